@@ -1,0 +1,3 @@
+"""fluxplain: explanations of an online model, kept up to date beside it."""
+
+__version__ = "0.1.0"
