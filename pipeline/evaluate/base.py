@@ -1,0 +1,42 @@
+"""The interface of an evaluator, and the types that pass through it."""
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+Value = bool | int | float | str
+"""The value of one feature."""
+
+Observation = Mapping[str, Value]
+"""One observation: feature → value."""
+
+Label = bool | int | str
+"""A class. Regression targets are ``float``."""
+
+Output = float | dict[Label, float]
+"""What a model says of one input: a number (regression), or class → probability.
+
+The probabilities may be empty or lack a class: River's models know only classes that they have
+seen.
+"""
+
+
+class Evaluator(Protocol):
+    """Answers all perturbed inputs of one observation in one call."""
+
+    def __call__(self, x: Observation, replacements: Sequence[Mapping[str, Value]]) -> list[Output]:
+        """Return one output per replacement, in order.
+
+        Parameters
+        ----------
+        x
+            The observation.
+        replacements
+            For each input to evaluate, the features that differ from ``x`` and their values.
+            An empty mapping asks for the output on ``x`` itself.
+
+        Raises
+        ------
+        ValueError
+            If the model gives an output that is not finite.
+        """
+        ...

@@ -1,0 +1,99 @@
+"""The evaluator for any model: one call per input."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from river import base, compose
+
+from pipeline.evaluate.base import Label, Observation, Output, Value
+
+
+class GenericEvaluator:
+    """Asks a model one input at a time.
+
+    ``predict_proba_one`` is used when the model has it, else ``predict_one``. A class that
+    ``predict_one`` returns (``bool`` or ``str``) counts as probability 1 for that class; a number
+    stays a number.
+
+    Parameters
+    ----------
+    model
+        Any object with ``predict_proba_one`` or ``predict_one``. It is asked, never changed.
+
+    Raises
+    ------
+    TypeError
+        If the model has neither method.
+
+    Examples
+    --------
+    >>> class Rule:
+    ...     def predict_one(self, x):
+    ...         return 2.0 * x["a"] + x["b"]
+    >>> GenericEvaluator(Rule())({"a": 1.0, "b": 3.0}, [{}, {"a": 0.0}])
+    [5.0, 3.0]
+    """
+
+    def __init__(self, model: object) -> None:
+        self.model = model
+        final = _final_step(model)
+        self._probabilistic = _has_probabilities(final)
+        self._classifier = isinstance(final, base.Classifier)
+        if not self._probabilistic and not callable(getattr(final, "predict_one", None)):
+            raise TypeError(
+                f"{type(model).__name__} cannot be asked: "
+                "a model needs predict_proba_one or predict_one"
+            )
+
+    def __call__(self, x: Observation, replacements: Sequence[Mapping[str, Value]]) -> list[Output]:
+        """Return one output per replacement; see :class:`Evaluator`."""
+        model = cast(Any, self.model)
+        ask = model.predict_proba_one if self._probabilistic else model.predict_one
+        return [self._output(ask({**x, **replacement})) for replacement in replacements]
+
+    def _output(self, answer: object) -> Output:
+        """Return plain Python numbers, refusing what cannot be explained."""
+        if isinstance(answer, Mapping):
+            return {_label(label): _finite(p) for label, p in answer.items()}
+        if self._classifier:
+            # a River classifier that has not learned yet answers None: it knows no class
+            return {} if answer is None else {_label(answer): 1.0}
+        answer = _plain(answer)
+        return {answer: 1.0} if isinstance(answer, bool | str) else _finite(answer)
+
+
+def _final_step(model: object) -> object:
+    # a River pipeline has every method, whatever its last step supports
+    while isinstance(model, compose.Pipeline):
+        model = list(model.steps.values())[-1]
+    return model
+
+
+def _has_probabilities(model: object) -> bool:
+    method = getattr(type(model), "predict_proba_one", None) or getattr(
+        model, "predict_proba_one", None
+    )
+    # River's base class has one that only raises
+    return callable(method) and method is not base.Classifier.predict_proba_one
+
+
+def _label(label: object) -> Label:
+    return cast(Label, _plain(label))
+
+
+def _plain(value: object) -> object:
+    # numpy scalars are no JSON, and compare as arrays
+    return value.item() if hasattr(value, "item") else value
+
+
+def _finite(value: object) -> float:
+    if value is None:
+        raise ValueError("the model gave no output (None)")
+    try:
+        number = float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        raise ValueError(f"the model's output {value!r} is neither a number nor a class") from None
+    if not math.isfinite(number):
+        raise ValueError(f"the model's output is not finite: {number}")
+    return number

@@ -1,0 +1,23 @@
+"""The papers' explanations, as a library: iPFI, iSAGE and iPDP.
+
+Usable without Kafka: test, explain, then train.
+
+Examples
+--------
+>>> from river import linear_model
+>>> model = linear_model.LinearRegression()
+>>> pfi = IncrementalPFI(model, ["a", "b"], loss="squared_error", reservoir_size=10, seed=1)
+>>> for t in range(200):
+...     x, y = {"a": t % 7, "b": t % 3}, 2.0 * (t % 7)
+...     values = pfi.explain_one(x, y)
+...     model.learn_one(x, y)
+>>> pfi.values["a"] > 10 * abs(pfi.values["b"])
+True
+"""
+
+from pipeline.explain.losses import LOSSES, get_loss
+from pipeline.explain.pdp import IncrementalPDP
+from pipeline.explain.pfi import IncrementalPFI
+from pipeline.explain.sage import IncrementalSAGE
+
+__all__ = ["LOSSES", "IncrementalPDP", "IncrementalPFI", "IncrementalSAGE", "get_loss"]

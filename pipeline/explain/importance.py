@@ -1,0 +1,81 @@
+"""What iPFI and iSAGE have in common: one smoothed number a feature."""
+
+from collections.abc import Mapping, Sequence
+
+from pipeline.evaluate import Observation
+from pipeline.explain.smoothing import ExponentialMean
+
+
+class ImportanceExplainer:
+    """Smoothed increments, one sequence a feature."""
+
+    def __init__(self, features: Sequence[str], *, alpha: float, debias: bool) -> None:
+        self.features = check_features(features)
+        self.alpha = alpha
+        self._means = {feature: ExponentialMean(alpha, debias=debias) for feature in self.features}
+        self._increments: dict[str, float] = {}
+
+    @property
+    def values(self) -> dict[str, float]:
+        """Feature → current importance, in units of the loss; 0 before the first explanation."""
+        return {feature: mean.value for feature, mean in self._means.items()}
+
+    @property
+    def variances(self) -> dict[str, float]:
+        """Feature → variance of its increments."""
+        return {feature: mean.variance for feature, mean in self._means.items()}
+
+    @property
+    def std_errors(self) -> dict[str, float]:
+        """Feature → standard error of its importance; infinite before the first explanation."""
+        return {feature: mean.std_error for feature, mean in self._means.items()}
+
+    @property
+    def increments(self) -> dict[str, float]:
+        """Feature → what the last explained observation added; empty before the first."""
+        return dict(self._increments)
+
+    def confidence(self, delta: float) -> dict[str, float]:
+        """Return feature → ε with ``P(|estimate - expectation| > ε) ≤ delta`` (iPFI, Eq. 6).
+
+        Raises
+        ------
+        ValueError
+            If ``delta`` is not in (0, 1).
+        """
+        return {feature: mean.confidence(delta) for feature, mean in self._means.items()}
+
+    def _smooth(self, increments: Mapping[str, float]) -> None:
+        self._increments = {feature: increments[feature] for feature in self.features}
+        for feature, increment in self._increments.items():
+            self._means[feature].update(increment)
+
+    def _check(self, x: Observation) -> None:
+        check_observation(x, self.features)
+
+
+def check_features(features: Sequence[str]) -> tuple[str, ...]:
+    """Return the names, or raise ``ValueError`` if there are none or one is there twice."""
+    if isinstance(features, str):
+        raise ValueError(f"features is {features!r}, but must be a list of names")
+    names = tuple(features)
+    if not names:
+        raise ValueError("features is empty: name at least one")
+    repeated = sorted({name for name in names if names.count(name) > 1})
+    if repeated:
+        raise ValueError(f"features names {repeated[0]!r} more than once")
+    return names
+
+
+def check_observation(x: Observation, features: Sequence[str]) -> None:
+    """Raise ``ValueError`` naming the first explained feature that the observation lacks."""
+    for feature in features:
+        if feature not in x:
+            raise ValueError(f"the observation lacks the feature {feature!r}")
+
+
+def check_inner_samples(inner_samples: int) -> int:
+    """Return ``inner_samples``, or raise ``ValueError`` if it is below 1."""
+    if inner_samples < 1:
+        raise ValueError(f"inner_samples is {inner_samples!r}, but must be at least 1")
+    return inner_samples

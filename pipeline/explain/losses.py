@@ -1,0 +1,127 @@
+"""Losses: pure functions of one label and one model output.
+
+Classification losses take class → probability, regression losses take a number. The user's own
+loss is any such function.
+"""
+
+import math
+from collections.abc import Callable
+
+from pipeline.evaluate import Label, Output
+
+Target = Label | float
+"""What is predicted: a class, or a number."""
+
+Loss = Callable[[Target, Output], float]
+
+PROBABILITY_FLOOR = 1e-15
+"""The ε of the cross-entropy: probabilities are clipped to [ε, 1 - ε], as River's LogLoss does."""
+
+
+def cross_entropy(y: Target, output: Output) -> float:
+    """Return ``-log p(y)``, with the probability clipped to [1e-15, 1 - 1e-15].
+
+    Examples
+    --------
+    >>> round(cross_entropy("a", {"a": 0.5, "b": 0.5}), 4)
+    0.6931
+    >>> round(cross_entropy("c", {"a": 0.5, "b": 0.5}), 4)
+    34.5388
+    """
+    p = _probabilities(output, "cross_entropy").get(_label(y), 0.0)
+    return -math.log(min(max(p, PROBABILITY_FLOOR), 1.0 - PROBABILITY_FLOOR))
+
+
+def zero_one(y: Target, output: Output) -> float:
+    """Return 0.0 if ``y`` is predicted, else 1.0.
+
+    The predicted class is the most probable one, the first of equals. No probabilities at all
+    predict nothing. A number is compared as it is.
+
+    Examples
+    --------
+    >>> zero_one(1, {0: 0.2, 1: 0.8}), zero_one(1, {}), zero_one(1, 1.0)
+    (0.0, 1.0, 0.0)
+    """
+    if isinstance(output, dict):
+        return float(not output or max(output, key=output.__getitem__) != y)
+    return float(output != y)
+
+
+def brier(y: Target, output: Output) -> float:
+    """Return the sum over classes of (probability - indicator)², in [0, 2] (Brier, 1950).
+
+    Examples
+    --------
+    >>> brier("a", {"a": 0.5, "b": 0.5}), brier("a", {})
+    (0.5, 1.0)
+    """
+    probabilities = _probabilities(output, "brier")
+    label = _label(y)
+    total = (1.0 - probabilities.get(label, 0.0)) ** 2
+    for other, p in probabilities.items():
+        if other != label:
+            total += p * p
+    return total
+
+
+def absolute_error(y: Target, output: Output) -> float:
+    """Return ``|output - y|``."""
+    return abs(_number(output, "absolute_error") - float(y))
+
+
+def squared_error(y: Target, output: Output) -> float:
+    """Return ``(output - y)²``."""
+    difference = _number(output, "squared_error") - float(y)
+    return difference * difference
+
+
+LOSSES: dict[str, Loss] = {
+    loss.__name__: loss for loss in (cross_entropy, zero_one, brier, absolute_error, squared_error)
+}
+
+
+def get_loss(loss: str | Loss) -> Loss:
+    """Return the loss of that name, or the function itself.
+
+    Raises
+    ------
+    ValueError
+        If no loss has that name.
+
+    Examples
+    --------
+    >>> get_loss("brier") is brier
+    True
+    """
+    if callable(loss):
+        return loss
+    try:
+        return LOSSES[loss]
+    except KeyError:
+        raise ValueError(
+            f"unknown loss {loss!r}: use one of {', '.join(LOSSES)}, or a function of "
+            "(label, output)"
+        ) from None
+
+
+def _probabilities(output: Output, loss: str) -> dict[Label, float]:
+    if isinstance(output, dict):
+        return output
+    raise TypeError(
+        f"{loss} needs class probabilities, but the model gave the number {output!r}: "
+        "use absolute_error or squared_error"
+    )
+
+
+def _number(output: Output, loss: str) -> float:
+    if isinstance(output, dict):
+        raise TypeError(
+            f"{loss} needs a number, but the model gave class probabilities: "
+            "use cross_entropy, zero_one or brier"
+        )
+    return output
+
+
+def _label(y: Target) -> Label:
+    return y  # type: ignore[return-value]  # a float label finds no class, and costs as much

@@ -1,0 +1,421 @@
+"""iPDP: the effect of a feature on the model's output, as a curve that follows the model.
+
+Muschalik, Fumagalli, Jagtani, Hammer, Hüllermeier (2023), "iPDP: On Partial Dependence Plots in
+Dynamic Modeling Scenarios".
+"""
+
+import math
+import random
+from collections.abc import Collection, Sequence
+from typing import Any
+
+from pipeline.evaluate import Evaluator, Label, Observation, Output, Value, evaluator_for
+from pipeline.explain.importance import check_features, check_observation
+from pipeline.explain.outputs import label_order, positive_class
+from pipeline.explain.pfi import check_warm_up
+from pipeline.explain.smoothing import ExponentialMean, OutputMean, confidence_bound
+from pipeline.explain.storage import CategoryStorage, FrequencyStorage
+
+Grid = list[Value]
+"""Numbers in increasing order, or categories."""
+
+Effect = list[float] | dict[Label, list[float]]
+"""One number a grid point; for more than two classes, one such curve a class."""
+
+ABSENT_CATEGORIES = 100
+"""Categories out of the storage whose means are kept: a rare one goes on from there when it comes
+back, instead of jumping to the value of a single record."""
+
+
+class PDPGrid:
+    """Chooses the evaluation points of one feature from its recent values.
+
+    Equidistant between the 5 % and the 95 % quantile of a numeric feature; for a categorical one
+    the categories now in the storage.
+
+    References
+    ----------
+    iPDP, Section 3.2 (evaluation points) and Algorithm 3 (storage).
+    """
+
+    def __init__(
+        self,
+        *,
+        categorical: bool,
+        grid_size: int,
+        storage_size: int,
+        entrance_probability: float,
+        warm_up: int,
+        rng: random.Random,
+    ) -> None:
+        if grid_size < 2:
+            raise ValueError(f"grid_size is {grid_size!r}, but must be at least 2")
+        storage = CategoryStorage if categorical else FrequencyStorage
+        self.grid_size = grid_size
+        self.warm_up = warm_up
+        self._storage = storage(storage_size, rng, entrance_probability)
+
+    def points(self) -> Grid:
+        """Return the evaluation points; none while warming up."""
+        if len(self._storage) < self.warm_up:
+            return []
+        if isinstance(self._storage, CategoryStorage):
+            return self._storage.categories()
+        low, high = self._storage.quantile(0.05), self._storage.quantile(0.95)
+        step = (high - low) / (self.grid_size - 1)
+        return [low + k * step for k in range(self.grid_size)]
+
+    def update(self, value: Value) -> None:
+        """Offer the observation's value to the storage, after it was explained."""
+        self._storage.update(value)
+
+
+class PDPCurve:
+    """The smoothed curve of one feature.
+
+    Parameters
+    ----------
+    alpha
+        Smoothing of the effects and of the numeric grid points, in (0, 1].
+    categorical
+        Whether each category has a mean of its own, shown while the category is in the storage;
+        else grid points keep their rank and move.
+
+    References
+    ----------
+    iPDP, Algorithm 1, lines 5 to 10; importance after Greenwell, Boehmke, McCarthy (2018), "A
+    Simple and Effective Model-Based Variable Importance Measure".
+    """
+
+    def __init__(self, alpha: float, *, categorical: bool, debias: bool = True) -> None:
+        self.alpha = alpha
+        self.categorical = categorical
+        self.debias = debias
+        self.n = 0
+        self._grid: list[ExponentialMean] = []
+        self._keys: list[Value] = []
+        self._effects: dict[Value, OutputMean] = {}  # the longest absent first
+        self._projections = ExponentialMean(alpha)
+
+    def update(self, points: Grid, outputs: Sequence[Output]) -> float:
+        """Take the ICE curve of one observation and return its importance, the increment.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If the points or the outputs do not fit; then nothing has changed.
+        """
+        keys: list[Value] = list(points) if self.categorical else list(range(len(points)))
+        self._check(keys, outputs)
+        self._keys = keys
+        for key, output in zip(self._keys, outputs, strict=True):
+            mean = self._effects.pop(key, None) or OutputMean(self.alpha, debias=self.debias)
+            mean.update(output)
+            self._effects[key] = mean
+        while len(self._effects) > len(self._keys) + ABSENT_CATEGORIES:
+            del self._effects[next(iter(self._effects))]
+        if not self.categorical:
+            self._move_grid(points)
+        self.n += 1
+        ice = self._shown(outputs)
+        slopes = [_importance_gradient(c, self.categorical) for c in self._curves().values()]
+        parts = [_dot(s, c) for s, c in zip(slopes, ice.values(), strict=True)]
+        self._projections.update(_mean(parts))
+        return self._importance(ice)
+
+    @property
+    def grid(self) -> Grid:
+        """The smoothed grid points, or the categories."""
+        if self.categorical:
+            return list(self._keys)
+        return [mean.value for mean in self._grid]
+
+    @property
+    def effect(self) -> Effect:
+        """The smoothed effect: one curve, or one a class if there are more than two."""
+        curves = self._curves()
+        if len(curves) > 1:
+            return {label: curve for label, curve in curves.items() if label is not None}
+        return next(iter(curves.values()), [])
+
+    @property
+    def value(self) -> float:
+        """Importance of the curve; the mean over the curves if there are more than two classes.
+
+        The standard deviation of the effects over the grid, or a quarter of their range over the
+        categories.
+        """
+        return self._importance(self._curves())
+
+    @property
+    def variance(self) -> float:
+        """Variance of what one observation contributes to :attr:`value`, to first order."""
+        return self._projections.variance
+
+    @property
+    def std_error(self) -> float:
+        """Standard error of :attr:`value`, by the delta method; infinite before an update."""
+        return self._projections.std_error
+
+    def _check(self, keys: Sequence[Value], outputs: Sequence[Output]) -> None:
+        size = len(set(keys)) if self.categorical or not self._grid else len(self._grid)
+        if not len(keys) == len(outputs) == size:
+            raise ValueError(f"{len(outputs)} outputs do not fit a curve of {size} points")
+        known = [mean.value for mean in self._effects.values()]
+        if len({isinstance(output, dict) for output in (*outputs, *known)}) > 1:
+            raise TypeError("the model gave a number once and probabilities another time")
+        for output in outputs:
+            for v in output.values() if isinstance(output, dict) else (output,):
+                # an infinite square would spoil the variance for ever
+                if not math.isfinite(v * v):
+                    raise ValueError(f"an output is not finite or too large to square: {v}")
+
+    def _move_grid(self, points: Grid) -> None:
+        if not self._grid:
+            self._grid = [ExponentialMean(self.alpha, debias=self.debias) for _ in points]
+        for mean, point in zip(self._grid, points, strict=True):
+            mean.update(float(point))
+
+    def _curves(self) -> dict[Label | None, list[float]]:
+        return self._shown([self._effects[key].value for key in self._keys])
+
+    def _shown(self, outputs: Sequence[Output]) -> dict[Label | None, list[float]]:
+        """Split outputs into the curves to show: of the number, of one class, or of each."""
+        if not any(isinstance(mean.value, dict) for mean in self._effects.values()):
+            return {None: [float(o) for o in outputs if not isinstance(o, dict)]} if outputs else {}
+        known = {label for mean in self._effects.values() for label in _classes(mean.value)}
+        classes = sorted(known, key=label_order)
+        positive = positive_class(classes)
+        if positive is not None:
+            return {None: [_probability(output, positive) for output in outputs]}
+        return {label: [_probability(output, label) for output in outputs] for label in classes}
+
+    def _importance(self, curves: dict[Label | None, list[float]]) -> float:
+        return _mean([curve_importance(c, categorical=self.categorical) for c in curves.values()])
+
+
+def curve_importance(curve: Sequence[float], *, categorical: bool) -> float:
+    """Return the importance of a curve: its standard deviation, or range / 4 if categorical.
+
+    References
+    ----------
+    Greenwell, Boehmke, McCarthy (2018), Section 2.
+
+    Examples
+    --------
+    >>> curve_importance([0.0, 1.0, 2.0], categorical=False)
+    1.0
+    >>> curve_importance([0.0, 1.0, 2.0], categorical=True)
+    0.5
+    """
+    if len(curve) < 2:
+        return 0.0
+    if categorical:
+        return (max(curve) - min(curve)) / 4.0
+    mean = _mean(curve)
+    return math.sqrt(sum((v - mean) * (v - mean) for v in curve) / (len(curve) - 1))
+
+
+def _importance_gradient(curve: Sequence[float], categorical: bool) -> list[float]:
+    """Return the derivative of :func:`curve_importance` by each point; 0 where it is flat."""
+    importance = curve_importance(curve, categorical=categorical)
+    if importance == 0.0:
+        return [0.0] * len(curve)
+    if categorical:
+        slopes = [0.0] * len(curve)
+        slopes[curve.index(max(curve))] += 0.25
+        slopes[curve.index(min(curve))] -= 0.25
+        return slopes
+    mean = _mean(curve)
+    return [(v - mean) / (importance * (len(curve) - 1)) for v in curve]
+
+
+def _mean(values: Sequence[float]) -> float:
+    # one value at a time, so that the mean of equal values is that value, exactly
+    mean = 0.0
+    for count, v in enumerate(values, start=1):
+        mean += (v - mean) / count
+    return mean
+
+
+def _dot(slopes: Sequence[float], curve: Sequence[float]) -> float:
+    return sum(s * v for s, v in zip(slopes, curve, strict=True))
+
+
+def _classes(output: Output) -> Collection[Label]:
+    return output if isinstance(output, dict) else ()
+
+
+def _probability(output: Output, label: Label) -> float:
+    return output.get(label, 0.0) if isinstance(output, dict) else output
+
+
+class IncrementalPDP:
+    """Incremental partial dependence curves of a model that learns.
+
+    The curve shows the predicted value (regression), the probability of the positive class
+    (binary: the larger of the two labels), or one curve a class (more than two).
+
+    Parameters
+    ----------
+    model
+        Any object with ``predict_proba_one`` (used when there) or ``predict_one``. It is asked,
+        never changed.
+    features
+        Names of the features to explain.
+    alpha
+        Smoothing of effects and grid, in (0, 1].
+    grid_size
+        Points of a numeric feature's grid, at least 2.
+    categorical
+        Which of the features are categorical. By default those whose first value is text or a
+        truth value.
+    storage_size
+        How many recent values the 5 % and 95 % quantiles are taken from.
+    entrance_probability
+        Chance of a value to enter the storage, in (0, 1]: the quantiles are those of about the
+        last ``storage_size / entrance_probability`` values.
+    warm_up
+        Values to store before the first explanation, at least 1 and at most ``storage_size``,
+        which is the default.
+    debias
+        Divide by the sum of the smoothing's weights.
+    seed
+        Seed of its random numbers; None for another one each time.
+    evaluator
+        How the model is asked; by default chosen by the kind of model.
+
+    Raises
+    ------
+    ValueError
+        For an argument out of its range; the message names it.
+    TypeError
+        If the model cannot be asked.
+
+    References
+    ----------
+    iPDP, Section 3.2, Algorithm 1; Algorithm 3 for the storage.
+
+    Examples
+    --------
+    >>> class Double:
+    ...     def predict_one(self, x):
+    ...         return 2.0 * x["a"] + x["b"]
+    >>> pdp = IncrementalPDP(Double(), ["a"], grid_size=3, storage_size=5, seed=1)
+    >>> for a in range(10):
+    ...     values = pdp.explain_one({"a": float(a % 5), "b": 1.0})
+    >>> grid, effect = pdp.curves["a"]
+    >>> [round(v, 3) for v in grid], [round(v, 3) for v in effect]
+    ([0.2, 2.0, 3.8], [1.4, 5.0, 8.6])
+    """
+
+    def __init__(
+        self,
+        model: object,
+        features: Sequence[str],
+        *,
+        alpha: float = 0.001,
+        grid_size: int = 10,
+        categorical: Collection[str] | None = None,
+        storage_size: int = 100,
+        entrance_probability: float = 1.0,
+        warm_up: int | None = None,
+        debias: bool = True,
+        seed: int | None = None,
+        evaluator: Evaluator | None = None,
+    ) -> None:
+        self.features = check_features(features)
+        self.alpha = alpha
+        self._categorical = None if categorical is None else frozenset(categorical)
+        self._debias = debias
+        self._evaluate = evaluator or evaluator_for(model)
+        self._grid_options: dict[str, Any] = {
+            "grid_size": grid_size,
+            "storage_size": storage_size,
+            "entrance_probability": entrance_probability,
+            "warm_up": check_warm_up(warm_up, storage_size),
+        }
+        self._rng = random.Random(seed)
+        self._grids: dict[str, PDPGrid] = {}
+        self._curves: dict[str, PDPCurve] = {}
+        self._increments: dict[str, float] = {}
+        self._new(categorical=False)  # a wrong argument shows here, not at the first observation
+        if self._categorical is not None:
+            self._start(dict.fromkeys(self.features, 0.0))
+
+    def explain_one(self, x: Observation) -> dict[str, float]:
+        """Take one observation, before the model learns it, and return the importances.
+
+        Parameters
+        ----------
+        x
+            Feature → value; every explained feature must be there.
+        """
+        check_observation(x, self.features)
+        if not self._grids:
+            self._start(x)
+        points = {feature: grid.points() for feature, grid in self._grids.items()}
+        outputs = iter(
+            self._evaluate(x, [{f: point} for f, grid in points.items() for point in grid])
+        )
+        for feature, grid in points.items():
+            if grid:
+                ice = [next(outputs) for _ in grid]
+                self._increments[feature] = self._curves[feature].update(grid, ice)
+        for feature, pdp_grid in self._grids.items():
+            pdp_grid.update(x[feature])
+        return self.values
+
+    @property
+    def curves(self) -> dict[str, tuple[Grid, Effect]]:
+        """Feature → (grid, effect); both empty before the first explanation."""
+        return {f: (curve.grid, curve.effect) for f, curve in self._items()}
+
+    @property
+    def values(self) -> dict[str, float]:
+        """Feature → importance of its curve; 0 before the first explanation."""
+        return {feature: curve.value for feature, curve in self._items()}
+
+    @property
+    def variances(self) -> dict[str, float]:
+        """Feature → variance of one observation's contribution to the importance."""
+        return {feature: curve.variance for feature, curve in self._items()}
+
+    @property
+    def std_errors(self) -> dict[str, float]:
+        """Feature → standard error of the importance; infinite before the first explanation."""
+        return {feature: curve.std_error for feature, curve in self._items()}
+
+    @property
+    def increments(self) -> dict[str, float]:
+        """Feature → importance of the last ICE curve; empty before the first."""
+        return dict(self._increments)
+
+    def confidence(self, delta: float) -> dict[str, float]:
+        """Return feature → ε with ``P(|estimate - expectation| > ε) ≤ delta`` (iPFI, Eq. 6).
+
+        Raises
+        ------
+        ValueError
+            If ``delta`` is not in (0, 1).
+        """
+        return {f: confidence_bound(e, delta) for f, e in self.std_errors.items()}
+
+    def _items(self) -> list[tuple[str, PDPCurve]]:
+        empty = PDPCurve(self.alpha, categorical=False)
+        return [(feature, self._curves.get(feature, empty)) for feature in self.features]
+
+    def _start(self, x: Observation) -> None:
+        for feature in self.features:
+            categorical = (
+                isinstance(x[feature], bool | str)
+                if self._categorical is None
+                else feature in self._categorical
+            )
+            self._grids[feature], self._curves[feature] = self._new(categorical=categorical)
+
+    def _new(self, *, categorical: bool) -> tuple[PDPGrid, PDPCurve]:
+        return (
+            PDPGrid(categorical=categorical, rng=self._rng, **self._grid_options),
+            PDPCurve(self.alpha, categorical=categorical, debias=self._debias),
+        )
