@@ -1,0 +1,347 @@
+"""Settings: one TOML file plus environment variables, validated as a whole.
+
+An environment variable overrides the file: ``FLUXPLAIN_KAFKA__BOOTSTRAP_SERVERS`` is the key
+``kafka.bootstrap_servers``.
+"""
+
+import hashlib
+import importlib
+import inspect
+import json
+import os
+import pickle
+import sys
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self, cast
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+from pydantic import model_validator as validates_model
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+
+from pipeline.explain import LOSSES, get_loss
+from pipeline.explain.losses import Loss
+from schemas.explanation import Method
+
+ENV_PREFIX = "FLUXPLAIN_"
+EMBEDDED = "embedded"
+
+FeatureType = Literal["numeric", "categorical"]
+LabelType = Literal["boolean", "integer", "string", "number"]
+Role = Literal["model", "explainer", "drift"]
+Reference = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][\w.]*:[A-Za-z_][\w.]*$")]
+Name = Annotated[str, StringConstraints(min_length=1, max_length=249)]
+Alpha = Annotated[float, Field(gt=0.0, le=1.0)]
+Size = Annotated[int, Field(ge=1, le=1_000_000)]
+
+
+class ConfigError(ValueError):
+    """A setting that cannot be used. The message names the key, the value and what is allowed."""
+
+
+class Section(BaseModel):
+    """A table of the file; unknown keys are errors."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class KafkaSettings(Section):
+    """How to reach Kafka."""
+
+    bootstrap_servers: str = Field(
+        "localhost:9092",
+        min_length=1,
+        description="Addresses host:port, comma-separated; or 'embedded' for the broker that "
+        "`fluxplain up --embedded` or `fluxplain broker` runs on this machine.",
+    )
+
+
+class TopicSettings(Section):
+    """How topics are named and created."""
+
+    prefix: str = Field("fluxplain.", pattern=r"^[A-Za-z0-9._-]*$", max_length=200)
+    partitions: int = Field(4, ge=1, le=1000, description="Of each topic but features.")
+    features_partitions: int = Field(
+        1, ge=1, le=1000, description="Each partition of features has a model of its own."
+    )
+    replication: int = Field(1, ge=1, le=10)
+    retention_hours: float = Field(168.0, gt=0.0)
+
+
+class LabelSettings(Section):
+    """What is predicted."""
+
+    type: LabelType = Field("boolean", description="'number' is regression, else classification.")
+
+
+class ModelSettings(Section):
+    """The model that learns."""
+
+    factory: Reference = Field(
+        description="module:name of a River class, or of your own function or class."
+    )
+    params: dict[str, Any] = Field(default_factory=dict)
+
+
+class PFISettings(Section):
+    """iPFI."""
+
+    sampler: Literal["geometric", "uniform"] = "geometric"
+    reservoir_size: Size = 100
+    warm_up: Size | None = None
+    inner_samples: Annotated[int, Field(ge=1, le=1000)] = 1
+
+
+class SAGESettings(Section):
+    """iSAGE."""
+
+    imputer: Literal["interventional"] = "interventional"
+    reservoir_size: Size = 100
+    warm_up: Size | None = None
+    inner_samples: Annotated[int, Field(ge=1, le=1000)] = 5
+
+
+class PDPSettings(Section):
+    """iPDP."""
+
+    grid_size: Annotated[int, Field(ge=2, le=1000)] = 10
+    storage_size: Size = 100
+    entrance_probability: Annotated[float, Field(gt=0.0, le=1.0)] = 1.0
+    warm_up: Size | None = None
+
+
+class ExplainSettings(Section):
+    """The explanations."""
+
+    methods: list[Method] = Field(default=["ipfi", "isage", "ipdp"], min_length=1)
+    loss: str = "cross_entropy"
+    alpha: Alpha = 0.001
+    emit_every: Size = Field(10, description="Observations between two explanation records.")
+    ipfi: PFISettings = PFISettings()
+    isage: SAGESettings = SAGESettings()
+    ipdp: PDPSettings = PDPSettings()
+
+    @validates_model(mode="after")
+    def _warm_ups_fit(self) -> Self:
+        for name, warm_up, size in (
+            ("ipfi", self.ipfi.warm_up, self.ipfi.reservoir_size),
+            ("isage", self.isage.warm_up, self.isage.reservoir_size),
+            ("ipdp", self.ipdp.warm_up, self.ipdp.storage_size),
+        ):
+            if warm_up is not None and warm_up > size:
+                raise ValueError(
+                    f"{name}.warm_up is {warm_up}, but must be at most the storage's size, {size}"
+                )
+        return self
+
+
+class DriftSettings(Section):
+    """ADWIN over the explanations."""
+
+    signal: Literal["increment", "value"] = "increment"
+    delta: float = Field(0.002, gt=0.0, lt=1.0)
+    grace_period: int = Field(10, ge=1)
+
+
+class CheckpointSettings(Section):
+    """Where and how often state is saved."""
+
+    directory: Path = Path(".fluxplain/checkpoints")
+    interval_s: float = Field(
+        5.0, ge=0.05, le=3600.0, description="Seconds between two checkpoints."
+    )
+
+
+class Config(BaseSettings):
+    """All settings of a pipeline."""
+
+    model_config = SettingsConfigDict(
+        extra="forbid",
+        frozen=True,
+        env_prefix=ENV_PREFIX,
+        env_nested_delimiter="__",
+        nested_model_default_partial_update=True,
+    )
+
+    seed: int = Field(42, ge=0, le=2**31 - 1)
+    features: dict[Name, FeatureType] = Field(min_length=1)
+    label: LabelSettings = LabelSettings()
+    model: ModelSettings
+    explain: ExplainSettings = ExplainSettings()
+    drift: DriftSettings = DriftSettings()
+    kafka: KafkaSettings = KafkaSettings()
+    topics: TopicSettings = TopicSettings()
+    checkpoint: CheckpointSettings = CheckpointSettings()
+
+    @classmethod
+    def settings_customise_sources(  # the signature is the library's
+        cls,
+        settings_cls: type[BaseSettings],  # noqa: ARG003
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+        file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """The environment goes before the file."""
+        return env_settings, init_settings
+
+    def on_broker(self, bootstrap_servers: str) -> Self:
+        """Return the same settings for another broker."""
+        return self.model_copy(
+            update={"kafka": self.kafka.model_copy(update={"bootstrap_servers": bootstrap_servers})}
+        )
+
+    def topic(self, name: str) -> str:
+        """Return a topic's full name."""
+        return self.topics.prefix + name
+
+    def group(self, role: Role) -> str:
+        """Return the consumer group of a role."""
+        return f"{self.topics.prefix}{role}"
+
+    def loss(self) -> Loss:
+        """Return the loss, loading the user's function if it is one."""
+        name = self.explain.loss
+        return cast(Loss, load("explain.loss", name)) if ":" in name else get_loss(name)
+
+    def make_model(self) -> Any:
+        """Return a new model; a factory that takes a ``seed`` gets the pipeline's if none is set.
+
+        Raises
+        ------
+        ConfigError
+            If the factory cannot be loaded or called.
+        """
+        factory = load("model.factory", self.model.factory)
+        params = dict(self.model.params)
+        if "seed" not in params and "seed" in _parameters(factory):
+            params["seed"] = self.seed
+        try:
+            return factory(**params)
+        except Exception as error:
+            raise ConfigError(
+                f"model.factory = {self.model.factory!r}, called with {params}, "
+                f"failed: {type(error).__name__}: {error}"
+            ) from error
+
+    def fingerprint(self) -> str:
+        """Return a digest of every setting that changes what is published."""
+        settings = self.model_dump(mode="json", exclude={"kafka", "checkpoint"})
+        settings["topics"] = {"prefix": self.topics.prefix}
+        return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()
+
+
+def load_config(path: Path) -> Config:
+    """Return the validated settings of a TOML file and the environment.
+
+    Raises
+    ------
+    ConfigError
+        With one line per wrong setting: its key, its value, and what is allowed.
+    """
+    try:
+        fields = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigError(f"cannot read {path}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise ConfigError(f"{path} is not UTF-8 text") from None
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{path} is not TOML: {error}") from None
+    try:
+        config = Config(**fields)
+    except ValidationError as error:
+        raise ConfigError(explain_errors(error)) from None
+    check_references(config)
+    return config
+
+
+def check_references(config: Config) -> None:
+    """Load what the settings refer to, so that mistakes show before anything starts.
+
+    Raises
+    ------
+    ConfigError
+        If the loss is unknown, or the model cannot be made, asked, taught or pickled.
+    """
+    if ":" not in config.explain.loss and config.explain.loss not in LOSSES:
+        raise ConfigError(
+            f"explain.loss is {config.explain.loss!r}, but must be one of {', '.join(LOSSES)}, "
+            "or module:function"
+        )
+    config.loss()
+    regression = config.label.type == "number"
+    if config.explain.loss in LOSSES and regression != config.explain.loss.endswith("_error"):
+        allowed = [name for name in LOSSES if name.endswith("_error") == regression]
+        raise ConfigError(
+            f"explain.loss is {config.explain.loss!r}, but for label.type = "
+            f"{config.label.type!r} must be one of {', '.join(allowed)}, or module:function"
+        )
+    model = config.make_model()
+    for method in ("learn_one", "predict_one"):
+        if not callable(getattr(model, method, None)):
+            raise ConfigError(
+                f"model.factory = {config.model.factory!r} gives a {type(model).__name__}, "
+                f"which has no {method}: a model needs learn_one and predict_one"
+            )
+    try:
+        pickle.dumps(model)
+    except Exception as error:
+        raise ConfigError(
+            f"model.factory = {config.model.factory!r} gives a model that cannot be pickled, "
+            f"so it could not be checkpointed: {error}"
+        ) from error
+
+
+def load(key: str, reference: str) -> Callable[..., Any]:
+    """Return what ``module:name`` refers to; the working directory is searched too.
+
+    Raises
+    ------
+    ConfigError
+        If there is no such module or name.
+    """
+    module_name, _, name = reference.partition(":")
+    if os.getcwd() not in sys.path:
+        sys.path.append(os.getcwd())
+    try:
+        target: Any = importlib.import_module(module_name)
+        for part in name.split("."):
+            target = getattr(target, part)
+    except ImportError as error:
+        raise ConfigError(f"{key} = {reference!r}: cannot import {module_name}: {error}") from error
+    except AttributeError:
+        raise ConfigError(f"{key} = {reference!r}: {module_name} has no {name}") from None
+    if not callable(target):
+        raise ConfigError(f"{key} = {reference!r} is not a function or class")
+    return cast(Callable[..., Any], target)
+
+
+def explain_errors(error: ValidationError) -> str:
+    """Return one line per wrong setting."""
+    lines = []
+    for item in error.errors(include_url=False):
+        key = ".".join(str(part) for part in item["loc"] if part != "[key]")
+        if item["type"] == "missing":
+            lines.append(f"{key} is missing")
+        elif item["type"] == "extra_forbidden":
+            lines.append(f"{key} is not a setting{_suggest(item['loc'])}")
+        else:
+            message = item["msg"].removeprefix("Value error, ")
+            lines.append(f"{key} is {item['input']!r}: {message}" if key else message)
+    return "\n".join(lines)
+
+
+def _suggest(location: tuple[int | str, ...]) -> str:
+    fields: dict[str, Any] = dict(Config.model_fields)
+    for part in location[:-1]:
+        annotation = fields[str(part)].annotation if str(part) in fields else None
+        fields = dict(getattr(annotation, "model_fields", {}))
+    return f"; allowed here: {', '.join(fields)}" if fields else ""
+
+
+def _parameters(factory: Callable[..., Any]) -> frozenset[str]:
+    try:
+        return frozenset(inspect.signature(factory).parameters)
+    except (TypeError, ValueError):
+        return frozenset()

@@ -1,0 +1,218 @@
+"""The second stage: evaluations become increments, and increments become explanations."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from pipeline.config import Config
+from pipeline.evaluate import Output
+from pipeline.explain.pdp import PDPCurve
+from pipeline.explain.pfi import pfi_increment
+from pipeline.explain.sage import sage_increment
+from pipeline.explain.smoothing import ExponentialMean
+from pipeline.stages.base import Message
+from schemas import (
+    BadRecordError,
+    Change,
+    DeadLetter,
+    Evaluation,
+    Explanation,
+    Record,
+    parse_stream,
+)
+from schemas.evaluation import Row
+from schemas.explanation import Method
+from schemas.record import Label
+
+
+class ExplainerStage:
+    """Keeps the explanations of every (stream, feature) in one partition of ``evaluations``.
+
+    Drops what it has already seen, so a run that is published again after a crash counts once.
+    """
+
+    def __init__(self, config: Config) -> None:
+        self._features = dict(config.features)
+        self._loss = config.loss()
+        self._alpha = config.explain.alpha
+        self._emit_every = config.explain.emit_every
+        self._states: dict[tuple[str, str], FeatureState] = {}
+
+    def decode(self, message: Message) -> tuple[Message, Evaluation]:
+        """Return the run of evaluations.
+
+        Raises
+        ------
+        BadRecordError
+            If it is none, or of a feature that is not configured.
+        """
+        run = Evaluation.decode(message.value)
+        parse_stream(run.stream)
+        if run.feature not in self._features:
+            raise BadRecordError(f"feature {run.feature!r} is not configured")
+        return message, run
+
+    def step(self, record: tuple[Message, Evaluation]) -> Sequence[Record]:
+        """Return the explanations that are due, in the order of their seq.
+
+        An observation whose increments are not finite is left out of the estimates and goes to
+        ``dead-letters``.
+        """
+        message, run = record
+        key = (run.stream, run.feature)
+        state = self._states.get(key)
+        records: list[Record] = []
+        if state is None or (run.previous_seq is None and run.seqs[0] > state.seq):
+            # a run without a predecessor begins the stream, or begins it anew after a cold start
+            categorical = self._features[run.feature] == "categorical"
+            state = self._states[key] = FeatureState(self._alpha, categorical=categorical)
+        if run.previous_seq is not None and run.previous_seq > state.seq:
+            records.append(_gap(run, state.seq))
+        for i, seq in enumerate(run.seqs):
+            if seq <= state.seq:
+                continue
+            state.seq = seq
+            try:
+                explained = self._increments(state, run, i)
+            except MemoryError:
+                raise
+            except Exception as error:  # the user's loss may raise anything
+                records.append(_unusable(message, run.single(i), error))
+                continue
+            records += self._due(state, run, i, explained)
+        return records
+
+    def _increments(self, state: "FeatureState", run: Evaluation, i: int) -> dict[Method, float]:
+        """Smooth the increments of one observation, all or none."""
+        y, prediction = run.y[i], _output(run.prediction[i], run.classes)
+        increments: dict[Method, float] = {}
+        if y is not None and (ipfi := run.ipfi[i]):
+            outputs = [_output(row, run.classes) for row in ipfi]
+            increments["ipfi"] = pfi_increment(self._loss, y, prediction, outputs)
+        if y is not None and (isage := run.isage[i]):
+            before, after = (_output(row, run.classes) for row in isage)
+            increments["isage"] = sage_increment(self._loss, y, before, after)
+        for method, increment in increments.items():
+            # an infinite square would spoil the variance for ever
+            if not math.isfinite(increment * increment):
+                raise ValueError(
+                    f"the {method} increment is not finite or too large to square: {increment}"
+                )
+        curve: dict[Method, float] = {}
+        if (points := run.ipdp_points[i]) and (ipdp := run.ipdp[i]):
+            outputs = [_output(row, run.classes) for row in ipdp]
+            curve["ipdp"] = state.curve.update(points, outputs)
+        for method, increment in increments.items():
+            state.estimates[method].update(increment)
+        return {**increments, **curve}
+
+    def _due(
+        self, state: "FeatureState", run: Evaluation, i: int, increments: dict[Method, float]
+    ) -> list[Explanation]:
+        """Return an explanation of each method that has enough new increments."""
+        due = []
+        for method, increment in increments.items():
+            pending = state.pending[method]
+            pending.seqs.append(run.seqs[i])
+            pending.increments.append(increment)
+            if len(pending.seqs) >= self._emit_every:
+                due.append(self._explanation(state, run, i, method))
+        return due
+
+    def _explanation(
+        self, state: "FeatureState", run: Evaluation, i: int, method: Method
+    ) -> Explanation:
+        pending = state.pending[method]
+        estimate = state.curve if method == "ipdp" else state.estimates[method]
+        record = Explanation(
+            stream=run.stream,
+            feature=run.feature,
+            method=method,
+            seq=run.seqs[i],
+            previous_seq=pending.previous_seq,
+            ts=run.ts[i],
+            alpha=self._alpha,
+            updates=estimate.n,
+            value=estimate.value,
+            std_error=estimate.std_error,
+            seqs=pending.seqs,
+            increments=pending.increments,
+            **(_curve(state.curve) if method == "ipdp" else {}),
+        )
+        state.pending[method] = Pending(previous_seq=run.seqs[i])
+        return record
+
+
+@dataclass(slots=True)
+class Pending:
+    """Increments of one method that were not published yet."""
+
+    previous_seq: int | None = None
+    seqs: list[int] = field(default_factory=list)
+    increments: list[float] = field(default_factory=list)
+
+
+class FeatureState:
+    """The estimates of one feature of one stream."""
+
+    def __init__(self, alpha: float, *, categorical: bool) -> None:
+        self.seq = -1  # the newest one seen
+        self.estimates: dict[Method, ExponentialMean] = {
+            "ipfi": ExponentialMean(alpha),
+            "isage": ExponentialMean(alpha),
+        }
+        self.curve = PDPCurve(alpha, categorical=categorical)
+        self.pending: dict[Method, Pending] = {
+            "ipfi": Pending(),
+            "isage": Pending(),
+            "ipdp": Pending(),
+        }
+
+
+def _output(row: Row, classes: list[Label] | None) -> Output:
+    if not isinstance(row, list):
+        return row
+    known = zip(classes or (), row, strict=False)
+    return {label: p for label, p in known if p is not None}
+
+
+def _curve(curve: PDPCurve) -> dict[str, Any]:
+    effect = curve.effect
+    if isinstance(effect, dict):
+        return {
+            "grid": curve.grid,
+            "effect": list(effect.values()),
+            "classes": list(effect),
+        }
+    return {"grid": curve.grid, "effect": effect}
+
+
+def _gap(run: Evaluation, seq: int) -> Change:
+    missing = "its beginning" if seq < 0 else f"what follows seq {seq}"
+    return Change.notice(
+        kind="gap",
+        stream=run.stream,
+        seq=run.seqs[0],
+        previous_seq=None if seq < 0 else seq,
+        ts=run.ts[0],
+        feature=run.feature,
+        detail=(
+            f"evaluations of {run.feature} are lost: {missing}, up to seq {run.previous_seq}; "
+            f"explanations go on at seq {run.seqs[0]}"
+        ),
+    )
+
+
+def _unusable(message: Message, run: Evaluation, error: Exception) -> DeadLetter:
+    # where the observation was read: the same whatever run it came in
+    topic, partition = parse_stream(run.stream)
+    source = replace(
+        message,
+        topic=topic,
+        partition=partition,
+        offset=run.seqs[0],
+        key=run.feature.encode(),
+        value=run.encode(),
+    )
+    return source.dead_letter(f"cannot explain {run.feature}: {error}")

@@ -1,0 +1,86 @@
+"""Checks an observation against the configured features and label."""
+
+import math
+from collections.abc import Mapping
+
+from pipeline.config import FeatureType, LabelType
+from schemas import BadRecordError, Observation
+from schemas.record import Target, Value, describe
+
+
+class ObservationValidator:
+    """Gives the model only what was configured, in the configured order and types.
+
+    Parameters
+    ----------
+    features
+        Feature → ``"numeric"`` or ``"categorical"``.
+    label
+        ``"boolean"``, ``"integer"`` or ``"string"`` for classes, ``"number"`` for regression.
+
+    Examples
+    --------
+    >>> check = ObservationValidator({"age": "numeric", "city": "categorical"}, "integer")
+    >>> check.x(Observation(x={"city": "Graz", "age": 61, "note": "not configured"}))
+    {'age': 61.0, 'city': 'Graz'}
+    >>> check.x(Observation(x={"age": "old", "city": "Graz"}))
+    Traceback (most recent call last):
+        ...
+    schemas.record.BadRecordError: x.age must be a finite number, not a string "old"
+    """
+
+    def __init__(self, features: Mapping[str, FeatureType], label: LabelType) -> None:
+        self._features = dict(features)
+        self._label = label
+
+    def x(self, observation: Observation) -> dict[str, Value]:
+        """Return the configured features.
+
+        Raises
+        ------
+        BadRecordError
+            If one is missing or of another type.
+        """
+        values = {}
+        for feature, kind in self._features.items():
+            if feature not in observation.x:
+                raise BadRecordError(f"x.{feature} is missing")
+            value = observation.x[feature]
+            values[feature] = (
+                _number(f"x.{feature}", value)
+                if kind == "numeric"
+                else _category(f"x.{feature}", value)
+            )
+        return values
+
+    def y(self, observation: Observation) -> Target | None:
+        """Return the label, or None if the observation has none.
+
+        Raises
+        ------
+        BadRecordError
+            If it is of another type than configured.
+        """
+        y = observation.y
+        if y is None:
+            return None
+        if self._label == "number":
+            return _number("y", y)
+        # bool is an int to Python, but not to people
+        if type(y) is not {"boolean": bool, "integer": int, "string": str}[self._label]:
+            raise BadRecordError(f"y must be of type {self._label}, not {describe(y)}")
+        return y
+
+
+def _number(name: str, value: Value) -> float:
+    if isinstance(value, bool | str) or not math.isfinite(value):
+        raise BadRecordError(f"{name} must be a finite number, not {describe(value)}")
+    return float(value)
+
+
+def _category(name: str, value: Value) -> Value:
+    if isinstance(value, float):
+        raise BadRecordError(
+            f"{name} must be a category (string, integer or boolean), not {describe(value)}"
+        )
+    return value

@@ -1,0 +1,24 @@
+"""Write the JSON Schema of every record beside its definition."""
+
+from pathlib import Path
+
+import orjson
+
+from schemas import RECORDS, Record
+
+FOLDER = Path(__file__).parent
+
+
+def schema_path(record: type[Record]) -> Path:
+    """Return where the JSON Schema of a record is kept."""
+    return FOLDER / f"{record.TOPIC}.schema.json"
+
+
+def schema_text(record: type[Record]) -> bytes:
+    """Return the JSON Schema of a record as it stands in the file."""
+    return orjson.dumps(record.json_schema(), option=orjson.OPT_INDENT_2) + b"\n"
+
+
+if __name__ == "__main__":
+    for each in RECORDS:
+        schema_path(each).write_bytes(schema_text(each))

@@ -1,0 +1,116 @@
+"""Records of the topic ``dead-letters``: what could not be used, and why."""
+
+import base64
+import hashlib
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from schemas.record import Record, stream_name
+
+MAX_BYTES = 256 * 1024
+"""Longest key or value kept whole. A message may be up to the broker's limit, often 1 MB, and its
+copy here, escaped and wrapped, must stay below that limit too: JSON escapes up to 6 bytes for 1,
+but bytes that need more than base64's 4 for 3 are sent as base64."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetter(Record):
+    """A message that could not be used, with its original bytes.
+
+    Identity: (topic, partition, offset, key).
+
+    Attributes
+    ----------
+    stream, seq
+        The same place as topic, partition and offset, named as in the other records.
+    topic, partition, offset
+        Where the message was read. For an observation that cannot be explained: where the
+        observation was; the key is the feature then, and the value its evaluation.
+    reason
+        Why it could not be used.
+    key, value
+        The original bytes; None if there were none.
+    encoding
+        How key and value are written: ``"utf-8"`` as text, or ``"base64"``.
+    truncated
+        Whether the value was longer than 256 KiB, and only its beginning is here.
+    sha256
+        Digest of the whole value, in hexadecimal.
+    """
+
+    TOPIC: ClassVar[str] = "dead-letters"
+
+    stream: str
+    seq: int
+    topic: str
+    partition: int
+    offset: int
+    reason: str
+    key: str | None
+    value: str | None
+    encoding: Literal["utf-8", "base64"]
+    truncated: bool
+    sha256: str | None
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        topic: str,
+        partition: int,
+        offset: int,
+        key: bytes | None,
+        value: bytes | None,
+        reason: str,
+    ) -> "DeadLetter":
+        """Return the dead letter of a message."""
+        kept = None if value is None else value[:MAX_BYTES]
+        short_key = None if key is None else key[:MAX_BYTES]
+        encoding: Literal["utf-8", "base64"] = (
+            "utf-8" if _is_plain(kept) and _is_plain(short_key) else "base64"
+        )
+        return cls(
+            stream=stream_name(topic, partition),
+            seq=offset,
+            topic=topic,
+            partition=partition,
+            offset=offset,
+            reason=reason,
+            key=_text(short_key, encoding),
+            value=_text(kept, encoding),
+            encoding=encoding,
+            truncated=value is not None and len(value) > MAX_BYTES,
+            sha256=None if value is None else hashlib.sha256(value).hexdigest(),
+        )
+
+    def original(self) -> bytes | None:
+        """Return the bytes of the value.
+
+        Examples
+        --------
+        >>> letter = DeadLetter.of(
+        ...     topic="features", partition=0, offset=7, key=None, value=b"\\xff", reason="not JSON"
+        ... )
+        >>> letter.value, letter.original()
+        ('/w==', b'\\xff')
+        """
+        if self.value is None:
+            return None
+        return self.value.encode() if self.encoding == "utf-8" else base64.b64decode(self.value)
+
+
+def _is_plain(data: bytes | None) -> bool:
+    """Return whether the bytes are text that JSON can hold without growing past the limit."""
+    if data is None:
+        return True
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        return False
+    return not any(c < " " and c not in "\n\r\t" for c in text)
+
+
+def _text(data: bytes | None, encoding: Literal["utf-8", "base64"]) -> str | None:
+    if data is None:
+        return None
+    return data.decode() if encoding == "utf-8" else base64.b64encode(data).decode()

@@ -1,0 +1,102 @@
+"""Records of the topic ``evaluations``: the model's answers on perturbed inputs (internal)."""
+
+from dataclasses import dataclass, fields, replace
+from typing import ClassVar, Self
+
+from schemas.record import BadRecordError, Label, Record, Target, Timestamp, Value
+
+Row = float | list[float | None]
+"""One output: a number, or one probability a class (None: the model does not know the class)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation(Record):
+    """The model's answers for a run of observations and one feature; all lists are as long.
+
+    Where a run begins and ends depends on how many observations were waiting, so it has no
+    meaning: each observation stands for itself.
+
+    Identity: (stream, feature, seq) of each observation.
+
+    Attributes
+    ----------
+    stream, feature
+        Which stream, which feature.
+    previous_seq
+        The seq evaluated before the first one here; None at the start of the stream.
+    seqs, ts, y
+        Offset, time and label of each observation.
+    classes
+        The classes that probabilities stand for; None for regression.
+    prediction
+        The output on each observation itself.
+    ipfi
+        The outputs with the feature replaced, M each; None where iPFI was not asked.
+    isage
+        The restricted outputs before and after the feature is revealed; None where not asked.
+    ipdp_points, ipdp
+        Evaluation points and the outputs there; None where iPDP was not asked.
+    """
+
+    TOPIC: ClassVar[str] = "evaluations"
+
+    stream: str
+    feature: str
+    previous_seq: int | None
+    seqs: list[int]
+    ts: list[Timestamp | None]
+    y: list[Target | None]
+    classes: list[Label] | None
+    prediction: list[Row]
+    ipfi: list[list[Row] | None]
+    isage: list[tuple[Row, Row] | None]
+    ipdp_points: list[list[Value] | None]
+    ipdp: list[list[Row] | None]
+
+    def message_key(self) -> str:
+        """Return the feature."""
+        return self.feature
+
+    @classmethod
+    def decode(cls, value: bytes | None) -> Self:
+        """Return the run in a message.
+
+        Raises
+        ------
+        BadRecordError
+            If it is no such record, or its lists are not equally long.
+        """
+        run = super(Evaluation, cls).decode(value)
+        if not run.seqs or {len(getattr(run, name)) for name in _COLUMNS} != {len(run.seqs)}:
+            raise BadRecordError(f"the lists must be as long as seqs ({len(run.seqs)}), and not 0")
+        return run
+
+    def continues(self, other: "Evaluation") -> bool:
+        """Return whether ``other`` may be appended to this run."""
+        return (
+            self.stream == other.stream
+            and self.feature == other.feature
+            and self.classes == other.classes
+            and self.seqs[-1] == other.previous_seq
+        )
+
+    def extended(self, others: list["Evaluation"]) -> "Evaluation":
+        """Return one run of this and the ones that continue it."""
+        columns = {
+            name: [item for run in (self, *others) for item in getattr(run, name)]
+            for name in _COLUMNS
+        }
+        return replace(self, **columns)  # type: ignore[arg-type]
+
+    def single(self, i: int) -> "Evaluation":
+        """Return the run that holds the i-th observation alone."""
+        columns = {name: [getattr(self, name)[i]] for name in _COLUMNS}
+        before = self.seqs[i - 1] if i else self.previous_seq
+        return replace(self, previous_seq=before, **columns)  # type: ignore[arg-type]
+
+
+_COLUMNS = tuple(
+    f.name
+    for f in fields(Evaluation)
+    if f.name not in {"stream", "feature", "previous_seq", "classes"}
+)

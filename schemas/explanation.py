@@ -1,0 +1,82 @@
+"""Records of the topic ``explanations``: what a feature means to the model now."""
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal, Self
+
+from schemas.record import BadRecordError, Label, Record, Timestamp, Value
+
+Method = Literal["ipfi", "isage", "ipdp"]
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation(Record):
+    """The current iPFI, iSAGE or iPDP of one feature.
+
+    Identity: (stream, feature, method, seq).
+
+    Attributes
+    ----------
+    stream, feature, method
+        What is explained, and how.
+    seq
+        Offset of the newest observation in the estimate.
+    previous_seq
+        The seq of the explanation before this one, of the same stream, feature and method; None
+        for the first.
+    ts
+        Time of the newest observation, as it states it.
+    alpha
+        Smoothing.
+    updates
+        How many observations are in the estimate.
+    value
+        iPFI, iSAGE: importance in units of the loss. iPDP: importance of the curve in units of
+        the output.
+    std_error
+        Standard error of the value.
+    seqs, increments
+        Each observation since the previous explanation and what it contributed: loss difference
+        (iPFI), marginal contribution (iSAGE), importance of its ICE curve (iPDP).
+    grid, effect
+        iPDP: the curve. With more than two classes the effect is one curve a class.
+    classes
+        iPDP with more than two classes: which class each curve of the effect is of.
+    """
+
+    TOPIC: ClassVar[str] = "explanations"
+
+    stream: str
+    feature: str
+    method: Method
+    seq: int
+    previous_seq: int | None
+    ts: Timestamp | None
+    alpha: float
+    updates: int
+    value: float
+    std_error: float
+    seqs: list[int]
+    increments: list[float]
+    grid: list[Value] | None = None
+    effect: list[float] | list[list[float]] | None = None
+    classes: list[Label] | None = None
+
+    def message_key(self) -> str:
+        """Return the feature."""
+        return self.feature
+
+    @classmethod
+    def decode(cls, value: bytes | None) -> Self:
+        """Return the explanation in a message.
+
+        Raises
+        ------
+        BadRecordError
+            If it is no such record, or has no increments, or not one for each of its seqs.
+        """
+        explanation = super(Explanation, cls).decode(value)
+        if not explanation.seqs or len(explanation.seqs) != len(explanation.increments):
+            raise BadRecordError(
+                f"increments must be as long as seqs ({len(explanation.seqs)}), and not 0"
+            )
+        return explanation

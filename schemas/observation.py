@@ -1,0 +1,80 @@
+"""Records of the topic ``features``: one observation each, written by the user's producers."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+from schemas.record import (
+    BadRecordError,
+    Number,
+    Record,
+    Target,
+    Timestamp,
+    Value,
+    describe,
+    load_object,
+)
+
+Id = Number | str
+
+
+@dataclass(frozen=True, slots=True)
+class Observation(Record):
+    """One observation.
+
+    Attributes
+    ----------
+    x
+        Feature → value.
+    y
+        The label; None if it is not known.
+    id
+        The user's name for the observation; passed through.
+    ts
+        When it happened, in the user's format; passed through.
+    """
+
+    TOPIC: ClassVar[str] = "features"
+
+    x: dict[str, Value]
+    y: Target | None = None
+    id: Id | None = None
+    ts: Timestamp | None = None
+
+    @classmethod
+    def decode(cls, value: bytes | None) -> Self:
+        """Return the observation in a message.
+
+        Fields beyond these are ignored. That NaN and infinity are not JSON is left to the parser.
+
+        Raises
+        ------
+        BadRecordError
+            If it is not JSON, has no ``x``, or a value is nested or null.
+
+        Examples
+        --------
+        >>> Observation.decode(b'{"x": {"age": 61}, "y": 1}')
+        Observation(x={'age': 61}, y=1, id=None, ts=None)
+        """
+        fields = load_object(value)
+        if "x" not in fields:
+            raise BadRecordError("no x: an observation needs an object of feature values")
+        x = fields["x"]
+        if not isinstance(x, dict):
+            raise BadRecordError(f"x must be an object of feature values, not {describe(x)}")
+        for feature, v in x.items():
+            if not isinstance(v, Value):
+                raise BadRecordError(f"x.{feature} must be a single value, not {describe(v)}")
+        return cls(
+            x=x,
+            y=_optional(fields, "y", Target),
+            id=_optional(fields, "id", Id),
+            ts=_optional(fields, "ts", Timestamp),
+        )
+
+
+def _optional(fields: dict[str, Any], name: str, kind: Any) -> Any:
+    value = fields.get(name)
+    if value is not None and not isinstance(value, kind):
+        raise BadRecordError(f"{name} must be a single value, not {describe(value)}")
+    return value

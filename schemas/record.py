@@ -1,0 +1,148 @@
+"""What all records share: JSON on the wire, typed and validated."""
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, ClassVar, Self, cast
+
+import orjson
+from pydantic import TypeAdapter, ValidationError
+
+Value = bool | int | float | str
+"""The value of one feature."""
+
+Label = bool | int | str
+"""A class."""
+
+Target = Label | float
+"""What is predicted: a class, or a number."""
+
+Number = int | float
+
+Timestamp = int | float | str
+"""The time that the input record states, whatever its format; passed through."""
+
+
+class BadRecordError(ValueError):
+    """A record that cannot be used. The message is the reason, for people."""
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """Base of all records. A record is one JSON object on its topic."""
+
+    TOPIC: ClassVar[str]
+    """Name of the topic, without the prefix."""
+
+    def message_key(self) -> str | None:
+        """Return the message key; None for the key of the input message."""
+        return None
+
+    def encode(self) -> bytes:
+        """Return the record as JSON. Floats come back exactly."""
+        return orjson.dumps(self)
+
+    @classmethod
+    def decode(cls, value: bytes | None) -> Self:
+        """Return the record in a message.
+
+        Raises
+        ------
+        BadRecordError
+            If the message is not JSON, or not a record of this kind.
+        """
+        fields = load_object(value)
+        try:
+            record: Self = _adapter(cast(Hashable, cls)).validate_python(fields)
+            return record
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            where = ".".join(str(part) for part in first["loc"]) or "record"
+            raise BadRecordError(f"{where}: {first['msg']}") from None
+
+    @classmethod
+    def json_schema(cls) -> dict[str, Any]:
+        """Return the JSON Schema (2020-12) of the record."""
+        schema = _adapter(cast(Hashable, cls)).json_schema()
+        return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
+
+
+def load_object(value: bytes | None) -> dict[str, Any]:
+    """Return the JSON object in a message.
+
+    Raises
+    ------
+    BadRecordError
+        If there is none.
+    """
+    if value is None:
+        raise BadRecordError("the message has no value (a tombstone)")
+    try:
+        fields = orjson.loads(value)
+    except orjson.JSONDecodeError as error:
+        raise BadRecordError(f"not JSON: {error}") from None
+    if not isinstance(fields, dict):
+        raise BadRecordError(f"not a JSON object, but {describe(fields)}")
+    return fields
+
+
+def describe(value: object, limit: int = 60) -> str:
+    """Return a value as JSON for a message, shortened, with what kind of value it is.
+
+    Examples
+    --------
+    >>> describe({"a": 1}), describe(True), describe("red")
+    ('an object {"a":1}', 'a boolean true', 'a string "red"')
+    """
+    kinds = {
+        bool: "a boolean",
+        int: "an integer",
+        float: "a number",
+        str: "a string",
+        list: "an array",
+        dict: "an object",
+    }
+    if value is None:
+        return "null"
+    try:
+        text = orjson.dumps(value).decode()
+    except TypeError:  # orjson reads deeper nesting than it writes
+        return f"{kinds[type(value)]}, deeply nested"
+    if len(text) > limit:
+        text = text[:limit] + "…"
+    return f"{kinds[type(value)]} {text}"
+
+
+@cache
+def _adapter(cls: Hashable) -> TypeAdapter[Any]:
+    return TypeAdapter(cast(type, cls))
+
+
+def stream_name(topic: str, partition: int) -> str:
+    """Return the name of a stream: topic and partition, as Kafka's tools print them.
+
+    Examples
+    --------
+    >>> stream_name("features", 3)
+    'features-3'
+    """
+    return f"{topic}-{partition}"
+
+
+def parse_stream(name: str) -> tuple[str, int]:
+    """Return topic and partition of a stream.
+
+    Raises
+    ------
+    BadRecordError
+        If it is no name of a stream.
+
+    Examples
+    --------
+    >>> parse_stream("fluxplain.features-3")
+    ('fluxplain.features', 3)
+    """
+    topic, _, partition = name.rpartition("-")
+    if not topic or not (partition.isascii() and partition.isdigit()):
+        raise BadRecordError(f"stream must be topic-partition, not {name!r}")
+    return topic, int(partition)
