@@ -1,0 +1,23 @@
+"""The drift-agent: watches the explanations for changes."""
+
+from typing import Any
+
+import faust
+
+from pipeline.config import Config
+from pipeline.kafka.app import create_worker
+from pipeline.stages import DriftStage
+
+
+def create_app(config: Config) -> faust.App:
+    """Return the Faust app of the role."""
+    worker = create_worker(config, "drift", lambda _topic, _partition: DriftStage(config))
+
+    @worker.app.agent(  # type: ignore[untyped-decorator]
+        worker.source("explanations"), name="drift", concurrency=1
+    )
+    async def drift(stream: Any) -> None:
+        async for event in stream.noack().events():
+            await worker.handle(event)
+
+    return worker.app

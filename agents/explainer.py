@@ -1,0 +1,23 @@
+"""The explainer-agent: turns evaluations into explanations."""
+
+from typing import Any
+
+import faust
+
+from pipeline.config import Config
+from pipeline.kafka.app import create_worker
+from pipeline.stages import ExplainerStage
+
+
+def create_app(config: Config) -> faust.App:
+    """Return the Faust app of the role."""
+    worker = create_worker(config, "explainer", lambda _topic, _partition: ExplainerStage(config))
+
+    @worker.app.agent(  # type: ignore[untyped-decorator]
+        worker.source("evaluations"), name="explainer", concurrency=1
+    )
+    async def explainer(stream: Any) -> None:
+        async for event in stream.noack().events():
+            await worker.handle(event)
+
+    return worker.app

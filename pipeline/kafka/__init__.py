@@ -1,0 +1,1 @@
+"""Kafka: the embedded broker, topics, producer, checkpoints, and the commit protocol."""

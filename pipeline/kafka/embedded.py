@@ -1,0 +1,123 @@
+"""The embedded broker: librdkafka's mock cluster, inside this process, with nothing to install.
+
+It speaks the real protocol over TCP, with consumer groups and commits, to any client on this
+machine. Its limits are its own:
+
+- everything is in memory and gone when the process ends;
+- each partition keeps only its last 5 MiB or 100,000 messages, so whatever feeds it must hold
+  back until the consumers have caught up, as ``fluxplain replay`` does;
+- topics appear when they are first asked for, with 4 partitions; there is no way to create them
+  with another number, and their settings are ignored;
+- it listens on a free port of localhost, without authentication.
+
+It is for trying, demonstrating and testing, not for data that matters.
+"""
+
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from confluent_kafka import Producer
+from confluent_kafka.admin import ClusterMetadata
+
+from pipeline.config import EMBEDDED, ENV_PREFIX, Config, ConfigError
+
+ADDRESS_FILE = Path(".fluxplain/embedded-broker")
+"""Where a running embedded broker writes its address, below the working directory."""
+
+PARTITIONS = 4
+"""Partitions of every topic of the embedded broker."""
+
+PARTITION_BYTES = 5 * 1024 * 1024
+"""What a partition of the embedded broker keeps; what is older is dropped, read or not."""
+
+CHECKPOINT_INTERVAL_S = 0.5
+"""Seconds between checkpoints on the embedded broker: what feeds it waits for commits."""
+
+_CLUSTER_PREFIX = "mockCluster"
+
+
+class EmbeddedBroker:
+    """A broker that lives as long as this object is open.
+
+    Examples
+    --------
+    >>> with EmbeddedBroker() as broker:
+    ...     broker.bootstrap_servers.partition(":")[0]
+    '127.0.0.1'
+    """
+
+    def __init__(self) -> None:
+        self._producer: Producer | None = Producer(
+            {"test.mock.num.brokers": 1, "log_level": 3, "log.queue": False}
+        )
+        metadata = self._producer.list_topics(timeout=10)
+        self.bootstrap_servers = ",".join(
+            f"{broker.host}:{broker.port}" for broker in metadata.brokers.values()
+        )
+        self._address_file: Path | None = None
+
+    def publish_address(self, path: Path = ADDRESS_FILE) -> None:
+        """Write the address where ``bootstrap_servers = "embedded"`` looks for it."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(self.bootstrap_servers)
+        self._address_file = path
+
+    def close(self) -> None:
+        """Stop the broker; its data are gone."""
+        if self._address_file:
+            self._address_file.unlink(missing_ok=True)
+            self._address_file = None
+        self._producer = None  # the mock cluster goes with its client
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def resolve(config: Config) -> Config:
+    """Return the settings with ``"embedded"`` replaced by the running broker's address.
+
+    Raises
+    ------
+    ConfigError
+        If no embedded broker was started from this directory.
+    """
+    if config.kafka.bootstrap_servers != EMBEDDED:
+        return config
+    try:
+        return config.on_broker(ADDRESS_FILE.read_text().strip())
+    except OSError:
+        raise ConfigError(
+            "kafka.bootstrap_servers is 'embedded', but no embedded broker runs from this "
+            "directory: start one with `fluxplain up --embedded` or `fluxplain broker`"
+        ) from None
+
+
+def is_embedded_cluster(metadata: ClusterMetadata) -> bool:
+    """Return whether a cluster is an embedded broker."""
+    return str(metadata.cluster_id).startswith(_CLUSTER_PREFIX)
+
+
+def workers_environment(broker: EmbeddedBroker, state: Path) -> dict[str, str]:
+    """Return the variables that make workers use this broker.
+
+    Parameters
+    ----------
+    broker
+        Where they are to connect.
+    state
+        Folder for their checkpoints, which are worth nothing once the broker is gone.
+    """
+    return {
+        f"{ENV_PREFIX}KAFKA__BOOTSTRAP_SERVERS": broker.bootstrap_servers,
+        f"{ENV_PREFIX}CHECKPOINT__DIRECTORY": str(state),
+        f"{ENV_PREFIX}CHECKPOINT__INTERVAL_S": str(CHECKPOINT_INTERVAL_S),
+    }

@@ -1,0 +1,101 @@
+"""How far the pipeline is: which observations have gone through all of its roles."""
+
+from collections import deque
+from collections.abc import Mapping
+
+from confluent_kafka import Consumer, TopicPartition
+
+from pipeline.config import Config, Role
+from pipeline.kafka.client import client_settings, cluster
+
+CHAIN: tuple[tuple[Role, str], ...] = (
+    ("model", "features"),
+    ("explainer", "evaluations"),
+    ("drift", "explanations"),
+)
+"""The roles in the order of the data's flow, and the topic that each reads."""
+
+REQUEST_TIMEOUT_S = 10.0
+
+Offsets = Mapping[int, int]
+"""Partition → offset."""
+
+
+class GroupOffsets:
+    """What a role has committed, and where the topic that it reads ends."""
+
+    def __init__(self, config: Config, role: Role, topic: str) -> None:
+        self._topic = config.topic(topic)
+        self._partitions = list(cluster(config).topics[self._topic].partitions)
+        self._consumer = Consumer(
+            {
+                **client_settings(config),
+                "group.id": config.group(role),  # asked about, never joined
+                "enable.auto.commit": False,
+            }
+        )
+
+    def committed(self) -> Offsets:
+        """Return partition → committed offset, 0 where there is none."""
+        asked = [TopicPartition(self._topic, p) for p in self._partitions]
+        answers = self._consumer.committed(asked, timeout=REQUEST_TIMEOUT_S)
+        return {tp.partition: max(tp.offset, 0) for tp in answers}
+
+    def ends(self) -> Offsets:
+        """Return partition → offset of the next message to come."""
+        return {p: self.watermarks(p)[1] for p in self._partitions}
+
+    def watermarks(self, partition: int) -> tuple[int, int]:
+        """Return the oldest offset that is still there, and the next one to come."""
+        low, high = self._consumer.get_watermark_offsets(
+            TopicPartition(self._topic, partition), timeout=REQUEST_TIMEOUT_S
+        )
+        return low, high
+
+    def close(self) -> None:
+        """Leave the broker."""
+        self._consumer.close()
+
+
+class PipelineProgress:
+    """Follows one partition of ``features`` through all roles.
+
+    A role commits only after its outputs have arrived. So once the model role has committed
+    offset n, all that follows from the observations below n stands in ``evaluations`` below its
+    ends of that moment; once the explainer role has committed those, the same holds for
+    ``explanations``; and once the drift role has committed these, the observations are through.
+    """
+
+    def __init__(self, config: Config, partition: int) -> None:
+        self._partition = partition
+        self._groups = [GroupOffsets(config, role, topic) for role, topic in CHAIN]
+        self._marks: list[deque[tuple[int, Offsets]]] = [deque() for _ in CHAIN[1:]]
+        self.modelled = 0
+        self.through = 0
+
+    def update(self) -> int:
+        """Ask the broker and return the offset below which all observations are through."""
+        model, *others = self._groups
+        reached = model.committed()[self._partition]
+        self.modelled = reached
+        for marks, group in zip(self._marks, others, strict=True):
+            if not marks or marks[-1][0] < reached:
+                marks.append((reached, group.ends()))
+            reached = self._passed(marks, group.committed())
+        self.through = max(self.through, reached)
+        return self.through
+
+    def end_of_features(self) -> int:
+        """Return the offset of the next observation to come."""
+        return self._groups[0].watermarks(self._partition)[1]
+
+    def close(self) -> None:
+        """Leave the broker."""
+        for group in self._groups:
+            group.close()
+
+    def _passed(self, marks: deque[tuple[int, Offsets]], committed: Offsets) -> int:
+        passed = self.through
+        while marks and all(committed[p] >= end for p, end in marks[0][1].items()):
+            passed = marks.popleft()[0]
+        return passed

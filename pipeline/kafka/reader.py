@@ -1,0 +1,108 @@
+"""Reads the pipeline's topics as any consumer would, without a group."""
+
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Self
+
+from confluent_kafka import (
+    OFFSET_BEGINNING,
+    OFFSET_END,
+    Consumer,
+    KafkaError,
+    KafkaException,
+    Message,
+    TopicPartition,
+)
+
+from pipeline.config import Config
+from pipeline.kafka.client import BrokerError, client_settings, cluster
+
+
+class TopicReader:
+    """Messages of some topics, all partitions, as they come.
+
+    Parameters
+    ----------
+    config
+        The settings, for a broker that answers.
+    topics
+        Names without the prefix.
+    from_beginning
+        Start with the oldest message there is; else with the next new one.
+
+    Raises
+    ------
+    BrokerError
+        If the broker does not answer, or a topic does not exist.
+    """
+
+    def __init__(self, config: Config, topics: Sequence[str], *, from_beginning: bool) -> None:
+        self._prefix = config.topics.prefix
+        metadata = cluster(config)
+        offset = OFFSET_BEGINNING if from_beginning else OFFSET_END
+        partitions = []
+        for name in topics:
+            topic = metadata.topics.get(config.topic(name))
+            if topic is None:
+                raise BrokerError(
+                    f"there is no topic {config.topic(name)}: `fluxplain topics create` makes it"
+                )
+            partitions += [TopicPartition(config.topic(name), p, offset) for p in topic.partitions]
+        self._consumer = Consumer(
+            {
+                **client_settings(config),
+                "group.id": f"{self._prefix}reader",  # never joined: partitions are assigned
+                "enable.auto.commit": False,
+                "auto.offset.reset": "earliest",
+                "fetch.wait.max.ms": 50,
+                "fetch.error.backoff.ms": 50,
+            }
+        )
+        self._consumer.assign(partitions)
+
+    def poll(self, timeout_s: float, limit: int = 1000) -> list[Message]:
+        """Return the next messages; none if none came in time.
+
+        Raises
+        ------
+        BrokerError
+            If the broker reports an error that does not pass by itself.
+        """
+        try:
+            messages = self._consumer.consume(limit, timeout_s)
+        except KafkaException as error:
+            raise BrokerError(str(error.args[0].str())) from None
+        for message in messages:
+            problem = message.error()
+            if problem and problem.code() not in _PASSING:
+                raise BrokerError(problem.str())
+        return [message for message in messages if not message.error()]
+
+    def name(self, message: Message) -> str:
+        """Return the message's topic without the prefix."""
+        return str(message.topic()).removeprefix(self._prefix)
+
+    def close(self) -> None:
+        """Leave the broker."""
+        self._consumer.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+_PASSING = {
+    KafkaError._PARTITION_EOF,
+    KafkaError._TRANSPORT,
+    KafkaError._ALL_BROKERS_DOWN,
+    KafkaError._TIMED_OUT,
+    KafkaError.LEADER_NOT_AVAILABLE,
+    KafkaError.NOT_LEADER_FOR_PARTITION,
+}

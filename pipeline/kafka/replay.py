@@ -1,0 +1,214 @@
+"""Feeds observations into ``features``, holding back so that the embedded broker loses none."""
+
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from threading import Event
+
+import orjson
+
+from pipeline.config import Config
+from pipeline.kafka.client import BrokerError, cluster
+from pipeline.kafka.embedded import PARTITION_BYTES, is_embedded_cluster
+from pipeline.kafka.producer import RecordProducer
+from pipeline.kafka.progress import PipelineProgress
+from pipeline.kafka.reader import TopicReader
+
+SAFE_SHARE = 0.4
+"""Share of an embedded partition that may be unread: the rest is for what is on its way."""
+
+FIRST_WINDOW = 150
+"""Records to send before it is known how many bytes each becomes."""
+
+POLL_S = 0.1
+
+Report = Callable[[int, int], None]
+"""Called with (records sent, records through all roles)."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayOptions:
+    """How fast and how far ahead to send.
+
+    Attributes
+    ----------
+    partition
+        Of ``features``. A source is one stream, so it goes into one partition, in order.
+    rate
+        Most records a second; None for as fast as it goes.
+    max_lag
+        Most records sent that have not gone through all roles; None for what the embedded broker
+        can hold, and for no limit on another.
+    """
+
+    partition: int = 0
+    rate: float | None = None
+    max_lag: int | None = None
+
+
+def replay(
+    config: Config,
+    observations: Iterable[bytes],
+    options: ReplayOptions,
+    *,
+    report: Report = lambda _sent, _through: None,
+    stop: Event | None = None,
+) -> int:
+    """Send the observations and return how many there were; ends early when ``stop`` is set.
+
+    Raises
+    ------
+    BrokerError
+        If no broker answers.
+    DeliveryError
+        If the broker does not take a record.
+    """
+    topic = config.topic("features")
+    _check_partition(config, topic, options.partition)
+    producer = RecordProducer(config)
+    stop = stop or Event()
+    brake = _make_brake(config, options)
+    pace = _Pace(options.rate)
+    sent = 0
+    try:
+        for value in observations:
+            pace.wait(sent)
+            if brake:
+                brake.wait(sent, producer, report, stop)
+            if stop.is_set():
+                break
+            producer.send(topic, value, place=options.partition)
+            sent += 1
+            if sent % 100 == 0:
+                report(sent, brake.through if brake else sent)
+        producer.flush()
+    finally:
+        if brake:
+            brake.close()
+    report(sent, brake.through if brake else sent)
+    return sent
+
+
+def _check_partition(config: Config, topic: str, partition: int) -> None:
+    existing = cluster(config).topics
+    if topic not in existing:
+        raise BrokerError(f"there is no topic {topic}: `fluxplain topics create` makes it")
+    count = len(existing[topic].partitions)
+    if not 0 <= partition < count:
+        raise BrokerError(
+            f"partition {partition} does not exist: {topic} has partitions 0 to {count - 1}"
+        )
+
+
+class _Pace:
+    """Spreads records evenly over time."""
+
+    def __init__(self, rate: float | None) -> None:
+        self._rate = rate
+        self._start = time.monotonic()
+
+    def wait(self, sent: int) -> None:
+        if self._rate:
+            ahead = sent / self._rate - (time.monotonic() - self._start)
+            if ahead > 0:
+                time.sleep(ahead)
+
+
+def _make_brake(config: Config, options: ReplayOptions) -> "_Brake | None":
+    embedded = is_embedded_cluster(cluster(config))
+    if not embedded and options.max_lag is None:
+        return None
+    return _Brake(config, options, _ByteMeter(config) if embedded else None)
+
+
+class _Brake:
+    """Waits while too many records are on their way through the pipeline."""
+
+    def __init__(self, config: Config, options: ReplayOptions, meter: "_ByteMeter | None") -> None:
+        self._progress = PipelineProgress(config, options.partition)
+        self._max_lag = options.max_lag
+        self._meter = meter
+        self._begin = self._progress.end_of_features()
+        self._window = self._open_window()
+
+    @property
+    def through(self) -> int:
+        """Records of this replay that have gone through all roles."""
+        return max(self._progress.through - self._begin, 0)
+
+    def wait(self, sent: int, producer: RecordProducer, report: Report, stop: Event) -> None:
+        if sent - self.through < self._window:
+            return
+        producer.flush()
+        while not stop.is_set():
+            self._progress.update()
+            self._window = self._open_window()
+            report(sent, self.through)
+            # let half of the window drain, so that questions to the broker are few
+            if sent - self.through <= self._window // 2:
+                return
+            time.sleep(POLL_S)
+
+    def close(self) -> None:
+        self._progress.close()
+        if self._meter:
+            self._meter.close()
+
+    def _open_window(self) -> int:
+        limits = [self._max_lag] if self._max_lag else []
+        if self._meter:
+            limits.append(self._meter.records_that_fit())
+        return max(min(limits), 2)
+
+
+class _ByteMeter:
+    """Measures how many bytes one observation becomes in the fullest partition downstream."""
+
+    def __init__(self, config: Config) -> None:
+        self._reader = TopicReader(
+            config, ["features", "evaluations", "explanations"], from_beginning=True
+        )
+        self._partitions: dict[tuple[str, int], _Traffic] = {}
+
+    def records_that_fit(self) -> int:
+        """Return how many observations on their way cannot push out what was not read."""
+        while messages := self._reader.poll(0.01):
+            for message in messages:
+                place = (self._reader.name(message), message.partition())
+                value = message.value() or b""
+                self._partitions.setdefault(place, _Traffic()).add(value, message.offset())
+        if not any(topic != "features" for topic, _ in self._partitions):
+            return FIRST_WINDOW
+        heaviest = max(traffic.bytes_per_record for traffic in self._partitions.values())
+        return int(SAFE_SHARE * PARTITION_BYTES / heaviest)
+
+    def close(self) -> None:
+        self._reader.close()
+
+
+@dataclass(slots=True)
+class _Traffic:
+    """Bytes of a partition, and the observations that they are about."""
+
+    total: int = 0
+    first: int | None = None
+    last: int = 0
+
+    @property
+    def bytes_per_record(self) -> float:
+        return self.total / max(self.last - (self.first or 0) + 1, 1)
+
+    def add(self, value: bytes, offset: int) -> None:
+        self.total += len(value)
+        seqs = _seqs(value) or [offset]
+        self.first = seqs[0] if self.first is None else min(self.first, seqs[0])
+        self.last = max(self.last, seqs[-1])
+
+
+def _seqs(value: bytes) -> list[int] | None:
+    try:
+        fields = orjson.loads(value)
+    except orjson.JSONDecodeError:
+        return None
+    seqs = fields.get("seqs") if isinstance(fields, dict) else None
+    return seqs if isinstance(seqs, list) and seqs else None
