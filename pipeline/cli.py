@@ -1,0 +1,455 @@
+"""The command line, ``fluxplain``."""
+
+import os
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Annotated, NoReturn
+
+import typer
+from rich.console import Console
+from rich.live import Live
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    SpinnerColumn,
+    TextColumn,
+    TimeElapsedColumn,
+)
+from rich.table import Table
+
+from pipeline import __version__
+from pipeline.config import Config, ConfigError, Role, load_config
+from pipeline.evaluate import evaluator_for
+from pipeline.kafka.client import BrokerError, cluster
+from pipeline.kafka.embedded import (
+    ADDRESS_FILE,
+    EmbeddedBroker,
+    resolve,
+    workers_environment,
+)
+from pipeline.kafka.producer import DeliveryError
+from pipeline.kafka.progress import CHAIN, GroupOffsets
+from pipeline.kafka.reader import TopicReader
+from pipeline.kafka.replay import ReplayOptions
+from pipeline.kafka.replay import replay as replay_observations
+from pipeline.kafka.topics import create_topics, missing_topics, topic_specs
+from pipeline.local import LocalPipeline
+from pipeline.monitor.history import History
+from pipeline.monitor.tail import line
+from pipeline.monitor.watch import render
+from pipeline.outputs import OUTPUTS, LocalFiles
+from pipeline.sources import SourceError, open_source
+from pipeline.supervisor import Supervisor, WorkerRefusedError, end_with_supervisor
+from schemas import RECORDS, BadRecordError
+
+USER_ERRORS = (ConfigError, BrokerError, DeliveryError, SourceError, WorkerRefusedError)
+"""What a person can mend: shown as a message, never as a stack trace."""
+
+SOURCE_HELP = (
+    "A CSV file (.csv, .csv.gz) with a header, or a River data set: river:Phishing, "
+    "river:Agrawal?classification_function=1"
+)
+
+TOPICS = tuple(record.TOPIC for record in RECORDS)
+
+TEMPLATE = Path(__file__).with_name("template.toml")
+
+app = typer.Typer(
+    name="fluxplain",
+    help="Explains models in flux: what an online model on Kafka relies on, and when that changes."
+    "\n\nStart with `fluxplain demo`, or `fluxplain init` for your own stream.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+topics_app = typer.Typer(no_args_is_help=True, help="Create and describe the pipeline's topics.")
+app.add_typer(topics_app, name="topics")
+
+console = Console()
+
+ConfigPath = Annotated[
+    Path,
+    typer.Option("--config", "-c", metavar="FILE", help="Settings, as `fluxplain init` writes."),
+]
+DEFAULT_CONFIG = Path("fluxplain.toml")
+
+
+def main() -> NoReturn:
+    """Run a command; a user's mistake gives a message, not a stack trace."""
+    try:
+        app()
+    except BrokenPipeError:
+        # whoever reads our output has enough, as in `fluxplain tail … | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except USER_ERRORS as error:
+        Console(stderr=True).print(f"Error: {error}", style="red", markup=False, highlight=False)
+        sys.exit(2)
+    sys.exit(0)
+
+
+@app.callback(invoke_without_command=True)
+def version_option(
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+) -> None:
+    """Explain models in flux."""
+    if version:
+        console.print(__version__, highlight=False)
+        raise typer.Exit
+
+
+@app.command()
+def init(
+    path: Annotated[Path, typer.Argument(help="File to write.")] = DEFAULT_CONFIG,
+) -> None:
+    """Write a commented configuration to start from."""
+    try:
+        with path.open("x") as file:
+            file.write(TEMPLATE.read_text())
+    except FileExistsError:
+        raise ConfigError(f"{path} is there already: remove it, or give another name") from None
+    except OSError as error:
+        raise ConfigError(f"cannot write {path}: {error.strerror}") from None
+    console.print(
+        f"Wrote {path}. Name your features, label and model there, then: fluxplain check -c {path}",
+        markup=False,
+        highlight=False,
+    )
+
+
+@app.command()
+def check(config: ConfigPath = DEFAULT_CONFIG) -> None:
+    """Validate a configuration, and say whether the broker answers.
+
+    The exit status is 0 only if both are well and all topics exist.
+    """
+    settings = load_config(config)
+    model = settings.make_model()
+    evaluator = type(evaluator_for(model)).__name__
+    console.print(f"{config}: valid", markup=False, highlight=False)
+    console.print(f"model: {type(model).__name__}, asked by the {evaluator}", highlight=False)
+    settings = resolve(settings)
+    metadata = cluster(settings)
+    console.print(
+        f"broker: {len(metadata.brokers)} at {settings.kafka.bootstrap_servers}", highlight=False
+    )
+    missing = missing_topics(settings)
+    if missing:
+        raise BrokerError(
+            f"topics are missing: {', '.join(missing)}. `fluxplain topics create` makes them"
+        )
+    console.print(f"topics: all {len(topic_specs(settings))} exist", highlight=False)
+
+
+@topics_app.command("create")
+def topics_create(config: ConfigPath = DEFAULT_CONFIG) -> None:
+    """Create the topics that are missing; what exists stays as it is."""
+    for name, result in create_topics(resolve(load_config(config))).items():
+        console.print(f"{name}: {result}", markup=False, highlight=False)
+
+
+@topics_app.command("describe")
+def topics_describe(config: ConfigPath = DEFAULT_CONFIG) -> None:
+    """Show the topics: what each is for, its partitions, messages, and how far behind a role is."""
+    settings = resolve(load_config(config))
+    existing = cluster(settings).topics
+    readers = {topic: role for role, topic in CHAIN}
+    table = Table("topic", "for", "partitions", "messages", "read by", "lag", box=None)
+    for spec, record in zip(topic_specs(settings), RECORDS, strict=True):
+        if spec.name not in existing:
+            table.add_row(spec.name, spec.purpose, "missing", "", "", "")
+            continue
+        role = readers.get(record.TOPIC)
+        offsets = GroupOffsets(settings, role or "model", record.TOPIC)
+        marks = {p: offsets.watermarks(p) for p in existing[spec.name].partitions}
+        lag = ""
+        if role:
+            committed = offsets.committed()
+            behind = sum(end - max(committed[p], low) for p, (low, end) in marks.items())
+            lag = f"{behind:,}"
+        offsets.close()
+        kept = sum(end - low for low, end in marks.values())
+        table.add_row(spec.name, spec.purpose, str(len(marks)), f"{kept:,}", role or "", lag)
+    console.print(table)
+
+
+@app.command()
+def worker(
+    role: Annotated[
+        Role, typer.Option(help="Which part of the pipeline: model, explainer or drift.")
+    ],
+    config: ConfigPath = DEFAULT_CONFIG,
+) -> None:
+    """Run one role of the pipeline, until SIGTERM or Ctrl-C.
+
+    Each role is a consumer group: run as many workers of a role as its topic has partitions.
+    """
+    # Faust is slow to import, and only workers need it
+    from agents import APPS  # noqa: PLC0415
+    from pipeline.kafka.app import run  # noqa: PLC0415
+
+    settings = _ready(load_config(config))
+    end_with_supervisor()
+    run(APPS[role](settings))
+
+
+@app.command()
+def up(
+    config: ConfigPath = DEFAULT_CONFIG,
+    embedded: Annotated[
+        bool, typer.Option("--embedded", help="Run a broker too, in this process, in memory.")
+    ] = False,
+) -> None:
+    """Run all roles on this machine; start again what dies; stop all on Ctrl-C."""
+    settings = load_config(config)
+    if not embedded:
+        _ready(settings)
+        _supervise(config, {})
+        return
+    with EmbeddedBroker() as broker, tempfile.TemporaryDirectory(prefix="fluxplain-") as state:
+        create_topics(settings.on_broker(broker.bootstrap_servers))
+        broker.publish_address()
+        _say_embedded(broker)
+        _supervise(config, workers_environment(broker, Path(state)))
+
+
+@app.command()
+def broker() -> None:
+    """Run the embedded broker alone, until Ctrl-C."""
+    with EmbeddedBroker() as embedded:
+        embedded.publish_address()
+        _say_embedded(embedded)
+        with _until_interrupted():
+            while True:
+                time.sleep(1.0)
+
+
+@app.command()
+def replay(  # noqa: PLR0917  options of a command
+    source: Annotated[str, typer.Argument(help=SOURCE_HELP)],
+    config: ConfigPath = DEFAULT_CONFIG,
+    label: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Column of a CSV file with the label.")
+    ] = None,
+    limit: Annotated[int | None, typer.Option(min=0, help="Records to send at most.")] = None,
+    rate: Annotated[float | None, typer.Option(min=0.001, help="Records a second.")] = None,
+    max_lag: Annotated[
+        int | None,
+        typer.Option(
+            min=2,
+            help="Most records on their way through the pipeline. By default as many as the "
+            "embedded broker can hold; no limit on another.",
+        ),
+    ] = None,
+    partition: Annotated[
+        int, typer.Option(min=0, help="Partition of features: a source is one stream.")
+    ] = 0,
+) -> None:
+    """Send recorded observations into the features topic, in order.
+
+    The embedded broker keeps only the newest 5 MiB of a partition, so there this waits for the
+    pipeline whenever too many records are on their way.
+    """
+    settings = _ready(load_config(config))
+    records = open_source(source, settings, label=label, limit=limit)
+    options = ReplayOptions(partition=partition, rate=rate, max_lag=max_lag)
+    with _progress() as progress:
+        task = progress.add_task(records.name, total=records.total, note="")
+
+        def report(sent: int, through: int) -> None:
+            note = f"{sent - through:,} on their way" if sent > through else ""
+            progress.update(task, completed=sent, note=note)
+
+        sent = replay_observations(settings, records, options, report=report)
+    console.print(f"Sent {sent:,} records.", highlight=False)
+
+
+@app.command()
+def local(
+    source: Annotated[str, typer.Argument(help=SOURCE_HELP)],
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the results.")],
+    config: ConfigPath = DEFAULT_CONFIG,
+    label: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Column of a CSV file with the label.")
+    ] = None,
+    limit: Annotated[int | None, typer.Option(min=0, help="Records to take at most.")] = None,
+) -> None:
+    """Run the whole pipeline in this process, without Kafka, and write what it would publish.
+
+    Writes predictions.jsonl, explanations.jsonl, changes.jsonl and dead-letters.jsonl.
+    """
+    settings = load_config(config)
+    records = open_source(source, settings, label=label, limit=limit)
+    if records.total is None and limit is None and source.startswith("river:"):
+        raise SourceError(f"{source} may have no end: give --limit")
+    pipeline = LocalPipeline(settings)
+    with _progress() as progress, LocalFiles(out) as files:
+        task = progress.add_task(records.name, total=records.total, note="")
+        for seq, value in enumerate(records):
+            for record in pipeline.step(seq, value):
+                files.write(record)
+            progress.update(task, advance=1)
+    for topic, count in files.counts.items():
+        console.print(f"{out / topic}.jsonl: {count:,}", markup=False, highlight=False)
+
+
+@app.command()
+def tail(
+    topic: Annotated[str, typer.Argument(help=f"One of {', '.join(TOPICS)}.")],
+    config: ConfigPath = DEFAULT_CONFIG,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Each record as it is on the topic.")
+    ] = False,
+    from_beginning: Annotated[
+        bool, typer.Option("--from-beginning", help="Start with the oldest record there is.")
+    ] = False,
+    until_idle: Annotated[
+        float | None,
+        typer.Option(min=0.1, metavar="SECONDS", help="End when nothing came for so long."),
+    ] = None,
+) -> None:
+    """Print the records of a topic as they come, until Ctrl-C."""
+    settings = resolve(load_config(config))
+    name = topic.removeprefix(settings.topics.prefix)
+    if name not in TOPICS:
+        raise ConfigError(f"there is no topic {topic!r}: use one of {', '.join(TOPICS)}")
+    with (
+        TopicReader(settings, [name], from_beginning=from_beginning) as reader,
+        _until_interrupted(),
+    ):
+        last = time.monotonic()
+        while until_idle is None or time.monotonic() - last < until_idle:
+            for message in reader.poll(0.2):
+                last = time.monotonic()
+                print(_printed(name, message.value(), as_json=as_json))
+            sys.stdout.flush()
+
+
+@app.command()
+def watch(
+    config: ConfigPath = DEFAULT_CONFIG,
+    stream: Annotated[
+        str | None,
+        typer.Option(metavar="TOPIC-PARTITION", help="Which stream; by default one with news."),
+    ] = None,
+) -> None:
+    """Show live what the model relies on now, its loss, throughput and the latest changes."""
+    settings = resolve(load_config(config))
+    history = History()
+    with (
+        TopicReader(settings, list(OUTPUTS), from_beginning=True) as reader,
+        _until_interrupted(),
+        Live(console=console, auto_refresh=False, screen=console.is_terminal) as live,
+    ):
+        while True:
+            messages = reader.poll(0.25)
+            now = time.monotonic()
+            for message in messages:
+                _add(history, reader.name(message), message.value(), now)
+            live.update(render(history, stream=stream, now=now), refresh=True)
+
+
+@app.command()
+def demo(
+    out: Annotated[
+        Path, typer.Option(metavar="DIR", help="Folder for the picture and the workers' log.")
+    ] = Path("demo-output"),
+    records: Annotated[
+        int, typer.Option(min=1000, help="Observations; the concept changes after half of them.")
+    ] = 6000,
+) -> None:
+    """Show the whole pipeline on the embedded broker, with a stream that drifts half way."""
+    from pipeline.demo import run_demo  # noqa: PLC0415  loads the plotting library
+
+    with _until_interrupted():
+        run_demo(out, records, console)
+
+
+def _ready(settings: Config) -> Config:
+    """Return the settings for a broker that answers and has all topics."""
+    settings = resolve(settings)
+    missing = missing_topics(settings)
+    if missing:
+        raise BrokerError(
+            f"topics are missing: {', '.join(missing)}. `fluxplain topics create` makes them"
+        )
+    return settings
+
+
+def _supervise(config: Path, environment: dict[str, str]) -> None:
+    with (
+        Supervisor(config, environment=environment, tell=_say) as supervisor,
+        _until_interrupted(),
+    ):
+        supervisor.start()
+        pids = ", ".join(f"{role} ({pid})" for role, pid in supervisor.pids().items())
+        _say(f"Running: {pids}. Ctrl-C stops them.")
+        while True:
+            supervisor.check()
+            time.sleep(0.5)
+    _say("Stopped.")
+
+
+def _say(text: str) -> None:
+    console.print(text, markup=False, highlight=False)
+
+
+def _say_embedded(embedded: EmbeddedBroker) -> None:
+    _say(
+        f"Embedded broker at {embedded.bootstrap_servers}, in memory. Commands in this directory "
+        f'find it by kafka.bootstrap_servers = "embedded" (address in {ADDRESS_FILE}).'
+    )
+
+
+def _printed(name: str, value: bytes | None, *, as_json: bool) -> str:
+    text = (value or b"null").decode(errors="backslashreplace")
+    if as_json or name not in OUTPUTS:
+        return text
+    try:
+        return line(OUTPUTS[name].decode(value))
+    except BadRecordError:
+        return text
+
+
+def _add(history: History, name: str, value: bytes | None, now: float) -> None:
+    # what somebody else wrote into our topics is no reason to stop showing them
+    with suppress(BadRecordError):
+        history.add(OUTPUTS[name].decode(value), now)
+
+
+def _progress() -> Progress:
+    return Progress(
+        SpinnerColumn(),
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("{task.fields[note]}", markup=False),
+        console=Console(stderr=True),
+    )
+
+
+@contextmanager
+def _until_interrupted() -> Iterator[None]:
+    """End quietly on Ctrl-C and SIGTERM, after what is inside has cleaned up."""
+
+    def stop(_signal: int, _frame: object) -> NoReturn:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    except KeyboardInterrupt:
+        pass
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+if __name__ == "__main__":
+    main()
