@@ -1,0 +1,80 @@
+"""Fixtures of the behaviour suite: a broker, and the pipeline's workers on it."""
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from pipeline.kafka.embedded import EmbeddedBroker
+from tests.behaviour.kafka_pipeline import KafkaPipeline
+
+FEATURES = {
+    **dict.fromkeys(("salary", "commission", "age", "hvalue", "hyears", "loan"), "numeric"),
+    **dict.fromkeys(("elevel", "car", "zipcode"), "categorical"),
+}
+
+SETTINGS: dict[str, Any] = {
+    "seed": 7,
+    "features": FEATURES,
+    "label": {"type": "integer"},
+    "model": {"factory": "river.forest:ARFClassifier", "params": {"n_models": 2}},
+    "explain": {
+        "loss": "brier",
+        "alpha": 0.01,
+        "emit_every": 3,
+        "ipfi": {"reservoir_size": 50},
+        "isage": {"reservoir_size": 50, "inner_samples": 2},
+        "ipdp": {"storage_size": 50, "grid_size": 4},
+    },
+}
+"""A small pipeline with all methods, quick to warm up."""
+
+
+@pytest.fixture
+def bootstrap_servers() -> Iterator[str]:
+    """A new broker, empty."""
+    with EmbeddedBroker() as broker:
+        yield broker.bootstrap_servers
+
+
+@pytest.fixture
+def config_path(tmp_path: Path) -> Path:
+    """The settings of the suite as a file."""
+    return write_config(tmp_path / "pipeline.toml", SETTINGS)
+
+
+@pytest.fixture
+def start(bootstrap_servers: str, config_path: Path, tmp_path: Path) -> Callable[[], KafkaPipeline]:
+    """Makes a pipeline on the broker; with the same state when called again."""
+    return lambda: KafkaPipeline(config_path, bootstrap_servers, tmp_path)
+
+
+@pytest.fixture(autouse=True)
+def no_process_left() -> Iterator[None]:
+    """Fail a test that leaves a worker running."""
+    before = {child.pid for child in psutil.Process().children(recursive=True)}
+    yield
+    left = [c for c in psutil.Process().children(recursive=True) if c.pid not in before]
+    for child in left:
+        child.kill()
+    assert not left, f"left running: {left}"
+
+
+def write_config(path: Path, settings: dict[str, Any]) -> Path:
+    """Write settings as TOML."""
+    path.write_text("\n".join(_lines("", settings)))
+    return path
+
+
+def _lines(table: str, settings: dict[str, Any]) -> Iterator[str]:
+    plain = {k: v for k, v in settings.items() if not isinstance(v, dict)}
+    if table:
+        yield f"[{table}]"
+    for key, value in plain.items():
+        yield f"{key} = {json.dumps(value)}"
+    for key, value in settings.items():
+        if isinstance(value, dict):
+            yield from _lines(f"{table}.{key}" if table else key, value)

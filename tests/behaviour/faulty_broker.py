@@ -1,0 +1,68 @@
+"""A broker that refuses on demand: librdkafka's mock cluster, through its own interface in C."""
+
+import ctypes
+from ctypes import POINTER, c_char_p, c_int, c_int16, c_size_t, c_void_p
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import confluent_kafka
+
+PRODUCE = 0
+"""Kafka's number of the Produce request."""
+
+RD_KAFKA_PRODUCER = 0
+
+
+class FaultyBroker:
+    """A mock cluster of one broker whose next requests can be made to fail."""
+
+    def __init__(self) -> None:
+        self._lib = _library()
+        error = ctypes.create_string_buffer(512)
+        self._client = self._lib.rd_kafka_new(RD_KAFKA_PRODUCER, None, error, 512)
+        assert self._client, error.value
+        self._cluster = self._lib.rd_kafka_mock_cluster_new(self._client, 1)
+        self.bootstrap_servers = self._lib.rd_kafka_mock_cluster_bootstraps(self._cluster).decode()
+
+    def refuse(self, request: int, error: int, times: int = 1) -> None:
+        """Answer the next requests of a kind with an error code of Kafka's protocol."""
+        errors = (c_int * times)(*[error] * times)
+        self._lib.rd_kafka_mock_push_request_errors_array(
+            self._cluster, c_int16(request), c_size_t(times), errors
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._lib.rd_kafka_mock_cluster_destroy(self._cluster)
+        self._lib.rd_kafka_destroy(self._client)
+
+
+def _library() -> ctypes.CDLL:
+    package = Path(confluent_kafka.__file__).parent
+    places = [package.parent / "confluent_kafka.libs", package / ".dylibs"]
+    found = [path for place in places for path in place.glob("librdkafka*")]
+    assert found, "confluent-kafka was not installed from a wheel, which brings librdkafka"
+    lib = ctypes.CDLL(str(found[0]))
+    lib.rd_kafka_new.restype = c_void_p
+    lib.rd_kafka_new.argtypes = [c_int, c_void_p, c_char_p, c_size_t]
+    lib.rd_kafka_destroy.argtypes = [c_void_p]
+    lib.rd_kafka_mock_cluster_new.restype = c_void_p
+    lib.rd_kafka_mock_cluster_new.argtypes = [c_void_p, c_int]
+    lib.rd_kafka_mock_cluster_destroy.argtypes = [c_void_p]
+    lib.rd_kafka_mock_cluster_bootstraps.restype = c_char_p
+    lib.rd_kafka_mock_cluster_bootstraps.argtypes = [c_void_p]
+    lib.rd_kafka_mock_push_request_errors_array.argtypes = [
+        c_void_p,
+        c_int16,
+        c_size_t,
+        POINTER(c_int),
+    ]
+    return lib

@@ -1,0 +1,172 @@
+"""The pipeline as users deploy it: worker processes of every role on a broker, and its output."""
+
+import signal
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import orjson
+
+from pipeline.config import Config, Role, load_config
+from pipeline.kafka.embedded import CHECKPOINT_INTERVAL_S
+from pipeline.kafka.progress import PipelineProgress
+from pipeline.kafka.reader import TopicReader
+from pipeline.kafka.replay import ReplayOptions, replay
+from pipeline.kafka.topics import create_topics
+from pipeline.local import LocalPipeline
+from pipeline.outputs import OUTPUTS
+from pipeline.supervisor import Supervisor
+
+Published = dict[tuple[Any, ...], set[bytes]]
+"""Identity → the different records that were published under it."""
+
+IDENTITY = {
+    "predictions": ("stream", "seq"),
+    "explanations": ("stream", "feature", "method", "seq"),
+    "changes": ("stream", "kind", "feature", "method", "seq"),
+    "dead-letters": ("topic", "partition", "offset", "key"),
+}
+
+
+class KafkaPipeline:
+    """Workers of every role, supervised, and everything that they publish.
+
+    Parameters
+    ----------
+    config_path
+        Settings, without the broker.
+    bootstrap_servers
+        The broker.
+    folder
+        For checkpoints and the workers' log.
+    """
+
+    def __init__(self, config_path: Path, bootstrap_servers: str, folder: Path) -> None:
+        self.config = load_config(config_path).on_broker(bootstrap_servers)
+        create_topics(self.config)
+        self.log_path = folder / "workers.log"
+        self.checkpoints = folder / "checkpoints"
+        self._log = self.log_path.open("wb")
+        self.workers = Supervisor(
+            config_path,
+            environment={
+                "FLUXPLAIN_KAFKA__BOOTSTRAP_SERVERS": bootstrap_servers,
+                "FLUXPLAIN_CHECKPOINT__DIRECTORY": str(self.checkpoints),
+                "FLUXPLAIN_CHECKPOINT__INTERVAL_S": str(CHECKPOINT_INTERVAL_S),
+            },
+            stderr=self._log,
+        )
+        self.published: Published = defaultdict(set)
+        self.messages = 0
+        self.keys: dict[str, set[bytes | None]] = defaultdict(set)
+        self._reader = TopicReader(self.config, list(OUTPUTS), from_beginning=True)
+        self._progress = PipelineProgress(self.config, partition=0)
+
+    def feed(self, values: Iterable[bytes], *, max_lag: int | None = None) -> int:
+        """Send observations, holding back as ``fluxplain replay`` does."""
+
+        def attend(_sent: int, _through: int) -> None:
+            self.workers.check()
+            self.collect()
+
+        return replay(self.config, values, ReplayOptions(max_lag=max_lag), report=attend)
+
+    def collect(self) -> None:
+        """Read what was published so far."""
+        while messages := self._reader.poll(0.1):
+            for message in messages:
+                name = self._reader.name(message)
+                value = message.value()
+                assert value is not None
+                self.published[identity(name, value)].add(value)
+                self.keys[name].add(message.key())
+                self.messages += 1
+
+    def wait_until_through(
+        self, records: int, *, timeout_s: float = 120.0, each: Callable[[], None] = lambda: None
+    ) -> None:
+        """Wait until the observations below an offset have gone through all roles."""
+        deadline = time.monotonic() + timeout_s
+        while self._progress.update() < records:
+            if time.monotonic() > deadline:
+                log = self.log_path.read_text()[-3000:]
+                raise AssertionError(
+                    f"only {self._progress.through} of {records} records went through "
+                    f"(model: {self._progress.modelled}) in {timeout_s} s; the log ends:\n{log}"
+                )
+            self.workers.check()
+            each()
+            self.collect()
+        self.collect()
+
+    def wait_until(self, done: Callable[[], bool], *, timeout_s: float = 60.0) -> None:
+        """Wait until a condition on what was published holds."""
+        deadline = time.monotonic() + timeout_s
+        while not done():
+            assert time.monotonic() < deadline, f"not in {timeout_s} s: {self.counts()}"
+            self.collect()
+
+    def wait_until_idle(self, seconds: float = 3.0) -> None:
+        """Wait until nothing was published for so long."""
+        last, n = time.monotonic(), self.messages
+        while time.monotonic() - last < seconds:
+            self.collect()
+            if self.messages != n:
+                last, n = time.monotonic(), self.messages
+
+    def kill(self, role: Role) -> None:
+        """Kill a role's worker as a crash would; the supervisor starts it again."""
+        self.workers.kill(role, signal.SIGKILL)
+
+    def counts(self) -> dict[str, int]:
+        """Return topic → number of different records."""
+        counts = dict.fromkeys(OUTPUTS, 0)
+        for key in self.published:
+            counts[key[0]] += 1
+        return counts
+
+    def __enter__(self) -> Self:
+        self.workers.start()
+        return self
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.workers.stop()
+        self._reader.close()
+        self._progress.close()
+        self._log.close()
+
+
+def identity(topic: str, value: bytes) -> tuple[Any, ...]:
+    """Return what a consumer drops repeated records by."""
+    fields = orjson.loads(value)
+    return (topic, *(fields[name] for name in IDENTITY[topic]))
+
+
+def reference(config: Config, values: Iterable[bytes]) -> Published:
+    """Return what ``fluxplain local`` publishes for the same observations."""
+    published: Published = defaultdict(set)
+    for record in LocalPipeline(config).run(values):
+        value = record.encode()
+        published[identity(record.TOPIC, value)].add(value)
+    return published
+
+
+def assert_same(published: Published, expected: Published) -> None:
+    """Fail unless both hold the same records, bit for bit; the message shows the first others."""
+    missing = sorted(map(str, expected.keys() - published.keys()))
+    extra = sorted(map(str, published.keys() - expected.keys()))
+    different = [key for key in expected if key in published and published[key] != expected[key]]
+    assert not missing, f"{len(missing)} missing, first {missing[:3]}"
+    assert not extra, f"{len(extra)} not in the reference, first {extra[:3]}"
+    assert not different, (
+        f"{len(different)} differ, first {different[0]}: "
+        f"{published[different[0]]} instead of {expected[different[0]]}"
+    )

@@ -1,0 +1,206 @@
+"""Where Faust loses data when it is used as usual, and that the pipeline does not.
+
+Each test is one way of losing data: it fails if messages are acknowledged by Faust again, if
+``take`` or Faust's own producer is used, or if offsets are committed before the outputs arrived.
+"""
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import faust
+import pytest
+from faust.types import TP
+
+from pipeline.config import Config, load_config
+from pipeline.kafka.app import create_worker
+from pipeline.kafka.producer import DeliveryError, RecordProducer
+from pipeline.kafka.progress import GroupOffsets
+from pipeline.kafka.reader import TopicReader
+from pipeline.kafka.topics import create_topics
+from pipeline.kafka.worker import EXIT_FAILED
+from pipeline.outputs import OUTPUTS
+from pipeline.stages import ExplainerStage
+from tests.behaviour.faulty_broker import PRODUCE, FaultyBroker
+from tests.behaviour.faulty_worker import AT_SEQ
+from tests.behaviour.kafka_pipeline import Published, assert_same, identity, reference
+from tests.behaviour.test_pipeline import observations
+
+RECORDS = 100
+INTERVAL_S = 0.2
+TOPIC_AUTHORIZATION_FAILED = 29
+
+
+@pytest.fixture
+def config(config_path: Path, bootstrap_servers: str, monkeypatch: pytest.MonkeyPatch) -> Config:
+    return _config(config_path, bootstrap_servers, monkeypatch)
+
+
+def test_a_worker_that_raises_ends_and_commits_nothing_it_did_not_finish(
+    config: Config, config_path: Path
+) -> None:
+    values = _fill(config)
+    assert _run(config_path, "raises") == EXIT_FAILED
+    assert _committed(config) <= AT_SEQ
+    _assert_nothing_lost(config, config_path, values)
+
+
+def test_an_output_that_is_too_large_is_not_committed(config: Config, config_path: Path) -> None:
+    values = _fill(config)
+    assert _run(config_path, "huge-output") == EXIT_FAILED
+    assert _committed(config) <= AT_SEQ
+    _assert_nothing_lost(config, config_path, values)
+
+
+def test_nothing_is_committed_before_the_outputs_have_arrived(
+    config: Config, config_path: Path
+) -> None:
+    values = _fill(config)
+    assert _run(config_path, "dies-before-delivery") == -9
+    assert _committed(config) == 0
+    _assert_nothing_lost(config, config_path, values)
+
+
+def test_a_refused_delivery_ends_the_worker_and_commits_nothing(
+    config_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with FaultyBroker() as broker:
+        config = _config(config_path, broker.bootstrap_servers, monkeypatch)
+        values = _fill(config)
+        broker.refuse(PRODUCE, TOPIC_AUTHORIZATION_FAILED, times=1)
+        assert _run(config_path, "none") == EXIT_FAILED
+        assert _committed(config) == 0
+        _assert_nothing_lost(config, config_path, values)
+
+
+def test_a_producer_reports_a_refused_delivery(
+    config_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with FaultyBroker() as broker:
+        config = _config(config_path, broker.bootstrap_servers, monkeypatch)
+        producer = RecordProducer(config)
+        broker.refuse(PRODUCE, TOPIC_AUTHORIZATION_FAILED)
+        producer.send("anything", b"{}")
+        with pytest.raises(DeliveryError, match="did not take a message"):
+            producer.flush()
+
+
+def test_a_value_that_cannot_be_decoded_goes_to_dead_letters(
+    config: Config, config_path: Path
+) -> None:
+    values = [b"\xff\x00", *observations(20), b"\x80{}"]
+    _fill(config, values)
+    _assert_nothing_lost(config, config_path, values)
+
+
+def test_a_large_record_goes_to_dead_letters_and_the_next_one_is_used(
+    config: Config, config_path: Path
+) -> None:
+    large = b'{"x": {"salary": "' + b"\x01" * 900_000 + b'"}}'
+    values = [*observations(20), large, *observations(10)]
+    _fill(config, values)
+    _assert_nothing_lost(config, config_path, values)
+
+
+def test_a_gap_in_the_offsets_commits_no_message_that_is_not_done(
+    config: Config, config_path: Path
+) -> None:
+    # what compaction and transactions leave: offsets 0 to 2, then 7, 8
+    worker = create_worker(config, "explainer", lambda _t, _p: ExplainerStage(config))
+    consumer = worker.app.consumer
+    tp = TP("evaluations", 0)
+    worker.app.topics._acking_topics.add(tp.topic)
+    messages = [_message(tp, offset, consumer) for offset in (0, 1, 2, 7, 8)]
+    consumer._gap[tp].addi(3, 7)
+    for done, message in enumerate(messages[:-1], start=1):
+        message.ack(consumer)
+        offset = consumer._new_offset(tp)
+        consumer._committed_offset[tp] = offset
+        assert offset is not None
+        assert messages[done - 1].offset < offset <= messages[done].offset
+
+
+def test_the_pipeline_relies_on_neither_exactly_once_nor_tables(config: Config) -> None:
+    app = create_worker(config, "explainer", lambda _t, _p: ExplainerStage(config)).app
+    assert app.conf.processing_guarantee == faust.types.enums.ProcessingGuarantee.AT_LEAST_ONCE
+    assert not app.tables
+    assert not app.conf.stream_wait_empty
+
+
+def _config(path: Path, bootstrap_servers: str, monkeypatch: pytest.MonkeyPatch) -> Config:
+    monkeypatch.setenv("FLUXPLAIN_KAFKA__BOOTSTRAP_SERVERS", bootstrap_servers)
+    monkeypatch.setenv("FLUXPLAIN_CHECKPOINT__DIRECTORY", str(path.parent / "checkpoints"))
+    monkeypatch.setenv("FLUXPLAIN_CHECKPOINT__INTERVAL_S", str(INTERVAL_S))
+    config = load_config(path)
+    create_topics(config)
+    return config
+
+
+def _fill(config: Config, values: list[bytes] | None = None) -> list[bytes]:
+    values = observations(RECORDS) if values is None else values
+    producer = RecordProducer(config)
+    for value in values:
+        producer.send(config.topic("features"), value, place=0)
+    producer.flush()
+    return values
+
+
+def _run(config_path: Path, fault: str) -> int:
+    return _start(config_path, fault).wait(60)
+
+
+def _start(config_path: Path, fault: str) -> "subprocess.Popen[bytes]":
+    command = [sys.executable, "-m", "tests.behaviour.faulty_worker", str(config_path), fault]
+    log = (config_path.parent / "faulty-worker.log").open("ab")
+    return subprocess.Popen(command, stderr=log, env=dict(os.environ))
+
+
+def _committed(config: Config) -> int:
+    offsets = GroupOffsets(config, "model", "features")
+    try:
+        return offsets.committed()[0]
+    finally:
+        offsets.close()
+
+
+def _assert_nothing_lost(config: Config, config_path: Path, values: list[bytes]) -> None:
+    """Run a sound worker to the end: what it and the faulty one published is the reference."""
+    worker = _start(config_path, "none")
+    try:
+        deadline = time.monotonic() + 90
+        while _committed(config) < len(values):
+            assert worker.poll() is None, "the sound worker ended"
+            assert time.monotonic() < deadline, f"only {_committed(config)} were committed"
+            time.sleep(0.2)
+    finally:
+        worker.terminate()
+        assert worker.wait(30) == 0
+    topics = ["predictions", "dead-letters"]  # what the model role publishes for users
+    expected = {k: v for k, v in reference(config, values).items() if k[0] in topics}
+    published = {k: v for k, v in _published(config).items() if k[0] in topics}
+    huge = {k: {v for v in vs if len(v) < 1_000_000} for k, vs in published.items()}
+    assert_same(huge, expected)
+
+
+def _published(config: Config) -> Published:
+    published: Published = {}
+    with TopicReader(config, list(OUTPUTS), from_beginning=True) as reader:
+        idle = 0
+        while idle < 5:
+            messages = reader.poll(0.2)
+            idle = 0 if messages else idle + 1
+            for message in messages:
+                name, value = reader.name(message), message.value()
+                assert value is not None
+                published.setdefault(identity(name, value), set()).add(value)
+    return published
+
+
+def _message(tp: TP, offset: int, consumer: object) -> faust.types.tuples.ConsumerMessage:
+    message = faust.types.tuples.ConsumerMessage(
+        tp.topic, tp.partition, offset, 0.0, 0, None, None, b"{}", None, tp=tp
+    )
+    message.refcount = 1
+    return message

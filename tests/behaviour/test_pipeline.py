@@ -1,0 +1,179 @@
+"""What users rely on: the pipeline on a broker publishes what the reference does, always."""
+
+from collections.abc import Callable, Iterator
+from itertools import chain, repeat
+
+import orjson
+import pytest
+from river.datasets import synth
+
+from pipeline.config import Role
+from pipeline.kafka.producer import RecordProducer
+from pipeline.kafka.progress import CHAIN, GroupOffsets
+from pipeline.local import LocalPipeline
+from tests.behaviour.kafka_pipeline import (
+    KafkaPipeline,
+    Published,
+    assert_same,
+    identity,
+    reference,
+)
+
+Start = Callable[[], KafkaPipeline]
+
+HOSTILE: list[bytes] = [
+    b"\xff\xfe not text",
+    b"{",
+    b"[1, 2]",
+    b'{"y": 1}',
+    b'{"x": {"salary": {"nested": 1}}}',
+    b'{"x": {"salary": NaN}}',
+    b'{"x": {"salary": 1e999}}',
+    b'{"x": {"salary": 1}}',
+    b"",
+]
+
+
+def observations(n: int, seed: int = 11) -> list[bytes]:
+    """Agrawal records whose concept changes half way."""
+    first = synth.Agrawal(classification_function=1, seed=seed).take(n // 2)
+    second = synth.Agrawal(classification_function=2, seed=seed).take(n - n // 2)
+    return [orjson.dumps({"x": x, "y": y}) for x, y in chain(first, second)]
+
+
+def with_hostile(values: list[bytes]) -> list[bytes]:
+    """Put a hostile record before every 50th observation."""
+    bad = chain.from_iterable(repeat(HOSTILE))
+    return [
+        v for i, value in enumerate(values) for v in ([next(bad)] if i % 50 == 0 else []) + [value]
+    ]
+
+
+def test_publishes_what_the_reference_publishes_bit_for_bit(start: Start) -> None:
+    values = with_hostile(observations(1000))
+    with start() as pipeline:
+        sent = pipeline.feed(values)
+        pipeline.wait_until_through(sent)
+    assert_same(pipeline.published, reference(pipeline.config, values))
+    counts = pipeline.counts()
+    assert counts["predictions"] + counts["dead-letters"] == len(values)
+    assert counts["dead-letters"] == 20
+    assert counts["changes"] > 0, "a stream that drifts must show it, or this test shows little"
+    assert pipeline.messages == len(pipeline.published), "nothing is published twice"
+
+
+def test_publishes_the_same_when_every_role_is_killed_in_between(start: Start) -> None:
+    values = with_hostile(observations(1500))
+    kills: dict[int, Role] = {200: "model", 500: "explainer", 800: "drift", 1100: "model"}
+    with start() as pipeline:
+
+        def killing() -> Iterator[bytes]:
+            for i, value in enumerate(values):
+                if i in kills:
+                    pipeline.kill(kills[i])
+                yield value
+
+        sent = pipeline.feed(killing(), max_lag=100)
+        pipeline.wait_until_through(sent, timeout_s=180)
+    assert_same(pipeline.published, reference(pipeline.config, values))
+    assert pipeline.workers.deaths == len(kills)
+
+
+def test_all_roles_killed_at_once_go_on_where_they_were(start: Start) -> None:
+    values = observations(400)
+    roles: tuple[Role, ...] = ("model", "explainer", "drift")
+    with start() as pipeline:
+        pipeline.feed(values[:300])
+        for role in roles:
+            pipeline.kill(role)
+        pipeline.feed(values[300:])
+        pipeline.wait_until_through(400, timeout_s=180)
+    assert_same(pipeline.published, reference(pipeline.config, values))
+
+
+def test_stopped_in_good_order_nothing_is_repeated_at_the_next_start(start: Start) -> None:
+    values = observations(240)
+    with start() as pipeline:
+        pipeline.feed(values[:200])
+        pipeline.wait_until_through(200)
+    first = pipeline.messages
+    assert pipeline.workers.exit_statuses == {"model": 0, "explainer": 0, "drift": 0}
+    for role, topic in CHAIN:
+        offsets = GroupOffsets(pipeline.config, role, topic)
+        assert offsets.committed() == offsets.ends(), f"{role} left something uncommitted"
+        offsets.close()
+    with start() as again:
+        again.feed(values[200:])
+        again.wait_until_through(240)
+    assert again.messages == len(again.published) > first
+    assert_same(again.published, reference(again.config, values))
+
+
+def test_each_partition_has_a_model_of_its_own(start: Start) -> None:
+    values = {0: observations(150, seed=1), 2: observations(180, seed=2)}
+    with start() as pipeline:
+        producer = RecordProducer(pipeline.config)
+        for partition, records in values.items():
+            for value in records:
+                producer.send(pipeline.config.topic("features"), value, place=partition)
+        producer.flush()
+        pipeline.wait_until_through(150)
+        pipeline.wait_until(lambda: pipeline.counts()["predictions"] == 330)
+        pipeline.wait_until_idle()
+    expected: Published = {}
+    for partition, records in values.items():
+        local = LocalPipeline(pipeline.config, partition)
+        for seq, value in enumerate(records):
+            for record in local.step(seq, value):
+                expected[identity(record.TOPIC, record.encode())] = {record.encode()}
+    assert_same(pipeline.published, expected)
+
+
+def test_keys_and_order_of_what_is_published(start: Start) -> None:
+    with start() as pipeline:
+        producer = RecordProducer(pipeline.config)
+        for value in observations(120):
+            producer.send(pipeline.config.topic("features"), value, key=b"tenant", place=0)
+        producer.flush()
+        pipeline.wait_until_through(120)
+    keys = pipeline.keys
+    assert keys["predictions"] == {b"tenant"}, "predictions are keyed as their observations"
+    assert keys["explanations"] == {name.encode() for name in pipeline.config.features}
+
+
+def test_a_lost_checkpoint_is_rebuilt_from_the_log(start: Start) -> None:
+    values = observations(200)
+    with start() as pipeline:
+        pipeline.feed(values[:150])
+        pipeline.wait_until_through(150)
+    for path in (pipeline.checkpoints / "model").rglob("*.checkpoint"):
+        path.unlink()
+    with start() as again:
+        again.feed(values[150:])
+        again.wait_until_through(200)
+    assert_same(again.published, reference(again.config, values))
+
+
+@pytest.mark.parametrize("damage", ["truncated", "flipped", "empty"])
+def test_a_damaged_checkpoint_is_passed_over(start: Start, damage: str) -> None:
+    values = observations(160)
+    with start() as pipeline:
+        pipeline.feed(values[:100])
+        pipeline.wait_until_through(100)
+        pipeline.feed(values[100:130])
+        pipeline.wait_until_through(130)
+    newest = max((pipeline.checkpoints / "model").rglob("*.checkpoint"))
+    data = newest.read_bytes()
+    half = len(data) // 2
+    newest.write_bytes(
+        {
+            "truncated": data[:half],
+            "flipped": data[:half] + bytes([data[half] ^ 1]) + data[half + 1 :],
+            "empty": b"",
+        }[damage]
+    )
+    with start() as again:
+        again.feed(values[130:])
+        again.wait_until_through(160)
+        assert "is damaged" in again.log_path.read_text()
+    assert_same(again.published, reference(again.config, values))

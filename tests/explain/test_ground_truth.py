@@ -1,0 +1,96 @@
+"""Explanations of models whose importances are known."""
+
+import pytest
+
+from pipeline.explain import IncrementalPFI, IncrementalSAGE
+from tests.support import AgrawalRule, Linear, agrawal, normal_rows
+
+AGRAWAL_IPFI = {"age": 0.3419, "salary": 0.4734}
+
+
+def test_the_rule_reproduces_every_label() -> None:
+    rule = AgrawalRule()
+    assert all(rule.predict_one(x) == y for x, y in agrawal(5_000))
+
+
+# The uniform reservoir hardly changes late in the stream, so what it happens to hold shifts the
+# estimate by about sd/sqrt(size): it must be large for that to be small beside the standard error.
+@pytest.mark.parametrize(("sampler", "reservoir_size"), [("geometric", 100), ("uniform", 1_000)])
+def test_ipfi_reaches_the_ground_truth_of_agrawal(sampler: str, reservoir_size: int) -> None:
+    records = agrawal(10_000)
+    pfi = IncrementalPFI(
+        AgrawalRule(),
+        list(records[0][0]),
+        loss="zero_one",
+        sampler=sampler,
+        reservoir_size=reservoir_size,
+        seed=1,
+    )
+    for x, y in records:
+        pfi.explain_one(x, y)
+    for feature, value in pfi.values.items():
+        if feature in AGRAWAL_IPFI:
+            # zero-one increments of a perfect model are 0 or 1, so the error is that of a share
+            assert pfi.std_errors[feature] < 0.02
+            assert abs(value - AGRAWAL_IPFI[feature]) < 3.0 * pfi.std_errors[feature]
+        else:
+            assert value == 0.0
+
+
+def test_inner_samples_leave_the_ipfi_value_and_lower_its_error() -> None:
+    records = agrawal(4_000)
+    one, many = (
+        IncrementalPFI(
+            AgrawalRule(), ["age", "salary"], loss="zero_one", inner_samples=m, alpha=0.002, seed=1
+        )
+        for m in (1, 10)
+    )
+    for x, y in records:
+        one.explain_one(x, y)
+        many.explain_one(x, y)
+    for feature, expected in AGRAWAL_IPFI.items():
+        assert many.std_errors[feature] < one.std_errors[feature]
+        # the ten draws share the reservoir, so its noise (< 0.5/sqrt(100)/sqrt(renewals)) remains
+        assert abs(many.values[feature] - expected) < 3.0 * one.std_errors[feature]
+
+
+@pytest.mark.parametrize(
+    ("inner_samples", "expected"),
+    [
+        (1, {"a": 41.0 / 3.0, "b": 11.0 / 3.0, "c": -13.0 / 3.0}),
+        (50, {"a": 9.0, "b": 4.0, "c": 0.0}),
+    ],
+)
+def test_isage_of_a_linear_model_with_squared_loss(
+    inner_samples: int, expected: dict[str, float]
+) -> None:
+    """With m draws each restricted loss is too large by Var(output | S)/m (13/m at most)."""
+    model = Linear({"a": 3.0, "b": -2.0})
+    sage = IncrementalSAGE(
+        model,
+        ["a", "b", "c"],
+        loss="squared_error",
+        inner_samples=inner_samples,
+        seed=1,
+    )
+    for x in normal_rows(5_000, ["a", "b", "c"], seed=2):
+        sage.explain_one(x, model.predict_one(x))
+    for feature, value in sage.values.items():
+        bias_left = 13.0 / 3.0 / inner_samples if inner_samples > 1 else 0.0
+        tolerance = 4.0 * sage.std_errors[feature] + bias_left
+        assert abs(value - expected[feature]) < tolerance
+    # the cases can be told apart: otherwise the tolerance would prove nothing
+    assert 8.0 * max(sage.std_errors.values()) < 13.67 - 4.0
+
+
+def test_isage_halves_the_credit_of_interchangeable_features() -> None:
+    """Symmetry: f = a + b with equal roles for a and b gives them equal values."""
+    model = Linear({"a": 1.0, "b": 1.0})
+    sage = IncrementalSAGE(
+        model, ["a", "b"], loss="squared_error", inner_samples=20, alpha=0.002, seed=3
+    )
+    for x in normal_rows(4_000, ["a", "b"], seed=4):
+        sage.explain_one(x, model.predict_one(x))
+    values, errors = sage.values, sage.std_errors
+    assert abs(values["a"] - values["b"]) < 4.0 * (errors["a"] + errors["b"])
+    assert abs(values["a"] - 1.0) < 4.0 * errors["a"] + 0.5 / 20

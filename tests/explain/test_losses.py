@@ -1,0 +1,108 @@
+"""Losses against their formulas."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.evaluate import Label, Output
+from pipeline.explain import LOSSES, IncrementalPFI, IncrementalSAGE, get_loss
+from pipeline.explain.losses import (
+    Target,
+    absolute_error,
+    brier,
+    cross_entropy,
+    squared_error,
+    zero_one,
+)
+from tests.support import NUMBERS, PROPERTY, Linear
+
+LABELS = st.sampled_from(["a", "b", "c"])
+PROBABILITIES = st.dictionaries(LABELS, st.floats(0.0, 1.0))
+
+
+@PROPERTY
+@given(LABELS, PROBABILITIES)
+def test_cross_entropy_is_the_clipped_negative_logarithm(y: str, p: dict[Label, float]) -> None:
+    expected = -math.log(min(max(p.get(y, 0.0), 1e-15), 1 - 1e-15))
+    assert cross_entropy(y, p) == expected
+    assert 0.0 < cross_entropy(y, p) <= -math.log(1e-15)
+
+
+@PROPERTY
+@given(LABELS, PROBABILITIES)
+def test_brier_is_the_squared_distance_from_the_indicator(y: str, p: dict[Label, float]) -> None:
+    expected = sum((p.get(label, 0.0) - (label == y)) ** 2 for label in "abc")
+    assert brier(y, p) == pytest.approx(expected)
+
+
+@PROPERTY
+@given(LABELS, PROBABILITIES.filter(bool))
+def test_zero_one_compares_the_most_probable_class(y: str, p: dict[Label, float]) -> None:
+    highest = max(p.values())
+    winner = next(label for label, probability in p.items() if probability == highest)
+    assert zero_one(y, p) == (0.0 if winner == y else 1.0)
+
+
+@PROPERTY
+@given(NUMBERS, NUMBERS)
+def test_regression_losses_are_their_formulas(y: float, output: float) -> None:
+    assert absolute_error(y, output) == abs(output - y)
+    assert squared_error(y, output) == pytest.approx((output - y) ** 2)
+
+
+@PROPERTY
+@given(st.integers(0, 3), st.integers(0, 3))
+def test_zero_one_compares_a_number_as_it_is(y: int, output: int) -> None:
+    assert zero_one(y, float(output)) == float(y != output)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("cross_entropy", -math.log(1e-15)), ("zero_one", 1.0), ("brier", 1.0)],
+)
+def test_no_probabilities_at_all_have_the_loss_of_knowing_nothing(
+    name: str, expected: float
+) -> None:
+    assert LOSSES[name]("a", {}) == expected
+
+
+@pytest.mark.parametrize("name", ["cross_entropy", "brier"])
+def test_a_classification_loss_refuses_a_number_and_says_what_to_use(name: str) -> None:
+    with pytest.raises(TypeError, match=rf"{name} needs class probabilities.*absolute_error"):
+        LOSSES[name](1, 0.5)
+
+
+@pytest.mark.parametrize("name", ["absolute_error", "squared_error"])
+def test_a_regression_loss_refuses_probabilities_and_says_what_to_use(name: str) -> None:
+    with pytest.raises(TypeError, match=rf"{name} needs a number.*cross_entropy"):
+        LOSSES[name](1.0, {1: 0.5})
+
+
+def test_an_unknown_loss_is_named_with_what_is_allowed() -> None:
+    with pytest.raises(ValueError, match=r"'hinge'.*") as error:
+        get_loss("hinge")
+    assert all(name in str(error.value) for name in LOSSES)
+
+
+def twice_the_distance(y: Target, output: Output) -> float:
+    assert isinstance(output, float)
+    return 2.0 * abs(output - float(y))
+
+
+@pytest.mark.parametrize("kind", [IncrementalPFI, IncrementalSAGE])
+def test_a_users_loss_works_in_every_explainer_with_a_loss(
+    kind: type[IncrementalPFI] | type[IncrementalSAGE],
+) -> None:
+    model = Linear({"a": 1.0, "b": 2.0})
+    mine, known = (
+        kind(model, ["a", "b"], loss=loss, reservoir_size=3, seed=1)
+        for loss in (twice_the_distance, "absolute_error")
+    )
+    for t in range(30):
+        x = {"a": float(t % 5), "b": float(t % 7)}
+        mine.explain_one(x, t % 3)
+        known.explain_one(x, t % 3)
+    assert mine.values == pytest.approx({name: 2.0 * v for name, v in known.values.items()})
+    assert known.values["b"] != 0.0

@@ -1,0 +1,260 @@
+"""iPDP: curves against what they must be for models whose effects are known."""
+
+import math
+import random
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.evaluate import Label, Output
+from pipeline.explain import IncrementalPDP
+from pipeline.explain.pdp import PDPCurve, PDPGrid, curve_importance
+from tests.support import NUMBERS, PROPERTY, Linear, Row, Scripted, normal_rows
+
+CURVES = st.lists(NUMBERS, min_size=2, max_size=12)
+
+
+def numbers(effect: object) -> list[float]:
+    """The effect as one curve."""
+    assert isinstance(effect, list)
+    return effect
+
+
+def a_grid(points: list[float], n: int = 50) -> PDPGrid:
+    grid = PDPGrid(
+        categorical=False,
+        grid_size=5,
+        storage_size=n,
+        entrance_probability=1.0,
+        warm_up=1,
+        rng=random.Random(1),
+    )
+    for point in points:
+        grid.update(point)
+    return grid
+
+
+@PROPERTY
+@given(st.lists(NUMBERS, min_size=1, max_size=50))
+def test_the_grid_is_equidistant_between_the_5_and_the_95_percent_quantile(
+    values: list[float],
+) -> None:
+    low, high = np.quantile(values, [0.05, 0.95])
+    scale = max(map(abs, values))
+    assert a_grid(values).points() == pytest.approx(
+        list(np.linspace(low, high, 5)), rel=0, abs=1e-11 * scale
+    )
+
+
+@PROPERTY
+@given(st.floats(-5.0, 5.0), st.floats(-5.0, 5.0), st.floats(0.001, 1.0))
+def test_the_curve_of_a_linear_model_is_a_line_with_its_slope(
+    slope: float, other: float, alpha: float
+) -> None:
+    """Grid and effect are smoothed with the same weights, so the line is exact."""
+    pdp = IncrementalPDP(
+        Linear({"a": slope, "b": other}, intercept=1.0),
+        ["a"],
+        alpha=alpha,
+        grid_size=4,
+        storage_size=10,
+        seed=1,
+    )
+    for x in normal_rows(40, ["a", "b"], seed=2):
+        pdp.explain_one(x)
+    grid, effect = pdp.curves["a"]
+    points, effects = [float(v) for v in grid], numbers(effect)
+    for k in range(1, 4):
+        rise = slope * (points[k] - points[0])
+        assert effects[k] - effects[0] == pytest.approx(rise, abs=1e-9)
+    spread = float(np.std(points, ddof=1))
+    assert pdp.values["a"] == pytest.approx(abs(slope) * spread, abs=1e-9)
+
+
+def test_on_a_fixed_grid_the_curve_is_the_batch_pdp_within_standard_errors() -> None:
+    """A static model: the mean over the stream of the outputs at each grid point."""
+
+    def f(x: Mapping[str, Any]) -> float:
+        return float(math.sin(2.0 * x["a"]) + x["a"] * x["b"] + x["b"] ** 2)
+
+    model, alpha = Scripted(f), 0.002
+    # "a" alternates between two values while the grid is formed, so its quantiles never move
+    rows = [{**x, "a": float(t % 2)} for t, x in enumerate(normal_rows(4_000, ["b"], seed=5))]
+    pdp = IncrementalPDP(model, ["a"], alpha=alpha, grid_size=5, storage_size=100, seed=1)
+    for x in rows:
+        pdp.explain_one(x)
+    grid, effect = pdp.curves["a"]
+    assert grid == pytest.approx([0.0, 0.25, 0.5, 0.75, 1.0])
+    for point, smoothed in zip(grid, numbers(effect), strict=True):
+        answers = np.array([f({**x, "a": point}) for x in rows])
+        error = answers.std(ddof=1) * math.sqrt(alpha / (2.0 - alpha) + 1.0 / len(rows))
+        assert abs(smoothed - answers.mean()) < 4.0 * error
+    slopes = np.diff(numbers(effect))
+    assert abs(slopes[0]) > abs(slopes[-1])  # it bends as the sine does
+
+
+def test_the_standard_error_covers_the_importance_of_the_true_curve() -> None:
+    model = Scripted(lambda x: float(x["a"] * (1.0 + x["b"])))
+    rows = [{**x, "a": float(t % 2)} for t, x in enumerate(normal_rows(3_000, ["b"], seed=6))]
+    pdp = IncrementalPDP(model, ["a"], alpha=0.005, grid_size=5, seed=1)
+    for x in rows:
+        pdp.explain_one(x)
+    # E[1 + b] = 1: the true curve is the line through the grid's points
+    true = float(np.std([0.0, 0.25, 0.5, 0.75, 1.0], ddof=1))
+    error = pdp.std_errors["a"]
+    # b has standard deviation 1, so the importance of one ICE curve scatters by `true`
+    expected = true * math.sqrt(0.005 / 1.995)
+    assert error == pytest.approx(expected, rel=4.0 / math.sqrt(2.0 / 0.005))
+    assert abs(pdp.values["a"] - true) < 4.0 * error
+    assert pdp.confidence(0.25)["a"] == pytest.approx(2.0 * error)
+
+
+@PROPERTY
+@given(CURVES)
+def test_importance_of_a_numeric_curve_is_its_standard_deviation(curve: list[float]) -> None:
+    expected = float(np.std(curve, ddof=1))
+    scale = max(map(abs, curve))
+    assert curve_importance(curve, categorical=False) == pytest.approx(
+        expected, rel=1e-9, abs=1e-9 * scale
+    )
+
+
+@PROPERTY
+@given(CURVES)
+def test_importance_of_a_categorical_curve_is_a_quarter_of_its_range(curve: list[float]) -> None:
+    assert curve_importance(curve, categorical=True) == (max(curve) - min(curve)) / 4.0
+
+
+def test_a_categorical_curve_has_the_categories_of_the_storage() -> None:
+    model = Scripted(lambda x: {"red": 1.0, "green": 2.0, "blue": 5.0}[x["colour"]])
+    pdp = IncrementalPDP(model, ["colour"], storage_size=4, alpha=0.1, seed=1)
+    for colour in ("red", "green", "red", "blue", "red"):
+        pdp.explain_one({"colour": colour})
+    assert pdp.curves["colour"] == (["blue", "green", "red"], [5.0, 2.0, 1.0])
+    assert pdp.values == {"colour": 1.0}
+
+
+def test_a_category_that_left_the_storage_leaves_the_curve_and_goes_on_when_it_returns() -> None:
+    state = {"red": 1.0, "green": 2.0}
+    model = Scripted(lambda x: state[x["colour"]])
+    pdp = IncrementalPDP(model, ["colour"], storage_size=3, alpha=0.1, seed=1)
+    for colour in ("green", "red", "red", "red", "red"):
+        pdp.explain_one({"colour": colour})
+    assert pdp.curves["colour"] == (["red"], [1.0])
+    assert pdp.values == {"colour": 0.0}
+    state["green"] = 9.0
+    for _ in range(2):
+        pdp.explain_one({"colour": "green"})
+    # its first answer was 2, its second is 9: weights 0.9 and 1
+    resumed = (0.9 * 2.0 + 9.0) / 1.9
+    assert pdp.curves["colour"] == (["green", "red"], [pytest.approx(resumed), 1.0])
+
+
+def test_what_text_or_truth_values_begin_with_is_categorical_unless_told() -> None:
+    model = Scripted(lambda x: 1.0)
+    x: Row = {"text": "a", "flag": True, "count": 3, "number": 2.5}
+    pdp = IncrementalPDP(model, list(x), storage_size=2, seed=1)
+    told = IncrementalPDP(model, ["count"], categorical=["count"], storage_size=2, seed=1)
+    for _ in range(3):
+        pdp.explain_one(x)
+        told.explain_one(x)
+    sizes = {name: len(grid) for name, (grid, _) in pdp.curves.items()}
+    assert sizes == {"text": 1, "flag": 1, "count": 10, "number": 10}
+    assert told.curves["count"][0] == [3]
+
+
+def logistic(labels: tuple[Label, Label]) -> Scripted:
+    def output(x: Mapping[str, Any]) -> dict[Label, float]:
+        p = 1.0 / (1.0 + math.exp(-x["a"]))
+        return {labels[0]: p, labels[1]: 1.0 - p}
+
+    return Scripted(output)
+
+
+@pytest.mark.parametrize(
+    ("labels", "rises"),
+    [
+        ((True, False), True),
+        ((False, True), False),
+        ((1, 0), True),
+        ((0, 1), False),
+        (("no", "yes"), False),
+        (("yes", "no"), True),
+    ],
+)
+def test_a_binary_curve_shows_the_larger_label(labels: tuple[Label, Label], rises: bool) -> None:
+    pdp = IncrementalPDP(logistic(labels), ["a"], grid_size=3, storage_size=5, seed=1)
+    for t in range(10):
+        pdp.explain_one({"a": float(t)})
+    effect = numbers(pdp.curves["a"][1])
+    assert effect == sorted(effect, reverse=not rises)
+    assert effect[0] != effect[-1]
+
+
+def three_classes(x: Mapping[str, Any]) -> Output:
+    a = x["a"]
+    return {"c": a, "a": 0.5 * (1.0 - a), "b": 0.5 * (1.0 - a)}
+
+
+def test_more_than_two_classes_have_one_curve_each_and_importance_is_their_mean() -> None:
+    pdp = IncrementalPDP(Scripted(three_classes), ["a"], grid_size=3, storage_size=2, seed=1)
+    for t in range(10):
+        pdp.explain_one({"a": float(t % 2)})
+    grid, effect = pdp.curves["a"]
+    assert isinstance(effect, dict)
+    assert list(effect) == ["a", "b", "c"]
+    points = [float(v) for v in grid]
+    assert effect["c"] == pytest.approx(points)
+    assert effect["a"] == effect["b"] == pytest.approx([0.5 * (1.0 - p) for p in points])
+    spread = float(np.std(points, ddof=1))
+    assert pdp.values["a"] == pytest.approx((spread + spread / 2 + spread / 2) / 3)
+
+
+def test_a_late_class_counts_as_zero_before_it_appeared() -> None:
+    alpha = 0.5
+    curve = PDPCurve(alpha, categorical=False)
+    points: list[bool | int | float | str] = [0.0, 1.0]
+    curve.update(points, [{"a": 1.0, "b": 0.0}, {"a": 1.0, "b": 0.0}])
+    curve.update(points, [{"a": 0.0, "b": 0.0, "c": 1.0}, {"a": 0.0, "b": 1.0, "c": 0.0}])
+    # the weights are 1/3 and 2/3
+    assert isinstance(curve.effect, dict)
+    assert list(curve.effect) == ["a", "b", "c"]
+    assert curve.effect["a"] == pytest.approx([1 / 3, 1 / 3])
+    assert curve.effect["b"] == pytest.approx([0.0, 2 / 3])
+    assert curve.effect["c"] == pytest.approx([2 / 3, 0.0])
+
+
+def test_the_increment_is_the_importance_of_the_ice_curve() -> None:
+    pdp = IncrementalPDP(
+        Linear({"a": 3.0, "b": 1.0}), ["a"], grid_size=3, storage_size=2, alpha=0.1, seed=1
+    )
+    for a in (0.0, 1.0):
+        pdp.explain_one({"a": a, "b": 1.0})
+    pdp.explain_one({"a": 5.0, "b": 7.0})
+    # the grid of 0 and 1 runs from their 5 % to their 95 % quantile: 0.05, 0.5, 0.95
+    assert pdp.increments["a"] == pytest.approx(3.0 * 0.45)
+
+
+def test_nothing_is_asked_while_warming_up() -> None:
+    pdp = IncrementalPDP(Linear({"a": 1.0}), ["a"], storage_size=5, warm_up=3, seed=1)
+    for t in range(3):
+        assert pdp.explain_one({"a": float(t)}) == {"a": 0.0}
+        assert pdp.curves == {"a": ([], [])}
+        assert pdp.increments == {}
+    assert pdp.explain_one({"a": 3.0})["a"] > 0.0
+    assert len(pdp.curves["a"][0]) == 10
+
+
+def test_without_debiasing_the_curve_starts_at_zero() -> None:
+    """The bias is (1-α)^n of the effect, as for the other methods."""
+    pdp = IncrementalPDP(
+        Scripted(lambda x: 8.0), ["a"], storage_size=1, alpha=0.25, debias=False, seed=1
+    )
+    for t in range(4):
+        pdp.explain_one({"a": float(t)})
+    # four observations, three explained
+    assert numbers(pdp.curves["a"][1]) == pytest.approx([8.0 * (1 - 0.75**3)] * 10)

@@ -1,0 +1,174 @@
+"""Exponential means against their closed forms."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.explain.smoothing import ExponentialMean, OutputMean
+from tests.support import NUMBERS, PROPERTY
+
+ALPHAS = st.floats(1e-4, 1.0)
+SEQUENCES = st.lists(NUMBERS, min_size=1, max_size=60)
+ROUNDING = 1e-9  # relative; 60 updates lose at most a few hundred units of 2^-53
+TINY = 1e-300  # absolute: numbers near the smallest float lose more
+
+
+def smoothed(values: list[float], alpha: float, *, debias: bool = True) -> ExponentialMean:
+    mean = ExponentialMean(alpha, debias=debias)
+    for v in values:
+        mean.update(v)
+    return mean
+
+
+def weights(alpha: float, n: int) -> np.ndarray:
+    """The undebiased weights of n updates, the oldest first."""
+    return alpha * (1.0 - alpha) ** np.arange(n - 1, -1, -1.0)
+
+
+@PROPERTY
+@given(NUMBERS, ALPHAS, st.integers(1, 60))
+def test_a_constant_sequence_stays_exactly_constant(c: float, alpha: float, n: int) -> None:
+    mean = smoothed([c] * n, alpha)
+    assert mean.value == c
+    assert mean.variance == 0.0
+    assert mean.std_error == 0.0
+
+
+@PROPERTY
+@given(SEQUENCES, ALPHAS)
+def test_the_estimate_is_the_recursion_divided_by_its_weights(
+    values: list[float], alpha: float
+) -> None:
+    e = 0.0
+    for v in values:
+        e = (1.0 - alpha) * e + alpha * v
+    scale = max(map(abs, values))
+    n = len(values)
+    expected = e / -math.expm1(n * math.log1p(-alpha)) if alpha < 1.0 else e
+    assert smoothed(values, alpha).value == pytest.approx(
+        expected, rel=0, abs=ROUNDING * scale + TINY
+    )
+    undebiased = smoothed(values, alpha, debias=False).value
+    assert undebiased == pytest.approx(e, rel=0, abs=ROUNDING * scale + TINY)
+
+
+@PROPERTY
+@given(NUMBERS, ALPHAS, st.integers(1, 60))
+def test_without_debiasing_a_constant_is_missed_by_its_share_of_unused_weight(
+    c: float, alpha: float, n: int
+) -> None:
+    """iPFI, Theorem 2: the bias is (1-α)^n times the truth."""
+    value = smoothed([c] * n, alpha, debias=False).value
+    assert c - value == pytest.approx((1.0 - alpha) ** n * c, rel=0, abs=ROUNDING * abs(c) + TINY)
+
+
+@PROPERTY
+@given(SEQUENCES, ALPHAS)
+def test_the_variance_is_the_weighted_variance(values: list[float], alpha: float) -> None:
+    w = weights(alpha, len(values))
+    mean = np.average(values, weights=w)
+    expected = np.average((np.array(values) - mean) ** 2, weights=w)
+    scale = float(np.max(np.abs(values))) ** 2
+    assert smoothed(values, alpha).variance == pytest.approx(
+        expected, rel=0, abs=ROUNDING * scale + TINY
+    )
+
+
+@PROPERTY
+@given(SEQUENCES, ALPHAS)
+def test_the_standard_error_has_its_closed_form(values: list[float], alpha: float) -> None:
+    n, mean = len(values), smoothed(values, alpha)
+    decay = (1.0 - alpha) ** n
+    squares = alpha / (2.0 - alpha) * (1.0 - decay * decay) / (1.0 - decay) ** 2
+    assert mean.std_error == pytest.approx(math.sqrt(mean.variance * squares), rel=ROUNDING)
+    direct = weights(alpha, n) / weights(alpha, n).sum()
+    assert squares == pytest.approx(float(direct @ direct), rel=1e-8)
+
+
+def test_the_standard_error_is_the_spread_of_the_estimate() -> None:
+    """Over independent repetitions, the estimates scatter as the standard error says."""
+    rng = np.random.default_rng(1)
+    repetitions, n, alpha = 400, 300, 0.05
+    means = [smoothed(list(rng.normal(2.0, 3.0, n)), alpha) for _ in range(repetitions)]
+    spread = np.std([m.value for m in means], ddof=1)
+    reported = math.sqrt(np.mean([m.std_error**2 for m in means]))
+    # the weighted variance about its own mean falls short by Σw² = α/(2-α); the standard
+    # deviation of 400 values is known to 1/sqrt(2·399)
+    corrected = reported / math.sqrt(1.0 - alpha / (2.0 - alpha))
+    assert abs(spread / corrected - 1.0) < 4.0 / math.sqrt(2.0 * (repetitions - 1))
+
+
+@PROPERTY
+@given(SEQUENCES, ALPHAS, st.floats(0.01, 0.99))
+def test_the_confidence_bound_is_chebyshevs(
+    values: list[float], alpha: float, delta: float
+) -> None:
+    mean = smoothed(values, alpha)
+    assert mean.confidence(delta) == pytest.approx(mean.std_error / math.sqrt(delta))
+
+
+def test_before_the_first_update_nothing_is_known() -> None:
+    mean = ExponentialMean(0.1)
+    assert (mean.value, mean.n, mean.std_error) == (0.0, 0, math.inf)
+
+
+@pytest.mark.parametrize("alpha", [0.0, -0.1, 1.1, math.nan, math.inf])
+def test_alpha_out_of_range_is_named(alpha: float) -> None:
+    for kind in (ExponentialMean, OutputMean):
+        with pytest.raises(ValueError, match=r"alpha is .*must lie in \(0, 1\]"):
+            kind(alpha)
+
+
+@pytest.mark.parametrize("delta", [0.0, 1.0, -1.0, math.nan])
+def test_delta_out_of_range_is_named(delta: float) -> None:
+    with pytest.raises(ValueError, match="delta is"):
+        smoothed([1.0, 2.0], 0.1).confidence(delta)
+
+
+@PROPERTY
+@given(st.lists(st.floats(0.0, 1.0), min_size=1, max_size=30), ALPHAS, st.booleans())
+def test_an_output_mean_smooths_numbers_and_probabilities_alike(
+    values: list[float], alpha: float, debias: bool
+) -> None:
+    expected = smoothed(values, alpha, debias=debias).value
+    number, probabilities = OutputMean(alpha, debias=debias), OutputMean(alpha, debias=debias)
+    for v in values:
+        number.update(v)
+        probabilities.update({"yes": v})
+    assert number.value == pytest.approx(expected, abs=ROUNDING)
+    assert probabilities.value == {"yes": number.value}
+
+
+@PROPERTY
+@given(
+    st.lists(st.dictionaries(st.sampled_from("abc"), st.floats(0.0, 1.0)), min_size=1, max_size=20),
+    ALPHAS,
+)
+def test_a_class_that_an_output_lacks_counts_as_zero(
+    outputs: list[dict[bool | int | str, float]], alpha: float
+) -> None:
+    mean = OutputMean(alpha)
+    for output in outputs:
+        mean.update(output)
+    assert isinstance(mean.value, dict)
+    for label in "abc":
+        expected = smoothed([output.get(label, 0.0) for output in outputs], alpha).value
+        assert mean.value.get(label, 0.0) == pytest.approx(expected, abs=ROUNDING)
+
+
+def test_an_output_mean_refuses_to_mix_numbers_and_probabilities() -> None:
+    mean = OutputMean(0.1)
+    mean.update(1.0)
+    with pytest.raises(TypeError, match="a number once and probabilities another time"):
+        mean.update({"a": 1.0})
+
+
+def test_the_first_output_is_copied() -> None:
+    mean = OutputMean(0.1)
+    output: dict[bool | int | str, float] = {"a": 1.0}
+    mean.update(output)
+    output["a"] = 7.0
+    assert mean.value == {"a": 1.0}

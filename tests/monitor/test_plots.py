@@ -1,0 +1,139 @@
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from matplotlib.colors import to_hex
+from matplotlib.figure import Figure
+
+from pipeline.monitor.history import History
+from pipeline.monitor.plots import (
+    GREY,
+    LINE_STYLES,
+    MAX_COLORED,
+    PALETTE,
+    TEXT_PT,
+    draw,
+    plot_importances,
+    spread,
+)
+from tests.monitor.records import STREAM, change, drifting_history, explanation
+
+
+def figure_of(history: History, drift_seq: int | None = 1000) -> Figure:
+    return draw(history.streams[STREAM], drift_seq=drift_seq, title="a $title")
+
+
+def texts(figure: Figure, panel: int) -> list[str]:
+    return [text.get_text() for text in figure.axes[panel].texts]
+
+
+def test_writes_a_png_of_print_size(tmp_path: Path) -> None:
+    path = tmp_path / "importances.png"
+    plot_importances(drifting_history(), path, drift_seq=1000, title="Drift", dpi=100)
+    header = path.read_bytes()[:24]
+    assert header[:8] == b"\x89PNG\r\n\x1a\n"
+    assert int.from_bytes(header[16:20], "big") == 720
+
+
+def test_one_panel_a_method_with_units() -> None:
+    figure = figure_of(drifting_history())
+    assert [a.get_title(loc="left") for a in figure.axes] == ["iPFI", "iSAGE", "iPDP"]
+    labels = [axes.get_ylabel() for axes in figure.axes]
+    assert labels == ["importance [loss]", "importance [loss]", "importance [output]"]
+    assert figure.axes[-1].get_xlabel() == "observations (seq)"
+    only = figure_of(History.of([explanation("a", 5, 0.1, method="isage")]))
+    assert [a.get_title(loc="left") for a in only.axes] == ["iSAGE"]
+
+
+def test_important_features_have_a_colour_and_a_label_and_the_others_share_grey() -> None:
+    figure = figure_of(drifting_history())
+    labels = texts(figure, 0)
+    assert {"f0", "f1", "7 others"} <= set(labels)
+    assert "f5" not in labels
+    curves = [line for line in figure.axes[0].lines if len(line.get_xdata()) > 100]  # type: ignore[arg-type]
+    colors = [to_hex(str(line.get_color())).upper() for line in curves]
+    assert sorted(colors) == sorted([PALETTE[0], PALETTE[1], *[GREY] * 7])
+    assert any("Grey: f2, f3, f4, f5, f6, f7, f8." in t.get_text() for t in figure.texts)
+
+
+def test_more_features_than_colours_differ_in_line_style() -> None:
+    history = History.of(
+        explanation(f"f{i}", seq, 0.5 - i / 100) for seq in (10, 20, 30) for i in range(12)
+    )
+    curves = [line for line in figure_of(history).axes[0].lines if len(line.get_xdata()) == 3]  # type: ignore[arg-type]
+    looks = {(str(line.get_color()), line.is_dashed()) for line in curves}
+    assert len(looks) == 12
+
+
+def test_no_more_features_are_coloured_than_there_are_looks_and_room_for_labels() -> None:
+    assert 9 <= MAX_COLORED <= len(LINE_STYLES) * len(PALETTE)
+    history = History.of(explanation(f"f{i:02}", 10, 0.5 - i / 1000) for i in range(30))
+    figure = figure_of(history)
+    labels = [text for text in figure.axes[0].texts if text.get_position()[0] == 1.025]
+    assert len([text for text in labels if text.get_text().startswith("f")]) == MAX_COLORED
+    assert f"{30 - MAX_COLORED} others" in texts(figure, 0)
+    assert all(0 <= text.get_position()[1] <= 1.001 for text in labels)
+
+
+def test_changes_are_marked_in_the_panel_and_colour_of_their_explanation() -> None:
+    figure = figure_of(drifting_history())
+    marks = [
+        sorted(
+            (float(line.get_xdata()[0]), str(line.get_markerfacecolor()))  # type: ignore[index,arg-type]
+            for line in axes.lines
+            if line.get_marker() == "^"
+        )
+        for axes in figure.axes
+    ]
+    by_feature = dict(zip(("f0", "f1"), PALETTE, strict=False))
+    assert marks == [
+        [(500.0, by_feature["f1"]), (1120.0, by_feature["f0"])],
+        [(1070.0, by_feature["f1"]), (1300.0, by_feature["f1"])],
+        [],
+    ]
+
+
+def test_the_drift_is_marked_only_if_there_is_one() -> None:
+    assert "drift" in texts(figure_of(drifting_history()), 0)
+    assert "drift" not in texts(figure_of(drifting_history(), None), 0)
+
+
+def test_labels_do_not_overlap() -> None:
+    history = History.of(
+        explanation(f"f{i}", seq, 0.5 + i / 1000) for seq in (10, 20, 30) for i in range(9)
+    )
+    figure = figure_of(history)
+    figure.draw_without_rendering()
+    labels = [text for text in figure.axes[0].texts if text.get_text().startswith("f")]
+    centres = sorted(text.get_position()[1] for text in labels)
+    panel = figure.axes[0].get_window_extent().height
+    letter_height = TEXT_PT / 72 * figure.dpi
+    assert len(labels) == 9
+    assert all((b - a) * panel >= letter_height for a, b in pairwise(centres))
+
+
+def test_a_single_point_and_an_unknown_error_can_be_drawn(tmp_path: Path) -> None:
+    history = History.of([explanation("a", 5, 0.0, std_error=float("inf")), change("gone", 7)])
+    plot_importances(history, tmp_path / "one.png", dpi=50)
+    assert (tmp_path / "one.png").stat().st_size > 1000
+
+
+def test_nothing_to_plot_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="no explanations of stream None"):
+        plot_importances(History(), tmp_path / "none.png")
+    with pytest.raises(ValueError, match="no explanations of stream 'features-7'"):
+        plot_importances(drifting_history(), tmp_path / "none.png", stream="features-7")
+    assert list(tmp_path.iterdir()) == []
+
+
+@given(st.lists(st.floats(-100, 100), min_size=1, max_size=12).map(sorted))
+def test_spread_positions_are_apart_within_bounds_and_in_order(wanted: list[float]) -> None:
+    places = spread(wanted, gap=2.0, low=-100.0, high=100.0)
+    assert len(places) == len(wanted)
+    assert all(b - a >= 2.0 - 1e-9 for a, b in pairwise(places))
+    assert places[0] >= -100.0
+    assert places[-1] <= 100.0 + 1e-9
+    if all(b - a >= 2.0 for a, b in pairwise(wanted)):
+        assert places == pytest.approx(wanted)

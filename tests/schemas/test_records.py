@@ -1,0 +1,347 @@
+"""Records: exact on the wire, as their schemas say, and nothing but ``BadRecordError``."""
+
+import dataclasses
+import hashlib
+from typing import Any
+
+import jsonschema
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.local import LocalPipeline
+from pipeline.stages import ExplainerStage, Message, ModelStage, process
+from schemas import (
+    RECORDS,
+    BadRecordError,
+    Change,
+    DeadLetter,
+    Evaluation,
+    Explanation,
+    Observation,
+    Prediction,
+    Record,
+    stream_name,
+)
+from schemas.__main__ import schema_path, schema_text
+from schemas.dead_letter import MAX_BYTES
+from schemas.record import describe
+from tests.support import (
+    PROPERTY,
+    agrawal,
+    linear_config,
+    linear_records,
+    make_config,
+    message,
+    observations,
+    of_kind,
+    passed_on,
+    run,
+)
+
+every_record = pytest.mark.parametrize("record", RECORDS, ids=lambda r: r.__name__)
+
+# what JSON can hold: finite numbers, integers of 64 bits, text without half characters
+INTEGERS = st.integers(-(2**63), 2**64 - 1)
+FLOATS = st.floats(allow_nan=False, allow_infinity=False)
+TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
+LABELS = st.booleans() | INTEGERS | TEXT
+VALUES = LABELS | FLOATS
+SEQS = st.integers(0, 2**63 - 1)
+TIMES = st.none() | INTEGERS | FLOATS | TEXT
+ROWS = FLOATS | st.lists(st.none() | FLOATS, max_size=3)
+METHODS: st.SearchStrategy[Any] = st.sampled_from(["ipfi", "isage", "ipdp"])
+
+
+def maybe(strategy: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    return st.none() | strategy
+
+
+@st.composite
+def evaluations(draw: st.DrawFn) -> Evaluation:
+    n = draw(st.integers(1, 3))
+
+    def column(strategy: st.SearchStrategy[Any]) -> list[Any]:
+        return draw(st.lists(strategy, min_size=n, max_size=n))
+
+    return Evaluation(
+        stream=draw(TEXT),
+        feature=draw(TEXT),
+        previous_seq=draw(maybe(SEQS)),
+        seqs=column(SEQS),
+        ts=column(TIMES),
+        y=column(maybe(VALUES)),
+        classes=draw(maybe(st.lists(LABELS, max_size=3))),
+        prediction=column(ROWS),
+        ipfi=column(maybe(st.lists(ROWS, max_size=2))),
+        isage=column(maybe(st.tuples(ROWS, ROWS))),
+        ipdp_points=column(maybe(st.lists(VALUES, max_size=2))),
+        ipdp=column(maybe(st.lists(ROWS, max_size=2))),
+    )
+
+
+@st.composite
+def explanations(draw: st.DrawFn) -> Explanation:
+    seqs = draw(st.lists(SEQS, min_size=1, max_size=3))
+    return Explanation(
+        stream=draw(TEXT),
+        feature=draw(TEXT),
+        method=draw(METHODS),
+        seq=draw(SEQS),
+        previous_seq=draw(maybe(SEQS)),
+        ts=draw(TIMES),
+        alpha=draw(FLOATS),
+        updates=draw(SEQS),
+        value=draw(FLOATS),
+        std_error=draw(FLOATS),
+        seqs=seqs,
+        increments=draw(st.lists(FLOATS, min_size=len(seqs), max_size=len(seqs))),
+        grid=draw(maybe(st.lists(VALUES, max_size=3))),
+        effect=draw(
+            maybe(
+                st.lists(FLOATS, max_size=3)
+                | st.lists(st.lists(FLOATS, max_size=3), min_size=1, max_size=3)
+            )
+        ),
+        classes=draw(maybe(st.lists(LABELS, max_size=3))),
+    )
+
+
+ANY: dict[type[Record], st.SearchStrategy[Any]] = {
+    Observation: st.builds(
+        Observation,
+        x=st.dictionaries(TEXT, VALUES, max_size=4),
+        y=maybe(VALUES),
+        id=maybe(INTEGERS | FLOATS | TEXT),
+        ts=TIMES,
+    ),
+    Prediction: st.builds(
+        Prediction,
+        stream=TEXT,
+        seq=SEQS,
+        previous_seq=maybe(SEQS),
+        id=maybe(INTEGERS | FLOATS | TEXT),
+        ts=TIMES,
+        prediction=maybe(VALUES),
+        classes=maybe(st.lists(LABELS, max_size=3)),
+        probabilities=maybe(st.lists(FLOATS, max_size=3)),
+        y=maybe(VALUES),
+        loss=maybe(FLOATS),
+    ),
+    Evaluation: evaluations(),
+    Explanation: explanations(),
+    Change: st.builds(
+        Change,
+        stream=TEXT,
+        kind=st.sampled_from(["drift", "cold-start", "gap"]),
+        seq=SEQS,
+        previous_seq=maybe(SEQS),
+        ts=TIMES,
+        feature=maybe(TEXT),
+        method=maybe(METHODS),
+        signal=maybe(st.sampled_from(["increment", "value"])),
+        before=maybe(FLOATS),
+        after=maybe(FLOATS),
+        window=maybe(SEQS),
+        value=maybe(FLOATS),
+        std_error=maybe(FLOATS),
+        detail=TEXT,
+    ),
+    DeadLetter: st.builds(
+        DeadLetter.of,
+        topic=TEXT,
+        partition=st.integers(0, 999),
+        offset=SEQS,
+        key=maybe(st.binary(max_size=20)),
+        value=maybe(st.binary(max_size=60)),
+        reason=TEXT,
+    ),
+}
+
+
+def test_every_kind_of_record_is_tested() -> None:
+    assert set(ANY) == set(RECORDS)
+
+
+@every_record
+def test_the_published_schemas_are_those_of_the_records(record: type[Record]) -> None:
+    """If this fails, write them anew: ``python -m schemas``."""
+    assert schema_path(record).read_bytes() == schema_text(record)
+
+
+@every_record
+def test_the_schema_is_a_schema_and_describes_every_field(record: type[Record]) -> None:
+    schema = record.json_schema()
+    jsonschema.Draft202012Validator.check_schema(schema)
+    assert set(schema["properties"]) == {f.name for f in dataclasses.fields(record)}
+
+
+def types(value: object) -> object:
+    """The types of all numbers and labels in a record: True == 1 == 1.0 to Python."""
+    if isinstance(value, list | tuple):
+        return [types(item) for item in value]
+    if isinstance(value, dict):
+        return {key: types(item) for key, item in value.items()}
+    return type(value)
+
+
+@PROPERTY
+@given(st.one_of([*ANY.values()]))
+def test_encoding_and_decoding_gives_the_same_record_exactly(record: Record) -> None:
+    decoded = type(record).decode(record.encode())
+    assert decoded == record
+    assert types(dataclasses.asdict(decoded)) == types(dataclasses.asdict(record))
+    assert decoded.encode() == record.encode()
+
+
+@PROPERTY
+@given(st.one_of([*ANY.values()]))
+def test_every_record_is_valid_under_its_schema(record: Record) -> None:
+    jsonschema.Draft202012Validator(record.json_schema()).validate(orjson.loads(record.encode()))
+
+
+def published_records() -> list[Record]:
+    """Return what real streams publish: classification and regression, good and bad."""
+    classified, measured = (
+        make_config(explain={"emit_every": 5}),
+        linear_config(drift={"delta": 0.9, "grace_period": 3}),
+    )
+    stream = "fluxplain.features-0"
+    records: list[Record] = []
+    bad = [None, b"oops", b"\xff", b'{"x": {}}']
+    messages = observations(agrawal(80))
+    for i, value in enumerate(bad):
+        messages.append(message(len(messages) + i, value))
+    records += run(ModelStage(classified, stream), messages)
+    evaluated = of_kind(records, Evaluation)
+    lost = [e for e in evaluated if e.seqs[0] != 40]
+    records += run(ExplainerStage(classified), passed_on(lost))
+    data = [orjson.dumps(record) for record in linear_records(150)]
+    records += LocalPipeline(measured).run(data)
+    return [*records, *(Observation.decode(m.value) for m in messages[:80])]
+
+
+def test_everything_that_real_streams_publish_is_valid_under_its_schema() -> None:
+    records = published_records()
+    assert {type(record) for record in records} == set(RECORDS)
+    assert {c.kind for c in of_kind(records, Change)} == {"drift", "gap"}
+    for kind in RECORDS:
+        validator = jsonschema.Draft202012Validator(orjson.loads(schema_path(kind).read_bytes()))
+        for record in of_kind(records, kind):
+            validator.validate(orjson.loads(record.encode()))
+            assert kind.decode(record.encode()) == record
+
+
+def assert_refused_or_record(kind: type[Record], value: bytes | None) -> None:
+    """What cannot be decoded is a ``BadRecordError`` with a reason, never another exception."""
+    reason = ""
+    try:
+        record = kind.decode(value)
+    except BadRecordError as error:
+        reason = str(error)
+    assert reason or isinstance(record, kind)
+
+
+@PROPERTY
+@given(st.sampled_from(RECORDS), st.none() | st.binary(max_size=80))
+def test_bytes_give_a_record_or_a_bad_record_error(kind: type[Record], value: bytes | None) -> None:
+    assert_refused_or_record(kind, value)
+
+
+JSON = st.recursive(
+    st.none() | VALUES,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(TEXT, inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@PROPERTY
+@given(st.sampled_from(RECORDS), JSON)
+def test_json_gives_a_record_or_a_bad_record_error(kind: type[Record], value: Any) -> None:
+    assert_refused_or_record(kind, orjson.dumps(value))
+
+
+@PROPERTY
+@given(st.data(), st.sampled_from(RECORDS))
+def test_a_record_with_a_wrong_field_gives_a_record_or_a_bad_record_error(
+    data: st.DataObject, kind: type[Record]
+) -> None:
+    fields = orjson.loads(data.draw(ANY[kind]).encode())
+    name = data.draw(st.sampled_from(sorted(fields)))
+    if data.draw(st.booleans()):
+        del fields[name]
+    else:
+        fields[name] = data.draw(JSON)
+    assert_refused_or_record(kind, orjson.dumps(fields))
+
+
+@every_record
+@pytest.mark.parametrize("depth", [300, 1_000, 100_000])
+def test_deep_nesting_is_a_bad_record(record: type[Record], depth: int) -> None:
+    nested = b"[" * depth + b"]" * depth
+    for value in (nested, b'{"x":{"a":' + nested + b"}}", b'{"x":' + nested + b"}"):
+        with pytest.raises(BadRecordError):
+            record.decode(value)
+
+
+@PROPERTY
+@given(st.none() | st.binary(max_size=80))
+def test_any_bytes_pass_through_the_first_stage_as_one_record(value: bytes | None) -> None:
+    stage = ModelStage(linear_config(), "features-0")
+    [letter] = process(stage, Message("features", 0, 5, None, value))
+    assert isinstance(letter, DeadLetter)
+    assert letter.original() == value
+    assert DeadLetter.decode(letter.encode()) == letter
+
+
+@PROPERTY
+@given(maybe(st.binary(max_size=200)), maybe(st.binary(max_size=50)))
+def test_a_dead_letter_keeps_the_original_bytes(value: bytes | None, key: bytes | None) -> None:
+    letter = DeadLetter.decode(
+        DeadLetter.of(topic="t", partition=3, offset=9, key=key, value=value, reason="why").encode()
+    )
+    assert letter.original() == value
+    assert letter.truncated is False
+    assert letter.sha256 == (None if value is None else hashlib.sha256(value).hexdigest())
+    assert (letter.stream, letter.seq) == ("t-3", 9)
+
+
+@pytest.mark.parametrize("unit", [b"a", b"\x00", b"\xff", b'"', "é".encode(), b"\n"])
+def test_a_dead_letter_of_the_longest_message_stays_below_a_megabyte(unit: bytes) -> None:
+    value = unit * (1_000_000 // len(unit))
+    letter = DeadLetter.of(
+        topic="t", partition=0, offset=0, key=None, value=value, reason="too long"
+    )
+    assert letter.truncated
+    assert letter.original() == value[:MAX_BYTES]
+    assert letter.sha256 == hashlib.sha256(value).hexdigest()
+    assert len(letter.encode()) < 1_000_000
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [(None, "null"), (1, "an integer 1"), (1.5, "a number 1.5"), ([1], "an array [1]")],
+)
+def test_values_are_described_for_people(value: object, expected: str) -> None:
+    assert describe(value) == expected
+
+
+def test_long_values_are_shortened() -> None:
+    assert len(describe("x" * 10_000)) < 100
+
+
+def test_the_key_of_a_record_is_its_feature() -> None:
+    for record in published_records():
+        if isinstance(record, Evaluation | Explanation):
+            assert record.message_key() == record.feature
+        elif isinstance(record, Observation | Prediction | DeadLetter):
+            assert record.message_key() is None
+    cold = Change.notice(kind="cold-start", stream="features-0", seq=1, detail="no checkpoint")
+    assert cold.message_key() == "features-0"
+
+
+@PROPERTY
+@given(st.sampled_from(["features", "a-b", "x.y"]), st.integers(0, 999))
+def test_a_stream_is_named_by_topic_and_partition(topic: str, partition: int) -> None:
+    assert stream_name(topic, partition).rsplit("-", 1) == [topic, str(partition)]

@@ -1,0 +1,187 @@
+"""The third stage: changes, gaps, beginnings, and repeats."""
+
+import random
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from river.drift import ADWIN
+
+from pipeline.stages import DriftStage
+from schemas import Change, DeadLetter, Explanation, Record
+from tests.support import SLOW_PROPERTY, chunks, encoded, linear_config, of_kind, passed_on, run
+
+STREAM = "fluxplain.features-0"
+JUMP = 300
+
+
+def increments(n: int = 600, seed: int = 1) -> list[float]:
+    """Return noise whose mean rises by ten of its standard deviations at ``JUMP``."""
+    rng = random.Random(seed)
+    return [rng.gauss(0.0 if t < JUMP else 1.0, 0.1) for t in range(n)]
+
+
+def explanation(
+    seqs: list[int], values: list[float], previous_seq: int | None, **fields: Any
+) -> Explanation:
+    record = Explanation(
+        stream=STREAM,
+        feature="a",
+        method="ipfi",
+        seq=seqs[-1],
+        previous_seq=previous_seq,
+        ts=seqs[-1],
+        alpha=0.01,
+        updates=len(seqs),
+        value=values[-1],
+        std_error=0.1,
+        seqs=seqs,
+        increments=values,
+    )
+    return replace(record, **fields)
+
+
+def explanations(values: list[float], every: int = 1) -> list[Explanation]:
+    """Return what the explainer publishes for these increments."""
+    records: list[Explanation] = []
+    for seqs in chunks(range(len(values)), [every] * len(values)):
+        before = records[-1].seq if records else None
+        records.append(explanation(list(seqs), [values[t] for t in seqs], before))
+    return records
+
+
+def changes(records: list[Explanation], **drift: Any) -> list[Change]:
+    """Return what a fresh stage publishes; nothing but changes."""
+    config = linear_config(drift=drift)
+    published = run(DriftStage(config), passed_on(records))
+    assert len(of_kind(published, Change)) == len(published)
+    return of_kind(published, Change)
+
+
+def test_a_jump_of_the_increments_is_a_change_with_what_was_before_and_after() -> None:
+    [change] = changes(explanations(increments()))
+    assert (change.kind, change.feature, change.method) == ("drift", "a", "ipfi")
+    assert (change.stream, change.signal, change.previous_seq) == (STREAM, "increment", None)
+    # ADWIN looks every 32 values, and needs few of these to be sure
+    assert JUMP < change.seq <= JUMP + 64
+    assert change.before == pytest.approx(0.0, abs=4.0 * 0.1 / JUMP**0.5)
+    assert change.before is not None
+    assert change.after is not None
+    assert change.after > change.before + 0.1  # its window holds some of what was before
+    assert change.window is not None
+    assert change.window <= 2 * (change.seq - JUMP + 1) + 32
+    assert "rose" in change.detail
+
+
+def test_changes_are_those_of_a_plain_adwin() -> None:
+    values = increments()
+    adwin, expected = ADWIN(delta=0.01, grace_period=5), []
+    for t, v in enumerate(values):
+        adwin.update(v)
+        if adwin.drift_detected:
+            expected.append((t, adwin.estimation, int(adwin.width)))
+    published = changes(explanations(values), delta=0.01, grace_period=5)
+    assert [(c.seq, c.after, c.window) for c in published] == expected
+    assert expected
+
+
+def test_a_second_change_names_the_first() -> None:
+    values = [*increments(), *reversed(increments())]
+    first, *_, last = changes(explanations(values))
+    assert first.previous_seq is None
+    assert last.previous_seq is not None
+    assert "fell" in last.detail
+
+
+@SLOW_PROPERTY
+@given(st.lists(st.integers(1, 40), min_size=1, max_size=200))
+def test_increments_give_the_same_changes_however_often_they_are_emitted(
+    lengths: list[int],
+) -> None:
+    values = increments()
+    records: list[Explanation] = []
+    for seqs in chunks(range(len(values)), lengths):
+        before = records[-1].seq if records else None
+        records.append(explanation(list(seqs), [values[t] for t in seqs], before))
+    found = [(c.seq, c.before, c.after, c.window) for c in changes(records)]
+    assert found == [(c.seq, c.before, c.after, c.window) for c in changes(explanations(values))]
+
+
+def test_the_signal_may_be_the_smoothed_value() -> None:
+    values = increments()
+    records = [replace(e, increments=[0.0]) for e in explanations(values)]
+    assert changes(records) == []
+    [change] = changes(records, signal="value")
+    assert change.signal == "value"
+    assert JUMP < change.seq <= JUMP + 64
+
+
+@SLOW_PROPERTY
+@given(st.integers(0, 600), st.integers(0, 600), st.sampled_from([1, 7]))
+def test_repeats_after_a_crash_are_dropped(crash: int, back_to: int, every: int) -> None:
+    records = explanations(increments(), every)
+    crash = min(crash, len(records))
+    replayed = [*records[:crash], *records[min(back_to, crash) :]]
+    assert encoded(changes(replayed)) == encoded(changes(records))
+
+
+def test_what_was_seen_counts_once_even_in_an_explanation_that_brings_more() -> None:
+    """An explainer that started cold may group the increments otherwise."""
+    values = increments()
+    records = explanations(values, 10)
+    # up to seq 289; then from 285 on in new groups, the first without a predecessor
+    regrouped = [
+        explanation([*range(285, 300)], values[285:300], None),
+        *records[30:],
+    ]
+    assert encoded(changes([*records[:29], *regrouped])) == encoded(changes(records))
+
+
+def test_a_gap_is_published_and_the_detection_goes_on() -> None:
+    records = explanations(increments())
+    gap, drift = changes([*records[:100], *records[120:]])
+    assert (gap.kind, gap.seq, gap.feature, gap.method) == ("gap", 120, "a", "ipfi")
+    assert "seq 99" in gap.detail
+    assert (gap.signal, gap.before, gap.after, gap.window) == (None, None, None, None)
+    assert drift.kind == "drift"
+
+
+def test_a_missing_beginning_is_a_gap() -> None:
+    gap, *_ = changes(explanations(increments())[50:])
+    assert (gap.kind, gap.seq) == ("gap", 50)
+    assert "its beginning" in gap.detail
+
+
+def test_an_explanation_without_a_predecessor_begins_anew() -> None:
+    """What was before a cold start is not compared with what comes after it."""
+    values = increments()
+    first, second = explanations(values)[:JUMP], explanations(values)[JUMP:]
+    begins = [replace(second[0], previous_seq=None), *second[1:]]
+    assert changes([*first, *begins]) == changes(first) + changes(begins)
+    assert changes([*first, *second]) != []
+
+
+@pytest.mark.parametrize(
+    ("fields", "reason"),
+    [
+        ({"seqs": []}, "seqs"),
+        ({"seqs": [], "increments": []}, "seqs"),
+        ({"increments": [1.0, 2.0]}, "increments"),
+        ({"method": "shap"}, "method"),
+        ({"value": None}, "value"),
+    ],
+)
+def test_a_bad_explanation_is_a_dead_letter_and_changes_nothing(
+    fields: dict[str, Any], reason: str
+) -> None:
+    records = explanations(increments())
+    bad = replace(records[10], **fields)
+    stage = DriftStage(linear_config())
+    before: list[Record] = run(stage, passed_on(records[:10]))
+    [letter] = run(stage, passed_on([bad]))
+    assert isinstance(letter, DeadLetter)
+    assert reason in letter.reason
+    after = run(stage, passed_on(records[10:]))
+    assert encoded([*before, *after]) == encoded(changes(records))

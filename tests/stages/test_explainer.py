@@ -1,0 +1,292 @@
+"""The second stage: increments, gaps, beginnings, and what it cannot use."""
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.explain.losses import squared_error
+from pipeline.explain.pfi import pfi_increment
+from pipeline.explain.smoothing import ExponentialMean
+from pipeline.stages import DriftStage, ExplainerStage, ModelStage
+from schemas import BadRecordError, Change, DeadLetter, Evaluation, Explanation, Prediction, Record
+from schemas.explanation import Method
+from tests.support import (
+    PROPERTY,
+    SLOW_PROPERTY,
+    agrawal,
+    by_feature,
+    encoded,
+    linear_config,
+    linear_records,
+    make_config,
+    message,
+    observations,
+    of_kind,
+    passed_on,
+    run,
+)
+
+STREAM = "fluxplain.features-0"
+CONFIG = linear_config(explain={"emit_every": 1})
+MESSAGES = [message(t, record) for t, record in enumerate(linear_records(50))]
+PUBLISHED = run(ModelStage(CONFIG, STREAM), MESSAGES)
+EVALUATIONS = by_feature(PUBLISHED)
+A = EVALUATIONS["a"]
+METHODS: tuple[Method, ...] = ("ipfi", "isage", "ipdp")
+
+
+def explained(evaluations: list[Evaluation], **explain: Any) -> list[Record]:
+    """Return what a fresh stage publishes for these evaluations."""
+    config = linear_config(explain={"emit_every": 1, **explain})
+    return run(ExplainerStage(config), passed_on(evaluations))
+
+
+def of_method(records: list[Record], method: Method) -> list[Explanation]:
+    return [e for e in of_kind(records, Explanation) if e.method == method]
+
+
+def merged(runs: list[Evaluation]) -> Evaluation:
+    return runs[0].extended(runs[1:])
+
+
+@pytest.mark.parametrize("task", ["regression", "classification"])
+def test_efficiency_the_published_isage_increments_sum_to_the_gain_over_the_mean(
+    task: str,
+) -> None:
+    """The mean prediction is the exponential mean of what the predictions say."""
+    if task == "regression":
+        config, messages = CONFIG, MESSAGES
+    else:
+        config = make_config(explain={"loss": "brier", "emit_every": 1})
+        messages = observations(agrawal(80))
+    records = run(ModelStage(config, STREAM), messages)
+    published = run(ExplainerStage(config), passed_on(of_kind(records, Evaluation)))
+    gains: dict[int, float] = {}
+    known = {label: ExponentialMean(config.explain.alpha) for label in (0, 1)}
+    mean = ExponentialMean(config.explain.alpha)
+    for p in of_kind(records, Prediction):
+        assert p.loss is not None
+        assert p.y is not None
+        if task == "regression":
+            mean.update(float(p.prediction or 0.0))
+            gains[p.seq] = squared_error(p.y, mean.value) - p.loss
+            continue
+        probabilities = dict(zip(p.classes or [], p.probabilities or [], strict=True))
+        for label, each in known.items():
+            each.update(probabilities.get(label, 0.0))
+        before = sum((each.value - (label == p.y)) ** 2 for label, each in known.items())
+        gains[p.seq] = before - p.loss
+    sums: dict[int, float] = {}
+    for e in of_method(published, "isage"):
+        [seq], [increment] = e.seqs, e.increments
+        sums[seq] = sums.get(seq, 0.0) + increment
+    assert list(sums) == list(gains)[20 if task == "classification" else 5 :]
+    assert sums == pytest.approx({seq: gains[seq] for seq in sums}, rel=1e-9, abs=1e-9)
+
+
+def test_ipfi_is_the_smoothed_mean_difference_of_losses() -> None:
+    estimate = ExponentialMean(CONFIG.explain.alpha)
+    for each, e in zip(A, of_method(explained(A), "ipfi"), strict=True):
+        [y], [prediction], [ipfi] = each.y, each.prediction, each.ipfi
+        assert y is not None
+        assert isinstance(prediction, float)
+        assert ipfi is not None
+        outputs = [row for row in ipfi if isinstance(row, float)]
+        estimate.update(pfi_increment(squared_error, y, prediction, list(outputs)))
+        assert (e.value, e.std_error, e.updates) == (
+            estimate.value,
+            estimate.std_error,
+            estimate.n,
+        )
+        assert e.alpha == CONFIG.explain.alpha
+
+
+@SLOW_PROPERTY
+@given(st.integers(1, 20))
+def test_emitting_rarely_loses_no_increment(emit_every: int) -> None:
+    every = explained(A)
+    rarely = explained(A, emit_every=emit_every)
+    for method in METHODS:
+        all_of_them = of_method(every, method)
+        some = of_method(rarely, method)
+        assert all(len(e.seqs) == len(e.increments) == emit_every for e in some)
+        seqs = [seq for e in some for seq in e.seqs]
+        increments = [v for e in some for v in e.increments]
+        assert seqs == [e.seq for e in all_of_them][: len(seqs)]
+        assert increments == [e.increments[0] for e in all_of_them][: len(seqs)]
+        # the estimates are those at the same seq
+        values = {e.seq: (e.value, e.std_error, e.updates) for e in all_of_them}
+        assert all(values[e.seq] == (e.value, e.std_error, e.updates) for e in some)
+        # each says which one came before it
+        before: list[int | None] = [None, *(e.seq for e in some)]
+        assert [e.previous_seq for e in some] == before[: len(some)]
+
+
+def test_a_gap_in_the_evaluations_is_published_and_the_estimates_go_on() -> None:
+    gap = explained([*A[:10], *A[15:]])
+    [change] = of_kind(gap, Change)
+    assert (change.kind, change.feature, change.stream) == ("gap", "a", STREAM)
+    assert change.seq == A[15].seqs[0]
+    assert str(A[9].seqs[-1]) in change.detail
+    # it comes at the place where the gap is
+    assert gap.index(change) == 10 * len(METHODS)
+    whole = explained(A)
+    assert of_method(gap, "ipfi")[:10] == of_method(whole, "ipfi")[:10]
+    assert of_method(gap, "ipfi")[-1].updates == len(A) - 5
+
+
+def test_a_missing_beginning_is_a_gap() -> None:
+    [change] = of_kind(explained(A[3:]), Change)
+    assert (change.kind, change.previous_seq, change.seq) == ("gap", None, A[3].seqs[0])
+    assert "its beginning" in change.detail
+
+
+def test_dead_letters_in_between_are_no_gap() -> None:
+    messages = [
+        *MESSAGES[:20],
+        message(20, b"oops"),
+        *(replace(m, offset=m.offset + 1) for m in MESSAGES[20:]),
+    ]
+    evaluations = by_feature(run(ModelStage(CONFIG, STREAM), messages))["a"]
+    assert 20 not in [seq for e in evaluations for seq in e.seqs]
+    assert of_kind(explained(evaluations), Change) == []
+
+
+@PROPERTY
+@given(st.integers(1, len(A) - 1))
+def test_a_run_without_a_predecessor_begins_anew_after_a_cold_start(cut: int) -> None:
+    """What comes after it is what a fresh stage makes of it."""
+    anew = [replace(A[cut], previous_seq=None), *A[cut + 1 :]]
+    published = explained([*A[:cut], *anew])
+    assert encoded(published) == encoded(explained(A[:cut])) + encoded(explained(anew))
+
+
+def test_a_beginning_that_comes_again_is_no_new_beginning() -> None:
+    assert encoded(explained([*A[:10], *A])) == encoded(explained(A))
+
+
+def test_a_feature_that_is_not_configured_is_refused() -> None:
+    [letter] = run(ExplainerStage(CONFIG), passed_on([replace(A[0], feature="zzz")]))
+    assert isinstance(letter, DeadLetter)
+    assert "feature 'zzz' is not configured" in letter.reason
+
+
+def with_answers(run_: Evaluation, **columns: Any) -> Evaluation:
+    """Return a run of one with other answers."""
+    fields: dict[str, Any] = {name: [value] for name, value in columns.items()}
+    return replace(run_, **fields)
+
+
+@pytest.mark.parametrize(
+    ("columns", "reason"),
+    [
+        ({"ipfi": [1e200]}, "not finite"),
+        ({"isage": (1e200, 0.0)}, "not finite"),
+        # its square overflows, and with it the variance, for ever
+        ({"ipfi": [1e90]}, "not finite"),
+        ({"isage": (1e90, 0.0)}, "not finite"),
+        ({"ipdp": [1e300, 0.0, -1e300]}, "not finite"),
+        ({"ipdp": [1e160, 0.0, 0.0]}, "not finite"),
+        ({"ipdp": [0.0]}, "1 outputs do not fit a curve of 3 points"),
+        ({"ipfi": [[0.5, 0.5]]}, "needs a number"),
+        ({"isage": ([0.5], 1.0)}, "needs a number"),
+        ({"ipdp": [[0.5], 0.0, 0.0]}, "a number once and probabilities another time"),
+    ],
+)
+def test_what_cannot_be_explained_is_one_dead_letter_and_changes_no_estimate(
+    columns: dict[str, Any], reason: str
+) -> None:
+    """All or none of the methods take an observation."""
+    middle = with_answers(A[20], **columns)
+    joined = merged([A[19], middle, A[21]])
+    published = explained([*A[:19], joined, *A[22:]])
+    [letter] = of_kind(published, DeadLetter)
+    seq = A[20].seqs[0]
+    assert f"cannot explain a at seq {seq}: " in letter.reason
+    assert reason in letter.reason
+    assert (letter.stream, letter.seq) == (STREAM, seq)
+    assert Evaluation.decode(letter.original()) == middle
+    assert {e.seq for e in of_kind(published, Explanation)} == {e.seqs[0] for e in A} - {seq}
+    # the same as if its answers had never been there
+    absent = with_answers(A[20], ipfi=None, isage=None, ipdp=None, ipdp_points=None)
+    without = explained([*A[:20], absent, *A[21:]])
+    assert of_kind(published, Explanation) == of_kind(without, Explanation)
+    for e in of_kind(published, Explanation):
+        assert math.isfinite(e.value)
+        assert math.isfinite(e.std_error)
+
+
+def test_an_unusable_first_observation_leaves_a_fresh_state() -> None:
+    bad = with_answers(A[0], ipdp=[[0.5], 0.0, 0.0])
+    published = of_kind(explained([bad, *A[1:]]), Explanation)
+    absent = with_answers(A[0], ipfi=None, isage=None, ipdp=None, ipdp_points=None)
+    assert published == of_kind(explained([absent, *A[1:]]), Explanation)
+
+
+def test_runs_that_are_none_are_refused() -> None:
+    short = replace(A[0], ts=[1, 2])
+    for bad in (
+        short,
+        replace(
+            A[0], seqs=[], ts=[], y=[], prediction=[], ipfi=[], isage=[], ipdp_points=[], ipdp=[]
+        ),
+    ):
+        [letter] = run(ExplainerStage(CONFIG), passed_on([bad]))
+        assert isinstance(letter, DeadLetter)
+        assert "the lists must be as long as seqs" in letter.reason
+    with pytest.raises(BadRecordError, match="tombstone"):
+        Evaluation.decode(None)
+
+
+def test_the_curve_of_more_than_two_classes_is_published_with_its_classes() -> None:
+    rows: list[list[float | None]] = [[0.2, 0.3, 0.5], [0.5, 0.3, 0.2], [0.1, 0.8, 0.1]]
+    config = linear_config(
+        label={"type": "string"}, explain={"emit_every": 1, "loss": "brier", "methods": ["ipdp"]}
+    )
+    each = replace(
+        with_answers(A[0], ipfi=None, isage=None, ipdp=rows, prediction=rows[0], y="x"),
+        classes=["x", "y", "z"],
+    )
+    [e] = of_kind(run(ExplainerStage(config), passed_on([each])), Explanation)
+    assert e.classes == ["x", "y", "z"]
+    assert e.effect == [[0.2, 0.5, 0.1], [0.3, 0.3, 0.8], [0.5, 0.2, 0.1]]
+    assert e.grid == each.ipdp_points[0]
+
+
+def test_a_class_that_the_model_does_not_know_yet_is_absent_from_the_output() -> None:
+    """The row of an observation may be shorter than the classes, or hold nulls."""
+    config = linear_config(label={"type": "string"}, explain={"emit_every": 1, "loss": "brier"})
+    each = replace(
+        with_answers(
+            A[0],
+            ipfi=[[1.0]],
+            isage=None,
+            ipdp=None,
+            ipdp_points=None,
+            prediction=[None, 1.0],
+            y="y",
+        ),
+        classes=["x", "y"],
+    )
+    [e] = of_kind(run(ExplainerStage(config), passed_on([each])), Explanation)
+    # the perturbed input says x for sure, the model y: 1 + 1 more loss
+    assert e.increments == [2.0]
+
+
+def test_explanations_lead_to_changes_of_the_same_stream_and_feature() -> None:
+    sensitive = linear_config(explain={"emit_every": 1}, drift={"delta": 0.9, "grace_period": 3})
+    messages = [message(t, record) for t, record in enumerate(linear_records(150))]
+    evaluations = of_kind(run(ModelStage(sensitive, STREAM), messages), Evaluation)
+    explanations = of_kind(run(ExplainerStage(sensitive), passed_on(evaluations)), Explanation)
+    known = {(e.feature, e.method, e.seq): e for e in explanations}
+    changes = of_kind(run(DriftStage(sensitive), passed_on(explanations)), Change)
+    assert changes
+    for change in changes:
+        assert change.feature is not None
+        assert change.method is not None
+        e = known[change.feature, change.method, change.seq]
+        assert (change.value, change.std_error, change.ts) == (e.value, e.std_error, e.ts)

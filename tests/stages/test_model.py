@@ -1,0 +1,401 @@
+"""The first stage: what it publishes, and what it does with what it cannot use."""
+
+import copy
+from collections.abc import Mapping
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.config import Config
+from pipeline.explain import IncrementalPDP, IncrementalPFI, IncrementalSAGE
+from pipeline.local import LocalPipeline
+from pipeline.stages import ModelStage
+from schemas import DeadLetter, Evaluation, Explanation, Observation, Prediction, Record
+from schemas.explanation import Method
+from tests.support import (
+    PROPERTY,
+    Additive,
+    agrawal,
+    by_feature,
+    linear_config,
+    linear_records,
+    make_config,
+    message,
+    observations,
+    of_kind,
+    run,
+)
+
+STREAM = "fluxplain.features-0"
+CONFIG = linear_config()
+RECORDS = linear_records(40)
+
+X = RECORDS[0]["x"]
+
+
+def model_stage(config: Config = CONFIG) -> ModelStage:
+    return ModelStage(config, STREAM)
+
+
+def sent(values: list[Any]) -> list[Record]:
+    """Return what a fresh stage publishes for these messages."""
+    return run(model_stage(), [message(t, value) for t, value in enumerate(values)])
+
+
+BAD: dict[str, tuple[Any, str]] = {
+    "not JSON": (b"{oops", "not JSON"),
+    "empty": (b"", "not JSON"),
+    "not UTF-8": (b'{"x": "\xff"}', "not JSON"),
+    "tombstone": (None, "tombstone"),
+    "array": ([1, 2], "not a JSON object, but an array"),
+    "string": ("text", "not a JSON object, but a string"),
+    "null": (b"null", "not a JSON object, but null"),
+    "no x": ({"y": 1.0}, "no x"),
+    "x is no object": ({"x": [1.0], "y": 1.0}, "x must be an object"),
+    "x is null": ({"x": None, "y": 1.0}, "x must be an object"),
+    "nested value": ({"x": {**X, "a": {"b": 1}}, "y": 1.0}, "x.a must be a single value"),
+    "deeply nested value": (
+        b'{"x":{"a":' + b"[" * 500 + b"]" * 500 + b'},"y":1}',
+        "x.a must be a single value",
+    ),
+    "nested value not configured": ({"x": {**X, "z": []}, "y": 1.0}, "x.z must be a single value"),
+    "null value": ({"x": {**X, "a": None}, "y": 1.0}, "x.a must be a single value, not null"),
+    "NaN": (b'{"x": {"a": NaN, "b": 1, "c": "u"}, "y": 1}', "not JSON"),
+    "Infinity": (b'{"x": {"a": Infinity, "b": 1, "c": "u"}, "y": 1}', "not JSON"),
+    "too large": (b'{"x": {"a": 1e999, "b": 1, "c": "u"}, "y": 1}', "infinity"),
+    "missing feature": ({"x": {"a": 1.0, "c": "u"}, "y": 1.0}, "x.b is missing"),
+    "no features": ({"x": {}, "y": 1.0}, "x.a is missing"),
+    "boolean for a number": ({"x": {**X, "a": True}, "y": 1.0}, "x.a must be a finite number"),
+    "string for a number": ({"x": {**X, "b": "1"}, "y": 1.0}, "x.b must be a finite number"),
+    "number for a category": ({"x": {**X, "c": 1.5}, "y": 1.0}, "x.c must be a category"),
+    "nested label": ({"x": X, "y": [1.0]}, "y must be a single value"),
+    "string for a numeric label": ({"x": X, "y": "1"}, "y must be a finite number"),
+    "boolean for a numeric label": ({"x": X, "y": True}, "y must be a finite number"),
+    "nested time": ({"x": X, "y": 1.0, "ts": {}}, "ts must be a single value"),
+    "nested id": ({"x": X, "y": 1.0, "id": []}, "id must be a single value"),
+}
+
+
+@pytest.mark.parametrize(("value", "reason"), BAD.values(), ids=BAD)
+def test_a_bad_record_gives_one_dead_letter_that_says_why(value: Any, reason: str) -> None:
+    [letter] = run(model_stage(), [message(7, value)])
+    assert isinstance(letter, DeadLetter)
+    assert reason in letter.reason
+    assert (letter.topic, letter.partition, letter.offset) == ("fluxplain.features", 0, 7)
+    assert (letter.stream, letter.seq) == (STREAM, 7)
+    assert letter.key == ("k" if letter.encoding == "utf-8" else "aw==")
+    sent_bytes = value if value is None or isinstance(value, bytes) else orjson.dumps(value)
+    assert letter.original() == sent_bytes
+    assert DeadLetter.decode(letter.encode()) == letter
+
+
+LABEL_KINDS = {"boolean": True, "integer": 1, "string": "1", "number": 1.5}
+
+
+@pytest.mark.parametrize("kind", LABEL_KINDS)
+def test_a_label_of_another_kind_is_refused(kind: str) -> None:
+    """True and 1 are the same to Python, but not to people."""
+    loss = "squared_error" if kind == "number" else "zero_one"
+    config = linear_config(label={"type": kind}, explain={"loss": loss})
+    for other, label in LABEL_KINDS.items():
+        value = {"x": X, "y": label}
+        # any number will do as a numeric label
+        if other == kind or (kind, other) == ("number", "integer"):
+            assert model_stage(config).decode(message(0, value)).y == label
+            continue
+        [letter] = run(model_stage(config), [message(0, value)])
+        assert isinstance(letter, DeadLetter)
+        assert letter.reason.startswith("y must be")
+
+
+def without_seq(records: list[Record]) -> list[Any]:
+    """Return the records without what says where in the log they come from."""
+    plain = []
+    for record in records:
+        fields = orjson.loads(record.encode())
+        for name in ("seq", "previous_seq", "seqs", "ts"):
+            fields.pop(name, None)
+        plain.append(fields)
+    return plain
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_bad_record_leaves_the_estimates_as_if_it_had_not_been_there(name: str) -> None:
+    dirty = [*RECORDS[:20], BAD[name][0], *RECORDS[20:]]
+    published = sent(dirty)
+    assert len(of_kind(published, DeadLetter)) == 1
+    rest = [record for record in published if not isinstance(record, DeadLetter)]
+    assert without_seq(rest) == without_seq(sent(list(RECORDS)))
+
+
+def test_a_bad_record_does_not_change_a_single_explanation_or_change() -> None:
+    def published(values: list[Any]) -> list[Any]:
+        data = [message(0, v).value for v in values]
+        records = list(LocalPipeline(CONFIG).run(data))
+        return without_seq([r for r in records if not isinstance(r, DeadLetter)])
+
+    dirty: list[Any] = []
+    bad = [value for value, _ in BAD.values()]
+    for t, record in enumerate(RECORDS):
+        dirty += [bad[t % len(bad)], record]
+    assert published(dirty) == published(list(RECORDS))
+
+
+@PROPERTY
+@given(
+    st.lists(st.sampled_from([*RECORDS[:10], *(value for value, _ in BAD.values())]), max_size=40)
+)
+def test_predictions_and_dead_letters_are_as_many_as_the_inputs_and_chained(
+    values: list[Any],
+) -> None:
+    published = sent(values)
+    predictions, letters = of_kind(published, Prediction), of_kind(published, DeadLetter)
+    assert sorted([p.seq for p in predictions] + [d.seq for d in letters]) == [*range(len(values))]
+    before: list[int | None] = [None, *(p.seq for p in predictions)]
+    assert [p.previous_seq for p in predictions] == before[: len(predictions)]
+    for runs in by_feature(published).values():
+        evaluated: list[int | None] = [None, *(r.seqs[0] for r in runs)]
+        assert [r.previous_seq for r in runs] == evaluated[: len(runs)]
+
+
+class Moody:
+    """Fails on some observations: while it is asked, or while it learns."""
+
+    def predict_one(self, x: Mapping[str, Any]) -> float | None:
+        if x["a"] > 100.0:
+            raise RuntimeError("too large for me")
+        return float("nan") if x["a"] < -100.0 else 2.0 * float(x["a"])
+
+    def learn_one(self, x: Mapping[str, Any], y: float) -> None:
+        if y > 1e6:
+            raise ArithmeticError("cannot learn this")
+
+
+@pytest.mark.parametrize(
+    ("bad", "reason"),
+    [
+        ({"x": {**X, "a": 200.0}, "y": 1.0}, "RuntimeError: too large for me"),
+        ({"x": {**X, "a": -200.0}, "y": 1.0}, "not finite: nan"),
+        ({"x": X, "y": 1e7}, "ArithmeticError: cannot learn this"),
+        ({"x": X, "y": 1e200}, "the loss is not finite"),
+    ],
+)
+def test_a_model_that_fails_gives_a_dead_letter_and_the_stream_goes_on(
+    bad: dict[str, Any], reason: str
+) -> None:
+    config = linear_config(model={"factory": "tests.stages.test_model:Moody"})
+    values: list[Any] = [*RECORDS[:20], bad, *RECORDS[20:]]
+    messages = [message(t, value) for t, value in enumerate(values)]
+    published = run(model_stage(config), messages)
+    [letter] = of_kind(published, DeadLetter)
+    assert letter.seq == 20
+    assert "the model failed" in letter.reason
+    assert reason in letter.reason
+    seqs = [p.seq for p in of_kind(published, Prediction)]
+    assert seqs == [t for t in range(41) if t != 20]
+    # what the model failed on is in no reservoir, so it fails on nothing else
+    assert all(r.prediction != [400.0] for r in of_kind(published, Evaluation))
+
+
+class Destroyer(Additive):
+    """Takes apart what it learns from."""
+
+    def learn_one(self, x: Mapping[str, Any], y: float) -> None:
+        super().learn_one(x, y)
+        assert isinstance(x, dict)
+        x.clear()
+
+
+def test_a_model_that_changes_what_it_learns_from_does_no_harm() -> None:
+    config = linear_config(model={"factory": "tests.stages.test_model:Destroyer"})
+    messages = [message(t, record) for t, record in enumerate(RECORDS)]
+    assert run(model_stage(config), messages) == run(model_stage(), messages)
+
+
+def test_an_unlabelled_observation_gets_a_prediction_and_ipdp_only() -> None:
+    values: list[Any] = [dict(record) for record in RECORDS]
+    for t in (20, 21):
+        del values[t]["y"]
+    values[22] = {**values[22], "y": None}
+    published = sent(values)
+    predictions = of_kind(published, Prediction)
+    assert [p.loss is None and p.y is None for p in predictions] == [
+        t in (20, 21, 22) for t in range(40)
+    ]
+    for runs in by_feature(published).values():
+        for each in runs:
+            [seq], [ipfi], [isage], [ipdp] = each.seqs, each.ipfi, each.isage, each.ipdp
+            unlabelled = seq in (20, 21, 22)
+            assert (ipfi is None) == (isage is None) == unlabelled
+            assert ipdp
+    explained = of_kind(
+        LocalPipeline(CONFIG).run([message(0, v).value for v in values]), Explanation
+    )
+    for seq in (20, 21, 22):
+        methods = {e.method for e in explained if seq in e.seqs}
+        assert methods == {"ipdp"}
+
+
+def test_the_model_does_not_learn_from_an_unlabelled_observation() -> None:
+    labelled, unlabelled = model_stage(), model_stage()
+    run(labelled, [message(0, RECORDS[0])])
+    run(unlabelled, [message(0, {"x": RECORDS[0]["x"]})])
+    asked = [message(1, RECORDS[0])]
+    [first] = of_kind(run(labelled, asked), Prediction)
+    [second] = of_kind(run(unlabelled, asked), Prediction)
+    assert first.prediction != second.prediction == Additive().predict_one(RECORDS[0]["x"])
+
+
+def test_a_prediction_tells_what_the_model_said_before_it_learned() -> None:
+    model = Additive()
+    for record, p in zip(RECORDS, of_kind(sent(list(RECORDS)), Prediction), strict=True):
+        expected = model.predict_one(record["x"])
+        assert p.prediction == expected
+        assert p.loss == pytest.approx((expected - record["y"]) ** 2)
+        assert (p.y, p.ts, p.classes, p.probabilities) == (record["y"], record["ts"], None, None)
+        model.learn_one(record["x"], record["y"])
+
+
+def test_a_classification_tells_classes_probabilities_and_the_most_probable() -> None:
+    predictions = of_kind(run(model_stage(make_config()), observations(agrawal(60))), Prediction)
+    assert (predictions[0].prediction, predictions[0].classes) == (None, [])
+    last = predictions[-1]
+    assert last.classes is not None
+    assert last.probabilities is not None
+    known = dict(zip(last.classes, last.probabilities, strict=True))
+    assert set(known) == {0, 1}
+    assert last.prediction == max(known, key=known.__getitem__)
+    assert sum(known.values()) == pytest.approx(1.0)
+
+
+def test_what_is_not_configured_never_reaches_the_model() -> None:
+    extra = [{**r, "x": {"z": 1, **r["x"]}, "note": "x"} for r in RECORDS]
+    shuffled = [{**r, "x": dict(reversed(r["x"].items()))} for r in RECORDS]
+    assert sent(extra) == sent(shuffled) == sent(list(RECORDS))
+
+
+def test_whole_numbers_are_numbers() -> None:
+    [whole] = of_kind(sent([{"x": {**X, "a": 3}, "y": 2}]), Prediction)
+    [real] = of_kind(sent([{"x": {**X, "a": 3.0}, "y": 2.0}]), Prediction)
+    assert whole == real
+    assert Observation.decode(b'{"x": {"a": 3}}').x["a"] == 3
+
+
+@pytest.mark.parametrize("methods", [["ipfi"], ["isage"], ["ipdp"]])
+@pytest.mark.parametrize("features", [{"a": "numeric"}, {"c": "categorical"}])
+def test_a_single_feature_and_a_single_method_are_explained(
+    methods: list[Method], features: dict[str, str]
+) -> None:
+    """With one feature iSAGE needs no perturbed input: its two outputs are known."""
+    config = linear_config(
+        features=features,
+        explain={"methods": methods, "emit_every": 1},
+        model={"factory": "tests.stages.test_model:Tolerant"},
+    )
+    explained = of_kind(
+        LocalPipeline(config).run([message(0, r).value for r in RECORDS]), Explanation
+    )
+    assert [e.seq for e in explained] == list(range(5, 40))
+    assert any(e.value != 0.0 for e in explained)
+
+
+class Tolerant:
+    """A rule that needs no particular feature."""
+
+    def predict_one(self, x: Mapping[str, Any]) -> float:
+        return float(2.0 * x.get("a", 0.0) + len(x.get("c", "")) + (x.get("c") == "u"))
+
+    def learn_one(self, x: Mapping[str, Any], y: float) -> None:
+        pass
+
+
+def test_isage_counts_an_observation_whose_other_features_cannot_change_an_input() -> None:
+    """With b and c equal everywhere, only a takes part, and nothing needs to be asked."""
+    config = linear_config(explain={"methods": ["isage"], "emit_every": 1})
+    values = [{**r, "x": {"a": r["x"]["a"], "b": 1.0, "c": "u"}} for r in RECORDS]
+    explained = of_kind(
+        LocalPipeline(config).run([message(0, v).value for v in values]), Explanation
+    )
+    for feature in ("a", "b", "c"):
+        assert [e.seq for e in explained if e.feature == feature] == list(range(5, 40))
+
+
+CLASSIFIERS: dict[str, tuple[str, dict[str, Any]]] = {
+    "forest": ("river.forest:ARFClassifier", {"n_models": 3}),
+    "tree": ("river.tree:HoeffdingTreeClassifier", {"grace_period": 20}),
+}
+
+
+@pytest.mark.parametrize("name", [*CLASSIFIERS, "regression"])
+@pytest.mark.parametrize("loss", ["brier", "zero_one"])
+def test_the_pipeline_gives_the_numbers_of_the_library(name: str, loss: str) -> None:
+    """The same seeds, the same stream: the same estimates, bit for bit."""
+    if name == "regression":
+        loss = "squared_error" if loss == "brier" else "absolute_error"
+        config = linear_config(explain={"loss": loss, "emit_every": 1})
+        records: list[tuple[dict[str, Any], Any]] = [(r["x"], r["y"]) for r in RECORDS]
+    else:
+        factory, params = CLASSIFIERS[name]
+        config = make_config(
+            model={"factory": factory, "params": params},
+            explain={"loss": loss, "emit_every": 1},
+        )
+        records = [
+            (
+                {n: float(x[n]) if k == "numeric" else x[n] for n, k in config.features.items()},
+                y,
+            )
+            for x, y in agrawal(150)
+        ]
+    published = of_kind(
+        LocalPipeline(config).run([message(0, {"x": x, "y": y}).value for x, y in records]),
+        Explanation,
+    )
+    values: dict[tuple[str, str, int], tuple[float, float]] = {
+        (e.method, e.feature, e.seq): (e.value, e.std_error) for e in published
+    }
+    model, features = config.make_model(), list(config.features)
+    e = config.explain
+    seeds: dict[str, Any] = {m: f"{config.seed}/{STREAM}/{m}" for m in ("ipfi", "isage")}
+    pfi = IncrementalPFI(
+        model,
+        features,
+        loss=loss,
+        alpha=e.alpha,
+        reservoir_size=e.ipfi.reservoir_size,
+        inner_samples=e.ipfi.inner_samples,
+        seed=seeds["ipfi"],
+    )
+    sage = IncrementalSAGE(
+        model,
+        features,
+        loss=loss,
+        alpha=e.alpha,
+        reservoir_size=e.isage.reservoir_size,
+        inner_samples=e.isage.inner_samples,
+        seed=seeds["isage"],
+    )
+    pdp = IncrementalPDP(
+        model,
+        features,
+        alpha=e.alpha,
+        grid_size=e.ipdp.grid_size,
+        storage_size=e.ipdp.storage_size,
+        categorical=[n for n, kind in config.features.items() if kind == "categorical"],
+        seed=1,
+    )
+    compared = 0
+    for seq, (x, y) in enumerate(records):
+        pfi.explain_one(x, y)
+        sage.explain_one(x, y)
+        pdp.explain_one(x)
+        for method, explainer in (("ipfi", pfi), ("isage", sage), ("ipdp", pdp)):
+            for feature in features if explainer.increments else ():
+                expected = (explainer.values[feature], explainer.std_errors[feature])
+                assert values[method, feature, seq] == expected
+                compared += 1
+        model.learn_one(copy.deepcopy(x), y)
+    assert compared == len(values) > 0

@@ -1,0 +1,220 @@
+"""What all stages promise: determinism, pickling anywhere, nothing counted twice."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cache
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.config import Config
+from pipeline.local import LocalPipeline
+from pipeline.stages import DriftStage, ExplainerStage, Message, ModelStage, Stage, process
+from schemas import Change, Evaluation, Explanation, Prediction, Record
+from tests.support import (
+    PROPERTY,
+    SLOW_PROPERTY,
+    agrawal_with_drift,
+    by_feature,
+    chunks,
+    encoded,
+    linear_config,
+    linear_records,
+    make_config,
+    message,
+    observations,
+    of_kind,
+    passed_on,
+    pickled,
+    run,
+)
+
+STREAM = "fluxplain.features-0"
+CONFIG = make_config(
+    explain={"emit_every": 1}, drift={"signal": "value", "delta": 0.5, "grace_period": 3}
+)
+LINEAR = linear_config()
+MESSAGES = observations(agrawal_with_drift(240, at=120))
+LINEAR_MESSAGES = [message(t, record) for t, record in enumerate(linear_records(150))]
+# both watch so sensitively that changes are part of what is compared
+SENSITIVE = linear_config(drift={"delta": 0.5, "grace_period": 3})
+
+STAGES: dict[str, Callable[[Config], Stage]] = {
+    "model": lambda config: ModelStage(config, STREAM),
+    "explainer": ExplainerStage,
+    "drift": DriftStage,
+}
+
+
+@cache
+def inputs_of(name: str, stream: str) -> list[Message]:
+    """Return what the stage of that name reads when the observations are these."""
+    config, messages = STREAMS[stream]
+    if name == "model":
+        return messages
+    if name == "explainer":
+        return passed_on(of_kind(run(ModelStage(config, STREAM), messages), Evaluation))
+    read = inputs_of("explainer", stream)
+    return passed_on(of_kind(run(ExplainerStage(config), read), Explanation))
+
+
+STREAMS = {"agrawal": (CONFIG, MESSAGES), "linear": (SENSITIVE, LINEAR_MESSAGES)}
+
+every_stage = pytest.mark.parametrize("name", STAGES)
+both_streams = pytest.mark.parametrize("stream", STREAMS)
+
+
+@every_stage
+@both_streams
+def test_the_same_messages_give_the_same_bytes(name: str, stream: str) -> None:
+    config, inputs = STREAMS[stream][0], inputs_of(name, stream)
+    published = encoded(run(STAGES[name](config), inputs))
+    assert published
+    assert encoded(run(STAGES[name](config), inputs)) == published
+
+
+@every_stage
+@both_streams
+def test_pickled_between_all_steps_a_stage_publishes_the_same_bytes(name: str, stream: str) -> None:
+    config, inputs = STREAMS[stream][0], inputs_of(name, stream)
+    # a forest takes a while to pickle: every 4th of its steps, every step of everything else
+    every = 4 if name == "model" and config is CONFIG else 1
+    expected = run(STAGES[name](config), inputs)
+    stage, published = STAGES[name](config), list[Record]()
+    for i, each in enumerate(inputs):
+        if i % every == 0:
+            stage = pickled(stage)
+        published += process(stage, each)
+    assert encoded(published) == encoded(expected)
+
+
+@SLOW_PROPERTY
+@given(st.sampled_from(sorted(STAGES)), st.integers(0, 150))
+def test_a_crash_after_a_checkpoint_publishes_the_same_records_again(name: str, cut: int) -> None:
+    """The state is that of the checkpoint; what was published after it comes again, the same."""
+    inputs = inputs_of(name, "linear")
+    stage = STAGES[name](SENSITIVE)
+    run(stage, inputs[:cut])
+    checkpoint = pickled(stage)
+    assert encoded(run(checkpoint, inputs[cut:])) == encoded(run(stage, inputs[cut:]))
+
+
+@both_streams
+def test_the_stages_in_a_row_are_the_local_pipeline(stream: str) -> None:
+    config, messages = STREAMS[stream]
+    predictions = of_kind(run(ModelStage(config, STREAM), messages), Prediction)
+    explanations = run(ExplainerStage(config), inputs_of("explainer", stream))
+    changes = run(DriftStage(config), inputs_of("drift", stream))
+    local = list(LocalPipeline(config).run([m.value for m in messages]))
+    assert of_kind(local, Prediction) == predictions
+    assert of_kind(local, Explanation) == explanations
+    assert of_kind(local, Change) == changes
+    assert len(local) == len(predictions) + len(explanations) + len(changes)
+    assert changes
+
+
+def test_another_stream_or_seed_draws_other_numbers() -> None:
+    published = [
+        encoded(of_kind(run(ModelStage(config, stream), LINEAR_MESSAGES), Evaluation))
+        for config, stream in (
+            (LINEAR, "features-0"),
+            (LINEAR, "features-1"),
+            (linear_config(seed=7), "features-0"),
+        )
+    ]
+    without_names = [[b.replace(b"features-1", b"features-0") for b in p] for p in published]
+    assert without_names[0] != without_names[1]
+    assert without_names[0] != without_names[2]
+
+
+@pytest.mark.parametrize("method", ["ipfi", "isage", "ipdp"])
+def test_switching_a_method_off_changes_no_other(method: str) -> None:
+    rest = [m for m in ("ipfi", "isage", "ipdp") if m != method]
+    everything = of_kind(LocalPipeline(LINEAR).run(m.value for m in LINEAR_MESSAGES), Explanation)
+    without = linear_config(explain={"methods": rest})
+    reduced = of_kind(LocalPipeline(without).run(m.value for m in LINEAR_MESSAGES), Explanation)
+    assert reduced == [e for e in everything if e.method != method]
+
+
+EVALUATIONS = by_feature(run(ModelStage(LINEAR, STREAM), LINEAR_MESSAGES))["a"]
+EXPECTED = encoded(run(ExplainerStage(LINEAR), passed_on(EVALUATIONS)))
+
+RUN_LENGTHS = st.lists(st.integers(1, 20), min_size=1, max_size=60)
+
+
+def merged(singles: Sequence[Evaluation]) -> Evaluation:
+    """Return one run of evaluations that follow each other."""
+    return singles[0].extended(list(singles[1:]))
+
+
+@PROPERTY
+@given(RUN_LENGTHS)
+def test_explanations_do_not_depend_on_where_runs_are_cut(lengths: list[int]) -> None:
+    runs = [merged(part) for part in chunks(EVALUATIONS, lengths)]
+    assert sum(len(r.seqs) for r in runs) == len(EVALUATIONS)
+    assert encoded(run(ExplainerStage(LINEAR), passed_on(runs))) == EXPECTED
+
+
+@PROPERTY
+@given(RUN_LENGTHS, RUN_LENGTHS, st.integers(0, 145), st.integers(0, 145))
+def test_runs_that_come_again_in_other_cuts_after_a_crash_count_once(
+    lengths: list[int], again: list[int], back_to: int, crash: int
+) -> None:
+    """A producer that starts again from an older checkpoint, with other things waiting."""
+    crash = max(1, crash)
+    first = [merged(part) for part in chunks(EVALUATIONS[:crash], lengths)]
+    second = [merged(part) for part in chunks(EVALUATIONS[min(back_to, crash) :], again)]
+    assert encoded(run(ExplainerStage(LINEAR), passed_on([*first, *second]))) == EXPECTED
+
+
+@PROPERTY
+@given(RUN_LENGTHS)
+def test_a_run_taken_apart_is_what_it_was_made_of(lengths: list[int]) -> None:
+    parts = [merged(part) for part in chunks(EVALUATIONS, lengths)]
+    assert all(later.previous_seq == p.seqs[-1] for p, later in pairwise(parts))
+    assert all(p.continues(later) for p, later in pairwise(parts))
+    assert not any(later.continues(p) for p, later in pairwise(parts))
+    singles = [p.single(i) for p in parts for i in range(len(p.seqs))]
+    assert singles == EVALUATIONS
+
+
+def test_only_what_follows_may_be_appended() -> None:
+    one, two, three = EVALUATIONS[:3]
+    assert two.continues(one) is False
+    # a run is asked whether another one may be appended to it
+    assert one.continues(two) is True
+    assert one.continues(three) is False
+    assert one.continues(replace(two, feature="b")) is False
+    assert one.continues(replace(two, stream="other-0")) is False
+    assert one.continues(replace(two, classes=[1])) is False
+
+
+EXPLANATIONS = of_kind(
+    run(ExplainerStage(SENSITIVE), inputs_of("explainer", "linear")), Explanation
+)
+CHANGES = encoded(run(DriftStage(SENSITIVE), passed_on(EXPLANATIONS)))
+
+
+@SLOW_PROPERTY
+@given(st.integers(0, 450), st.integers(0, 450))
+def test_explanations_that_come_again_after_a_crash_count_once(back_to: int, crash: int) -> None:
+    crash = min(crash, len(EXPLANATIONS))
+    replayed = [*EXPLANATIONS[:crash], *EXPLANATIONS[min(back_to, crash) :]]
+    assert encoded(run(DriftStage(SENSITIVE), passed_on(replayed))) == CHANGES
+    assert CHANGES
+
+
+def test_streams_and_features_in_one_partition_do_not_mix() -> None:
+    """The order between keys means nothing: each gets what it gets alone."""
+
+    def named(stream: str, records: Sequence[Any]) -> list[Any]:
+        return [replace(record, stream=stream) for record in records]
+
+    other = named("other-0", EXPLANATIONS)
+    mixed = [e for pair in zip(EXPLANATIONS, other, strict=True) for e in pair]
+    published = of_kind(run(DriftStage(SENSITIVE), passed_on(mixed)), Change)
+    assert encoded(c for c in published if c.stream == STREAM) == CHANGES
+    assert encoded(named(STREAM, [c for c in published if c.stream == "other-0"])) == CHANGES

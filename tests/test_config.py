@@ -1,0 +1,312 @@
+"""Settings: valid by default, and every wrong one named with its value and what is allowed."""
+
+import pickle
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipeline.config import Config, ConfigError, check_references, load_config
+from pipeline.explain import LOSSES
+from pipeline.explain.losses import brier
+from tests.support import make_config
+
+SMALLEST = """
+[features]
+age = "numeric"
+city = "categorical"
+
+[model]
+factory = "river.naive_bayes:GaussianNB"
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty working directory, and no settings in the environment."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def load(folder: Path, text: str) -> Config:
+    path = folder / "fluxplain.toml"
+    path.write_text(text, encoding="utf-8")
+    return load_config(path)
+
+
+def refused(folder: Path, text: str) -> str:
+    """Return why the settings are refused."""
+    with pytest.raises(ConfigError) as error:
+        load(folder, text)
+    return str(error.value)
+
+
+def test_only_features_and_model_must_be_set(folder: Path) -> None:
+    config = load(folder, SMALLEST)
+    assert config.features == {"age": "numeric", "city": "categorical"}
+    assert config.explain.methods == ["ipfi", "isage", "ipdp"]
+    assert config.explain.loss == "cross_entropy"
+    assert config.drift.signal == "increment"
+    assert config.topic("features") == "fluxplain.features"
+    assert config.group("model") == "fluxplain.model"
+
+
+def test_a_table_with_one_key_keeps_the_defaults_of_the_others(folder: Path) -> None:
+    config = load(folder, SMALLEST + "\n[explain.isage]\ninner_samples = 7\n")
+    assert config.explain.isage.inner_samples == 7
+    assert config.explain.isage.reservoir_size == 100
+    assert config.explain.ipfi.inner_samples == 1
+
+
+WRONG: list[tuple[str, list[str]]] = [
+    ("[explain]\nalpha = 0.0", ["explain.alpha", "0.0", "greater than 0"]),
+    ("[explain]\nalpha = 1.5", ["explain.alpha", "1.5", "less than or equal to 1"]),
+    ("[explain]\nalpha = nan", ["explain.alpha", "nan"]),
+    ("[explain]\nemit_every = 0", ["explain.emit_every", "0", "greater than or equal to 1"]),
+    ("[explain]\nmethods = []", ["explain.methods", "[]", "at least 1"]),
+    (
+        "[explain]\nmethods = ['shap']",
+        ["explain.methods.0", "'shap'", "'ipfi'", "'isage'", "'ipdp'"],
+    ),
+    ("[explain]\nloss = 'hinge'", ["explain.loss", "'hinge'", *LOSSES]),
+    ("[explain.ipfi]\nsampler = 'best'", ["explain.ipfi.sampler", "'geometric'", "'uniform'"]),
+    ("[explain.ipfi]\nreservoir_size = 0", ["explain.ipfi.reservoir_size", "0", "equal to 1"]),
+    ("[explain.ipfi]\nreservoir_size = 2.5", ["explain.ipfi.reservoir_size", "2.5", "integer"]),
+    ("[explain.ipfi]\nwarm_up = 101", ["ipfi.warm_up", "101", "at most", "100"]),
+    ("[explain.isage]\nwarm_up = 200", ["isage.warm_up", "200", "at most", "100"]),
+    ("[explain.isage]\ninner_samples = -1", ["explain.isage.inner_samples", "-1", "equal to 1"]),
+    ("[explain.isage]\nimputer = 'x'", ["explain.isage.imputer", "'x'", "'interventional'"]),
+    ("[explain.ipdp]\ngrid_size = 1", ["explain.ipdp.grid_size", "1", "equal to 2"]),
+    ("[explain.ipdp]\nwarm_up = 101", ["ipdp.warm_up", "101", "at most", "100"]),
+    (
+        "[explain.ipdp]\nentrance_probability = 0.0",
+        ["explain.ipdp.entrance_probability", "0.0", "greater than 0"],
+    ),
+    ("[drift]\ndelta = 1.0", ["drift.delta", "1.0", "less than 1"]),
+    ("[drift]\nsignal = 'noise'", ["drift.signal", "'noise'", "'increment'", "'value'"]),
+    ("[drift]\ngrace_period = 0", ["drift.grace_period", "0", "equal to 1"]),
+    ("[label]\ntype = 'float'", ["label.type", "'float'", "'boolean'", "'number'"]),
+    ("[topics]\nprefix = 'a b'", ["topics.prefix", "'a b'", "pattern"]),
+    ("[topics]\npartitions = 0", ["topics.partitions", "0", "equal to 1"]),
+    ("[topics]\nfeatures_partitions = 0", ["topics.features_partitions", "0", "equal to 1"]),
+    ("[checkpoint]\ninterval_s = 0", ["checkpoint.interval_s", "0", "equal to 0.05"]),
+    ("[explain]\nalhpa = 0.1", ["explain.alhpa is not a setting", "alpha", "emit_every"]),
+    ("[explian]\nalpha = 0.1", ["explian is not a setting", "explain", "drift"]),
+    ("[explain.ipfi]\nsize = 3", ["explain.ipfi.size is not a setting", "reservoir_size"]),
+]
+
+
+@pytest.mark.parametrize(("text", "parts"), WRONG, ids=[text for text, _ in WRONG])
+def test_a_wrong_setting_is_named_with_its_value_and_what_is_allowed(
+    folder: Path, text: str, parts: list[str]
+) -> None:
+    reason = refused(folder, f"{SMALLEST}\n{text}\n")
+    assert all(part in reason for part in parts), reason
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("", ["features is missing", "model is missing"]),
+        ('[features]\na = "number"\n[model]\nfactory = "a:b"', ["features.a", "'categorical'"]),
+        ('features = {}\n[model]\nfactory = "a:b"', ["features", "at least 1"]),
+        ('[features]\na = "numeric"\n[model]\n', ["model.factory is missing"]),
+        ('[features]\na = "numeric"\n[model]\nfactory = "river"', ["model.factory", "'river'"]),
+        ("seed = -1\n" + SMALLEST, ["seed", "-1", "equal to 0"]),
+        ("seed = ", ["not TOML"]),
+    ],
+)
+def test_what_is_missing_or_no_toml_is_named(folder: Path, text: str, parts: list[str]) -> None:
+    reason = refused(folder, text)
+    assert all(part in reason for part in parts), reason
+
+
+def test_every_wrong_setting_has_a_line(folder: Path) -> None:
+    reason = refused(folder, SMALLEST + "[explain]\nalpha = 7\n[drift]\ndelta = 7\nx = 1\n")
+    lines = reason.splitlines()
+    assert len(lines) == 3
+    assert {line.split(" is ")[0] for line in lines} == {"explain.alpha", "drift.delta", "drift.x"}
+
+
+def test_a_file_that_cannot_be_read_is_named(folder: Path) -> None:
+    with pytest.raises(ConfigError, match=r"cannot read .*nowhere\.toml"):
+        load_config(folder / "nowhere.toml")
+    path = folder / "binary.toml"
+    path.write_bytes(b"\xff\xfe")
+    with pytest.raises(ConfigError, match="not UTF-8"):
+        load_config(path)
+
+
+def test_the_environment_goes_before_the_file(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = SMALLEST + "[explain]\nalpha = 0.5\nemit_every = 3\n"
+    assert load(folder, text).explain.alpha == 0.5
+    monkeypatch.setenv("FLUXPLAIN_EXPLAIN__ALPHA", "0.25")
+    monkeypatch.setenv("FLUXPLAIN_KAFKA__BOOTSTRAP_SERVERS", "broker:9092")
+    config = load(folder, text)
+    assert config.explain.alpha == 0.25
+    assert config.explain.emit_every == 3
+    assert config.kafka.bootstrap_servers == "broker:9092"
+
+
+@pytest.mark.parametrize("value", ["2", "much", ""])
+def test_the_environment_is_validated_too(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, value: str
+) -> None:
+    monkeypatch.setenv("FLUXPLAIN_EXPLAIN__ALPHA", value)
+    assert refused(folder, SMALLEST).startswith(f"explain.alpha is {value!r}")
+
+
+def test_an_unknown_key_in_the_environment_is_named(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FLUXPLAIN_EXPLAIN__ALHPA", "0.5")
+    assert "alhpa is not a setting" in refused(folder, SMALLEST)
+
+
+@pytest.mark.parametrize("loss", ["absolute_error", "squared_error"])
+def test_a_regression_loss_is_refused_for_classes(folder: Path, loss: str) -> None:
+    reason = refused(folder, f"{SMALLEST}\n[explain]\nloss = '{loss}'\n")
+    for part in ("explain.loss", repr(loss), "'boolean'", "cross_entropy, zero_one, brier"):
+        assert part in reason
+
+
+@pytest.mark.parametrize("loss", ["cross_entropy", "zero_one", "brier"])
+def test_a_classification_loss_is_refused_for_numbers(folder: Path, loss: str) -> None:
+    text = f"{SMALLEST}\n[label]\ntype = 'number'\n[explain]\nloss = '{loss}'\n"
+    reason = refused(folder, text)
+    for part in ("explain.loss", repr(loss), "'number'", "absolute_error, squared_error"):
+        assert part in reason
+
+
+def test_a_loss_of_ones_own_is_loaded(folder: Path) -> None:
+    config = load(folder, SMALLEST + "[explain]\nloss = 'pipeline.explain.losses:brier'\n")
+    assert config.loss() is brier
+
+
+@pytest.mark.parametrize(
+    ("reference", "parts"),
+    [
+        ("no.such.module:thing", ["cannot import no.such.module"]),
+        ("pipeline.explain.losses:nothing", ["pipeline.explain.losses has no nothing"]),
+        ("pipeline.explain.losses:LOSSES", ["not a function or class"]),
+    ],
+)
+def test_a_reference_that_leads_nowhere_is_named(
+    folder: Path, reference: str, parts: list[str]
+) -> None:
+    reason = refused(folder, f"{SMALLEST}\n[explain]\nloss = '{reference}'\n")
+    assert all(part in reason for part in ["explain.loss", reference, *parts]), reason
+    reason = refused(folder, f"[features]\na = 'numeric'\n[model]\nfactory = '{reference}'\n")
+    assert all(part in reason for part in ["model.factory", reference, *parts]), reason
+
+
+class Seeded:
+    """A model that draws random numbers."""
+
+    def __init__(self, seed: int | None = None, other: int = 0) -> None:
+        self.seed = seed
+
+    def predict_one(self, x: Mapping[str, Any]) -> int:
+        return 0
+
+    def learn_one(self, x: Mapping[str, Any], y: object) -> None:
+        pass
+
+
+class Mute(Seeded):
+    """A model that cannot be asked."""
+
+    predict_one = None  # type: ignore[assignment]
+
+
+class Unteachable:
+    """A model that cannot learn."""
+
+    def predict_one(self, x: Mapping[str, Any]) -> int:
+        return 0
+
+
+class Glued(Seeded):
+    """A model that cannot be pickled."""
+
+    def __init__(self) -> None:
+        self.glue = lambda: None
+
+
+def breaks() -> object:
+    raise RuntimeError("out of order")
+
+
+@pytest.mark.parametrize(
+    ("factory", "parts"),
+    [
+        ("Mute", ["Mute", "no predict_one"]),
+        ("Unteachable", ["Unteachable", "no learn_one"]),
+        ("Glued", ["cannot be pickled"]),
+        ("breaks", ["RuntimeError: out of order"]),
+    ],
+)
+def test_a_factory_whose_model_cannot_be_used_is_named(factory: str, parts: list[str]) -> None:
+    config = make_config(model={"factory": f"tests.test_config:{factory}", "params": {}})
+    with pytest.raises(ConfigError) as error:
+        check_references(config.model_copy(update={"explain": brier_settings()}))
+    assert all(part in str(error.value) for part in ["model.factory", factory, *parts])
+
+
+def brier_settings() -> Any:
+    return make_config(explain={"loss": "brier"}).explain
+
+
+def test_wrong_parameters_of_the_factory_are_named(folder: Path) -> None:
+    reason = refused(
+        folder,
+        "[features]\na = 'numeric'\n[model]\nfactory = 'river.forest:ARFClassifier'\n"
+        "params = { trees = 3 }\n",
+    )
+    for part in ("model.factory", "'river.forest:ARFClassifier'", "'trees': 3"):
+        assert part in reason
+
+
+def test_the_seed_goes_to_a_model_that_takes_one() -> None:
+    factory = "tests.test_config:Seeded"
+    seeded = make_config(seed=7, model={"factory": factory, "params": {}})
+    chosen = make_config(seed=7, model={"factory": factory, "params": {"seed": 1}})
+    assert seeded.make_model().seed == 7
+    assert chosen.make_model().seed == 1
+    # a factory that takes none gets none
+    make_config(model={"factory": "tests.test_config:Unteachable", "params": {}}).make_model()
+    forest = make_config(seed=9).make_model()
+    assert forest.seed == 9
+
+
+def test_each_model_is_a_new_one() -> None:
+    config = make_config()
+    assert config.make_model() is not config.make_model()
+
+
+def test_settings_are_frozen_and_survive_pickling() -> None:
+    config = make_config()
+    with pytest.raises(ValueError, match="frozen"):
+        config.seed = 3  # type: ignore[misc]
+    assert pickle.loads(pickle.dumps(config)) == config
+
+
+def test_the_fingerprint_is_of_what_changes_results_and_nothing_else() -> None:
+    config = make_config()
+    same = config.on_broker("elsewhere:9092")
+    assert same.kafka.bootstrap_servers == "elsewhere:9092"
+    assert same.fingerprint() == config.fingerprint()
+    assert make_config(checkpoint={"interval_s": 1.0}).fingerprint() == config.fingerprint()
+    assert make_config(topics={"partitions": 2}).fingerprint() == config.fingerprint()
+    others = [
+        make_config(seed=1),
+        make_config(explain={"alpha": 0.5}),
+        make_config(drift={"delta": 0.5}),
+        make_config(features={"age": "numeric"}),
+        make_config(topics={"prefix": "other."}),
+        make_config(model={"params": {"n_models": 4}}),
+    ]
+    assert len({c.fingerprint() for c in [config, *others]}) == len(others) + 1
