@@ -39,7 +39,6 @@ from pipeline.kafka.reader import TopicReader
 from pipeline.kafka.replay import ReplayOptions
 from pipeline.kafka.replay import replay as replay_observations
 from pipeline.kafka.topics import create_topics, missing_topics, topic_specs
-from pipeline.local import LocalPipeline
 from pipeline.monitor.history import History
 from pipeline.monitor.tail import line
 from pipeline.monitor.watch import render
@@ -160,10 +159,15 @@ def topics_describe(config: ConfigPath = DEFAULT_CONFIG) -> None:
     settings = resolve(load_config(config))
     existing = cluster(settings).topics
     readers = {topic: role for role, topic in CHAIN}
-    table = Table("topic", "for", "partitions", "messages", "read by", "lag", box=None)
+    table = Table(box=None)
+    table.add_column("topic", no_wrap=True)
+    table.add_column("for")
+    for name in ("partitions", "messages", "lag"):
+        table.add_column(name, justify="right")
+    table.add_column("of role")
     for spec, record in zip(topic_specs(settings), RECORDS, strict=True):
         if spec.name not in existing:
-            table.add_row(spec.name, spec.purpose, "missing", "", "", "")
+            table.add_row(spec.name, spec.purpose, "missing")
             continue
         role = readers.get(record.TOPIC)
         offsets = GroupOffsets(settings, role or "model", record.TOPIC)
@@ -175,7 +179,7 @@ def topics_describe(config: ConfigPath = DEFAULT_CONFIG) -> None:
             lag = f"{behind:,}"
         offsets.close()
         kept = sum(end - low for low, end in marks.values())
-        table.add_row(spec.name, spec.purpose, str(len(marks)), f"{kept:,}", role or "", lag)
+        table.add_row(spec.name, spec.purpose, str(len(marks)), f"{kept:,}", lag, role or "")
     console.print(table)
 
 
@@ -262,8 +266,12 @@ def replay(  # noqa: PLR0917  options of a command
     with _progress() as progress:
         task = progress.add_task(records.name, total=records.total, note="")
 
+        patience = _Patience()
+
         def report(sent: int, through: int) -> None:
             note = f"{sent - through:,} on their way" if sent > through else ""
+            if patience.exhausted(through):
+                note += ", waiting for the pipeline: does `fluxplain up` run?"
             progress.update(task, completed=sent, note=note)
 
         sent = replay_observations(settings, records, options, report=report)
@@ -284,6 +292,8 @@ def local(
 
     Writes predictions.jsonl, explanations.jsonl, changes.jsonl and dead-letters.jsonl.
     """
+    from pipeline.local import LocalPipeline  # noqa: PLC0415  loads much of River
+
     settings = load_config(config)
     records = open_source(source, settings, label=label, limit=limit)
     if records.total is None and limit is None and source.startswith("river:"):
@@ -371,6 +381,21 @@ def demo(
         run_demo(out, records, console)
 
 
+class _Patience:
+    """Notices that something has not moved for a while."""
+
+    SECONDS = 20.0
+
+    def __init__(self) -> None:
+        self._last = -1
+        self._since = time.monotonic()
+
+    def exhausted(self, value: int) -> bool:
+        if value != self._last:
+            self._last, self._since = value, time.monotonic()
+        return time.monotonic() - self._since > self.SECONDS
+
+
 def _ready(settings: Config) -> Config:
     """Return the settings for a broker that answers and has all topics."""
     settings = resolve(settings)
@@ -442,13 +467,15 @@ def _until_interrupted() -> Iterator[None]:
     def stop(_signal: int, _frame: object) -> NoReturn:
         raise KeyboardInterrupt
 
-    before = signal.signal(signal.SIGTERM, stop)
+    # SIGINT too: a shell starts what runs in the background with SIGINT ignored
+    before = {each: signal.signal(each, stop) for each in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield
     except KeyboardInterrupt:
         pass
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for each, handler in before.items():
+            signal.signal(each, handler)
 
 
 if __name__ == "__main__":

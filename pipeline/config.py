@@ -240,6 +240,7 @@ def load_config(path: Path) -> Config:
     ConfigError
         With one line per wrong setting: its key, its value, and what is allowed.
     """
+    _check_environment()
     try:
         fields = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -330,6 +331,16 @@ def explain_errors(error: ValidationError) -> str:
             message = item["msg"].removeprefix("Value error, ")
             lines.append(f"{key} is {item['input']!r}: {message}" if key else message)
     return "\n".join(lines)
+
+
+def _check_environment() -> None:
+    for name in os.environ:
+        table = name.removeprefix(ENV_PREFIX).partition("__")[0].lower()
+        if name.startswith(ENV_PREFIX) and table not in Config.model_fields:
+            raise ConfigError(
+                f"the environment variable {name} is not a setting: {ENV_PREFIX} must be followed "
+                f"by one of {', '.join(each.upper() for each in Config.model_fields)}"
+            )
 
 
 def _suggest(location: tuple[int | str, ...]) -> str:

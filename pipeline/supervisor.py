@@ -25,7 +25,7 @@ LONGEST_PAUSE_S = 30.0
 YOUNG_S = 30.0
 """A worker that dies younger than this counts as failing to start."""
 
-_PARENT = "FLUXPLAIN_SUPERVISOR"
+_PARENT = "_FLUXPLAIN_SUPERVISOR"
 
 
 class WorkerRefusedError(RuntimeError):

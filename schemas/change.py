@@ -25,7 +25,7 @@ class Change(Record):
         Offset of the observation at which the change was seen.
     previous_seq
         The seq of the change before this one, of the same stream, feature and method; None for
-        the first.
+        the first. Of a gap: the last seq that was read.
     ts
         Time of the newest observation in the explanation, as it states it.
     feature, method

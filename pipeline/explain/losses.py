@@ -8,6 +8,7 @@ import math
 from collections.abc import Callable
 
 from pipeline.evaluate import Label, Output
+from pipeline.explain.outputs import predicted_class
 
 Target = Label | float
 """What is predicted: a class, or a number."""
@@ -44,7 +45,7 @@ def zero_one(y: Target, output: Output) -> float:
     (0.0, 1.0, 0.0)
     """
     if isinstance(output, dict):
-        return float(not output or max(output, key=output.__getitem__) != y)
+        return float(not output or predicted_class(output) != y)
     return float(output != y)
 
 

@@ -50,6 +50,17 @@ def _move(current: float, towards: float, weight: float) -> float:
     return current + weight * (towards - current)
 
 
+def predicted_class(probabilities: dict[Label, float]) -> Label | None:
+    """Return the most probable class, of equals the first, as River does; None if there is none.
+
+    Examples
+    --------
+    >>> predicted_class({0: 0.5, 1: 0.5}), predicted_class({})
+    (0, None)
+    """
+    return max(probabilities, key=probabilities.__getitem__) if probabilities else None
+
+
 def positive_class(classes: Sequence[Label]) -> Label | None:
     """Return the class whose probability a binary curve shows: the largest of at most two.
 

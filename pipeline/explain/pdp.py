@@ -185,6 +185,8 @@ class PDPCurve:
             return {None: [float(o) for o in outputs if not isinstance(o, dict)]} if outputs else {}
         known = {label for mean in self._effects.values() for label in _classes(mean.value)}
         classes = sorted(known, key=label_order)
+        if not classes:
+            return {None: [0.0 for _ in outputs]}
         positive = positive_class(classes)
         if positive is not None:
             return {None: [_probability(output, positive) for output in outputs]}

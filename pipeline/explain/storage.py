@@ -232,7 +232,7 @@ def category_order(value: Value) -> tuple[str, Value]:
 
 
 def check_size(size: int) -> int:
-    """Return ``size``, or raise ``ValueError`` if it is below 1."""
-    if size < 1:
-        raise ValueError(f"size is {size!r}, but must be at least 1")
+    """Return ``size``, or raise ``ValueError`` if it is no integer of at least 1."""
+    if not isinstance(size, int) or isinstance(size, bool) or size < 1:
+        raise ValueError(f"size is {size!r}, but must be an integer of at least 1")
     return size

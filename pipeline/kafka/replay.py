@@ -74,6 +74,7 @@ def replay(
         for value in observations:
             pace.wait(sent)
             if brake:
+                brake.take(len(value))
                 brake.wait(sent, producer, report, stop)
             if stop.is_set():
                 break
@@ -136,8 +137,14 @@ class _Brake:
         """Records of this replay that have gone through all roles."""
         return max(self._progress.through - self._begin, 0)
 
+    def take(self, size: int) -> None:
+        """Know how large the next record is."""
+        if self._meter and size > self._meter.largest_input:
+            self._meter.largest_input = size
+            self._window = self._open_window()
+
     def wait(self, sent: int, producer: RecordProducer, report: Report, stop: Event) -> None:
-        if sent - self.through < self._window:
+        if self._on_their_way(sent) < self._window:
             return
         producer.flush()
         while not stop.is_set():
@@ -145,9 +152,13 @@ class _Brake:
             self._window = self._open_window()
             report(sent, self.through)
             # let half of the window drain, so that questions to the broker are few
-            if sent - self.through <= self._window // 2:
+            if self._on_their_way(sent) <= self._window // 2:
                 return
             time.sleep(POLL_S)
+
+    def _on_their_way(self, sent: int) -> int:
+        # with what was there before this replay: the broker's memory is the same
+        return self._begin + sent - self._progress.through
 
     def close(self) -> None:
         self._progress.close()
@@ -165,9 +176,8 @@ class _ByteMeter:
     """Measures how many bytes one observation becomes in the fullest partition downstream."""
 
     def __init__(self, config: Config) -> None:
-        self._reader = TopicReader(
-            config, ["features", "evaluations", "explanations"], from_beginning=True
-        )
+        self._reader = TopicReader(config, ["evaluations", "explanations"], from_beginning=True)
+        self.largest_input = 1
         self._partitions: dict[tuple[str, int], _Traffic] = {}
 
     def records_that_fit(self) -> int:
@@ -176,11 +186,11 @@ class _ByteMeter:
             for message in messages:
                 place = (self._reader.name(message), message.partition())
                 value = message.value() or b""
-                self._partitions.setdefault(place, _Traffic()).add(value, message.offset())
-        if not any(topic != "features" for topic, _ in self._partitions):
-            return FIRST_WINDOW
-        heaviest = max(traffic.bytes_per_record for traffic in self._partitions.values())
-        return int(SAFE_SHARE * PARTITION_BYTES / heaviest)
+                if seqs := _seqs(value):
+                    self._partitions.setdefault(place, _Traffic()).add(len(value), seqs)
+        downstream = [traffic.bytes_per_record for traffic in self._partitions.values()]
+        fit = int(SAFE_SHARE * PARTITION_BYTES / max(self.largest_input, *downstream, 1))
+        return fit if downstream else min(fit, FIRST_WINDOW)
 
     def close(self) -> None:
         self._reader.close()
@@ -198,17 +208,17 @@ class _Traffic:
     def bytes_per_record(self) -> float:
         return self.total / max(self.last - (self.first or 0) + 1, 1)
 
-    def add(self, value: bytes, offset: int) -> None:
-        self.total += len(value)
-        seqs = _seqs(value) or [offset]
+    def add(self, size: int, seqs: list[int]) -> None:
+        self.total += size
         self.first = seqs[0] if self.first is None else min(self.first, seqs[0])
         self.last = max(self.last, seqs[-1])
 
 
-def _seqs(value: bytes) -> list[int] | None:
+def _seqs(value: bytes) -> list[int]:
+    """Return the observations that a message is about; none if it is nobody's we know."""
     try:
         fields = orjson.loads(value)
     except orjson.JSONDecodeError:
-        return None
+        return []
     seqs = fields.get("seqs") if isinstance(fields, dict) else None
-    return seqs if isinstance(seqs, list) and seqs else None
+    return [seq for seq in seqs if isinstance(seq, int)] if isinstance(seqs, list) else []

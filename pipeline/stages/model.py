@@ -9,6 +9,7 @@ from itertools import islice
 from pipeline.config import Config
 from pipeline.evaluate import Label, Output, Value, evaluator_for
 from pipeline.explain.losses import Target
+from pipeline.explain.outputs import predicted_class
 from pipeline.explain.pdp import PDPGrid
 from pipeline.explain.pfi import PFISampler, check_warm_up
 from pipeline.explain.sage import SAGEQuestion, SAGESampler
@@ -289,7 +290,7 @@ def _each(row: Callable[[Output], Row], outputs: Sequence[Output]) -> list[Row] 
 def _predicted(output: Output) -> Target | None:
     if not isinstance(output, dict):
         return output
-    return max(output, key=output.__getitem__) if output else None
+    return predicted_class(output)
 
 
 def _finite(loss: float) -> float:

@@ -1,0 +1,209 @@
+"""The command line as people use it: what it prints, its exit status, and no stack traces."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import orjson
+import psutil
+import pytest
+
+from pipeline.config import load_config
+from pipeline.outputs import OUTPUTS
+from pipeline.sources import open_source
+from tests.behaviour.conftest import SETTINGS, no_process_left, write_config
+from tests.behaviour.kafka_pipeline import Published, assert_same, identity, reference
+from tests.behaviour.test_pipeline import observations
+
+__all__ = ["no_process_left"]
+
+SOURCE = "river:Agrawal?classification_function=1"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    settings = {**SETTINGS, "kafka": {"bootstrap_servers": "embedded"}}
+    write_config(tmp_path / "fluxplain.toml", settings)
+    return tmp_path
+
+
+@pytest.fixture
+def running(folder: Path) -> Iterator[Path]:
+    """A folder in which ``fluxplain up --embedded`` runs."""
+    process = _start(folder, "up", "--embedded")
+    address = folder / ".fluxplain/embedded-broker"
+    try:
+        _wait(address.exists)
+        yield folder
+    finally:
+        process.send_signal(signal.SIGINT)
+        assert process.wait(40) == 0
+        assert not address.exists()
+
+
+def test_help_names_every_command(folder: Path) -> None:
+    result = _run(folder, "--help")
+    assert result.returncode == 0
+    commands = ("init", "check", "topics", "worker", "up", "broker", "replay", "local", "tail")
+    for command in (*commands, "watch", "demo"):
+        assert command in result.stdout
+
+
+def test_init_writes_a_configuration_that_is_valid_and_keeps_what_is_there(tmp_path: Path) -> None:
+    assert _run(tmp_path, "init").returncode == 0
+    load_config(tmp_path / "fluxplain.toml")
+    again = _run(tmp_path, "init")
+    assert again.returncode == 2
+    assert "is there already" in again.stderr
+
+
+def test_check_names_every_wrong_setting(tmp_path: Path) -> None:
+    (tmp_path / "fluxplain.toml").write_text('[features]\na = "num"\n[explain]\nalpha = 2\n')
+    result = _run(tmp_path, "check")
+    assert result.returncode == 2
+    for part in ("features.a is 'num'", "explain.alpha is 2", "model is missing"):
+        assert part in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_check_says_that_no_broker_answers(folder: Path) -> None:
+    result = _run(folder, "check", FLUXPLAIN_KAFKA__BOOTSTRAP_SERVERS="127.0.0.1:1")
+    assert result.returncode == 2
+    assert "valid" in result.stdout
+    assert "no broker answers at 127.0.0.1:1" in result.stderr
+
+
+@pytest.mark.parametrize("command", ["check", "watch", "up", "worker --role model", "tail changes"])
+def test_a_missing_embedded_broker_is_told(folder: Path, command: str) -> None:
+    result = _run(folder, *command.split())
+    assert result.returncode == 2
+    assert "no embedded broker runs" in _one_line(result.stderr)
+
+
+def test_local_writes_what_the_reference_publishes(folder: Path) -> None:
+    result = _run(folder, "local", SOURCE, "--limit", "150", "--out", "results")
+    assert result.returncode == 0, result.stderr
+    config = load_config(folder / "fluxplain.toml")
+    expected = reference(config, open_source(SOURCE, config, limit=150))
+    assert_same(_files(folder / "results"), expected)
+
+
+def test_local_of_an_endless_source_asks_for_a_limit(folder: Path) -> None:
+    result = _run(folder, "local", SOURCE, "--out", "results")
+    assert result.returncode == 2
+    assert "--limit" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("source", "reason"),
+    [
+        ("nowhere.csv", "nowhere.csv"),
+        ("river:Nonsense", "Nonsense"),
+        ("data.parquet", "data.parquet"),
+    ],
+)
+def test_a_source_that_cannot_be_read_is_told(folder: Path, source: str, reason: str) -> None:
+    result = _run(folder, "local", source, "--out", "results")
+    assert result.returncode == 2
+    assert reason in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_a_csv_through_the_embedded_broker_as_a_user_would(running: Path) -> None:
+    rows = [orjson.loads(value) for value in observations(200)]
+    header = [*rows[0]["x"], "outcome"]
+    lines = [",".join(map(str, [*row["x"].values(), row["y"]])) for row in rows]
+    (running / "data.csv").write_text("\n".join([",".join(header), *lines]))
+    config = load_config(running / "fluxplain.toml")
+
+    sent = _run(running, "replay", "data.csv", "--label", "outcome", "--max-lag", "100")
+    assert sent.returncode == 0, sent.stderr
+    assert "Sent 200 records" in sent.stdout
+    check = _run(running, "check")
+    assert check.returncode == 0, check.stderr
+    assert "fluxplain.features" in _run(running, "topics", "describe").stdout
+    assert "exists" in _run(running, "topics", "create").stdout
+
+    published: Published = {}
+    for topic in OUTPUTS:
+        out = _run(running, "tail", topic, "--from-beginning", "--until-idle", "6", "--json")
+        assert out.returncode == 0, out.stderr
+        for line in out.stdout.splitlines():
+            published.setdefault(identity(topic, line.encode()), set()).add(line.encode())
+    source = open_source(str(running / "data.csv"), config, label="outcome")
+    assert_same(published, reference(config, source))
+
+    text = _run(running, "tail", "explanations", "--from-beginning", "--until-idle", "2").stdout
+    assert "ipfi salary = " in text
+
+
+def test_watch_shows_the_importances_until_interrupted(running: Path) -> None:
+    assert _run(running, "replay", SOURCE, "--limit", "120").returncode == 0
+    process = _start(running, "watch", stdout=subprocess.PIPE)
+    time.sleep(15)
+    process.send_signal(signal.SIGINT)
+    out, _ = process.communicate(timeout=20)
+    assert process.returncode == 0
+    assert "salary" in out.decode()
+    assert "±" in out.decode()
+
+
+def test_up_starts_again_a_worker_that_was_killed(running: Path) -> None:
+    def workers() -> set[int]:
+        return {
+            process.pid
+            for process in psutil.Process().children(recursive=True)
+            if process.status() != psutil.STATUS_ZOMBIE and "worker" in process.cmdline()
+        }
+
+    _wait(lambda: len(workers()) == 3)
+    before = workers()
+    os.kill(min(before), signal.SIGKILL)
+    _wait(lambda: len(workers()) == 3 and workers() != before)
+
+
+def _run(folder: Path, *arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [sys.executable, "-m", "pipeline.cli", *arguments],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+        env={**os.environ, "COLUMNS": "200", **environment},
+    )
+
+
+def _start(
+    folder: Path, *arguments: str, stdout: int = subprocess.DEVNULL
+) -> "subprocess.Popen[bytes]":
+    return subprocess.Popen(
+        [sys.executable, "-m", "pipeline.cli", *arguments],
+        cwd=folder,
+        stdout=stdout,
+        stderr=(folder / "stderr.log").open("ab"),
+        env={**os.environ, "COLUMNS": "120"},
+    )
+
+
+def _files(folder: Path) -> Published:
+    published: Published = {}
+    for topic in OUTPUTS:
+        for line in (folder / f"{topic}.jsonl").read_bytes().splitlines():
+            published.setdefault(identity(topic, line), set()).add(line)
+    return published
+
+
+def _wait(condition: Callable[[], bool], timeout_s: float = 40.0) -> None:
+    deadline = time.monotonic() + timeout_s
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.2)
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
