@@ -116,7 +116,8 @@ def init(
     except OSError as error:
         raise ConfigError(f"cannot write {path}: {error.strerror}") from None
     console.print(
-        f"Wrote {path}. Name your features, label and model there, then: fluxplain check -c {path}",
+        f"Wrote {path}. Name your brokers, features, label and model there, then run "
+        f"`fluxplain topics create -c {path}` and `fluxplain check -c {path}`.",
         markup=False,
         highlight=False,
     )
@@ -212,26 +213,26 @@ def up(
 ) -> None:
     """Run all roles on this machine; start again what dies; stop all on Ctrl-C."""
     settings = load_config(config)
-    if not embedded:
-        _ready(settings)
-        _supervise(config, {})
-        return
-    with EmbeddedBroker() as broker, tempfile.TemporaryDirectory(prefix="fluxplain-") as state:
-        create_topics(settings.on_broker(broker.bootstrap_servers))
-        broker.publish_address()
-        _say_embedded(broker)
-        _supervise(config, workers_environment(broker, Path(state)))
+    with _until_interrupted():
+        if not embedded:
+            _ready(settings)
+            _supervise(config, {})
+        with EmbeddedBroker() as broker, tempfile.TemporaryDirectory(prefix="fluxplain-") as state:
+            create_topics(settings.on_broker(broker.bootstrap_servers))
+            broker.publish_address()
+            _say_embedded(broker)
+            _supervise(config, workers_environment(broker, Path(state)))
+    _say("Stopped.")
 
 
 @app.command()
 def broker() -> None:
     """Run the embedded broker alone, until Ctrl-C."""
-    with EmbeddedBroker() as embedded:
+    with _until_interrupted(), EmbeddedBroker() as embedded:
         embedded.publish_address()
         _say_embedded(embedded)
-        with _until_interrupted():
-            while True:
-                time.sleep(1.0)
+        while True:
+            time.sleep(1.0)
 
 
 @app.command()
@@ -239,7 +240,11 @@ def replay(  # noqa: PLR0917  options of a command
     source: Annotated[str, typer.Argument(help=SOURCE_HELP)],
     config: ConfigPath = DEFAULT_CONFIG,
     label: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Column of a CSV file with the label.")
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="Column of a CSV file with the label; by default label.column of the settings.",
+        ),
     ] = None,
     limit: Annotated[int | None, typer.Option(min=0, help="Records to send at most.")] = None,
     rate: Annotated[float | None, typer.Option(min=0.001, help="Records a second.")] = None,
@@ -284,7 +289,11 @@ def local(
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the results.")],
     config: ConfigPath = DEFAULT_CONFIG,
     label: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Column of a CSV file with the label.")
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="Column of a CSV file with the label; by default label.column of the settings.",
+        ),
     ] = None,
     limit: Annotated[int | None, typer.Option(min=0, help="Records to take at most.")] = None,
 ) -> None:
@@ -330,8 +339,8 @@ def tail(
     if name not in TOPICS:
         raise ConfigError(f"there is no topic {topic!r}: use one of {', '.join(TOPICS)}")
     with (
-        TopicReader(settings, [name], from_beginning=from_beginning) as reader,
         _until_interrupted(),
+        TopicReader(settings, [name], from_beginning=from_beginning) as reader,
     ):
         last = time.monotonic()
         while until_idle is None or time.monotonic() - last < until_idle:
@@ -353,8 +362,8 @@ def watch(
     settings = resolve(load_config(config))
     history = History()
     with (
-        TopicReader(settings, list(OUTPUTS), from_beginning=True) as reader,
         _until_interrupted(),
+        TopicReader(settings, list(OUTPUTS), from_beginning=True) as reader,
         Live(console=console, auto_refresh=False, screen=console.is_terminal) as live,
     ):
         while True:
@@ -407,18 +416,14 @@ def _ready(settings: Config) -> Config:
     return settings
 
 
-def _supervise(config: Path, environment: dict[str, str]) -> None:
-    with (
-        Supervisor(config, environment=environment, tell=_say) as supervisor,
-        _until_interrupted(),
-    ):
+def _supervise(config: Path, environment: dict[str, str]) -> NoReturn:
+    with Supervisor(config, environment=environment, tell=_say) as supervisor:
         supervisor.start()
         pids = ", ".join(f"{role} ({pid})" for role, pid in supervisor.pids().items())
         _say(f"Running: {pids}. Ctrl-C stops them.")
         while True:
             supervisor.check()
             time.sleep(0.5)
-    _say("Stopped.")
 
 
 def _say(text: str) -> None:
@@ -465,6 +470,9 @@ def _until_interrupted() -> Iterator[None]:
     """End quietly on Ctrl-C and SIGTERM, after what is inside has cleaned up."""
 
     def stop(_signal: int, _frame: object) -> NoReturn:
+        # once is enough: a second one must not interrupt the cleaning up
+        for each in before:
+            signal.signal(each, signal.SIG_IGN)
         raise KeyboardInterrupt
 
     # SIGINT too: a shell starts what runs in the background with SIGINT ignored

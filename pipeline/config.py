@@ -73,6 +73,9 @@ class LabelSettings(Section):
     """What is predicted."""
 
     type: LabelType = Field("boolean", description="'number' is regression, else classification.")
+    column: Name | None = Field(
+        None, description="Of a CSV file, for `fluxplain replay` and `fluxplain local`."
+    )
 
 
 class ModelSettings(Section):
@@ -229,6 +232,7 @@ class Config(BaseSettings):
         """Return a digest of every setting that changes what is published."""
         settings = self.model_dump(mode="json", exclude={"kafka", "checkpoint"})
         settings["topics"] = {"prefix": self.topics.prefix}
+        settings["label"] = {"type": self.label.type}
         return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()
 
 

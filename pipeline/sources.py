@@ -73,7 +73,8 @@ def open_source(
     config
         Its ``features`` are read, and the label as ``label.type``.
     label
-        The column of a CSV file that holds the label; None for observations without one.
+        The column of a CSV file that holds the label; by default ``config.label.column``. Without
+        either, observations have no label.
     limit
         Observations to read at most; None for all.
 
@@ -101,7 +102,7 @@ def open_source(
         if label is not None:
             raise SourceError(f"{source}: a River data set has its own label, so give no label")
         return _open_river(source, config, limit)
-    return _open_csv(source, config, label, limit)
+    return _open_csv(source, config, label or config.label.column, limit)
 
 
 # CSV files

@@ -1,4 +1,5 @@
 import gzip
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,9 @@ ROOT = Path(__file__).parents[1]
 def elec2_file() -> Path:
     path = ROOT.parent / "shared" / "data" / "elec2.csv.gz"
     if not path.is_file():
-        pytest.fail(f"the folder with the electricity data set is missing: {path.parent}")
+        # only a clone without the folder beside it goes on without; CI has it
+        missing = pytest.fail if os.environ.get("CI") else pytest.skip
+        missing("the folder with the electricity data set, ../shared/data, is missing")
     return path
 
 
@@ -189,7 +192,7 @@ def test_damage_behind_the_beginning_is_an_error_too(
 def test_reads_the_electricity_data_set() -> None:
     path = elec2_file()
     settings = load_config(ROOT / "deploy" / "examples" / "elec2.toml")
-    source = open_source(str(path), settings, label="class")
+    source = open_source(str(path), settings)
     check = ObservationValidator(settings.features, settings.label.type)
     observations = [Observation.decode(value) for value in source]
     assert len(observations) == source.total == 45_312

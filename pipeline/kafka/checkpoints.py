@@ -140,7 +140,10 @@ class DirectoryCheckpointStore:
         return None
 
     def _folder(self, slot: Slot) -> Path:
-        return self._directory / slot.role / f"{slot.topic}-{slot.partition}"
+        # another cluster's log is another log, even of a topic with the same name
+        return (
+            self._directory / self._identity.cluster / slot.role / f"{slot.topic}-{slot.partition}"
+        )
 
     def _files(self, folder: Path) -> list[Path]:
         return sorted(folder.glob("*.checkpoint"), reverse=True)

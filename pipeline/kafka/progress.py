@@ -1,12 +1,13 @@
 """How far the pipeline is: which observations have gone through all of its roles."""
 
+import time
 from collections import deque
 from collections.abc import Mapping
 
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from pipeline.config import Config, Role
-from pipeline.kafka.client import client_settings, cluster
+from pipeline.kafka.client import BrokerError, client_settings, cluster
 
 CHAIN: tuple[tuple[Role, str], ...] = (
     ("model", "features"),
@@ -16,6 +17,18 @@ CHAIN: tuple[tuple[Role, str], ...] = (
 """The roles in the order of the data's flow, and the topic that each reads."""
 
 REQUEST_TIMEOUT_S = 10.0
+
+COORDINATOR_TIMEOUT_S = 60.0
+"""How long a new cluster may take to make its topic of offsets, or a broker to take over groups."""
+
+_PASSING = {
+    KafkaError.NOT_COORDINATOR,
+    KafkaError.COORDINATOR_NOT_AVAILABLE,
+    KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+    KafkaError._WAIT_COORD,
+    KafkaError._TRANSPORT,
+    KafkaError._TIMED_OUT,
+}
 
 Offsets = Mapping[int, int]
 """Partition → offset."""
@@ -38,8 +51,17 @@ class GroupOffsets:
     def committed(self) -> Offsets:
         """Return partition → committed offset, 0 where there is none."""
         asked = [TopicPartition(self._topic, p) for p in self._partitions]
-        answers = self._consumer.committed(asked, timeout=REQUEST_TIMEOUT_S)
-        return {tp.partition: max(tp.offset, 0) for tp in answers}
+        deadline = time.monotonic() + COORDINATOR_TIMEOUT_S
+        while True:
+            try:
+                answers = self._consumer.committed(asked, timeout=REQUEST_TIMEOUT_S)
+                return {tp.partition: max(tp.offset, 0) for tp in answers}
+            except KafkaException as error:
+                if error.args[0].code() not in _PASSING or time.monotonic() > deadline:
+                    raise BrokerError(
+                        f"cannot ask for committed offsets: {error.args[0].str()}"
+                    ) from None
+            time.sleep(0.2)
 
     def ends(self) -> Offsets:
         """Return partition → offset of the next message to come."""

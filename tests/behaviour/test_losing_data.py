@@ -30,6 +30,8 @@ from tests.behaviour.test_pipeline import observations
 
 RECORDS = 100
 INTERVAL_S = 0.2
+FAUST_COMMIT_INTERVAL_S = 2.8
+"""How often Faust commits what it takes for acknowledged."""
 TOPIC_AUTHORIZATION_FAILED = 29
 
 
@@ -60,6 +62,24 @@ def test_nothing_is_committed_before_the_outputs_have_arrived(
     values = _fill(config)
     assert _run(config_path, "dies-before-delivery") == -9
     assert _committed(config) == 0
+    _assert_nothing_lost(config, config_path, values)
+
+
+def test_faust_commits_nothing_behind_the_checkpoints_back(
+    config: Config, config_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    values = _fill(config)
+    monkeypatch.setenv("FLUXPLAIN_CHECKPOINT__INTERVAL_S", "3600")
+    worker = _start(config_path, "none")
+    try:
+        while sum(key[0] == "predictions" for key in _published(config)) < len(values):
+            assert worker.poll() is None
+        time.sleep(FAUST_COMMIT_INTERVAL_S + 1.5)
+        assert _committed(config) == 0
+    finally:
+        worker.kill()
+        worker.wait()
+    monkeypatch.setenv("FLUXPLAIN_CHECKPOINT__INTERVAL_S", str(INTERVAL_S))
     _assert_nothing_lost(config, config_path, values)
 
 

@@ -32,7 +32,7 @@ def main(path: str, *, with_reference: bool) -> None:
         EmbeddedBroker() as broker,
         KafkaPipeline(CONFIG, broker.bootstrap_servers, Path(folder)) as pipeline,
     ):
-        source = open_source(path, pipeline.config, label="class")
+        source = open_source(path, pipeline.config)
         sent = pipeline.feed(_with_progress(source))
         pipeline.wait_until_through(sent)
         seconds = time.monotonic() - begin
