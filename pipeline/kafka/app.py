@@ -6,7 +6,12 @@ from typing import Any, NoReturn
 import faust
 
 from pipeline.config import Config, Role
-from pipeline.kafka.checkpoints import DirectoryCheckpointStore, Identity, StageFactory
+from pipeline.kafka.checkpoints import (
+    DirectoryCheckpointStore,
+    Identity,
+    StageFactory,
+    make_private_folder,
+)
 from pipeline.kafka.client import LIBRDKAFKA_LOG, cluster
 from pipeline.kafka.outbox import Outbox
 from pipeline.kafka.producer import RecordProducer
@@ -73,7 +78,7 @@ def run(app: faust.App) -> NoReturn:
 
 def _faust_app(config: Config, role: Role) -> faust.App:
     folder = config.checkpoint.directory / "faust"
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    make_private_folder(folder)
     servers = config.kafka.bootstrap_servers.split(",")
     return faust.App(
         config.group(role),

@@ -118,7 +118,7 @@ class DirectoryCheckpointStore:
     def save(self, slot: Slot, checkpoint: Checkpoint) -> None:
         """Keep the checkpoint and drop all but the newest two."""
         folder = self._folder(slot)
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_private_folder(folder)
         final = folder / f"{checkpoint.next_offset:020d}.checkpoint"
         aside = folder / f"{final.name}.{os.getpid()}.tmp"
         with aside.open("wb") as file:
@@ -176,6 +176,12 @@ class DirectoryCheckpointStore:
             raise _DamagedError("its digest does not fit")
         self._identity.check(slot, header, str(path.parent))
         return Checkpoint(header["next_offset"], pickle.loads(state))  # noqa: S301  own directory
+
+
+def make_private_folder(folder: Path) -> None:
+    """Create a folder, and what is missing above it, for this user alone."""
+    for each in (*reversed(folder.parents), folder):
+        each.mkdir(mode=0o700, exist_ok=True)
 
 
 class _DamagedError(Exception):

@@ -1,0 +1,115 @@
+"""How records leave a worker: runs, sizes, keys and partitions."""
+
+from typing import Any
+
+import pytest
+
+from pipeline.config import Config
+from pipeline.kafka.outbox import RUN_BYTES, RUN_LENGTH, Outbox
+from schemas import Change, Evaluation, Explanation, Prediction
+from tests.behaviour.conftest import SETTINGS
+
+Sent = tuple[str, bytes, bytes | None, int | None]
+
+
+class Recorder:
+    """Takes what would go to the broker."""
+
+    def __init__(self) -> None:
+        self.sent: list[Sent] = []
+
+    def send(
+        self, topic: str, value: bytes, key: bytes | None = None, place: int | None = None
+    ) -> None:
+        self.sent.append((topic, value, key, place))
+
+
+@pytest.fixture
+def recorder() -> Recorder:
+    return Recorder()
+
+
+@pytest.fixture
+def outbox(recorder: Recorder) -> Outbox:
+    return Outbox(Config(**SETTINGS), recorder)  # type: ignore[arg-type]
+
+
+def evaluation(seq: int, feature: str = "age", points: int = 3, **fields: Any) -> Evaluation:
+    row: list[float | None] = [0.25, 0.75]
+    values: dict[str, Any] = {
+        "stream": "fluxplain.features-0",
+        "feature": feature,
+        "previous_seq": seq - 1,
+        "seqs": [seq],
+        "ts": [None],
+        "y": [1],
+        "classes": [0, 1],
+        "prediction": [row],
+        "ipfi": [[row]],
+        "isage": [(row, row)],
+        "ipdp_points": [[float(i) for i in range(points)]],
+        "ipdp": [[row] * points],
+    }
+    return Evaluation(**{**values, **fields})
+
+
+def test_consecutive_evaluations_of_a_feature_become_one_message(
+    outbox: Outbox, recorder: Recorder
+) -> None:
+    for seq in range(10):
+        for feature in ("age", "loan"):
+            outbox.send(evaluation(seq, feature), b"tenant", 0)
+    assert not recorder.sent
+    outbox.send_runs()
+    runs = [Evaluation.decode(value) for _, value, _, _ in recorder.sent]
+    assert [(run.feature, run.seqs) for run in runs] == [
+        ("age", list(range(10))),
+        ("loan", list(range(10))),
+    ]
+    assert [key for _, _, key, _ in recorder.sent] == [b"age", b"loan"]
+
+
+def test_a_run_ends_at_a_gap_at_new_classes_and_when_it_is_long(
+    outbox: Outbox, recorder: Recorder
+) -> None:
+    sequence = [evaluation(0), evaluation(1), evaluation(5), evaluation(6, classes=[0, 1, 2])]
+    sequence += [evaluation(seq, classes=[0, 1, 2]) for seq in range(7, 7 + RUN_LENGTH)]
+    for each in sequence:
+        outbox.send(each, None, 0)
+    outbox.send_runs()
+    lengths = [len(Evaluation.decode(value).seqs) for _, value, _, _ in recorder.sent]
+    assert lengths == [2, 1, RUN_LENGTH, 1]
+
+
+def test_a_run_that_would_be_too_large_is_split(outbox: Outbox, recorder: Recorder) -> None:
+    for seq in range(20):
+        outbox.send(evaluation(seq, points=3_000), None, 0)
+    outbox.send_runs()
+    assert max(len(value) for _, value, _, _ in recorder.sent) <= RUN_BYTES
+    seqs = [seq for _, value, _, _ in recorder.sent for seq in Evaluation.decode(value).seqs]
+    assert seqs == list(range(20)), "in order, and each once"
+
+
+def test_features_are_dealt_to_partitions_in_turn(outbox: Outbox, recorder: Recorder) -> None:
+    features = list(SETTINGS["features"])
+    for feature in features:
+        outbox.send(evaluation(0, feature), None, 0)
+    outbox.send_runs()
+    assert [place for *_, place in recorder.sent] == list(range(len(features)))
+
+
+@pytest.mark.parametrize(("key", "place"), [(None, 2), (b"tenant", None)])
+def test_predictions_follow_their_observation(
+    outbox: Outbox, recorder: Recorder, key: bytes | None, place: int | None
+) -> None:
+    prediction = Prediction("s-2", 0, None, None, None, 1, [0, 1], [0.5, 0.5], 1, 0.25)
+    outbox.send(prediction, key, 2)
+    assert recorder.sent == [("fluxplain.predictions", prediction.encode(), key, place)]
+
+
+def test_explanations_and_changes_are_keyed_by_feature(outbox: Outbox, recorder: Recorder) -> None:
+    explanation = Explanation("s-0", "loan", "ipfi", 9, None, None, 0.01, 10, 0.5, 0.1, [9], [0.5])
+    notice = Change.notice(kind="cold-start", stream="s-0", seq=5, detail="…")
+    outbox.send(explanation, b"evaluation's", 1)
+    outbox.send(notice, None, 1)
+    assert [key for _, _, key, _ in recorder.sent] == [b"loan", b"s-0"]
