@@ -63,7 +63,9 @@ def run(app: faust.App) -> NoReturn:
     logging_config = {
         "version": 1,
         "disable_existing_loggers": False,
-        "formatters": {"plain": {"format": "%(asctime)s %(levelname)s %(name)s: %(message)s"}},
+        "formatters": {
+            "plain": {"format": "%(asctime)s %(process)d %(levelname)s %(name)s: %(message)s"}
+        },
         "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "plain"}},
         "root": {"level": "WARNING", "handlers": ["stderr"]},
         "loggers": {"fluxplain": {"level": "INFO"}, LIBRDKAFKA_LOG: {"propagate": True}},

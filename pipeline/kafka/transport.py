@@ -27,8 +27,8 @@ class PartitionOwner(Protocol):
         """Load the state of a partition and return the offset to read on from."""
         ...
 
-    def revoke(self, tps: set[TP]) -> None:
-        """Throw away state and pending work of partitions that are taken away."""
+    def revoke(self) -> None:
+        """Throw away state and pending work of all partitions."""
         ...
 
 
@@ -57,13 +57,21 @@ class _Consumer(driver.Consumer):
             position = self.owner.start(tp, earliest[tp], ends[tp])
             committed = self._committed_offset[tp]
             if committed is None or committed > position or committed < earliest[tp]:
-                await self.seek(tp, position)
+                await self.seek_wait({tp: position})
                 self._committed_offset[tp] = position or None
 
     async def on_partitions_revoked(self, revoked: set[TP]) -> None:
         """Drop state first: what is not committed by now belongs to the next owner."""
-        self.owner.revoke(revoked)
+        self.owner.revoke()
         await super().on_partitions_revoked(revoked)
+
+    async def on_partitions_assigned(self, assigned: set[TP], generation_id: int = 0) -> None:
+        """Drop state again: a member that was thrown out is not told what it lost.
+
+        Another worker may have gone on with the same partition meanwhile.
+        """
+        self.owner.revoke()
+        await super().on_partitions_assigned(assigned, generation_id)
 
 
 def install(app: AppT, owner: PartitionOwner) -> None:

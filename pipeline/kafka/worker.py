@@ -56,6 +56,27 @@ class Partition:
     next_offset: int
     saved_offset: int
     pending: list[Any] = field(default_factory=list)
+    in_step: bool = False
+    jumped_to: int | None = None
+
+    def accepts(self, offset: int) -> bool:
+        """Return whether a message is the next one, or was done before.
+
+        After a rebalance messages from before it can still be on their way, beyond the state that
+        was loaded. So the first one that is ahead is refused, with all behind it, until it comes
+        again after a seek: then what lies between is not in the log.
+        """
+        if not self.in_step and offset > self.next_offset and offset != self.jumped_to:
+            return False
+        self.in_step = self.in_step or offset >= self.next_offset
+        return True
+
+    def must_seek(self, offset: int) -> bool:
+        """Return whether a refused message must be asked for again, with what is before it."""
+        if self.jumped_to is not None and offset > self.jumped_to:
+            return False
+        self.jumped_to = offset
+        return True
 
 
 class RoleWorker:
@@ -105,7 +126,7 @@ class RoleWorker:
         message = event.message
         try:
             async with self._busy:
-                self._step(message)
+                await self._step(message)
                 if message.offset + 1 < (self.app.consumer.highwater(message.tp) or 0):
                     self._outbox.send_runs_if_old(time.monotonic())
                 else:
@@ -158,10 +179,12 @@ class RoleWorker:
         log.info("%s: goes on at offset %d", slot, offset)
         return offset
 
-    def revoke(self, tps: set[TP]) -> None:
-        """Throw away state and pending work of partitions that are taken away."""
-        for tp in tps:
-            self._partitions.pop(tp, None)
+    def revoke(self) -> None:
+        """Throw away state and pending work of all partitions.
+
+        A rebalance takes all partitions away, and gives some of them back.
+        """
+        self._partitions.clear()
 
     async def checkpoint(self) -> None:
         """Run the three steps of the commit protocol."""
@@ -181,10 +204,14 @@ class RoleWorker:
                 await self._commit(tp, partition)
         self._checkpointed_at = time.monotonic()
 
-    def _step(self, message: Any) -> None:
+    async def _step(self, message: Any) -> None:
         partition = self._partitions.get(message.tp)
         if partition is None or message.generation_id != self.app.consumer_generation_id:
             return  # of an assignment that is over: its next owner reads it again
+        if not partition.accepts(message.offset):
+            if partition.must_seek(message.offset):
+                await self.app.consumer.seek_wait({message.tp: partition.next_offset})
+            return
         if message.offset >= partition.next_offset:
             incoming = Message(
                 message.topic, message.partition, message.offset, message.key, message.value

@@ -50,15 +50,12 @@ class KafkaPipeline:
         self.log_path = folder / "workers.log"
         self.checkpoints = folder / "checkpoints"
         self._log = self.log_path.open("wb")
-        self.workers = Supervisor(
-            config_path,
-            environment={
-                "FLUXPLAIN_KAFKA__BOOTSTRAP_SERVERS": bootstrap_servers,
-                "FLUXPLAIN_CHECKPOINT__DIRECTORY": str(self.checkpoints),
-                "FLUXPLAIN_CHECKPOINT__INTERVAL_S": str(CHECKPOINT_INTERVAL_S),
-            },
-            stderr=self._log,
-        )
+        environment = {
+            "FLUXPLAIN_KAFKA__BOOTSTRAP_SERVERS": bootstrap_servers,
+            "FLUXPLAIN_CHECKPOINT__DIRECTORY": str(self.checkpoints),
+            "FLUXPLAIN_CHECKPOINT__INTERVAL_S": str(CHECKPOINT_INTERVAL_S),
+        }
+        self.workers = Supervisor(config_path, environment=environment, stderr=self._log)
         self.published: Published = defaultdict(set)
         self.messages = 0
         self.keys: dict[str, set[bytes | None]] = defaultdict(set)
@@ -107,15 +104,8 @@ class KafkaPipeline:
         deadline = time.monotonic() + timeout_s
         while not done():
             assert time.monotonic() < deadline, f"not in {timeout_s} s: {self.counts()}"
+            self.workers.check()
             self.collect()
-
-    def wait_until_idle(self, seconds: float = 3.0) -> None:
-        """Wait until nothing was published for so long."""
-        last, n = time.monotonic(), self.messages
-        while time.monotonic() - last < seconds:
-            self.collect()
-            if self.messages != n:
-                last, n = time.monotonic(), self.messages
 
     def kill(self, role: Role) -> None:
         """Kill a role's worker as a crash would; the supervisor starts it again."""
@@ -150,10 +140,10 @@ def identity(topic: str, value: bytes) -> tuple[Any, ...]:
     return (topic, *(fields[name] for name in IDENTITY[topic]))
 
 
-def reference(config: Config, values: Iterable[bytes]) -> Published:
-    """Return what ``fluxplain local`` publishes for the same observations."""
+def reference(config: Config, values: Iterable[bytes], partition: int = 0) -> Published:
+    """Return what the local pipeline publishes for the observations of one partition."""
     published: Published = defaultdict(set)
-    for record in LocalPipeline(config).run(values):
+    for record in LocalPipeline(config, partition).run(values):
         value = record.encode()
         published[identity(record.TOPIC, value)].add(value)
     return published

@@ -1,0 +1,48 @@
+"""Which messages a partition takes after a rebalance."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.config import Config
+from pipeline.kafka.checkpoints import Slot
+from pipeline.kafka.worker import Partition
+from pipeline.stages import DriftStage
+from tests.behaviour.conftest import SETTINGS
+from tests.support import PROPERTY
+
+STAGE = DriftStage(Config(**SETTINGS))
+
+
+def deliver(log: list[int], start: int, stale: list[int]) -> list[int]:
+    """Return the offsets done when stale messages come before those after the seek."""
+    partition = Partition(Slot("drift", "explanations", 0), STAGE, start, saved_offset=start)
+    done = []
+    queue = list(stale) + [offset for offset in log if offset >= start]
+    seeks = 0
+    while queue:
+        offset = queue.pop(0)
+        if not partition.accepts(offset):
+            if partition.must_seek(offset):
+                seeks += 1
+                # what was fetched before the seek still comes first
+                queue += [offset for offset in log if offset >= start]
+            continue
+        if offset >= partition.next_offset:
+            done.append(offset)
+            partition.next_offset = offset + 1
+    assert seeks <= 2, "a seek must not bring on another for ever"
+    return done
+
+
+@PROPERTY
+@given(
+    log=st.sets(st.integers(0, 60), min_size=1).map(sorted),
+    start=st.integers(0, 60),
+    ahead=st.integers(0, 40),
+    n=st.integers(0, 10),
+)
+def test_every_message_from_the_checkpoint_on_is_done_once_and_in_order(
+    log: list[int], start: int, ahead: int, n: int
+) -> None:
+    stale = [offset for offset in log if offset >= start + ahead][:n]
+    assert deliver(log, start, stale) == [offset for offset in log if offset >= start]
