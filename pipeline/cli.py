@@ -41,7 +41,7 @@ from pipeline.kafka.replay import replay as replay_observations
 from pipeline.kafka.topics import create_topics, missing_topics, topic_specs
 from pipeline.monitor.history import History
 from pipeline.monitor.tail import line
-from pipeline.monitor.watch import render
+from pipeline.monitor.watch import printable, render
 from pipeline.outputs import OUTPUTS, LocalFiles
 from pipeline.sources import SourceError, open_source
 from pipeline.supervisor import Supervisor, WorkerRefusedError, end_with_supervisor
@@ -49,6 +49,9 @@ from schemas import RECORDS, BadRecordError
 
 USER_ERRORS = (ConfigError, BrokerError, DeliveryError, SourceError, WorkerRefusedError)
 """What a person can mend: shown as a message, never as a stack trace."""
+
+EXIT_NO_BROKER = 75
+"""Exit status of a worker that found no broker, or not its topics: try again later."""
 
 SOURCE_HELP = (
     "A CSV file (.csv, .csv.gz) with a header, or a River data set: river:Phishing, "
@@ -87,6 +90,10 @@ def main() -> NoReturn:
     except BrokenPipeError:
         # whoever reads our output has enough, as in `fluxplain tail … | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except OSError as error:
+        name = f"{error.filename}: " if error.filename else ""
+        Console(stderr=True).print(f"Error: {name}{error.strerror}", style="red", markup=False)
+        sys.exit(2)
     except USER_ERRORS as error:
         Console(stderr=True).print(f"Error: {error}", style="red", markup=False, highlight=False)
         sys.exit(2)
@@ -199,9 +206,15 @@ def worker(
     from agents import APPS  # noqa: PLC0415
     from pipeline.kafka.app import run  # noqa: PLC0415
 
-    settings = _ready(load_config(config))
+    settings = load_config(config)
     end_with_supervisor()
-    run(APPS[role](settings))
+    try:
+        app = APPS[role](_ready(settings))
+    except BrokerError as error:
+        # it may come back: whoever supervises this worker is to start it again
+        Console(stderr=True).print(f"Error: {error}", markup=False, highlight=False)
+        raise typer.Exit(EXIT_NO_BROKER) from None
+    run(app)
 
 
 @app.command()
@@ -316,6 +329,8 @@ def local(
             progress.update(task, advance=1)
     for topic, count in files.counts.items():
         console.print(f"{out / topic}.jsonl: {count:,}", markup=False, highlight=False)
+    if files.last_dead_letter:
+        _say(f"The last record that could not be used: {files.last_dead_letter.reason}")
 
 
 @app.command()
@@ -439,12 +454,14 @@ def _say_embedded(embedded: EmbeddedBroker) -> None:
 
 def _printed(name: str, value: bytes | None, *, as_json: bool) -> str:
     text = (value or b"null").decode(errors="backslashreplace")
-    if as_json or name not in OUTPUTS:
+    if as_json:
         return text
+    if name not in OUTPUTS:
+        return printable(text)
     try:
-        return line(OUTPUTS[name].decode(value))
+        return printable(line(OUTPUTS[name].decode(value)))
     except BadRecordError:
-        return text
+        return printable(text)
 
 
 def _add(history: History, name: str, value: bytes | None, now: float) -> None:

@@ -18,8 +18,14 @@ from typing import Annotated, Any, Literal, Self, cast
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 from pydantic import model_validator as validates_model
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+from pydantic_settings import (
+    BaseSettings,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    SettingsError,
+)
 
+from pipeline.evaluate import model_kind
 from pipeline.explain import LOSSES, get_loss
 from pipeline.explain.losses import Loss
 from schemas.explanation import Method
@@ -233,6 +239,8 @@ class Config(BaseSettings):
         settings = self.model_dump(mode="json", exclude={"kafka", "checkpoint"})
         settings["topics"] = {"prefix": self.topics.prefix}
         settings["label"] = {"type": self.label.type}
+        # their order is that of permutations and partitions
+        settings["features"] = list(self.features.items())
         return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()
 
 
@@ -257,6 +265,8 @@ def load_config(path: Path) -> Config:
         config = Config(**fields)
     except ValidationError as error:
         raise ConfigError(explain_errors(error)) from None
+    except SettingsError as error:
+        raise ConfigError(f"the environment: {error}") from None
     check_references(config)
     return config
 
@@ -274,7 +284,7 @@ def check_references(config: Config) -> None:
             f"explain.loss is {config.explain.loss!r}, but must be one of {', '.join(LOSSES)}, "
             "or module:function"
         )
-    config.loss()
+    _check_loss(config)
     regression = config.label.type == "number"
     if config.explain.loss in LOSSES and regression != config.explain.loss.endswith("_error"):
         allowed = [name for name in LOSSES if name.endswith("_error") == regression]
@@ -289,6 +299,7 @@ def check_references(config: Config) -> None:
                 f"model.factory = {config.model.factory!r} gives a {type(model).__name__}, "
                 f"which has no {method}: a model needs learn_one and predict_one"
             )
+    _check_kind(config, model)
     try:
         pickle.dumps(model)
     except Exception as error:
@@ -296,6 +307,25 @@ def check_references(config: Config) -> None:
             f"model.factory = {config.model.factory!r} gives a model that cannot be pickled, "
             f"so it could not be checkpointed: {error}"
         ) from error
+
+
+def _check_loss(config: Config) -> None:
+    try:
+        inspect.signature(config.loss()).bind("label", "output")
+    except TypeError:
+        raise ConfigError(
+            f"explain.loss = {config.explain.loss!r} must be a function of (label, output)"
+        ) from None
+
+
+def _check_kind(config: Config, model: Any) -> None:
+    kind = model_kind(model)
+    fits = {"classifier": config.label.type != "number", "regressor": config.label.type == "number"}
+    if not fits.get(kind, True):
+        raise ConfigError(
+            f"label.type is {config.label.type!r}, but model.factory = {config.model.factory!r} "
+            f"gives a {kind}: 'number' is for regressors, the others are for classifiers"
+        )
 
 
 def load(key: str, reference: str) -> Callable[..., Any]:
@@ -313,10 +343,12 @@ def load(key: str, reference: str) -> Callable[..., Any]:
         target: Any = importlib.import_module(module_name)
         for part in name.split("."):
             target = getattr(target, part)
-    except ImportError as error:
-        raise ConfigError(f"{key} = {reference!r}: cannot import {module_name}: {error}") from error
     except AttributeError:
         raise ConfigError(f"{key} = {reference!r}: {module_name} has no {name}") from None
+    except Exception as error:  # the user's module may raise anything
+        raise ConfigError(
+            f"{key} = {reference!r}: cannot import {module_name}: {type(error).__name__}: {error}"
+        ) from error
     if not callable(target):
         raise ConfigError(f"{key} = {reference!r} is not a function or class")
     return cast(Callable[..., Any], target)

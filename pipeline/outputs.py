@@ -19,6 +19,7 @@ class LocalFiles:
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self.counts = dict.fromkeys(OUTPUTS, 0)
+        self.last_dead_letter: DeadLetter | None = None
         self._stack = ExitStack()
         self._files = {
             topic: self._stack.enter_context((folder / f"{topic}.jsonl").open("wb"))
@@ -29,6 +30,8 @@ class LocalFiles:
         """Append one record to its file."""
         self._files[record.TOPIC].write(record.encode() + b"\n")
         self.counts[record.TOPIC] += 1
+        if isinstance(record, DeadLetter):
+            self.last_dead_letter = record
 
     def __enter__(self) -> Self:
         return self

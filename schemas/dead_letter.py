@@ -13,6 +13,10 @@ copy here, escaped and wrapped, must stay below that limit too: JSON escapes up 
 but bytes that need more than base64's 4 for 3 are sent as base64."""
 
 
+MAX_REASON = 1_000
+"""Longest reason, in characters; it may quote the record."""
+
+
 @dataclass(frozen=True, slots=True)
 class DeadLetter(Record):
     """A message that could not be used, with its original bytes.
@@ -75,7 +79,7 @@ class DeadLetter(Record):
             topic=topic,
             partition=partition,
             offset=offset,
-            reason=reason,
+            reason=reason if len(reason) <= MAX_REASON else reason[:MAX_REASON] + "…",
             key=_text(short_key, encoding),
             value=_text(kept, encoding),
             encoding=encoding,

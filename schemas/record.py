@@ -143,6 +143,6 @@ def parse_stream(name: str) -> tuple[str, int]:
     ('fluxplain.features', 3)
     """
     topic, _, partition = name.rpartition("-")
-    if not topic or not (partition.isascii() and partition.isdigit()):
+    if not topic or not (partition.isascii() and partition.isdigit() and len(partition) < 10):
         raise BadRecordError(f"stream must be topic-partition, not {name!r}")
     return topic, int(partition)

@@ -310,3 +310,22 @@ def test_the_fingerprint_is_of_what_changes_results_and_nothing_else() -> None:
         make_config(model={"params": {"n_models": 4}}),
     ]
     assert len({c.fingerprint() for c in [config, *others]}) == len(others) + 1
+
+
+@pytest.mark.parametrize(
+    ("factory", "label", "loss", "kind"),
+    [
+        ("river.tree:HoeffdingTreeClassifier", "number", "squared_error", "classifier"),
+        ("river.linear_model:LinearRegression", "integer", "brier", "regressor"),
+    ],
+)
+def test_a_model_of_the_wrong_kind_is_told(
+    tmp_path: Path, factory: str, label: str, loss: str, kind: str
+) -> None:
+    path = tmp_path / "c.toml"
+    path.write_text(
+        f'[features]\na = "numeric"\n[label]\ntype = "{label}"\n'
+        f'[model]\nfactory = "{factory}"\n[explain]\nloss = "{loss}"\n'
+    )
+    with pytest.raises(ConfigError, match=f"gives a {kind}"):
+        load_config(path)

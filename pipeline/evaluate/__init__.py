@@ -4,17 +4,19 @@ An evaluator answers all perturbed inputs of one observation in one call and giv
 numbers as asking the model one by one.
 """
 
-from pipeline.evaluate.base import Evaluator, Label, Observation, Output, Value
-from pipeline.evaluate.generic import GenericEvaluator
+from pipeline.evaluate.base import Evaluator, Label, NoOutputError, Observation, Output, Value
+from pipeline.evaluate.generic import GenericEvaluator, model_kind
 
 __all__ = [
     "Evaluator",
     "GenericEvaluator",
     "Label",
+    "NoOutputError",
     "Observation",
     "Output",
     "Value",
     "evaluator_for",
+    "model_kind",
 ]
 
 

@@ -20,6 +20,10 @@ seen.
 """
 
 
+class NoOutputError(ValueError):
+    """The model has nothing to say yet: it gave None, as some do before they have learned."""
+
+
 class Evaluator(Protocol):
     """Answers all perturbed inputs of one observation in one call."""
 
@@ -36,7 +40,9 @@ class Evaluator(Protocol):
 
         Raises
         ------
+        NoOutputError
+            If the model gives None.
         ValueError
-            If the model gives an output that is not finite.
+            If it gives an output that is not finite.
         """
         ...

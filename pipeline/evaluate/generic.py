@@ -6,7 +6,7 @@ from typing import Any, cast
 
 from river import base, compose
 
-from pipeline.evaluate.base import Label, Observation, Output, Value
+from pipeline.evaluate.base import Label, NoOutputError, Observation, Output, Value
 
 
 class GenericEvaluator:
@@ -63,6 +63,14 @@ class GenericEvaluator:
         return {answer: 1.0} if isinstance(answer, bool | str) else _finite(answer)
 
 
+def model_kind(model: object) -> str:
+    """Return ``"classifier"`` or ``"regressor"`` for a River model, else ``"unknown"``."""
+    final = _final_step(model)
+    if isinstance(final, base.Classifier):
+        return "classifier"
+    return "regressor" if isinstance(final, base.Regressor) else "unknown"
+
+
 def _final_step(model: object) -> object:
     # a River pipeline has every method, whatever its last step supports
     while isinstance(model, compose.Pipeline):
@@ -89,7 +97,7 @@ def _plain(value: object) -> object:
 
 def _finite(value: object) -> float:
     if value is None:
-        raise ValueError("the model gave no output (None)")
+        raise NoOutputError("the model gave no output (None)")
     try:
         number = float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError):

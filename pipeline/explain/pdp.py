@@ -7,9 +7,18 @@ Dynamic Modeling Scenarios".
 import math
 import random
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from typing import Any
 
-from pipeline.evaluate import Evaluator, Label, Observation, Output, Value, evaluator_for
+from pipeline.evaluate import (
+    Evaluator,
+    Label,
+    NoOutputError,
+    Observation,
+    Output,
+    Value,
+    evaluator_for,
+)
 from pipeline.explain.importance import check_features, check_observation
 from pipeline.explain.outputs import label_order, positive_class
 from pipeline.explain.pfi import check_warm_up
@@ -357,13 +366,14 @@ class IncrementalPDP:
         if not self._grids:
             self._start(x)
         points = {feature: grid.points() for feature, grid in self._grids.items()}
-        outputs = iter(
-            self._evaluate(x, [{f: point} for f, grid in points.items() for point in grid])
-        )
-        for feature, grid in points.items():
-            if grid:
-                ice = [next(outputs) for _ in grid]
-                self._increments[feature] = self._curves[feature].update(grid, ice)
+        with suppress(NoOutputError):  # the model has nothing to say yet
+            outputs = iter(
+                self._evaluate(x, [{f: point} for f, grid in points.items() for point in grid])
+            )
+            for feature, grid in points.items():
+                if grid:
+                    ice = [next(outputs) for _ in grid]
+                    self._increments[feature] = self._curves[feature].update(grid, ice)
         for feature, pdp_grid in self._grids.items():
             pdp_grid.update(x[feature])
         return self.values

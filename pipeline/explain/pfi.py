@@ -6,8 +6,16 @@ Fumagalli, Muschalik, Hüllermeier, Hammer (2022), "Incremental Permutation Feat
 
 import random
 from collections.abc import Sequence
+from contextlib import suppress
 
-from pipeline.evaluate import Evaluator, Observation, Output, Value, evaluator_for
+from pipeline.evaluate import (
+    Evaluator,
+    NoOutputError,
+    Observation,
+    Output,
+    Value,
+    evaluator_for,
+)
 from pipeline.explain.importance import ImportanceExplainer, check_features, check_inner_samples
 from pipeline.explain.losses import Loss, Target, get_loss
 from pipeline.explain.storage import Reservoir, make_reservoir
@@ -190,13 +198,14 @@ class IncrementalPFI(ImportanceExplainer):
         self._check(x)
         replacements = self._sampler.replacements()
         if replacements:
-            prediction, *outputs = self._evaluate(x, [{}, *replacements])
-            self._smooth(
-                {
-                    feature: pfi_increment(self.loss, y, prediction, answers)
-                    for feature, answers in self._sampler.answers(outputs).items()
-                }
-            )
+            with suppress(NoOutputError):  # the model has nothing to say yet
+                prediction, *outputs = self._evaluate(x, [{}, *replacements])
+                self._smooth(
+                    {
+                        feature: pfi_increment(self.loss, y, prediction, answers)
+                        for feature, answers in self._sampler.answers(outputs).items()
+                    }
+                )
         self._sampler.update(x)
         return self.values
 

@@ -6,9 +6,17 @@ Online Explanation on Data Streams".
 
 import random
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
-from pipeline.evaluate import Evaluator, Observation, Output, Value, evaluator_for
+from pipeline.evaluate import (
+    Evaluator,
+    NoOutputError,
+    Observation,
+    Output,
+    Value,
+    evaluator_for,
+)
 from pipeline.explain.importance import ImportanceExplainer, check_features, check_inner_samples
 from pipeline.explain.losses import Loss, Target, get_loss
 from pipeline.explain.outputs import mean_output
@@ -244,15 +252,16 @@ class IncrementalSAGE(ImportanceExplainer):
         self._check(x)
         question = self._sampler.question(x)
         replacements = question.replacements if question else []
-        prediction, *outputs = self._evaluate(x, [{}, *replacements])
-        self._sampler.update_mean(prediction)
-        if question:
-            pairs = self._sampler.answers(question, prediction, outputs)
-            self._smooth(
-                {
-                    feature: sage_increment(self.loss, y, before, after)
-                    for feature, (before, after) in pairs.items()
-                }
-            )
+        with suppress(NoOutputError):  # the model has nothing to say yet
+            prediction, *outputs = self._evaluate(x, [{}, *replacements])
+            self._sampler.update_mean(prediction)
+            if question:
+                pairs = self._sampler.answers(question, prediction, outputs)
+                self._smooth(
+                    {
+                        feature: sage_increment(self.loss, y, before, after)
+                        for feature, (before, after) in pairs.items()
+                    }
+                )
         self._sampler.update(x)
         return self.values

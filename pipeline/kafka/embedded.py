@@ -13,6 +13,7 @@ machine. Its limits are its own:
 It is for trying, demonstrating and testing, not for data that matters.
 """
 
+import socket
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -58,7 +59,17 @@ class EmbeddedBroker:
         self._address_file: Path | None = None
 
     def publish_address(self, path: Path = ADDRESS_FILE) -> None:
-        """Write the address where ``bootstrap_servers = "embedded"`` looks for it."""
+        """Write the address where ``bootstrap_servers = "embedded"`` looks for it.
+
+        Raises
+        ------
+        ConfigError
+            If another embedded broker runs from the same directory.
+        """
+        if path.exists() and _answers(path.read_text().strip()):
+            raise ConfigError(
+                f"an embedded broker runs from this directory already, at {path.read_text()}"
+            )
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(self.bootstrap_servers)
         self._address_file = path
@@ -80,6 +91,15 @@ class EmbeddedBroker:
         traceback: TracebackType | None,
     ) -> None:
         self.close()
+
+
+def _answers(address: str) -> bool:
+    host, _, port = address.split(",", maxsplit=1)[0].rpartition(":")
+    try:
+        socket.create_connection((host, int(port)), timeout=2).close()
+    except (OSError, ValueError):
+        return False
+    return True
 
 
 def resolve(config: Config) -> Config:

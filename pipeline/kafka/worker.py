@@ -47,6 +47,10 @@ COMMIT_ATTEMPTS = 20
 """Commits to try while Faust's own commit is under way, 50 ms apart; then the next interval."""
 
 
+MAX_PENDING = 50_000
+"""Messages that may wait for their acknowledgement; then a checkpoint is written early."""
+
+
 @dataclass(slots=True)
 class Partition:
     """State and unacknowledged messages of one assigned partition."""
@@ -219,11 +223,13 @@ class RoleWorker:
             for record in process(partition.stage, incoming):
                 self._outbox.send(record, message.key, message.partition)
             partition.next_offset = message.offset + 1
+        message.key = message.value = None  # it waits for its acknowledgement only
         partition.pending.append(message)
 
     async def _checkpoint_if_due(self) -> None:
-        waiting = any(partition.pending for partition in self._partitions.values())
-        if waiting and time.monotonic() - self._checkpointed_at >= self._interval_s:
+        waiting = sum(len(partition.pending) for partition in self._partitions.values())
+        late = time.monotonic() - self._checkpointed_at >= self._interval_s
+        if waiting >= MAX_PENDING or (waiting and late):
             await self.checkpoint()
 
     async def _commit(self, tp: TP, partition: Partition) -> None:

@@ -15,7 +15,7 @@ def line(record: Record) -> str:
     """
     match record:
         case Prediction():
-            known = "" if record.y is None else f"  y={record.y}  loss={record.loss:.4g}"
+            known = "" if record.loss is None else f"  y={record.y}  loss={record.loss:.4g}"
             return f"{record.stream} seq {record.seq}  prediction={record.prediction}{known}"
         case Explanation():
             return (

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from pipeline.config import Config
-from pipeline.evaluate import Label, Output, Value, evaluator_for
+from pipeline.evaluate import Label, NoOutputError, Output, Value, evaluator_for
 from pipeline.explain.losses import Target
 from pipeline.explain.outputs import predicted_class
 from pipeline.explain.pdp import PDPGrid
@@ -18,6 +18,12 @@ from pipeline.stages.base import Message
 from pipeline.stages.validation import ObservationValidator
 from schemas import BadRecordError, Evaluation, Observation, Prediction, Record
 from schemas.evaluation import Row
+
+NUMBER_BYTES = 26
+"""Longest number in JSON, with its comma."""
+
+MAX_EVALUATION_BYTES = 900_000
+"""What one observation may become, for one feature; brokers take messages of 1 MB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,9 +90,12 @@ class ModelStage:
             prediction, *outputs = self._evaluate(sample.x, [{}, *question.replacements])
             loss = None if sample.y is None else _finite(self._loss(sample.y, prediction))
             answers = self._questions.answers(question, prediction, outputs)
+            _check_size(prediction, answers)
             if sample.y is not None:
                 # a copy: whatever the model does to it, the reservoirs get what was observed
                 self._model.learn_one(dict(sample.x), sample.y)
+        except NoOutputError:
+            return self._without_output(sample)
         except MemoryError:
             raise
         except Exception as error:
@@ -97,7 +106,19 @@ class ModelStage:
             records += self._evaluations(sample, prediction, answers)
         return records
 
-    def _prediction(self, sample: Sample, output: Output, loss: float | None) -> Prediction:
+    def _without_output(self, sample: Sample) -> Sequence[Record]:
+        """Let a model learn that has nothing to say before it has learned."""
+        try:
+            if sample.y is not None:
+                self._model.learn_one(dict(sample.x), sample.y)
+        except MemoryError:
+            raise
+        except Exception as error:
+            raise BadRecordError(f"the model failed: {type(error).__name__}: {error}") from error
+        self._questions.update(sample.x)
+        return [self._prediction(sample, None, None)]
+
+    def _prediction(self, sample: Sample, output: Output | None, loss: float | None) -> Prediction:
         record = Prediction(
             stream=self.stream,
             seq=sample.seq,
@@ -287,10 +308,24 @@ def _each(row: Callable[[Output], Row], outputs: Sequence[Output]) -> list[Row] 
     return [row(output) for output in outputs] or None
 
 
-def _predicted(output: Output) -> Target | None:
+def _predicted(output: Output | None) -> Target | None:
     if not isinstance(output, dict):
         return output
     return predicted_class(output)
+
+
+def _check_size(prediction: Output, answers: dict[str, Answers]) -> None:
+    """Raise ``ValueError`` if what one observation becomes would not fit into a message."""
+    classes = len(prediction) if isinstance(prediction, dict) else 1
+    for feature, answer in answers.items():
+        rows = len(answer.ipfi) + len(answer.ipdp) + 3
+        texts = sum(len(point) for point in answer.ipdp_points if isinstance(point, str))
+        size = NUMBER_BYTES * (rows * classes + len(answer.ipdp_points)) + 6 * texts
+        if size > MAX_EVALUATION_BYTES:
+            raise ValueError(
+                f"the answers about {feature} need up to {size:,} bytes, but a message holds "
+                f"{MAX_EVALUATION_BYTES:,}: take fewer grid points or inner samples"
+            )
 
 
 def _finite(loss: float) -> float:

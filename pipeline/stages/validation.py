@@ -7,6 +7,10 @@ from pipeline.config import FeatureType, LabelType
 from schemas import BadRecordError, Observation
 from schemas.record import Target, Value, describe
 
+MAX_TEXT = 1_000
+"""Longest text, in characters, of a category, a label, an id or a time: they are repeated in what
+is published, which must stay below the broker's limit of 1 MB a message."""
+
 
 class ObservationValidator:
     """Gives the model only what was configured, in the configured order and types.
@@ -39,9 +43,11 @@ class ObservationValidator:
         Raises
         ------
         BadRecordError
-            If one is missing or of another type.
+            If one is missing or of another type, or a text is too long.
         """
         values = {}
+        _check_length("id", observation.id)
+        _check_length("ts", observation.ts)
         for feature, kind in self._features.items():
             if feature not in observation.x:
                 raise BadRecordError(f"x.{feature} is missing")
@@ -69,6 +75,7 @@ class ObservationValidator:
         # bool is an int to Python, but not to people
         if type(y) is not {"boolean": bool, "integer": int, "string": str}[self._label]:
             raise BadRecordError(f"y must be of type {self._label}, not {describe(y)}")
+        _check_length("y", y)
         return y
 
 
@@ -83,4 +90,12 @@ def _category(name: str, value: Value) -> Value:
         raise BadRecordError(
             f"{name} must be a category (string, integer or boolean), not {describe(value)}"
         )
+    _check_length(name, value)
     return value
+
+
+def _check_length(name: str, value: object) -> None:
+    if isinstance(value, str) and len(value) > MAX_TEXT:
+        raise BadRecordError(
+            f"{name} has {len(value):,} characters, but must have at most {MAX_TEXT:,}"
+        )

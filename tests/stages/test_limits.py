@@ -1,0 +1,108 @@
+"""No valid record becomes a message that no broker takes, and slow starters are waited for."""
+
+from typing import Any
+
+import orjson
+import pytest
+
+from pipeline.config import Config
+from pipeline.explain import IncrementalPDP, IncrementalPFI, IncrementalSAGE
+from pipeline.kafka.producer import MAX_MESSAGE_BYTES
+from pipeline.local import LocalPipeline
+from schemas import DeadLetter, Prediction
+from tests.behaviour.conftest import SETTINGS
+from tests.behaviour.test_pipeline import observations
+
+
+def changed(**fields: Any) -> bytes:
+    """An observation in which something is too long."""
+    observation = orjson.loads(observations(1)[0])
+    for name, value in fields.items():
+        if name in observation["x"]:
+            observation["x"][name] = value
+        else:
+            observation[name] = value
+    return orjson.dumps(observation)
+
+
+@pytest.mark.parametrize(
+    ("record", "reason"),
+    [
+        (changed(id="i" * 999_800), "id has 999,800 characters"),
+        (changed(ts="t" * 5_000), "ts has 5,000 characters"),
+        (changed(car="c" * 20_000), "x.car has 20,000 characters"),
+        (orjson.dumps({"x": {"f" * 980_000: {"nested": 1}}}), "must be a single value"),
+        (orjson.dumps({"x": {"f" * 980_000: {"nested": 1}}}), "…"),
+    ],
+)
+def test_a_record_that_is_too_long_goes_to_dead_letters(record: bytes, reason: str) -> None:
+    pipeline = LocalPipeline(Config(**SETTINGS))
+    [letter] = pipeline.step(0, record)
+    assert isinstance(letter, DeadLetter)
+    if reason != "must be a single value":
+        assert reason in letter.reason
+    assert len(letter.encode()) < MAX_MESSAGE_BYTES
+
+
+def test_answers_that_fill_no_message_go_to_dead_letters() -> None:
+    settings = {**SETTINGS, "explain": {**SETTINGS["explain"]}}
+    settings["explain"]["ipdp"] = {"grid_size": 1000, "storage_size": 5}
+    settings["explain"]["methods"] = ["ipdp"]
+    settings["label"] = {"type": "integer"}
+    pipeline = LocalPipeline(Config(**settings))
+    letters = []
+    for seq, value in enumerate(observations(60)):
+        fields = orjson.loads(value)
+        fields["y"] = seq  # a new class each time: soon a message cannot hold all of them
+        records = pipeline.step(seq, orjson.dumps(fields))
+        assert all(len(record.encode()) < MAX_MESSAGE_BYTES for record in records)
+        letters += [record for record in records if isinstance(record, DeadLetter)]
+    assert letters
+    assert "take fewer grid points" in letters[0].reason
+
+
+class Late:
+    """Says nothing before it has learned."""
+
+    def __init__(self) -> None:
+        self.mean: float | None = None
+
+    def predict_one(self, x: dict[str, Any]) -> float | None:
+        return None if self.mean is None else self.mean + x["a"]
+
+    def learn_one(self, x: dict[str, Any], y: float) -> None:
+        self.mean = y
+
+
+def test_a_model_that_has_nothing_to_say_yet_learns_all_the_same() -> None:
+    config = Config(
+        features={"a": "numeric"},
+        label={"type": "number"},
+        model={"factory": "tests.stages.test_limits:Late"},
+        explain={"loss": "squared_error"},
+    )
+    pipeline = LocalPipeline(config)
+    [first] = pipeline.step(0, b'{"x": {"a": 1}, "y": 2}')
+    [second] = pipeline.step(1, b'{"x": {"a": 1}, "y": 2}')
+    assert isinstance(first, Prediction)
+    assert isinstance(second, Prediction)
+    assert (first.prediction, first.loss, first.classes) == (None, None, None)
+    assert (second.prediction, second.loss) == (3.0, 1.0)
+
+
+def test_the_library_waits_for_such_a_model_too() -> None:
+    options: dict[str, Any] = {"warm_up": 1, "seed": 1}
+    for explainer in (
+        IncrementalPFI(Late(), ["a"], loss="squared_error", **options),
+        IncrementalSAGE(Late(), ["a"], loss="squared_error", **options),
+    ):
+        assert explainer.explain_one({"a": 1.0}, 2.0) == {"a": 0.0}
+        assert explainer.explain_one({"a": 1.0}, 2.0) == {"a": 0.0}
+    assert IncrementalPDP(Late(), ["a"], **options).explain_one({"a": 1.0}) == {"a": 0.0}
+
+
+def test_the_order_of_the_features_is_part_of_what_a_checkpoint_is_for() -> None:
+    names = list(SETTINGS["features"])
+    turned = {name: SETTINGS["features"][name] for name in reversed(names)}
+    config, other = Config(**SETTINGS), Config(**{**SETTINGS, "features": turned})
+    assert config.fingerprint() != other.fingerprint()
