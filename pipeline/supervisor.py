@@ -184,6 +184,9 @@ def end_with_supervisor() -> None:
         while os.getppid() == int(parent):
             time.sleep(1.0)
         os.kill(os.getpid(), signal.SIGTERM)
+        # the embedded broker went with it, and nobody else would end what waits for that
+        time.sleep(STOP_TIMEOUT_S)
+        os._exit(1)
 
     threading.Thread(target=watch, name="supervisor-watch", daemon=True).start()
 
