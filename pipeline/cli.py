@@ -80,6 +80,13 @@ ConfigPath = Annotated[
     Path,
     typer.Option("--config", "-c", metavar="FILE", help="Settings, as `fluxplain init` writes."),
 ]
+LabelColumn = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COLUMN",
+        help="Column of a CSV file with the label; by default label.column of the settings.",
+    ),
+]
 DEFAULT_CONFIG = Path("fluxplain.toml")
 
 
@@ -252,13 +259,7 @@ def broker() -> None:
 def replay(  # noqa: PLR0917  options of a command
     source: Annotated[str, typer.Argument(help=SOURCE_HELP)],
     config: ConfigPath = DEFAULT_CONFIG,
-    label: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COLUMN",
-            help="Column of a CSV file with the label; by default label.column of the settings.",
-        ),
-    ] = None,
+    label: LabelColumn = None,
     limit: Annotated[int | None, typer.Option(min=0, help="Records to send at most.")] = None,
     rate: Annotated[float | None, typer.Option(min=0.001, help="Records a second.")] = None,
     max_lag: Annotated[
@@ -301,13 +302,7 @@ def local(
     source: Annotated[str, typer.Argument(help=SOURCE_HELP)],
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the results.")],
     config: ConfigPath = DEFAULT_CONFIG,
-    label: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COLUMN",
-            help="Column of a CSV file with the label; by default label.column of the settings.",
-        ),
-    ] = None,
+    label: LabelColumn = None,
     limit: Annotated[int | None, typer.Option(min=0, help="Records to take at most.")] = None,
 ) -> None:
     """Run the whole pipeline in this process, without Kafka, and write what it would publish.

@@ -2,7 +2,8 @@
 
 import math
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 
@@ -87,36 +88,26 @@ class ModelStage:
         """
         question = self._questions.ask(sample)
         try:
-            prediction, *outputs = self._evaluate(sample.x, [{}, *question.replacements])
-            loss = None if sample.y is None else _finite(self._loss(sample.y, prediction))
-            answers = self._questions.answers(question, prediction, outputs)
-            _check_size(prediction, answers)
-            if sample.y is not None:
-                # a copy: whatever the model does to it, the reservoirs get what was observed
-                self._model.learn_one(dict(sample.x), sample.y)
+            with _failures_are_the_records():
+                prediction, *outputs = self._evaluate(sample.x, [{}, *question.replacements])
+                loss = None if sample.y is None else _finite(self._loss(sample.y, prediction))
+                answers = self._questions.answers(question, prediction, outputs)
+                _check_size(prediction, answers)
         except NoOutputError:
-            return self._without_output(sample)
-        except MemoryError:
-            raise
-        except Exception as error:
-            raise BadRecordError(f"the model failed: {type(error).__name__}: {error}") from error
-        self._questions.update(sample.x)
+            self._learn(sample)  # it may have nothing to say before it has learned
+            return [self._prediction(sample, None, None)]
+        self._learn(sample)
         records: list[Record] = [self._prediction(sample, prediction, loss)]
         if question.asked:
             records += self._evaluations(sample, prediction, answers)
         return records
 
-    def _without_output(self, sample: Sample) -> Sequence[Record]:
-        """Let a model learn that has nothing to say before it has learned."""
-        try:
+    def _learn(self, sample: Sample) -> None:
+        with _failures_are_the_records():
             if sample.y is not None:
+                # a copy: whatever the model does to it, the reservoirs get what was observed
                 self._model.learn_one(dict(sample.x), sample.y)
-        except MemoryError:
-            raise
-        except Exception as error:
-            raise BadRecordError(f"the model failed: {type(error).__name__}: {error}") from error
         self._questions.update(sample.x)
-        return [self._prediction(sample, None, None)]
 
     def _prediction(self, sample: Sample, output: Output | None, loss: float | None) -> Prediction:
         record = Prediction(
@@ -302,6 +293,17 @@ class Questions:
             self._isage.update(x)
         for feature, grid in self._ipdp.items():
             grid.update(x[feature])
+
+
+@contextmanager
+def _failures_are_the_records() -> Iterator[None]:
+    """Make what the model or the loss raises a reason why the record cannot be used."""
+    try:
+        yield
+    except (MemoryError, NoOutputError):
+        raise
+    except Exception as error:
+        raise BadRecordError(f"the model failed: {type(error).__name__}: {error}") from error
 
 
 def _each(row: Callable[[Output], Row], outputs: Sequence[Output]) -> list[Row] | None:
