@@ -1,0 +1,327 @@
+"""A cluster of brokers on this machine."""
+
+import os
+import secrets
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient
+
+from deploy.kafka.broker import STOP_TIMEOUT_S, Broker, Kafka
+from deploy.kafka.create import create
+from deploy.kafka.errors import KafkaError
+from deploy.kafka.files import Files, locked
+from deploy.kafka.java import jars, java
+from deploy.kafka.settings import USERNAME, Plan
+
+START_TIMEOUT_S = 90.0
+"""How long brokers may take until they answer; three need 5 s on two idle cores."""
+
+
+REPOSITORY = Path(__file__).parents[2]
+
+
+def say(line: str) -> None:
+    """Tell a person, at once."""
+    print(line, file=sys.stderr, flush=True)
+
+
+class Cluster:
+    """Brokers on 127.0.0.1, each of them a process.
+
+    As a context, it starts them, and they end with it or with this process. What starts them by
+    :meth:`start` has to stop them.
+
+    Parameters
+    ----------
+    folder
+        Where all of its files are, and are left. What is there is gone on with. None for a
+        temporary one, which is removed at the end of the context.
+    brokers
+        How many: 1 or 3.
+    secure
+        Whether to listen for SASL_SSL and SSL too.
+    tell
+        Called with a sentence before something that takes long.
+
+    Raises
+    ------
+    KafkaError
+        By everything here that somebody must mend first.
+    """
+
+    def __init__(
+        self,
+        folder: Path | str | None = None,
+        brokers: int = 1,
+        secure: bool = False,
+        *,
+        tell: Callable[[str], None] = say,
+    ) -> None:
+        if brokers not in {1, 3}:
+            raise KafkaError(f"a cluster has 1 or 3 brokers, not {brokers}")
+        self._temporary = folder is None
+        self._files = Files(Path(folder).resolve() if folder else _temporary_name())
+        self._brokers_wanted = brokers
+        self._secure_wanted = secure
+        self._tell = tell
+        self._brokers: dict[int, Broker] = {}
+        self._guard: subprocess.Popen[bytes] | None = None
+        self._plan = Plan.read(self._files.plan) if self._files.plan.is_file() else None
+        if self._plan:
+            self._use(self._plan)
+
+    @classmethod
+    def attach(cls, folder: Path | str, *, tell: Callable[[str], None] = say) -> Self:
+        """Return the cluster that is in a folder, whoever made it, whether it runs or not."""
+        files = Files(Path(folder).resolve())
+        if not files.plan.is_file():
+            raise KafkaError(f"there is no cluster in {folder}: `start` makes one")
+        plan = Plan.read(files.plan)
+        return cls(folder, plan.brokers, plan.secure, tell=tell)
+
+    @property
+    def folder(self) -> Path:
+        """Where all files are."""
+        return self._files.folder
+
+    @property
+    def plan(self) -> Plan:
+        """What was decided when it was made."""
+        if self._plan is None:
+            raise KafkaError("this cluster was not started yet")
+        return self._plan
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """Addresses of all brokers for PLAINTEXT."""
+        return self.plan.addresses("PLAINTEXT")
+
+    @property
+    def sasl_bootstrap_servers(self) -> str:
+        """Addresses for SASL_SSL with PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512."""
+        self._require_secure()
+        return self.plan.addresses("SASL_SSL")
+
+    @property
+    def tls_bootstrap_servers(self) -> str:
+        """Addresses for SSL, where clients may show a certificate, and need not."""
+        self._require_secure()
+        return self.plan.addresses("SSL")
+
+    @property
+    def ca_file(self) -> Path:
+        """Certificate of who signed all others."""
+        self._require_secure()
+        return self._files.tls / "ca.pem"
+
+    @property
+    def client_cert_file(self) -> Path:
+        """Certificate for a client."""
+        self._require_secure()
+        return self._files.tls / "client.pem"
+
+    @property
+    def client_key_file(self) -> Path:
+        """Key of the client's certificate, without a password."""
+        self._require_secure()
+        return self._files.tls / "client-key.pem"
+
+    @property
+    def username(self) -> str:
+        """The user that SASL_SSL knows."""
+        return USERNAME
+
+    @property
+    def password_file(self) -> Path:
+        """File with the user's password."""
+        self._require_secure()
+        return self._files.password
+
+    @property
+    def password(self) -> str:
+        """The user's password."""
+        return self.password_file.read_text(encoding="utf-8").strip()
+
+    def start(self) -> None:
+        """Start all brokers that do not run, and wait until they answer and know each other."""
+        kafka = Kafka(java(), jars(self._tell))
+        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with locked(self._files.lock):
+            self._make(kafka)
+            started = [broker for broker in self._brokers.values() if broker.pid() is None]
+            for broker in started:
+                broker.spawn(kafka)
+        try:
+            for node in self._brokers:
+                self._wait_for(node, len(self._brokers))
+        except BaseException:
+            _kill(started)
+            raise
+
+    def start_broker(self, node: int) -> None:
+        """Start a broker with the ports and data that it had, and wait until it answers.
+
+        Of three brokers, one does not answer without another: start both, or all by
+        :meth:`start`.
+        """
+        broker = self._broker(node)
+        kafka = Kafka(java(), jars(self._tell))
+        with locked(self._files.lock):
+            if broker.pid() is None:
+                broker.spawn(kafka)
+        self._wait_for(node, 1)
+
+    def stop(self) -> None:
+        """Stop all brokers in good order; kill what does not stop in time."""
+        for broker in self._brokers.values():
+            broker.signal(signal.SIGTERM)
+        for broker in self._brokers.values():
+            broker.wait_until_gone(STOP_TIMEOUT_S)
+
+    def stop_broker(self, node: int) -> None:
+        """Stop a broker in good order: its partitions move first."""
+        self._broker(node).signal(signal.SIGTERM)
+        self._broker(node).wait_until_gone(STOP_TIMEOUT_S)
+
+    def kill_broker(self, node: int) -> None:
+        """Kill a broker: nobody is told, and nothing is written."""
+        _kill([self._broker(node)])
+
+    def remove(self) -> None:
+        """Kill all brokers, and remove the folder."""
+        _kill(list(self._brokers.values()))
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def pids(self) -> dict[int, int | None]:
+        """Return node id → process id, or None for a broker that does not run."""
+        return {node: broker.pid() for node, broker in self._brokers.items()}
+
+    def answering(self, timeout_s: float = 2.0) -> set[int]:
+        """Return the ids of the brokers that take requests, as one of them knows it."""
+        return _listed(self.bootstrap_servers, timeout_s)
+
+    def _require_secure(self) -> None:
+        if not self.plan.secure:
+            raise KafkaError("this cluster was made without secure listeners")
+
+    def _broker(self, node: int) -> Broker:
+        if node not in self._brokers:
+            known = ", ".join(map(str, self.plan.nodes))
+            raise KafkaError(f"there is no broker {node}: this cluster has {known}")
+        return self._brokers[node]
+
+    def _use(self, plan: Plan) -> None:
+        self._plan = plan
+        self._brokers = {node: Broker(self._files.broker(node)) for node in plan.nodes}
+
+    def _make(self, kafka: Kafka) -> None:
+        """Make the folder, or see that what is there is what is wanted."""
+        if self._files.plan.is_file():
+            plan = Plan.read(self._files.plan)
+        else:
+            plan = create(
+                self._files, kafka, brokers=self._brokers_wanted, secure=self._secure_wanted
+            )
+        if (plan.brokers, plan.secure) != (self._brokers_wanted, self._secure_wanted):
+            has = f"{_count(plan.brokers)}, {'' if plan.secure else 'not '}secure"
+            raise KafkaError(
+                f"the cluster in {self.folder} was made otherwise ({has}), which cannot be "
+                "changed: `clean` removes it and its data"
+            )
+        if plan != self._plan:
+            self._use(plan)
+
+    def _wait_for(self, node: int, brokers: int) -> None:
+        """Wait until a broker answers and knows so many, itself among them."""
+        broker = self._broker(node)
+        deadline = time.monotonic() + START_TIMEOUT_S
+        while time.monotonic() < deadline:
+            if broker.pid() is None:
+                raise KafkaError(f"broker {node} ended. Its log:\n{broker.end_of_log()}")
+            known = _listed(self.plan.address(node, "PLAINTEXT"), timeout_s=1.0)
+            if node in known and len(known) >= brokers:
+                return
+            time.sleep(0.1)
+        raise KafkaError(
+            f"broker {node} did not answer within {START_TIMEOUT_S:.0f} s. Its log:\n"
+            + broker.end_of_log()
+        )
+
+    def __enter__(self) -> Self:
+        self._guard = _spawn_guard(self.folder, temporary=self._temporary)
+        try:
+            self.start()
+        except BaseException:
+            self._leave()
+            raise
+        return self
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._leave()
+
+    def _leave(self) -> None:
+        if self._temporary:
+            self.remove()
+        else:
+            self.stop()
+        if self._guard:
+            self._guard.kill()
+            self._guard.wait()
+
+
+def _spawn_guard(folder: Path, *, temporary: bool) -> "subprocess.Popen[bytes]":
+    """Start a process that ends the brokers when this one is gone.
+
+    Not the system's own signal for that (PR_SET_PDEATHSIG): it comes already at the end of the
+    thread that started a broker, and only on Linux.
+    """
+    return subprocess.Popen(  # noqa: S603  our own command line
+        [
+            *(sys.executable, "-m", "deploy.kafka.guard", str(folder), str(os.getpid())),
+            *(["--temporary"] if temporary else []),
+        ],
+        cwd=REPOSITORY,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+
+
+def _temporary_name() -> Path:
+    return Path(tempfile.gettempdir()).resolve() / f"fluxplain-kafka-{secrets.token_hex(8)}"
+
+
+def _count(brokers: int) -> str:
+    return "1 broker" if brokers == 1 else f"{brokers} brokers"
+
+
+def _kill(brokers: list[Broker]) -> None:
+    for broker in brokers:
+        broker.signal(signal.SIGKILL)
+    for broker in brokers:
+        broker.wait_until_gone(0.0)
+
+
+def _listed(bootstrap_servers: str, timeout_s: float) -> set[int]:
+    """Return the ids of the brokers in the metadata; none if nobody answers."""
+    # that nobody answers yet is no news: log nothing
+    admin = AdminClient({"bootstrap.servers": bootstrap_servers, "log_level": 0})
+    try:
+        return set(admin.list_topics(timeout=timeout_s).brokers)
+    except KafkaException:
+        return set()

@@ -1,0 +1,130 @@
+"""Java, and the jars of Apache Kafka."""
+
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+from deploy.kafka.errors import KafkaError
+from deploy.kafka.files import locked
+
+POM = Path(__file__).with_name("pom.xml")
+
+JARS = Path(__file__).parents[2] / ".fluxplain" / "kafka-jars"
+"""A folder for each version of the pom; 45 MB."""
+
+OLDEST_JAVA = 17
+"""What the brokers of Apache Kafka 4 need."""
+
+REASON_CHARACTERS = 600
+"""How much of what Maven says is shown: its messages name every artifact."""
+
+
+def java() -> str:
+    """Return the path of a Java that is new enough: that of JAVA_HOME, or else in PATH.
+
+    Raises
+    ------
+    KafkaError
+        If there is none.
+    """
+    home = os.environ.get("JAVA_HOME")
+    found = shutil.which("java", path=str(Path(home) / "bin") if home else None)
+    if found is None:
+        where = f"JAVA_HOME={home}" if home else "PATH"
+        raise KafkaError(
+            f"Apache Kafka needs Java {OLDEST_JAVA} or newer, and there is no java in {where}: "
+            "install one"
+        )
+    if (version := _java_version(found)) < OLDEST_JAVA:
+        raise KafkaError(
+            f"Apache Kafka needs Java {OLDEST_JAVA} or newer, and {found} is Java {version}: "
+            "install a newer one, or set JAVA_HOME to it"
+        )
+    return found
+
+
+@cache
+def _java_version(path: str) -> int:
+    try:
+        ran = subprocess.run(  # noqa: S603  found in PATH
+            [path, "-version"], capture_output=True, text=True, check=False
+        )
+    except OSError as error:
+        raise KafkaError(f"{path} cannot be run: {error.strerror}") from None
+    # "1.8.0_402" before Java 9, "17.0.15" or "24-ea" since
+    match = re.search(r'version "(?:1\.)?(\d+)', ran.stderr)
+    if match is None:
+        raise KafkaError(f"`{path} -version` names no version: {ran.stderr.strip()[:200]}")
+    return int(match[1])
+
+
+def kafka_version() -> str:
+    """Return the version of Apache Kafka that the pom names."""
+    return "".join(re.findall(r"<kafka\.version>(.+)</kafka\.version>", POM.read_text()))
+
+
+def jars(tell: Callable[[str], None]) -> Path:
+    """Return the folder with the jars of Apache Kafka; get them if they are not there.
+
+    Parameters
+    ----------
+    tell
+        Called with a sentence before something that takes long.
+
+    Raises
+    ------
+    KafkaError
+        If Maven is missing or fails.
+    """
+    folder = JARS / hashlib.sha256(POM.read_bytes()).hexdigest()[:16]
+    if folder.is_dir():
+        return folder
+    JARS.mkdir(parents=True, exist_ok=True)
+    with locked(JARS / "lock"):
+        # whoever held the lock before may have got them
+        if not folder.is_dir():
+            _download(folder, tell)
+    return folder
+
+
+def _download(folder: Path, tell: Callable[[str], None]) -> None:
+    maven = shutil.which("mvn")
+    if maven is None:
+        raise KafkaError(
+            "Apache Kafka comes from Maven Central, and there is no mvn in PATH: install Maven"
+        )
+    tell(f"Getting Apache Kafka {kafka_version()} from Maven Central …")
+    # aside, and renamed when whole: a folder of jars that is there is complete
+    with tempfile.TemporaryDirectory(dir=JARS, prefix="getting-") as aside:
+        target = Path(aside) / "jars"
+        log = JARS / "maven.log"
+        with log.open("wb") as output:
+            ran = subprocess.run(  # noqa: S603  found in PATH
+                [
+                    *(maven, "--batch-mode", "--no-transfer-progress", "-Dstyle.color=never"),
+                    *("--file", str(POM), "package", f"-Djars={target}"),
+                ],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                check=False,
+            )
+        if ran.returncode:
+            raise KafkaError(
+                f"Maven could not get Apache Kafka {kafka_version()}: {_reason(log)} "
+                f"(its output is in {log})"
+            )
+        target.rename(folder)
+
+
+def _reason(log: Path) -> str:
+    """Return the first thing that Maven calls an error, or else the last that it says."""
+    lines = log.read_text(errors="replace").strip().splitlines() or ["it says nothing"]
+    errors = [line.removeprefix("[ERROR]") for line in lines if line.startswith("[ERROR]")]
+    return (errors or lines[-1:])[0].removesuffix("-> [Help 1]").strip()[:REASON_CHARACTERS]
