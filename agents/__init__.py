@@ -2,16 +2,15 @@
 
 from collections.abc import Callable
 
-import faust
-
 from agents import drift, explainer, model
 from pipeline.config import Config, Role
+from pipeline.kafka.worker import RoleWorker
 
-APPS: dict[Role, Callable[[Config], faust.App]] = {
-    "model": model.create_app,
-    "explainer": explainer.create_app,
-    "drift": drift.create_app,
+WORKERS: dict[Role, Callable[[Config], RoleWorker]] = {
+    "model": model.create,
+    "explainer": explainer.create,
+    "drift": drift.create,
 }
-"""Role → what makes its Faust app."""
+"""Role → what makes its worker."""
 
-__all__ = ["APPS"]
+__all__ = ["WORKERS"]

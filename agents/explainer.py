@@ -2,15 +2,14 @@
 
 from typing import Any
 
-import faust
-
 from pipeline.config import Config
 from pipeline.kafka.app import create_worker
+from pipeline.kafka.worker import RoleWorker
 from pipeline.stages import ExplainerStage
 
 
-def create_app(config: Config) -> faust.App:
-    """Return the Faust app of the role."""
+def create(config: Config) -> RoleWorker:
+    """Return the role's worker."""
     worker = create_worker(config, "explainer", lambda _topic, _partition: ExplainerStage(config))
 
     @worker.app.agent(  # type: ignore[untyped-decorator]
@@ -20,4 +19,4 @@ def create_app(config: Config) -> faust.App:
         async for event in stream.noack().events():
             await worker.handle(event)
 
-    return worker.app
+    return worker

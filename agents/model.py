@@ -2,16 +2,15 @@
 
 from typing import Any
 
-import faust
-
 from pipeline.config import Config
 from pipeline.kafka.app import create_worker
+from pipeline.kafka.worker import RoleWorker
 from pipeline.stages import ModelStage
 from schemas import stream_name
 
 
-def create_app(config: Config) -> faust.App:
-    """Return the Faust app of the role."""
+def create(config: Config) -> RoleWorker:
+    """Return the role's worker."""
     worker = create_worker(
         config, "model", lambda topic, partition: ModelStage(config, stream_name(topic, partition))
     )
@@ -23,4 +22,4 @@ def create_app(config: Config) -> faust.App:
         async for event in stream.noack().events():
             await worker.handle(event)
 
-    return worker.app
+    return worker

@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import Annotated, NoReturn, cast
 
 import typer
 from rich.console import Console
@@ -24,9 +24,9 @@ from rich.progress import (
 from rich.table import Table
 
 from pipeline import __version__
-from pipeline.config import Config, ConfigError, Role, load_config
+from pipeline.config import ENV_PREFIX, Config, ConfigError, Role, load_config
 from pipeline.evaluate import evaluator_for
-from pipeline.kafka.client import BrokerError, cluster
+from pipeline.kafka.client import AccessError, BrokerError, cluster, no_topics
 from pipeline.kafka.embedded import (
     ADDRESS_FILE,
     EmbeddedBroker,
@@ -44,14 +44,11 @@ from pipeline.monitor.tail import line
 from pipeline.monitor.watch import printable, render
 from pipeline.outputs import OUTPUTS, LocalFiles
 from pipeline.sources import SourceError, open_source
-from pipeline.supervisor import Supervisor, WorkerRefusedError, end_with_supervisor
+from pipeline.supervisor import ROLES, Supervisor, WorkerRefusedError, end_with_supervisor
 from schemas import RECORDS, BadRecordError
 
 USER_ERRORS = (ConfigError, BrokerError, DeliveryError, SourceError, WorkerRefusedError)
 """What a person can mend: shown as a message, never as a stack trace."""
-
-EXIT_NO_BROKER = 75
-"""Exit status of a worker that found no broker, or not its topics: try again later."""
 
 SOURCE_HELP = (
     "A CSV file (.csv, .csv.gz) with a header, or a River data set: river:Phishing, "
@@ -155,9 +152,7 @@ def check(config: ConfigPath = DEFAULT_CONFIG) -> None:
     )
     missing = missing_topics(settings)
     if missing:
-        raise BrokerError(
-            f"topics are missing: {', '.join(missing)}. `fluxplain topics create` makes them"
-        )
+        raise no_topics(settings, missing)
     console.print(f"topics: all {len(topic_specs(settings))} exist", highlight=False)
 
 
@@ -186,15 +181,15 @@ def topics_describe(config: ConfigPath = DEFAULT_CONFIG) -> None:
             continue
         role = readers.get(record.TOPIC)
         offsets = GroupOffsets(settings, role or "model", record.TOPIC)
-        marks = {p: offsets.watermarks(p) for p in existing[spec.name].partitions}
+        starts, ends = offsets.starts(), offsets.ends()
         lag = ""
         if role:
             committed = offsets.committed()
-            behind = sum(end - max(committed[p], low) for p, (low, end) in marks.items())
+            behind = sum(end - max(committed[p], starts[p]) for p, end in ends.items())
             lag = f"{behind:,}"
         offsets.close()
-        kept = sum(end - low for low, end in marks.values())
-        table.add_row(spec.name, spec.purpose, str(len(marks)), f"{kept:,}", lag, role or "")
+        kept = sum(ends.values()) - sum(starts.values())
+        table.add_row(spec.name, spec.purpose, str(len(ends)), f"{kept:,}", lag, role or "")
     console.print(table)
 
 
@@ -210,18 +205,19 @@ def worker(
     Each role is a consumer group: run as many workers of a role as its topic has partitions.
     """
     # Faust is slow to import, and only workers need it
-    from agents import APPS  # noqa: PLC0415
+    from agents import WORKERS  # noqa: PLC0415
     from pipeline.kafka.app import run  # noqa: PLC0415
+    from pipeline.kafka.worker import EXIT_NOT_YET, EXIT_REFUSED  # noqa: PLC0415
 
     settings = load_config(config)
     end_with_supervisor()
     try:
-        app = APPS[role](_ready(settings))
+        run(WORKERS[role](_ready(settings)))
     except BrokerError as error:
-        # it may come back: whoever supervises this worker is to start it again
         Console(stderr=True).print(f"Error: {error}", markup=False, highlight=False)
-        raise typer.Exit(EXIT_NO_BROKER) from None
-    run(app)
+        # it may come back: whoever supervises this worker is to start it again
+        again = not isinstance(error, AccessError)
+        raise typer.Exit(EXIT_NOT_YET if again else EXIT_REFUSED) from None
 
 
 @app.command()
@@ -230,18 +226,26 @@ def up(
     embedded: Annotated[
         bool, typer.Option("--embedded", help="Run a broker too, in this process, in memory.")
     ] = False,
+    workers: Annotated[
+        int,
+        typer.Option(
+            min=1,
+            help="Of each role. They share its topic's partitions: as many as topics.partitions "
+            "(the model role: topics.features_partitions) have work.",
+        ),
+    ] = 1,
 ) -> None:
     """Run all roles on this machine; start again what dies; stop all on Ctrl-C."""
     settings = load_config(config)
     with _until_interrupted():
         if not embedded:
             _ready(settings)
-            _supervise(config, {})
+            _supervise(config, settings, {}, workers)
         with EmbeddedBroker() as broker, tempfile.TemporaryDirectory(prefix="fluxplain-") as state:
-            create_topics(settings.on_broker(broker.bootstrap_servers))
+            create_topics(broker.settings_for(settings))
             broker.publish_address()
             _say_embedded(broker)
-            _supervise(config, workers_environment(broker, Path(state)))
+            _supervise(config, settings, workers_environment(broker, Path(state)), workers)
     _say("Stopped.")
 
 
@@ -420,20 +424,37 @@ def _ready(settings: Config) -> Config:
     settings = resolve(settings)
     missing = missing_topics(settings)
     if missing:
-        raise BrokerError(
-            f"topics are missing: {', '.join(missing)}. `fluxplain topics create` makes them"
-        )
+        raise no_topics(settings, missing)
     return settings
 
 
-def _supervise(config: Path, environment: dict[str, str]) -> NoReturn:
-    with Supervisor(config, environment=environment, tell=_say) as supervisor:
-        supervisor.start()
-        pids = ", ".join(f"{role} ({pid})" for role, pid in supervisor.pids().items())
+def _supervise(
+    config: Path, settings: Config, environment: dict[str, str], workers: int
+) -> NoReturn:
+    with Supervisor(
+        config,
+        environment=environment,
+        environment_of=lambda name: _own_environment(settings, name),
+        tell=_say,
+    ) as supervisor:
+        supervisor.start(workers)
+        pids = ", ".join(f"{name} ({pid})" for name, pid in supervisor.running().items())
         _say(f"Running: {pids}. Ctrl-C stops them.")
         while True:
             supervisor.check()
             time.sleep(0.5)
+
+
+def _own_environment(settings: Config, name: str) -> dict[str, str]:
+    """Return the variables of one worker, for what two workers on a machine cannot share."""
+    role, _, number = name.rpartition("-")
+    own = {}
+    if settings.health.port:
+        index = [*ROLES].index(cast(Role, role)) + len(ROLES) * (int(number) - 1)
+        own[f"{ENV_PREFIX}HEALTH__PORT"] = str(settings.health.port + index)
+    if instance := settings.kafka.group_instance_id:
+        own[f"{ENV_PREFIX}KAFKA__GROUP_INSTANCE_ID"] = f"{instance}-{number}"
+    return own
 
 
 def _say(text: str) -> None:

@@ -14,9 +14,16 @@ import sys
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self, cast
+from typing import Annotated, Any, Literal, Self, cast, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SecretStr,
+    StringConstraints,
+    ValidationError,
+)
 from pydantic import model_validator as validates_model
 from pydantic_settings import (
     BaseSettings,
@@ -28,10 +35,17 @@ from pydantic_settings import (
 from pipeline.evaluate import model_kind
 from pipeline.explain import LOSSES, get_loss
 from pipeline.explain.losses import Loss
+from pipeline.kafka.security import SecuritySettings, read_secret
 from schemas.explanation import Method
 
 ENV_PREFIX = "FLUXPLAIN_"
 EMBEDDED = "embedded"
+
+MAX_SHOWN = 300
+"""Most characters of a wrong value in an error."""
+
+KEY_LENGTH = 32
+"""Fewest characters of the key that signs checkpoints."""
 
 FeatureType = Literal["numeric", "categorical"]
 LabelType = Literal["boolean", "integer", "string", "number"]
@@ -52,7 +66,7 @@ class Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class KafkaSettings(Section):
+class KafkaSettings(Section, SecuritySettings):
     """How to reach Kafka."""
 
     bootstrap_servers: str = Field(
@@ -61,6 +75,22 @@ class KafkaSettings(Section):
         description="Addresses host:port, comma-separated; or 'embedded' for the broker that "
         "`fluxplain up --embedded` or `fluxplain broker` runs on this machine.",
     )
+    group_instance_id: str | None = Field(
+        None,
+        pattern=r"^[A-Za-z0-9._-]+$",
+        max_length=200,
+        description="Makes each worker a static member of its group, so that a quick restart "
+        "moves no partitions; must differ between the workers of a role.",
+    )
+
+    @validates_model(mode="after")
+    def _embedded_is_open(self) -> Self:
+        if self.bootstrap_servers == EMBEDDED and self.security_protocol != "PLAINTEXT":
+            raise ValueError(
+                f"security_protocol is {self.security_protocol!r}, but bootstrap_servers is "
+                f"{EMBEDDED!r}: the embedded broker has only 'PLAINTEXT'"
+            )
+        return self
 
 
 class TopicSettings(Section):
@@ -156,9 +186,77 @@ class DriftSettings(Section):
 class CheckpointSettings(Section):
     """Where and how often state is saved."""
 
+    store: Literal["directory", "topic"] = Field(
+        "directory",
+        description="'directory' is for one machine; 'topic' for workers that move between them.",
+    )
     directory: Path = Path(".fluxplain/checkpoints")
+    key: SecretStr | None = Field(
+        None,
+        description="Signs checkpoints; in the environment only. Needed for store = 'topic'.",
+    )
+    key_file: Path | None = Field(None, description="A file that holds the key.")
+    out_of_range: Literal["fail", "earliest", "latest"] = Field(
+        "fail",
+        description="What to do when messages were deleted before they were read: end the "
+        "worker, or go on with the oldest or with the next new message, and publish the gap.",
+    )
     interval_s: float = Field(
         5.0, ge=0.05, le=3600.0, description="Seconds between two checkpoints."
+    )
+
+    @validates_model(mode="after")
+    def _key_fits(self) -> Self:
+        if self.key is not None and self.key_file is not None:
+            raise ValueError("key and key_file are both set: give one of them")
+        if self.store == "topic" and self.key is None and self.key_file is None:
+            raise ValueError(
+                "store is 'topic', which needs a key that signs checkpoints, since they are "
+                f"unpickled: set the environment variable {ENV_PREFIX}CHECKPOINT__KEY, or "
+                "checkpoint.key_file"
+            )
+        self.signing_key()
+        return self
+
+    def signing_key(self) -> bytes | None:
+        """Return the key that signs checkpoints; None if there is none.
+
+        Raises
+        ------
+        ValueError
+            If the key is too short, or its file cannot be read.
+        """
+        if self.key is not None:
+            name, text = "key", self.key.get_secret_value()
+        elif self.key_file is not None:
+            name, text = f"key_file {self.key_file}", read_secret("key_file", self.key_file)
+        else:
+            return None
+        if len(text) < KEY_LENGTH:
+            raise ValueError(
+                f"{name} has {len(text)} characters, but must have at least {KEY_LENGTH}: "
+                "`openssl rand -hex 32` makes one"
+            )
+        return text.encode()
+
+
+class HealthSettings(Section):
+    """The health endpoint of each worker, and its watchdog."""
+
+    host: str = Field("127.0.0.1", min_length=1, description="Address to listen on.")
+    port: int = Field(
+        0,
+        ge=0,
+        le=65535,
+        description="0 takes any free port, which the log names. `fluxplain up` gives its n-th "
+        "worker port + n - 1.",
+    )
+    stall_s: float = Field(
+        60.0,
+        ge=1.0,
+        le=86400.0,
+        description="Seconds without progress, while messages wait and the broker answers, after "
+        "which a worker ends itself; longer than the model ever needs for one observation.",
     )
 
 
@@ -171,6 +269,7 @@ class Config(BaseSettings):
         env_prefix=ENV_PREFIX,
         env_nested_delimiter="__",
         nested_model_default_partial_update=True,
+        hide_input_in_errors=True,  # among it there may be a password
     )
 
     seed: int = Field(42, ge=0, le=2**31 - 1)
@@ -182,6 +281,7 @@ class Config(BaseSettings):
     kafka: KafkaSettings = KafkaSettings()
     topics: TopicSettings = TopicSettings()
     checkpoint: CheckpointSettings = CheckpointSettings()
+    health: HealthSettings = HealthSettings()
 
     @classmethod
     def settings_customise_sources(  # the signature is the library's
@@ -208,6 +308,11 @@ class Config(BaseSettings):
     def group(self, role: Role) -> str:
         """Return the consumer group of a role."""
         return f"{self.topics.prefix}{role}"
+
+    def group_instance_id(self, role: Role) -> str | None:
+        """Return the worker's name as a static member of the role's group, if it has one."""
+        name = self.kafka.group_instance_id
+        return None if name is None else f"{name}-{role}"
 
     def loss(self) -> Loss:
         """Return the loss, loading the user's function if it is one."""
@@ -236,8 +341,9 @@ class Config(BaseSettings):
 
     def fingerprint(self) -> str:
         """Return a digest of every setting that changes what is published."""
-        settings = self.model_dump(mode="json", exclude={"kafka", "checkpoint"})
-        settings["topics"] = {"prefix": self.topics.prefix}
+        settings = self.model_dump(mode="json", exclude={"kafka", "checkpoint", "health"})
+        # features are dealt to so many partitions
+        settings["topics"] = self.topics.model_dump(include={"prefix", "partitions"})
         settings["label"] = {"type": self.label.type}
         # their order is that of permutations and partitions
         settings["features"] = list(self.features.items())
@@ -259,14 +365,19 @@ def load_config(path: Path) -> Config:
         raise ConfigError(f"cannot read {path}: {error.strerror}") from None
     except UnicodeDecodeError:
         raise ConfigError(f"{path} is not UTF-8 text") from None
-    except tomllib.TOMLDecodeError as error:
+    except ValueError as error:  # also of a number that is too long
         raise ConfigError(f"{path} is not TOML: {error}") from None
+    except RecursionError:
+        raise ConfigError(f"{path} is not TOML that can be read: it is nested too deeply") from None
+    _check_secrets(fields, path)
     try:
         config = Config(**fields)
     except ValidationError as error:
         raise ConfigError(explain_errors(error)) from None
     except SettingsError as error:
         raise ConfigError(f"the environment: {error}") from None
+    except RecursionError:
+        raise ConfigError("the environment: a variable is nested too deeply") from None
     check_references(config)
     return config
 
@@ -293,26 +404,31 @@ def check_references(config: Config) -> None:
             f"{config.label.type!r} must be one of {', '.join(allowed)}, or module:function"
         )
     model = config.make_model()
-    for method in ("learn_one", "predict_one"):
-        if not callable(getattr(model, method, None)):
-            raise ConfigError(
-                f"model.factory = {config.model.factory!r} gives a {type(model).__name__}, "
-                f"which has no {method}: a model needs learn_one and predict_one"
-            )
-    _check_kind(config, model)
+    given = f"model.factory = {config.model.factory!r} gives a {type(model).__name__}"
+    try:
+        for method in ("learn_one", "predict_one"):
+            if not callable(getattr(model, method, None)):
+                raise ConfigError(
+                    f"{given}, which has no {method}: a model needs learn_one and predict_one"
+                )
+        _check_kind(config, model)
+    except ConfigError:
+        raise
+    except Exception as error:  # as of a pipeline without steps
+        raise ConfigError(f"{given} that cannot be asked what it is: {error}") from error
     try:
         pickle.dumps(model)
     except Exception as error:
         raise ConfigError(
-            f"model.factory = {config.model.factory!r} gives a model that cannot be pickled, "
-            f"so it could not be checkpointed: {error}"
+            f"{given} that cannot be pickled, so it could not be checkpointed: {error}"
         ) from error
 
 
 def _check_loss(config: Config) -> None:
+    loss = config.loss()
     try:
-        inspect.signature(config.loss()).bind("label", "output")
-    except TypeError:
+        inspect.signature(loss).bind("label", "output")
+    except (TypeError, ValueError):  # the latter of built-in functions that do not tell
         raise ConfigError(
             f"explain.loss = {config.explain.loss!r} must be a function of (label, output)"
         ) from None
@@ -364,9 +480,47 @@ def explain_errors(error: ValidationError) -> str:
         elif item["type"] == "extra_forbidden":
             lines.append(f"{key} is not a setting{_suggest(item['loc'])}")
         else:
-            message = item["msg"].removeprefix("Value error, ")
-            lines.append(f"{key} is {item['input']!r}: {message}" if key else message)
+            lines.append(_explain_value(item["loc"], key, item["input"], item["msg"]))
     return "\n".join(lines)
+
+
+_OWN = "Value error, "
+"""What pydantic puts before the messages of this project's validators."""
+
+
+def _explain_value(location: tuple[int | str, ...], key: str, value: Any, message: str) -> str:
+    text = message.removeprefix(_OWN)
+    if message.startswith(_OWN) and (isinstance(value, dict) or not key):
+        return f"{key}.{text}" if key else text  # of a whole table: the text names the key
+    secrets = _secrets(str(location[0]))
+    if secrets and (len(location) == 1 or location[1] in secrets):
+        return f"{key} cannot be used: {text}"  # the value is a secret, or holds one
+    return f"{key} is {_shown(value)}: {text}"
+
+
+def _shown(value: Any) -> str:
+    try:
+        text = repr(value)
+    except (ValueError, RecursionError):  # Python writes neither long numbers nor deep tables
+        return "too large to be shown"
+    return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}…"
+
+
+def _check_secrets(fields: dict[str, Any], path: Path) -> None:
+    for table, values in fields.items():
+        for key in _secrets(table):
+            if isinstance(values, dict) and key in values:
+                raise ConfigError(
+                    f"{table}.{key} is a secret and must not stand in {path}: set the environment "
+                    f"variable {ENV_PREFIX}{table.upper()}__{key.upper()}, or {table}.{key}_file"
+                )
+
+
+def _secrets(table: str) -> list[str]:
+    """Return the keys of a table that come from the environment only, and are never shown."""
+    field = Config.model_fields.get(table)
+    keys = getattr(field.annotation, "model_fields", {}) if field else {}
+    return [name for name, key in keys.items() if SecretStr in get_args(key.annotation)]
 
 
 def _check_environment() -> None:

@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from itertools import count
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
@@ -33,7 +34,7 @@ class WorkerRefusedError(RuntimeError):
 
 
 class Supervisor:
-    """The worker processes, one a role.
+    """The worker processes: any number of each role, known by names such as ``model-1``.
 
     Parameters
     ----------
@@ -41,6 +42,8 @@ class Supervisor:
         The configuration file that the workers read.
     environment
         Variables to add to this process's for the workers.
+    environment_of
+        Gives, for a worker's name, variables for it alone; it keeps them when it is started again.
     stderr
         Where the workers write their logs; None for this process's.
     tell
@@ -49,9 +52,9 @@ class Supervisor:
     Attributes
     ----------
     deaths
-        How many workers died and were to be started again.
+        (name, exit status) of each worker that died and was to be started again.
     exit_statuses
-        Role → exit status, after :meth:`stop`.
+        Name → exit status of the workers that were removed or stopped.
     """
 
     def __init__(
@@ -59,21 +62,35 @@ class Supervisor:
         config_path: Path,
         *,
         environment: Mapping[str, str] | None = None,
+        environment_of: Callable[[str], Mapping[str, str]] = lambda _name: {},
         stderr: IO[bytes] | None = None,
         tell: Callable[[str], None] = lambda _line: None,
     ) -> None:
         self._config_path = config_path
         self._environment = {**os.environ, **(environment or {}), _PARENT: str(os.getpid())}
+        self._environment_of = environment_of
         self._stderr = stderr
         self._tell = tell
-        self._children: dict[Role, _Child] = {}
-        self.deaths = 0
-        self.exit_statuses: dict[Role, int] = {}
+        self._children: dict[str, _Child] = {}
+        self.deaths: list[tuple[str, int]] = []
+        self.exit_statuses: dict[str, int] = {}
 
-    def start(self) -> None:
-        """Start every role."""
-        for role in ROLES:
-            self._children[role] = _Child(self._spawn(role))
+    def start(self, workers: int = 1) -> None:
+        """Start so many workers of every role."""
+        for _ in range(workers):
+            for role in ROLES:
+                self.add(role)
+
+    def add(self, role: Role) -> str:
+        """Start one more worker of a role and return its name: the first that is free."""
+        name = next(n for i in count(1) if (n := f"{role}-{i}") not in self._children)
+        self._children[name] = _Child(role, self._spawn(name, role))
+        return name
+
+    def remove(self, name: str) -> int:
+        """Stop a worker in good order and return its exit status."""
+        self._end([name])
+        return self.exit_statuses[name]
 
     def check(self) -> None:
         """Start again what died, after a pause that grows; to be called about once a second.
@@ -84,59 +101,58 @@ class Supervisor:
             If a worker says that it would fail again.
         """
         now = time.monotonic()
-        for role, child in self._children.items():
+        for name, child in self._children.items():
             status = child.process.poll()
             if status is None:
                 continue
             if status in _REFUSED:
                 raise WorkerRefusedError(
-                    f"the {role} worker cannot run (exit status {status}); its log says why"
+                    f"the worker {name} cannot run (exit status {status}); its log says why"
                 )
             if child.restart_at is None:
                 child.died(now)
-                self.deaths += 1
+                self.deaths.append((name, status))
                 self._tell(
-                    f"the {role} worker died ({_describe(status)}); starting it again "
+                    f"the worker {name} died ({describe_status(status)}); starting it again "
                     f"in {child.pause_s:.1f} s"
                 )
             elif now >= child.restart_at:
-                child.restarted(self._spawn(role))
+                child.restarted(self._spawn(name, child.role))
 
-    def pids(self) -> dict[Role, int]:
-        """Return role → process id of its worker."""
-        return {role: child.process.pid for role, child in self._children.items()}
+    def running(self, role: Role | None = None) -> dict[str, int]:
+        """Return name → process id of the workers that are running, of one role or of all."""
+        return {
+            name: child.process.pid
+            for name, child in self._children.items()
+            if role in {None, child.role} and child.process.poll() is None
+        }
 
-    def kill(self, role: Role, with_signal: signal.Signals) -> None:
-        """Send a signal to a role's worker."""
-        self._children[role].process.send_signal(with_signal)
+    def kill(self, name: str, with_signal: signal.Signals = signal.SIGKILL) -> None:
+        """Send a signal to a worker; after SIGKILL it is started again as after a crash."""
+        self._children[name].process.send_signal(with_signal)
 
     def stop(self) -> None:
         """Stop every worker: checkpoint, commit, leave; kill what does not stop in time."""
-        processes = [child.process for child in self._children.values()]
-        for process in processes:
-            if process.poll() is None:
-                process.send_signal(signal.SIGTERM)
+        self._end(list(self._children))
+
+    def _end(self, names: Sequence[str]) -> None:
+        for name in names:
+            self.kill(name, signal.SIGTERM)
         deadline = time.monotonic() + STOP_TIMEOUT_S
-        for process in processes:
+        for name in names:
+            process = self._children[name].process
             try:
                 process.wait(max(deadline - time.monotonic(), 0.0))
             except subprocess.TimeoutExpired:
                 process.kill()
-                process.wait()
-        self.exit_statuses = {
-            role: child.process.returncode for role, child in self._children.items()
-        }
-        self._children.clear()
+            self.exit_statuses[name] = process.wait()
+            del self._children[name]
 
-    def _spawn(self, role: Role) -> "subprocess.Popen[bytes]":
-        command: Sequence[str] = [
-            *(sys.executable, "-m", "pipeline.cli", "worker"),
-            *("--role", role, "--config", str(self._config_path)),
-        ]
+    def _spawn(self, name: str, role: Role) -> "subprocess.Popen[bytes]":
         # a session of their own: Ctrl-C is for the supervisor, which then stops them in order
         return subprocess.Popen(  # noqa: S603  our own command line
-            command,
-            env=self._environment,
+            worker_command(role, self._config_path),
+            env={**self._environment, **self._environment_of(name)},
             stdin=subprocess.DEVNULL,
             stderr=self._stderr,
             start_new_session=True,
@@ -154,10 +170,28 @@ class Supervisor:
         self.stop()
 
 
+def worker_command(role: Role, config_path: Path) -> Sequence[str]:
+    """Return the command line of a worker."""
+    command = (sys.executable, "-m", "pipeline.cli", "worker")
+    return [*command, "--role", role, "--config", str(config_path)]
+
+
+def describe_status(status: int) -> str:
+    """Return how a process ended, for people.
+
+    Examples
+    --------
+    >>> describe_status(-9), describe_status(70)
+    ('signal 9', 'exit status 70')
+    """
+    return f"signal {-status}" if status < 0 else f"exit status {status}"
+
+
 class _Child:
     """One worker process, and when to start it again."""
 
-    def __init__(self, process: "subprocess.Popen[bytes]") -> None:
+    def __init__(self, role: Role, process: "subprocess.Popen[bytes]") -> None:
+        self.role = role
         self.process = process
         self.pause_s = FIRST_PAUSE_S
         self.restart_at: float | None = None
@@ -193,7 +227,3 @@ def end_with_supervisor() -> None:
 
 _REFUSED = {2, 78}
 """Exit statuses after which a worker is not started again: a user's mistake, a refusal."""
-
-
-def _describe(status: int) -> str:
-    return f"signal {-status}" if status < 0 else f"exit status {status}"

@@ -8,10 +8,12 @@ from typing import ClassVar, Literal
 from schemas.record import Record, stream_name
 
 MAX_BYTES = 256 * 1024
-"""Longest key or value kept whole. A message may be up to the broker's limit, often 1 MB, and its
+"""Longest value kept whole. A message may be up to the broker's limit, often 1 MB, and its
 copy here, escaped and wrapped, must stay below that limit too: JSON escapes up to 6 bytes for 1,
 but bytes that need more than base64's 4 for 3 are sent as base64."""
 
+MAX_KEY_BYTES = 64 * 1024
+"""Longest key that is kept whole and passed on: it comes on top of whatever the value is."""
 
 MAX_REASON = 1_000
 """Longest reason, in characters; it may quote the record."""
@@ -33,7 +35,8 @@ class DeadLetter(Record):
     reason
         Why it could not be used.
     key, value
-        The original bytes; None if there were none.
+        The original bytes; None if there were none. Of a key of more than 64 KiB only its
+        beginning is here.
     encoding
         How key and value are written: ``"utf-8"`` as text, or ``"base64"``.
     truncated
@@ -69,7 +72,7 @@ class DeadLetter(Record):
     ) -> "DeadLetter":
         """Return the dead letter of a message."""
         kept = None if value is None else value[:MAX_BYTES]
-        short_key = None if key is None else key[:MAX_BYTES]
+        short_key = None if key is None else key[:MAX_KEY_BYTES]
         encoding: Literal["utf-8", "base64"] = (
             "utf-8" if _is_plain(kept) and _is_plain(short_key) else "base64"
         )
@@ -86,6 +89,13 @@ class DeadLetter(Record):
             truncated=value is not None and len(value) > MAX_BYTES,
             sha256=None if value is None else hashlib.sha256(value).hexdigest(),
         )
+
+    def message_key(self) -> str | None:
+        """Return None, for the key of the input message; its beginning where it is too long."""
+        if self.key is None:
+            return None
+        size = len(self.key.encode()) if self.encoding == "utf-8" else len(self.key) * 3 // 4
+        return self.key if size >= MAX_KEY_BYTES else None
 
     def original(self) -> bytes | None:
         """Return the bytes of the value.

@@ -1,7 +1,9 @@
 """Records of the topic ``evaluations``: the model's answers on perturbed inputs (internal)."""
 
 from dataclasses import dataclass, fields, replace
-from typing import ClassVar, Self
+from typing import Annotated, ClassVar, Self
+
+from pydantic import Strict
 
 from schemas.record import BadRecordError, Label, Record, Target, Timestamp, Value
 
@@ -49,7 +51,7 @@ class Evaluation(Record):
     classes: list[Label] | None
     prediction: list[Row]
     ipfi: list[list[Row] | None]
-    isage: list[tuple[Row, Row] | None]
+    isage: list[Annotated[tuple[Row, Row], Strict(False)] | None]  # JSON knows lists only
     ipdp_points: list[list[Value] | None]
     ipdp: list[list[Row] | None]
 

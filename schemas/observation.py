@@ -1,7 +1,7 @@
 """Records of the topic ``features``: one observation each, written by the user's producers."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, get_args
 
 from schemas.record import (
     BadRecordError,
@@ -77,4 +77,7 @@ def _optional(fields: dict[str, Any], name: str, kind: Any) -> Any:
     value = fields.get(name)
     if value is not None and not isinstance(value, kind):
         raise BadRecordError(f"{name} must be a single value, not {describe(value)}")
+    # a boolean is an int to Python, but neither a name nor a time
+    if isinstance(value, bool) and bool not in get_args(kind):
+        raise BadRecordError(f"{name} must be a number or a string, not {describe(value)}")
     return value

@@ -1,12 +1,14 @@
 """What all records share: JSON on the wire, typed and validated."""
 
+import re
 from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, ClassVar, Self, cast
 
 import orjson
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ConfigDict, GetCoreSchemaHandler, TypeAdapter, ValidationError
+from pydantic_core import CoreSchema
 
 Value = bool | int | float | str
 """The value of one feature."""
@@ -33,6 +35,18 @@ class Record:
 
     TOPIC: ClassVar[str]
     """Name of the topic, without the prefix."""
+
+    # JSON has types: "1" and true are no numbers, and "nan" would spoil every mean it enters
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(strict=True, allow_inf_nan=False)
+
+    @classmethod
+    def __get_pydantic_core_schema__(
+        cls, source: type[Self], handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
+        """Let the record itself be made of a dict; its fields stay strict."""
+        schema = handler(source)
+        _fail_fast(schema)
+        return {**schema, "strict": False}
 
     def message_key(self) -> str | None:
         """Return the message key; None for the key of the input message."""
@@ -65,6 +79,17 @@ class Record:
         """Return the JSON Schema (2020-12) of the record."""
         schema = _adapter(cast(Hashable, cls)).json_schema()
         return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
+
+
+def _fail_fast(schema: Any) -> None:
+    """Make lists fail at the first wrong item: all errors of a message take 800 times its size."""
+    if isinstance(schema, dict):
+        if schema.get("type") == "list":
+            schema["fail_fast"] = True
+        schema = list(schema.values())
+    if isinstance(schema, list | tuple):
+        for part in schema:
+            _fail_fast(part)
 
 
 def load_object(value: bytes | None) -> dict[str, Any]:
@@ -135,14 +160,18 @@ def parse_stream(name: str) -> tuple[str, int]:
     Raises
     ------
     BadRecordError
-        If it is no name of a stream.
+        If it is no name of a stream, written as :func:`stream_name` does.
 
     Examples
     --------
     >>> parse_stream("fluxplain.features-3")
     ('fluxplain.features', 3)
     """
+    if not _STREAM.fullmatch(name):
+        raise BadRecordError(f"stream must be topic-partition, not {name[:300]!r}")
     topic, _, partition = name.rpartition("-")
-    if not topic or not (partition.isascii() and partition.isdigit() and len(partition) < 10):
-        raise BadRecordError(f"stream must be topic-partition, not {name!r}")
     return topic, int(partition)
+
+
+_STREAM = re.compile(r"[A-Za-z0-9._-]{1,249}-(0|[1-9][0-9]{0,8})")
+"""What Kafka lets a topic be called, and a partition without leading zeros."""

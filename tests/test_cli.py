@@ -12,12 +12,15 @@ import orjson
 import psutil
 import pytest
 
+from pipeline.cli import _own_environment
 from pipeline.config import load_config
 from pipeline.outputs import OUTPUTS
 from pipeline.sources import open_source
+from pipeline.supervisor import ROLES
 from tests.behaviour.conftest import SETTINGS, no_process_left, write_config
 from tests.behaviour.kafka_pipeline import Published, assert_same, identity, reference
 from tests.behaviour.test_pipeline import observations
+from tests.support import make_config
 
 __all__ = ["no_process_left"]
 
@@ -207,3 +210,17 @@ def _wait(condition: Callable[[], bool], timeout_s: float = 40.0) -> None:
 
 def _one_line(text: str) -> str:
     return " ".join(text.split())
+
+
+def test_workers_on_one_machine_share_neither_ports_nor_names() -> None:
+    config = make_config(health={"port": 9000}, kafka={"group_instance_id": "host-1"})
+    names = [f"{role}-{n}" for n in (1, 2, 3) for role in ROLES]
+    own = [_own_environment(config, name) for name in names]
+    ports = [int(each["FLUXPLAIN_HEALTH__PORT"]) for each in own]
+    assert ports == list(range(9000, 9009))
+    instances = {
+        (name.partition("-")[0], each["FLUXPLAIN_KAFKA__GROUP_INSTANCE_ID"])
+        for name, each in zip(names, own, strict=True)
+    }
+    assert len(instances) == len(names)
+    assert not any(_own_environment(make_config(), name) for name in names)

@@ -300,7 +300,9 @@ def test_the_fingerprint_is_of_what_changes_results_and_nothing_else() -> None:
     assert same.kafka.bootstrap_servers == "elsewhere:9092"
     assert same.fingerprint() == config.fingerprint()
     assert make_config(checkpoint={"interval_s": 1.0}).fingerprint() == config.fingerprint()
-    assert make_config(topics={"partitions": 2}).fingerprint() == config.fingerprint()
+    assert make_config(topics={"replication": 3}).fingerprint() == config.fingerprint()
+    # the partition where a feature's state is
+    assert make_config(topics={"partitions": 2}).fingerprint() != config.fingerprint()
     others = [
         make_config(seed=1),
         make_config(explain={"alpha": 0.5}),

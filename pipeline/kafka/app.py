@@ -1,26 +1,51 @@
 """Puts a role together: Faust app, stages, checkpoints, producer."""
 
 import asyncio
+import logging
+import logging.config
+import signal
+import threading
+import time
 from typing import Any, NoReturn
 
 import faust
+from confluent_kafka.admin import ClusterMetadata
+from faust.auth import Credentials, SASLCredentials, SSLCredentials
 
-from pipeline.config import Config, Role
+from pipeline.config import Config, ConfigError, KafkaSettings, Role
 from pipeline.kafka.checkpoints import (
+    CheckpointStore,
     DirectoryCheckpointStore,
+    Envelope,
     Identity,
     StageFactory,
+    TopicCheckpointStore,
     make_private_folder,
 )
 from pipeline.kafka.client import LIBRDKAFKA_LOG, cluster
+from pipeline.kafka.embedded import is_embedded_cluster
+from pipeline.kafka.health import HealthServer
 from pipeline.kafka.outbox import Outbox
 from pipeline.kafka.producer import RecordProducer
+from pipeline.kafka.topics import feature_partitions, topic_ids
 from pipeline.kafka.transport import install
-from pipeline.kafka.worker import RoleWorker
+from pipeline.kafka.watchdog import Watchdog
+from pipeline.kafka.worker import EXIT_FAILED, RoleWorker, end
+
+log = logging.getLogger("fluxplain.worker")
 
 SESSION_TIMEOUT_S = 10.0
 """A worker that was killed blocks its group for so long. Heartbeats come from a thread of their
 own, so slow steps do not need more."""
+
+HEARTBEAT_S = 1.0
+"""Also how soon a worker learns that it must take over partitions."""
+
+METADATA_MAX_AGE_MS = 30_000
+"""How soon partitions that were added to a topic are found."""
+
+SHUTDOWN_S = 9.0
+"""How long stopping may take: Kubernetes and systemd wait longer before they kill."""
 
 TICK_S = 0.1
 
@@ -40,26 +65,33 @@ def create_worker(config: Config, role: Role, make_stage: StageFactory) -> RoleW
     Raises
     ------
     BrokerError
-        If no broker answers.
+        If no broker answers, or a topic has too few partitions.
+    ConfigError
+        If the broker cannot keep checkpoints as configured.
     """
-    cluster_id = str(cluster(config).cluster_id)
+    metadata = cluster(config)
     app = _faust_app(config, role)
-    identity = Identity.of(config.fingerprint(), cluster_id)
     worker = RoleWorker(
         app,
         config,
         role,
         make_stage=make_stage,
-        store=DirectoryCheckpointStore(config.checkpoint.directory, identity),
-        outbox=Outbox(config, RecordProducer(config)),
+        store=_checkpoint_store(config, metadata),
+        outbox=Outbox(config, RecordProducer(config), feature_partitions(config)),
     )
     install(app, worker)
     _keep_checkpoints(app, worker)
     return worker
 
 
-def run(app: faust.App) -> NoReturn:
-    """Run a role until SIGTERM or SIGINT; the process ends with this."""
+def run(worker: RoleWorker) -> NoReturn:
+    """Run a role until SIGTERM or SIGINT; the process ends with this.
+
+    Raises
+    ------
+    ConfigError
+        If the health endpoint cannot listen.
+    """
     logging_config = {
         "version": 1,
         "disable_existing_loggers": False,
@@ -70,12 +102,42 @@ def run(app: faust.App) -> NoReturn:
         "root": {"level": "WARNING", "handlers": ["stderr"]},
         "loggers": {"fluxplain": {"level": "INFO"}, LIBRDKAFKA_LOG: {"propagate": True}},
     }
-    worker = faust.Worker(
-        app, quiet=True, redirect_stdouts=False, logging_config=logging_config, loglevel="WARNING"
+    logging.config.dictConfig(logging_config)
+    watchdog = Watchdog(worker.config, worker.role, worker)
+    log.info("%s: health at %s", worker.role, HealthServer(worker.config, watchdog).start())
+    watchdog.start()
+    process = _Process(
+        worker.app,
+        quiet=True,
+        redirect_stdouts=False,
+        logging_config=logging_config,
+        loglevel="WARNING",
     )
-    worker.spinner = None  # its escape codes are not for logs
-    worker.execute_from_commandline()
+    process.worker = worker
+    process.spinner = None  # its escape codes are not for logs
+    process.execute_from_commandline()
     raise SystemExit(0)
+
+
+class _Process(faust.Worker):
+    """Faust's worker process, with a limit to the time that stopping takes."""
+
+    worker: RoleWorker
+
+    def _schedule_shutdown(self, signal: signal.Signals) -> None:
+        threading.Thread(target=self._end_in_time, name="shutdown", daemon=True).start()
+        super()._schedule_shutdown(signal)
+
+    def _end_in_time(self) -> None:
+        time.sleep(SHUTDOWN_S)
+        if self.worker.is_finished:
+            log.warning("all is committed, but the broker did not let go in time: ending")
+            end(0)
+        log.critical(
+            "what was done last could not be committed in %.0f s: the next start repeats it",
+            SHUTDOWN_S,
+        )
+        end(EXIT_FAILED)
 
 
 def _faust_app(config: Config, role: Role) -> faust.App:
@@ -85,6 +147,7 @@ def _faust_app(config: Config, role: Role) -> faust.App:
     return faust.App(
         config.group(role),
         broker=[f"kafka://{server.strip()}" for server in servers],
+        broker_credentials=credentials(config.kafka),
         store="memory://",
         datadir=folder,
         web_enabled=False,
@@ -92,10 +155,38 @@ def _faust_app(config: Config, role: Role) -> faust.App:
         topic_disable_leader=True,
         stream_wait_empty=False,  # else a revocation hangs on what is not acknowledged
         consumer_auto_offset_reset="earliest",
+        consumer_metadata_max_age_ms=METADATA_MAX_AGE_MS,
+        consumer_group_instance_id=config.group_instance_id(role),
         broker_session_timeout=SESSION_TIMEOUT_S,
-        broker_heartbeat_interval=SESSION_TIMEOUT_S / 3,
+        broker_heartbeat_interval=HEARTBEAT_S,
         stream_recovery_delay=0.0,
     )
+
+
+def credentials(kafka: KafkaSettings) -> Credentials | None:
+    """Return the settings of security for Faust's clients."""
+    context = kafka.tls_context()
+    if kafka.uses_sasl:
+        return SASLCredentials(
+            username=kafka.username,
+            password=kafka.get_password(),
+            mechanism=kafka.mechanism,
+            ssl_context=context,
+        )
+    return SSLCredentials(context) if context else None
+
+
+def _checkpoint_store(config: Config, metadata: ClusterMetadata) -> CheckpointStore:
+    if config.checkpoint.store == "topic" and is_embedded_cluster(metadata):
+        raise ConfigError(
+            "checkpoint.store is 'topic', but the embedded broker keeps too little of a topic for "
+            "that: use 'directory' with it"
+        )
+    identity = Identity.of(config.fingerprint(), str(metadata.cluster_id), topic_ids(config))
+    envelope = Envelope(identity, config.checkpoint.signing_key())
+    if config.checkpoint.store == "topic":
+        return TopicCheckpointStore(config, envelope)
+    return DirectoryCheckpointStore(config.checkpoint.directory, envelope)
 
 
 def _keep_checkpoints(app: faust.App, worker: RoleWorker) -> None:

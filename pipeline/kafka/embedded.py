@@ -58,6 +58,21 @@ class EmbeddedBroker:
         )
         self._address_file: Path | None = None
 
+    def settings_for(self, config: Config) -> Config:
+        """Return the settings for this broker.
+
+        Raises
+        ------
+        ConfigError
+            If they are for a broker that has authentication or encryption.
+        """
+        if config.kafka.security_protocol != "PLAINTEXT":
+            raise ConfigError(
+                f"kafka.security_protocol is {config.kafka.security_protocol!r}, but the embedded "
+                "broker has only 'PLAINTEXT': remove what is about security from [kafka]"
+            )
+        return config.on_broker(self.bootstrap_servers)
+
     def publish_address(self, path: Path = ADDRESS_FILE) -> None:
         """Write the address where ``bootstrap_servers = "embedded"`` looks for it.
 

@@ -21,12 +21,20 @@ class Outbox:
 
     Evaluations of one feature wait for the next observations, as long as some are already there,
     and go out as one message.
+
+    Parameters
+    ----------
+    config, producer
+        Settings, and what sends.
+    partitions
+        How many partitions the features are dealt to; see :func:`feature_partitions`.
     """
 
-    def __init__(self, config: Config, producer: RecordProducer) -> None:
+    def __init__(self, config: Config, producer: RecordProducer, partitions: int) -> None:
         self._config = config
         self._producer = producer
-        self._places = {feature: i for i, feature in enumerate(config.features)}
+        # a hash of the name would give one partition several times the load of another
+        self._places = {feature: i % partitions for i, feature in enumerate(config.features)}
         self._runs: dict[tuple[str, str], list[Evaluation]] = {}
         self._waiting_since: float | None = None
 
@@ -99,11 +107,7 @@ class Outbox:
     def _partition(
         self, key: str | None, source_key: bytes | None, source_partition: int
     ) -> int | None:
-        """Return a place to be taken modulo the partitions; None for the hash of the key.
-
-        Features are dealt to the partitions in turn: a hash would give one partition several
-        times the load of another.
-        """
+        """Return a place to be taken modulo the partitions; None for the hash of the key."""
         if key is None:
             return source_partition if source_key is None else None
         return self._places.get(key)

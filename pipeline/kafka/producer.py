@@ -1,15 +1,23 @@
 """A producer that knows what the broker has acknowledged."""
 
 import asyncio
+import logging
+import time
+from collections.abc import Callable
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from pipeline.config import Config
-from pipeline.kafka.client import client_settings
+from pipeline.kafka.client import client_settings, refusal
+
+log = logging.getLogger("fluxplain.producer")
 
 DELIVERY_TIMEOUT_S = 120.0
 """How long one message may take, retries included, before it counts as lost. A broker that
 restarts is back well before."""
+
+PATIENCE_S = 10.0
+"""After how long of waiting the log says so."""
 
 MAX_MESSAGE_BYTES = 1_000_000
 """Largest message; Kafka's own default on brokers and clients."""
@@ -17,6 +25,10 @@ MAX_MESSAGE_BYTES = 1_000_000
 
 class DeliveryError(RuntimeError):
     """The broker did not take a message, so nothing that led to it may be committed."""
+
+
+class OversizeError(DeliveryError):
+    """A message is larger than the broker takes, and would be again."""
 
 
 class RecordProducer:
@@ -27,6 +39,7 @@ class RecordProducer:
     """
 
     def __init__(self, config: Config) -> None:
+        self._config = config
         self._producer = Producer(
             {
                 **client_settings(config),
@@ -35,11 +48,12 @@ class RecordProducer:
                 # as Java's clients do, so that a key has one partition whoever writes it
                 "partitioner": "murmur2_random",
                 "linger.ms": 2,
+                "compression.type": "lz4",
                 "message.timeout.ms": int(DELIVERY_TIMEOUT_S * 1000),
                 "message.max.bytes": MAX_MESSAGE_BYTES,
             }
         )
-        self._failure: KafkaError | None = None
+        self._failure: DeliveryError | None = None
         self._partition_counts: dict[str, int] = {}
 
     def send(
@@ -70,12 +84,11 @@ class RecordProducer:
                 )
                 break
             except BufferError:
-                self._producer.poll(0.1)
+                self._serve(self._producer.poll, 0.1)
             except KafkaException as error:
-                raise DeliveryError(
-                    f"cannot send {len(value):,} bytes to {topic}: {error.args[0].str()}"
-                ) from None
-        self._producer.poll(0)
+                self._serve(self._producer.poll, 0.0)  # raises what was fatal, if anything was
+                raise _explained(error.args[0], topic, len(value)) from None
+        self._serve(self._producer.poll, 0.0)
 
     def flush(self) -> None:
         """Wait until the broker has acknowledged every message.
@@ -85,15 +98,43 @@ class RecordProducer:
         DeliveryError
             If one was lost. It is lost after two minutes of retries.
         """
-        while self._producer.flush(1.0):
+        since, told = time.monotonic(), False
+        while waiting := self._serve(self._producer.flush, 1.0):
             self._raise_failure()
+            if not told and time.monotonic() - since > PATIENCE_S:
+                told = True
+                log.warning("%d messages are not acknowledged yet: %s", waiting, self._obstacle())
         self._raise_failure()
+        if told:
+            log.warning("all messages are acknowledged, after %.0f s", time.monotonic() - since)
+
+    def _serve(self, call: Callable[[float], int], timeout_s: float) -> int:
+        """Let librdkafka call back; an error that is fatal to the producer surfaces here."""
+        try:
+            return call(timeout_s)
+        except (KafkaException, SystemError) as error:
+            # the second is what becomes of the first on its way through a callback
+            fatal = error if isinstance(error, KafkaException) else error.__cause__
+            if not isinstance(fatal, KafkaException):
+                raise
+            reason = refusal(self._config, "cannot send messages", fatal.args[0])
+            raise DeliveryError(str(reason)) from None
 
     async def flushed(self) -> None:
         """Wait as :meth:`flush` does, without blocking the event loop."""
         if len(self._producer):
             await asyncio.get_running_loop().run_in_executor(None, self.flush)
         self._raise_failure()
+
+    def _obstacle(self) -> str:
+        try:
+            self._producer.list_topics(timeout=2.0)
+        except KafkaException:
+            return "the broker does not answer; waiting for it"
+        return (
+            "the broker answers, but does not take them, for want of in-sync replicas or of disk "
+            "space (its log says more); trying on"
+        )
 
     def _partitions(self, topic: str) -> int:
         if topic not in self._partition_counts:
@@ -104,10 +145,20 @@ class RecordProducer:
             self._partition_counts[topic] = max(len(metadata.topics[topic].partitions), 1)
         return self._partition_counts[topic]
 
-    def _delivered(self, error: KafkaError | None, _message: Message) -> None:
+    def _delivered(self, error: KafkaError | None, message: Message) -> None:
         if error is not None:
-            self._failure = error
+            self._failure = _explained(error, str(message.topic()), len(message.value() or b""))
 
     def _raise_failure(self) -> None:
         if self._failure is not None:
-            raise DeliveryError(f"the broker did not take a message: {self._failure.str()}")
+            raise self._failure
+
+
+def _explained(error: KafkaError, topic: str, size: int) -> DeliveryError:
+    if error.code() == KafkaError.MSG_SIZE_TOO_LARGE:
+        return OversizeError(
+            f"a message of {size:,} bytes is too large for {topic}: raise the topic's "
+            f"max.message.bytes to {MAX_MESSAGE_BYTES:,}, or if the message is larger than that, "
+            "take fewer grid points or inner samples"
+        )
+    return DeliveryError(f"the broker did not take a message for {topic}: {error.str()}")

@@ -2,12 +2,27 @@
 
 import time
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import Any
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
+from confluent_kafka import (
+    OFFSET_BEGINNING,
+    OFFSET_END,
+    Consumer,
+    KafkaError,
+    KafkaException,
+    TopicPartition,
+)
 
 from pipeline.config import Config, Role
-from pipeline.kafka.client import BrokerError, client_settings, cluster
+from pipeline.kafka.client import (
+    NOT_AUTHORIZED,
+    client_settings,
+    log_offsets,
+    partitions_of,
+    refusal,
+)
 
 CHAIN: tuple[tuple[Role, str], ...] = (
     ("model", "features"),
@@ -18,13 +33,20 @@ CHAIN: tuple[tuple[Role, str], ...] = (
 
 REQUEST_TIMEOUT_S = 10.0
 
-COORDINATOR_TIMEOUT_S = 60.0
-"""How long a new cluster may take to make its topic of offsets, or a broker to take over groups."""
+TAKEOVER_TIMEOUT_S = 60.0
+"""How long a new cluster may take to make its topic of offsets, or a broker to take over groups
+and partitions."""
 
 _PASSING = {
     KafkaError.NOT_COORDINATOR,
     KafkaError.COORDINATOR_NOT_AVAILABLE,
     KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+    KafkaError.NOT_LEADER_FOR_PARTITION,
+    KafkaError.UNKNOWN_TOPIC_OR_PART,
+    KafkaError._UNKNOWN_PARTITION,
+    KafkaError.LEADER_NOT_AVAILABLE,
+    KafkaError.FENCED_LEADER_EPOCH,
+    KafkaError.UNKNOWN_LEADER_EPOCH,
     KafkaError._WAIT_COORD,
     KafkaError._TRANSPORT,
     KafkaError._TIMED_OUT,
@@ -38,8 +60,9 @@ class GroupOffsets:
     """What a role has committed, and where the topic that it reads ends."""
 
     def __init__(self, config: Config, role: Role, topic: str) -> None:
+        self._config = config
         self._topic = config.topic(topic)
-        self._partitions = list(cluster(config).topics[self._topic].partitions)
+        self._partitions = partitions_of(config, self._topic)
         self._consumer = Consumer(
             {
                 **client_settings(config),
@@ -51,28 +74,46 @@ class GroupOffsets:
     def committed(self) -> Offsets:
         """Return partition → committed offset, 0 where there is none."""
         asked = [TopicPartition(self._topic, p) for p in self._partitions]
-        deadline = time.monotonic() + COORDINATOR_TIMEOUT_S
-        while True:
-            try:
-                answers = self._consumer.committed(asked, timeout=REQUEST_TIMEOUT_S)
-                return {tp.partition: max(tp.offset, 0) for tp in answers}
-            except KafkaException as error:
-                if error.args[0].code() not in _PASSING or time.monotonic() > deadline:
-                    raise BrokerError(
-                        f"cannot ask for committed offsets: {error.args[0].str()}"
-                    ) from None
-            time.sleep(0.2)
+        answers = self._ask(
+            "cannot ask for committed offsets",
+            lambda: self._consumer.committed(asked, timeout=REQUEST_TIMEOUT_S),
+        )
+        return {tp.partition: max(tp.offset, 0) for tp in answers}
+
+    def starts(self) -> Offsets:
+        """Return partition → the oldest offset that is still there."""
+        return self._log_offsets(OFFSET_BEGINNING)
 
     def ends(self) -> Offsets:
         """Return partition → offset of the next message to come."""
-        return {p: self.watermarks(p)[1] for p in self._partitions}
+        return self._log_offsets(OFFSET_END)
 
-    def watermarks(self, partition: int) -> tuple[int, int]:
-        """Return the oldest offset that is still there, and the next one to come."""
-        low, high = self._consumer.get_watermark_offsets(
-            TopicPartition(self._topic, partition), timeout=REQUEST_TIMEOUT_S
+    def _log_offsets(self, which: int) -> Offsets:
+        offsets: Offsets = self._ask(
+            f"cannot ask for the offsets of {self._topic}",
+            lambda: log_offsets(
+                self._consumer, self._topic, self._partitions, which, REQUEST_TIMEOUT_S
+            ),
         )
-        return low, high
+        return offsets
+
+    def _ask(self, what: str, question: Callable[[], Any]) -> Any:
+        """Return an answer, asking again while a broker takes over from another."""
+        deadline = time.monotonic() + TAKEOVER_TIMEOUT_S
+        while True:
+            try:
+                return question()
+            except KafkaException as error:
+                told = self._consumer.poll(0)  # what ACLs do not allow comes as a message
+                problem = error.args[0]
+                if told and told.error() and told.error().code() in NOT_AUTHORIZED:
+                    problem = told.error()
+                if problem.code() not in _PASSING or time.monotonic() > deadline:
+                    raise refusal(self._config, what, problem) from None
+            # what the client knows of the partitions may be from before a broker's death
+            with suppress(KafkaException):
+                self._consumer.list_topics(self._topic, timeout=REQUEST_TIMEOUT_S)
+            time.sleep(0.2)
 
     def close(self) -> None:
         """Leave the broker."""
@@ -109,7 +150,7 @@ class PipelineProgress:
 
     def end_of_features(self) -> int:
         """Return the offset of the next observation to come."""
-        return self._groups[0].watermarks(self._partition)[1]
+        return self._groups[0].ends()[self._partition]
 
     def close(self) -> None:
         """Leave the broker."""

@@ -15,7 +15,7 @@ from confluent_kafka import (
 )
 
 from pipeline.config import Config
-from pipeline.kafka.client import BrokerError, client_settings, cluster
+from pipeline.kafka.client import client_settings, partitions_of, refusal
 
 
 class TopicReader:
@@ -37,17 +37,14 @@ class TopicReader:
     """
 
     def __init__(self, config: Config, topics: Sequence[str], *, from_beginning: bool) -> None:
+        self._config = config
         self._prefix = config.topics.prefix
-        metadata = cluster(config)
         offset = OFFSET_BEGINNING if from_beginning else OFFSET_END
-        partitions = []
-        for name in topics:
-            topic = metadata.topics.get(config.topic(name))
-            if topic is None:
-                raise BrokerError(
-                    f"there is no topic {config.topic(name)}: `fluxplain topics create` makes it"
-                )
-            partitions += [TopicPartition(config.topic(name), p, offset) for p in topic.partitions]
+        partitions = [
+            TopicPartition(topic, partition, offset)
+            for topic in map(config.topic, topics)
+            for partition in partitions_of(config, topic)
+        ]
         self._consumer = Consumer(
             {
                 **client_settings(config),
@@ -71,11 +68,11 @@ class TopicReader:
         try:
             messages = self._consumer.consume(limit, timeout_s)
         except KafkaException as error:
-            raise BrokerError(str(error.args[0].str())) from None
+            raise refusal(self._config, _WHAT, error.args[0]) from None
         for message in messages:
             problem = message.error()
             if problem and problem.code() not in _PASSING:
-                raise BrokerError(problem.str())
+                raise refusal(self._config, _WHAT, problem)
         return [message for message in messages if not message.error()]
 
     def name(self, message: Message) -> str:
@@ -97,6 +94,8 @@ class TopicReader:
     ) -> None:
         self.close()
 
+
+_WHAT = "cannot read the topics"
 
 _PASSING = {
     KafkaError._PARTITION_EOF,

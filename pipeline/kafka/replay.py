@@ -8,7 +8,7 @@ from threading import Event
 import orjson
 
 from pipeline.config import Config
-from pipeline.kafka.client import BrokerError, cluster
+from pipeline.kafka.client import BrokerError, cluster, partitions_of
 from pipeline.kafka.embedded import PARTITION_BYTES, is_embedded_cluster
 from pipeline.kafka.producer import RecordProducer
 from pipeline.kafka.progress import PipelineProgress
@@ -91,10 +91,7 @@ def replay(
 
 
 def _check_partition(config: Config, topic: str, partition: int) -> None:
-    existing = cluster(config).topics
-    if topic not in existing:
-        raise BrokerError(f"there is no topic {topic}: `fluxplain topics create` makes it")
-    count = len(existing[topic].partitions)
+    count = len(partitions_of(config, topic))
     if not 0 <= partition < count:
         raise BrokerError(
             f"partition {partition} does not exist: {topic} has partitions 0 to {count - 1}"

@@ -1,16 +1,28 @@
 """The topics: names, partitions, settings; created by one command, never by accident."""
 
+import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka import KafkaError, KafkaException, TopicCollection
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from pipeline.config import Config
-from pipeline.kafka.client import BrokerError, client_settings, cluster
+from pipeline.kafka.client import BrokerError, client_settings, cluster, refusal
 from pipeline.kafka.embedded import PARTITIONS, is_embedded_cluster
 from schemas import Change, DeadLetter, Evaluation, Explanation, Observation, Prediction, Record
 
 _HOUR_MS = 3_600_000
+
+CREATE_TIMEOUT_S = 30.0
+
+_COMPACTED = {
+    "cleanup.policy": "compact",
+    # a forest of some megabytes every few seconds: compacted early, or the disk fills
+    "segment.bytes": str(32 * 1024 * 1024),
+    "segment.ms": "600000",
+    "min.cleanable.dirty.ratio": "0.2",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +47,7 @@ def topic_specs(config: Config) -> list[TopicSpec]:
         Change: "explanations that changed",
         DeadLetter: "what could not be used, and why",
     }
-    return [
+    specs = [
         TopicSpec(
             name=config.topic(record.TOPIC),
             partitions=(
@@ -49,6 +61,18 @@ def topic_specs(config: Config) -> list[TopicSpec]:
         )
         for record, purpose in purposes.items()
     ]
+    if config.checkpoint.store == "topic":
+        specs.append(
+            TopicSpec(
+                name=config.topic("checkpoints"),
+                # one for each role and partition of its input, so that each reads only its own
+                partitions=3 * max(config.topics.features_partitions, config.topics.partitions),
+                replication=config.topics.replication,
+                settings=_COMPACTED,
+                purpose="state of the workers (internal)",
+            )
+        )
+    return specs
 
 
 def create_topics(config: Config) -> dict[str, str]:
@@ -72,10 +96,10 @@ def create_topics(config: Config) -> dict[str, str]:
             admin.list_topics(spec.name, timeout=10)
             results[spec.name] = f"created, with the embedded broker's {PARTITIONS} partitions"
         return results
-    return results | _create(admin, missing)
+    return results | _create(config, admin, missing)
 
 
-def _create(admin: AdminClient, specs: list[TopicSpec]) -> dict[str, str]:
+def _create(config: Config, admin: AdminClient, specs: list[TopicSpec]) -> dict[str, str]:
     if not specs:
         return {}
     futures = admin.create_topics(
@@ -87,13 +111,74 @@ def _create(admin: AdminClient, specs: list[TopicSpec]) -> dict[str, str]:
     results = {}
     for name, future in futures.items():
         try:
-            future.result(timeout=30)
+            future.result(timeout=CREATE_TIMEOUT_S)
             results[name] = "created"
         except KafkaException as error:
             if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
-                raise BrokerError(f"cannot create topic {name}: {error.args[0].str()}") from None
+                raise refusal(config, f"cannot create topic {name}", error.args[0]) from None
             results[name] = "exists"
     return results
+
+
+def _wait_until_known(config: Config, names: Sequence[str]) -> None:
+    """Wait until the brokers have heard of the new topics; they tell each other a little later."""
+    deadline = time.monotonic() + CREATE_TIMEOUT_S
+    while missing := [name for name in names if not _has_leaders(config, name)]:
+        if time.monotonic() > deadline:
+            raise BrokerError(f"topics were created, but do not appear: {', '.join(missing)}")
+        time.sleep(0.1)
+
+
+def _has_leaders(config: Config, name: str) -> bool:
+    topic = cluster(config).topics.get(name)
+    return topic is not None and all(p.leader >= 0 for p in topic.partitions.values())
+
+
+def topic_ids(config: Config) -> dict[str, str]:
+    """Return topic → id, which one that is deleted and made anew does not keep.
+
+    The embedded broker has no such ids: nothing is returned for it.
+
+    Raises
+    ------
+    BrokerError
+        If the broker does not answer.
+    """
+    metadata = cluster(config)
+    names = [spec.name for spec in topic_specs(config) if spec.name in metadata.topics]
+    if is_embedded_cluster(metadata) or not names:
+        return {}
+    admin = AdminClient(client_settings(config))  # must live until the answer is there
+    futures = admin.describe_topics(TopicCollection(names), request_timeout=30)
+    try:
+        return {name: str(future.result().topic_id) for name, future in futures.items()}
+    except KafkaException as error:
+        raise refusal(config, "cannot describe the topics", error.args[0]) from None
+
+
+def feature_partitions(config: Config) -> int:
+    """Return how many partitions the features are dealt to.
+
+    Partitions that somebody adds later stay unused: a feature's records must not move to another
+    partition, away from their state.
+
+    Raises
+    ------
+    BrokerError
+        If a topic has fewer partitions than configured.
+    """
+    metadata = cluster(config)
+    wanted = config.topics.partitions
+    if is_embedded_cluster(metadata):
+        return min(wanted, PARTITIONS)
+    for record in (Evaluation, Explanation):
+        name = config.topic(record.TOPIC)
+        if name in metadata.topics and len(metadata.topics[name].partitions) < wanted:
+            raise BrokerError(
+                f"{name} has {len(metadata.topics[name].partitions)} partitions, but "
+                f"topics.partitions is {wanted}: add partitions to the topic, or change the setting"
+            )
+    return wanted
 
 
 def missing_topics(config: Config) -> list[str]:

@@ -27,6 +27,10 @@ class PartitionOwner(Protocol):
         """Load the state of a partition and return the offset to read on from."""
         ...
 
+    def assigned(self, partitions: int) -> None:
+        """Know that a rebalance has ended, and how many partitions it gave to this worker."""
+        ...
+
     def revoke(self) -> None:
         """Throw away state and pending work of all partitions."""
         ...
@@ -36,6 +40,8 @@ class _ConsumerThread(driver.AIOKafkaConsumerThread):
     def _create_worker_consumer(self, transport: Any) -> Any:
         consumer = super()._create_worker_consumer(transport)
         consumer._fetch_max_wait_ms = FETCH_MAX_WAIT_MS
+        # what a producer took back was never observed
+        consumer._isolation_level = "read_committed"
         return consumer
 
 
@@ -72,6 +78,7 @@ class _Consumer(driver.Consumer):
         """
         self.owner.revoke()
         await super().on_partitions_assigned(assigned, generation_id)
+        self.owner.assigned(len(assigned))
 
 
 def install(app: AppT, owner: PartitionOwner) -> None:

@@ -31,7 +31,9 @@ from pipeline.kafka.checkpoints import (
     Slot,
     StageFactory,
 )
+from pipeline.kafka.client import BrokerError
 from pipeline.kafka.outbox import Outbox
+from pipeline.kafka.producer import DeliveryError, OversizeError
 from pipeline.stages import Message, Stage, process
 from schemas import Change, stream_name
 
@@ -39,6 +41,9 @@ log = logging.getLogger("fluxplain.worker")
 
 EXIT_FAILED = 70
 """Exit status of a worker that failed and may be started again."""
+
+EXIT_NOT_YET = 75
+"""Exit status of a worker that needs something which may come back: broker, topics."""
 
 EXIT_REFUSED = 78
 """Exit status of a worker that would fail again: somebody must look."""
@@ -59,6 +64,7 @@ class Partition:
     stage: Stage
     next_offset: int
     saved_offset: int
+    committed_offset: int
     pending: list[Any] = field(default_factory=list)
     in_step: bool = False
     jumped_to: int | None = None
@@ -83,6 +89,26 @@ class Partition:
         return True
 
 
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How far a worker is with one of its partitions.
+
+    Attributes
+    ----------
+    topic, partition
+        Of its input.
+    next_offset
+        Offset of the next message to take.
+    committed_offset
+        All messages below it are done for good.
+    """
+
+    topic: str
+    partition: int
+    next_offset: int
+    committed_offset: int
+
+
 class RoleWorker:
     """Passes the messages of the assigned partitions through their stages.
 
@@ -96,6 +122,11 @@ class RoleWorker:
         Makes the stage of a partition that has no checkpoint.
     store, outbox
         Where state and records go.
+
+    Attributes
+    ----------
+    is_finished
+        Whether the last checkpoint is written and committed.
     """
 
     def __init__(
@@ -109,24 +140,28 @@ class RoleWorker:
         outbox: Outbox,
     ) -> None:
         self.app = app
-        self._config = config
-        self._role = role
+        self.config = config
+        self.role = role
         self._interval_s = config.checkpoint.interval_s
+        self._out_of_range = config.checkpoint.out_of_range
         self._make_stage = make_stage
         self._store = store
         self._outbox = outbox
         self._partitions: dict[TP, Partition] = {}
         self._busy = asyncio.Lock()
         self._checkpointed_at = time.monotonic()
+        self._assigned: int | None = None
+        self._stopping = False
+        self.is_finished = False
 
     def source(self, name: str) -> Any:
         """Return a topic for the role's agent; raw bytes, so that stages see bad records too."""
-        return self.app.topic(
-            self._config.topic(name), key_serializer="raw", value_serializer="raw"
-        )
+        return self.app.topic(self.config.topic(name), key_serializer="raw", value_serializer="raw")
 
     async def handle(self, event: EventT) -> None:
         """Take one message."""
+        if self._stopping:
+            return  # whoever goes on reads it again
         message = event.message
         try:
             async with self._busy:
@@ -137,7 +172,7 @@ class RoleWorker:
                     self._outbox.send_runs()
                 await self._checkpoint_if_due()
         except Exception as error:
-            fail(f"{self._role}: cannot go on", error)
+            fail(f"{self.role}: cannot go on", error)
 
     async def tick(self) -> None:
         """Write a checkpoint if one is due; for the times when no message comes."""
@@ -146,15 +181,17 @@ class RoleWorker:
                 self._outbox.send_runs_if_old(time.monotonic())
                 await self._checkpoint_if_due()
         except Exception as error:
-            fail(f"{self._role}: cannot write a checkpoint", error)
+            fail(f"{self.role}: cannot write a checkpoint", error)
 
     async def shut_down(self) -> None:
-        """Write a last checkpoint and commit."""
+        """Finish the current step, write a last checkpoint and commit."""
+        self._stopping = True
         try:
             async with self._busy:
                 await self.checkpoint()
+            self.is_finished = True
         except Exception as error:
-            fail(f"{self._role}: cannot write the last checkpoint", error)
+            fail(f"{self.role}: cannot write the last checkpoint", error)
 
     def owns(self, tp: TP) -> bool:
         """Return whether the state of the partition is loaded."""
@@ -162,33 +199,55 @@ class RoleWorker:
 
     def start(self, tp: TP, earliest: int, end: int) -> int:
         """Load the newest checkpoint of a partition and return the offset to read on from."""
-        slot = Slot(self._role, tp.topic, tp.partition)
+        slot = Slot(self.role, tp.topic, tp.partition)
         try:
             checkpoint = self._store.load(slot)
         except CheckpointError as error:
             refuse(str(error))
         if checkpoint is None:
-            checkpoint = Checkpoint(earliest, self._make_stage(tp.topic, tp.partition))
+            stage, offset = self._make_stage(tp.topic, tp.partition), earliest
             if earliest > 0:
                 self._tell_cold_start(tp, earliest)
-        elif not earliest <= checkpoint.next_offset <= end:
-            refuse(
-                f"the checkpoint of {slot} goes on at offset {checkpoint.next_offset}, but the "
-                f"topic holds offsets {earliest} to {end}: messages were deleted before they were "
-                "read, or the topic was made anew. Remove the checkpoint to start from what is "
-                "there"
-            )
-        offset = checkpoint.next_offset
-        self._partitions[tp] = Partition(slot, checkpoint.stage, offset, saved_offset=offset)
+        else:
+            stage, offset = checkpoint.stage, checkpoint.next_offset
+            if offset > end:
+                refuse(
+                    f"the checkpoint of {slot} goes on at offset {offset}, but the topic ends at "
+                    f"{end}: messages were lost, or the topic was made anew. New messages would "
+                    "have the offsets, and so the identity, of others that were published before. "
+                    "Use another topics.prefix, or make all topics anew and remove the checkpoints"
+                )
+            if offset < earliest:
+                offset = self._pass_over(tp, offset, earliest, end)
+        self._partitions[tp] = Partition(
+            slot, stage, next_offset=offset, saved_offset=offset, committed_offset=offset
+        )
         log.info("%s: goes on at offset %d", slot, offset)
         return offset
+
+    def assigned(self, partitions: int) -> None:
+        """Know that a rebalance has ended, and how many partitions it gave to this worker."""
+        self._assigned = partitions
 
     def revoke(self) -> None:
         """Throw away state and pending work of all partitions.
 
         A rebalance takes all partitions away, and gives some of them back.
         """
+        self._assigned = None
         self._partitions.clear()
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether the group has given this worker its share, and the state of that is loaded."""
+        return not self._stopping and self._assigned == len(self._partitions)
+
+    def standings(self) -> list[Standing]:
+        """Return how far each partition is; may be called from any thread."""
+        return [
+            Standing(tp.topic, tp.partition, held.next_offset, held.committed_offset)
+            for tp, held in list(self._partitions.items())
+        ]
 
     async def checkpoint(self) -> None:
         """Run the three steps of the commit protocol."""
@@ -199,9 +258,7 @@ class RoleWorker:
         held = [(tp, p) for tp, p in partitions if self._partitions.get(tp) is p]
         # 2. the state is safe
         for _, partition in held:
-            if partition.next_offset > partition.saved_offset:
-                self._store.save(partition.slot, Checkpoint(partition.next_offset, partition.stage))
-                partition.saved_offset = partition.next_offset
+            await self._save(partition)
         # 3. the messages are done
         for tp, partition in held:
             if partition.pending:
@@ -216,6 +273,8 @@ class RoleWorker:
             if partition.must_seek(message.offset):
                 await self.app.consumer.seek_wait({message.tp: partition.next_offset})
             return
+        if message.offset > partition.next_offset:
+            await self._check_hole(message.tp, partition)
         if message.offset >= partition.next_offset:
             incoming = Message(
                 message.topic, message.partition, message.offset, message.key, message.value
@@ -232,44 +291,89 @@ class RoleWorker:
         if waiting >= MAX_PENDING or (waiting and late):
             await self.checkpoint()
 
+    async def _save(self, partition: Partition) -> None:
+        if partition.next_offset > partition.saved_offset:
+            checkpoint = Checkpoint(partition.next_offset, partition.stage)
+            # in a thread: the loop must go on to hear of rebalances and signals
+            loop = asyncio.get_running_loop()
+            await loop.run_in_executor(None, self._store.save, partition.slot, checkpoint)
+            partition.saved_offset = checkpoint.next_offset
+
     async def _commit(self, tp: TP, partition: Partition) -> None:
         consumer = self.app.consumer
+        done = partition.next_offset
         for message in partition.pending:
             message.ack(consumer)
         partition.pending.clear()
         for _ in range(COMMIT_ATTEMPTS):
-            if await consumer.commit({tp}) or self._partitions.get(tp) is not partition:
+            committed = await consumer.commit({tp})
+            if self._partitions.get(tp) is not partition:
+                return
+            if committed:
+                partition.committed_offset = done
                 return
             await asyncio.sleep(0.05)
 
-    def _tell_cold_start(self, tp: TP, earliest: int) -> None:
-        detail = (
-            f"{self._role} starts cold at offset {earliest} of {tp.topic}-{tp.partition}: there is "
-            "no checkpoint, and the log no longer holds what came before"
-        )
+    async def _check_hole(self, tp: TP, partition: Partition) -> None:
+        """See whether messages that did not come were deleted before they were read.
+
+        Compaction and transactions leave holes too; nothing is lost in these.
+        """
+        consumer = self.app.consumer
+        earliest = (await consumer.earliest_offsets(tp))[tp]
+        if earliest <= partition.next_offset or self._partitions.get(tp) is not partition:
+            return
+        end = (await consumer.highwaters(tp))[tp]
+        partition.next_offset = self._pass_over(tp, partition.next_offset, earliest, end)
+        if partition.next_offset != earliest:
+            await consumer.seek_wait({tp: partition.next_offset})
+
+    def _pass_over(self, tp: TP, offset: int, earliest: int, end: int) -> int:
+        """Return where to go on when messages from an offset on were deleted unread."""
+        stream = stream_name(tp.topic, tp.partition)
+        lost = f"offsets {offset} to {earliest - 1} of {stream} were deleted before they were read"
+        if self._out_of_range == "fail":
+            refuse(
+                f"{self.role}: {lost}. Set checkpoint.out_of_range to 'earliest' or 'latest' to "
+                "go on without them, or remove the checkpoint to start anew from what is there"
+            )
+        target = earliest if self._out_of_range == "earliest" else end
+        detail = f"{lost}; {self.role} goes on at offset {target}"
         log.warning(detail)
         notice = Change.notice(
-            kind="cold-start",
-            stream=stream_name(tp.topic, tp.partition),
-            seq=earliest,
-            detail=detail,
+            kind="gap", stream=stream, seq=target, previous_seq=offset - 1, detail=detail
         )
+        self._outbox.send(notice, None, tp.partition)
+        return target
+
+    def _tell_cold_start(self, tp: TP, earliest: int) -> None:
+        stream = stream_name(tp.topic, tp.partition)
+        detail = (
+            f"{self.role} starts cold at offset {earliest} of {stream}: there is no checkpoint, "
+            "and the log no longer holds what came before"
+        )
+        log.warning(detail)
+        notice = Change.notice(kind="cold-start", stream=stream, seq=earliest, detail=detail)
         self._outbox.send(notice, None, tp.partition)
 
 
 def fail(what: str, error: Exception) -> NoReturn:
     """End the process at once: nothing may be acknowledged or committed after this."""
-    log.critical("%s: %s: %s", what, type(error).__name__, error, exc_info=error)
-    _end(EXIT_FAILED)
+    if isinstance(error, OversizeError):
+        refuse(f"{what}: {error}")
+    known = isinstance(error, DeliveryError | BrokerError)
+    log.critical("%s: %s: %s", what, type(error).__name__, error, exc_info=None if known else error)
+    end(EXIT_FAILED)
 
 
 def refuse(reason: str) -> NoReturn:
     """End the process: somebody must decide."""
     log.critical(reason)
-    _end(EXIT_REFUSED)
+    end(EXIT_REFUSED)
 
 
-def _end(status: int) -> NoReturn:
+def end(status: int) -> NoReturn:
+    """End the process at once, with all that was logged."""
     # not sys.exit: Faust would stop in good order, and commit
     logging.shutdown()
     os._exit(status)

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Self
 
+from pipeline.stages.limits import is_moderate
 from schemas import Change, DeadLetter, Explanation, Prediction, Record
 from schemas.explanation import Method
 
@@ -247,7 +248,7 @@ class History:
         """Take a record; return whether it was new.
 
         A record that came before, by its identity, is dropped; so is one of another kind, such as
-        an evaluation.
+        an evaluation, and an explanation with numbers too large to be shown: it is not ours.
 
         Parameters
         ----------
@@ -303,6 +304,8 @@ def _add_prediction(stream: StreamHistory, record: Prediction, now: float | None
 
 
 def _add_explanation(stream: StreamHistory, record: Explanation, drift_seq: int | None) -> bool:
+    if not (is_moderate(record.value) and is_moderate(record.std_error)):
+        return False
     key = (record.feature, record.method)
     latest = stream.latest.get(key)
     if latest is not None and record.seq <= latest.seq:

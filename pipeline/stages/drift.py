@@ -6,7 +6,15 @@ from river.drift import ADWIN
 
 from pipeline.config import Config
 from pipeline.stages.base import Message
-from schemas import Change, Explanation, Record
+from pipeline.stages.limits import (
+    MAX_NUMBER,
+    check_key,
+    check_length,
+    check_order,
+    check_origin,
+    is_moderate,
+)
+from schemas import BadRecordError, Change, Explanation, Record
 
 
 class DriftStage:
@@ -21,6 +29,8 @@ class DriftStage:
     """
 
     def __init__(self, config: Config) -> None:
+        self._source = config.topic("features")
+        self._features = frozenset(config.features)
         self._settings = config.drift
         self._states: dict[tuple[str, str, str], _Watch] = {}
 
@@ -30,9 +40,21 @@ class DriftStage:
         Raises
         ------
         BadRecordError
-            If it is none.
+            If it is none, or of a stream or a feature that is not configured, or holds numbers
+            that would spoil the window.
         """
-        return Explanation.decode(message.value)
+        check_key(message)
+        explanation = Explanation.decode(message.value)
+        check_origin(self._source, self._features, explanation.stream, explanation.feature)
+        check_length("ts", explanation.ts)
+        check_order(explanation.previous_seq, explanation.seqs)
+        if explanation.seqs[-1] != explanation.seq:
+            raise BadRecordError(f"seqs must end with seq ({explanation.seq})")
+        if not all(map(is_moderate, (explanation.value, *explanation.increments))):
+            raise BadRecordError(
+                f"value and increments must lie between -{MAX_NUMBER:g} and {MAX_NUMBER:g}"
+            )
+        return explanation
 
     def step(self, explanation: Explanation) -> Sequence[Record]:
         """Return the changes that this explanation shows."""

@@ -1,6 +1,5 @@
 """The second stage: evaluations become increments, and increments become explanations."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -12,6 +11,17 @@ from pipeline.explain.pfi import pfi_increment
 from pipeline.explain.sage import sage_increment
 from pipeline.explain.smoothing import ExponentialMean
 from pipeline.stages.base import Message
+from pipeline.stages.limits import (
+    MAX_RECORD_BYTES,
+    MAX_RUN,
+    NUMBER_BYTES,
+    check_key,
+    check_length,
+    check_order,
+    check_origin,
+    is_moderate,
+    text_bytes,
+)
 from schemas import (
     BadRecordError,
     Change,
@@ -23,7 +33,7 @@ from schemas import (
 )
 from schemas.evaluation import Row
 from schemas.explanation import Method
-from schemas.record import Label
+from schemas.record import Label, Value, describe
 
 
 class ExplainerStage:
@@ -33,10 +43,12 @@ class ExplainerStage:
     """
 
     def __init__(self, config: Config) -> None:
+        self._source = config.topic("features")
         self._features = dict(config.features)
         self._loss = config.loss()
         self._alpha = config.explain.alpha
         self._emit_every = config.explain.emit_every
+        self._room = MAX_RECORD_BYTES - 2 * NUMBER_BYTES * self._emit_every
         self._states: dict[tuple[str, str], FeatureState] = {}
 
     def decode(self, message: Message) -> tuple[Message, Evaluation]:
@@ -45,12 +57,16 @@ class ExplainerStage:
         Raises
         ------
         BadRecordError
-            If it is none, or of a feature that is not configured.
+            If it is none, or of a stream or a feature that is not configured.
         """
+        check_key(message)
         run = Evaluation.decode(message.value)
-        parse_stream(run.stream)
-        if run.feature not in self._features:
-            raise BadRecordError(f"feature {run.feature!r} is not configured")
+        check_origin(self._source, self._features, run.stream, run.feature)
+        if len(run.seqs) > MAX_RUN:
+            raise BadRecordError(f"seqs has {len(run.seqs):,} items, but at most {MAX_RUN} may be")
+        check_order(run.previous_seq, run.seqs)
+        for ts in run.ts:
+            check_length("ts", ts)
         return message, run
 
     def step(self, record: tuple[Message, Evaluation]) -> Sequence[Record]:
@@ -94,15 +110,15 @@ class ExplainerStage:
             before, after = (_output(row, run.classes) for row in isage)
             increments["isage"] = sage_increment(self._loss, y, before, after)
         for method, increment in increments.items():
-            # an infinite square would spoil the variance for ever
-            if not math.isfinite(increment * increment):
+            if not is_moderate(increment):
                 raise ValueError(
                     f"the {method} increment is not finite or too large to square: {increment}"
                 )
         curve: dict[Method, float] = {}
         if (points := run.ipdp_points[i]) and (ipdp := run.ipdp[i]):
-            outputs = [_output(row, run.classes) for row in ipdp]
-            curve["ipdp"] = state.curve.update(points, outputs)
+            curve["ipdp"] = state.move_curve(
+                points, [_output(row, run.classes) for row in ipdp], self._room
+            )
         for method, increment in increments.items():
             state.estimates[method].update(increment)
         return {**increments, **curve}
@@ -163,11 +179,41 @@ class FeatureState:
             "isage": ExponentialMean(alpha),
         }
         self.curve = PDPCurve(alpha, categorical=categorical)
+        self._classes: frozenset[Label] = frozenset()  # of the curve
         self.pending: dict[Method, Pending] = {
             "ipfi": Pending(),
             "isage": Pending(),
             "ipdp": Pending(),
         }
+
+    def move_curve(self, points: list[Value], outputs: list[Output], room: int) -> float:
+        """Take the ICE curve of one observation and return its importance.
+
+        Parameters
+        ----------
+        points, outputs
+            The curve.
+        room
+            Bytes that the curve, with all classes seen so far, may need in a message.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If they do not fit; then nothing has changed.
+        """
+        _check_points(points, categorical=self.curve.categorical)
+        _check_outputs(outputs)
+        classes = self._classes.union(*(o for o in outputs if isinstance(o, dict)))
+        size = NUMBER_BYTES * (len(points) + 1) * (len(classes) + 1)
+        size += text_bytes(classes) + text_bytes(points)
+        if size > room:
+            raise ValueError(
+                f"a curve of {len(points):,} points and {len(classes):,} classes does not fit into "
+                "a message"
+            )
+        increment = self.curve.update(points, outputs)
+        self._classes = classes
+        return increment
 
 
 def _output(row: Row, classes: list[Label] | None) -> Output:
@@ -175,6 +221,23 @@ def _output(row: Row, classes: list[Label] | None) -> Output:
         return row
     known = zip(classes or (), row, strict=False)
     return {label: p for label, p in known if p is not None}
+
+
+def _check_points(points: list[Value], *, categorical: bool) -> None:
+    for point in points:
+        if categorical:
+            fits = not isinstance(point, float)
+        else:
+            fits = not isinstance(point, bool | str) and is_moderate(point)
+        if not fits:
+            raise ValueError(f"a point is not of the feature's type: {describe(point)}")
+
+
+def _check_outputs(outputs: list[Output]) -> None:
+    for output in outputs:
+        for number in output.values() if isinstance(output, dict) else (output,):
+            if not is_moderate(number):
+                raise ValueError(f"an output is not finite or too large to square: {number}")
 
 
 def _curve(curve: PDPCurve) -> dict[str, Any]:

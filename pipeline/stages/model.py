@@ -16,15 +16,16 @@ from pipeline.explain.pfi import PFISampler, check_warm_up
 from pipeline.explain.sage import SAGEQuestion, SAGESampler
 from pipeline.explain.storage import GeometricReservoir, make_reservoir
 from pipeline.stages.base import Message
+from pipeline.stages.limits import (
+    MAX_RECORD_BYTES,
+    NUMBER_BYTES,
+    check_key,
+    is_moderate,
+    text_bytes,
+)
 from pipeline.stages.validation import ObservationValidator
 from schemas import BadRecordError, Evaluation, Observation, Prediction, Record
 from schemas.evaluation import Row
-
-NUMBER_BYTES = 26
-"""Longest number in JSON, with its comma."""
-
-MAX_EVALUATION_BYTES = 900_000
-"""What one observation may become, for one feature; brokers take messages of 1 MB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +71,7 @@ class ModelStage:
         BadRecordError
             If it is not as configured.
         """
+        check_key(message)
         observation = Observation.decode(message.value)
         return Sample(
             message.offset,
@@ -90,9 +92,10 @@ class ModelStage:
         try:
             with _failures_are_the_records():
                 prediction, *outputs = self._evaluate(sample.x, [{}, *question.replacements])
+                _check_moderate([prediction, *outputs])
                 loss = None if sample.y is None else _finite(self._loss(sample.y, prediction))
                 answers = self._questions.answers(question, prediction, outputs)
-                _check_size(prediction, answers)
+                _check_size(self._known(prediction), answers)
         except NoOutputError:
             self._learn(sample)  # it may have nothing to say before it has learned
             return [self._prediction(sample, None, None)]
@@ -160,6 +163,10 @@ class ModelStage:
         ]
         self._previous_evaluated = sample.seq
         return records
+
+    def _known(self, output: Output) -> list[Label]:
+        labels = output if isinstance(output, dict) else ()
+        return list(dict.fromkeys((*self._classes, *labels)))
 
     def _row(self, output: Output) -> Row:
         if not isinstance(output, dict):
@@ -316,17 +323,25 @@ def _predicted(output: Output | None) -> Target | None:
     return predicted_class(output)
 
 
-def _check_size(prediction: Output, answers: dict[str, Answers]) -> None:
+def _check_moderate(outputs: Sequence[Output]) -> None:
+    """Raise ``ValueError`` if a mean of the outputs could become infinite."""
+    for output in outputs:
+        for number in output.values() if isinstance(output, dict) else (output,):
+            if not is_moderate(number):
+                raise ValueError(f"the model's output is too large: {number}")
+
+
+def _check_size(classes: Sequence[Label], answers: dict[str, Answers]) -> None:
     """Raise ``ValueError`` if what one observation becomes would not fit into a message."""
-    classes = len(prediction) if isinstance(prediction, dict) else 1
+    labels = NUMBER_BYTES * len(classes) + text_bytes(classes)
     for feature, answer in answers.items():
         rows = len(answer.ipfi) + len(answer.ipdp) + 3
-        texts = sum(len(point) for point in answer.ipdp_points if isinstance(point, str))
-        size = NUMBER_BYTES * (rows * classes + len(answer.ipdp_points)) + 6 * texts
-        if size > MAX_EVALUATION_BYTES:
+        numbers = rows * max(len(classes), 1) + len(answer.ipdp_points)
+        size = NUMBER_BYTES * numbers + labels + text_bytes(answer.ipdp_points)
+        if size > MAX_RECORD_BYTES:
             raise ValueError(
                 f"the answers about {feature} need up to {size:,} bytes, but a message holds "
-                f"{MAX_EVALUATION_BYTES:,}: take fewer grid points or inner samples"
+                f"{MAX_RECORD_BYTES:,}: take fewer grid points, inner samples or classes"
             )
 
 

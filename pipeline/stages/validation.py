@@ -4,12 +4,9 @@ import math
 from collections.abc import Mapping
 
 from pipeline.config import FeatureType, LabelType
+from pipeline.stages.limits import MAX_NUMBER, check_length, is_moderate
 from schemas import BadRecordError, Observation
 from schemas.record import Target, Value, describe
-
-MAX_TEXT = 1_000
-"""Longest text, in characters, of a category, a label, an id or a time: they are repeated in what
-is published, which must stay below the broker's limit of 1 MB a message."""
 
 
 class ObservationValidator:
@@ -46,8 +43,8 @@ class ObservationValidator:
             If one is missing or of another type, or a text is too long.
         """
         values = {}
-        _check_length("id", observation.id)
-        _check_length("ts", observation.ts)
+        check_length("id", observation.id)
+        check_length("ts", observation.ts)
         for feature, kind in self._features.items():
             if feature not in observation.x:
                 raise BadRecordError(f"x.{feature} is missing")
@@ -75,13 +72,17 @@ class ObservationValidator:
         # bool is an int to Python, but not to people
         if type(y) is not {"boolean": bool, "integer": int, "string": str}[self._label]:
             raise BadRecordError(f"y must be of type {self._label}, not {describe(y)}")
-        _check_length("y", y)
+        check_length("y", y)
         return y
 
 
 def _number(name: str, value: Value) -> float:
     if isinstance(value, bool | str) or not math.isfinite(value):
         raise BadRecordError(f"{name} must be a finite number, not {describe(value)}")
+    if not is_moderate(value):
+        raise BadRecordError(
+            f"{name} must lie between -{MAX_NUMBER:g} and {MAX_NUMBER:g}, not {describe(value)}"
+        )
     return float(value)
 
 
@@ -90,12 +91,5 @@ def _category(name: str, value: Value) -> Value:
         raise BadRecordError(
             f"{name} must be a category (string, integer or boolean), not {describe(value)}"
         )
-    _check_length(name, value)
+    check_length(name, value)
     return value
-
-
-def _check_length(name: str, value: object) -> None:
-    if isinstance(value, str) and len(value) > MAX_TEXT:
-        raise BadRecordError(
-            f"{name} has {len(value):,} characters, but must have at most {MAX_TEXT:,}"
-        )

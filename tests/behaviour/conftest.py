@@ -1,6 +1,8 @@
 """Fixtures of the behaviour suite: a broker, and the pipeline's workers on it."""
 
 import json
+import os
+import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -33,23 +35,50 @@ SETTINGS: dict[str, Any] = {
 """A small pipeline with all methods, quick to warm up."""
 
 
+REAL_KAFKA = os.environ.get("TEST_KAFKA")
+"""Addresses of a real Kafka, which `make test-kafka` starts; None for the embedded broker."""
+
+
 @pytest.fixture
 def bootstrap_servers() -> Iterator[str]:
-    """A new broker, empty."""
+    """A broker: the real one if there is one, else a new embedded one."""
+    if REAL_KAFKA:
+        yield REAL_KAFKA
+        return
     with EmbeddedBroker() as broker:
         yield broker.bootstrap_servers
 
 
 @pytest.fixture
-def config_path(tmp_path: Path) -> Path:
-    """The settings of the suite as a file."""
-    return write_config(tmp_path / "pipeline.toml", SETTINGS)
+def prefix() -> str:
+    """A prefix of the test's own: the real broker is shared by all of them."""
+    return f"test-{uuid.uuid4().hex[:8]}."
 
 
 @pytest.fixture
-def start(bootstrap_servers: str, config_path: Path, tmp_path: Path) -> Callable[[], KafkaPipeline]:
+def config_path(tmp_path: Path, prefix: str) -> Path:
+    """The settings of the suite as a file."""
+    return write_config(tmp_path / "pipeline.toml", {**SETTINGS, "topics": topics(prefix)})
+
+
+def topic_store(folder: Path) -> dict[str, Any]:
+    """Return the settings of checkpoints in a topic, with a key of their own."""
+    key_file = folder / "checkpoint-key"
+    key_file.write_text(uuid.uuid4().hex)
+    return {"store": "topic", "key_file": str(key_file)}
+
+
+def topics(prefix: str) -> dict[str, Any]:
+    """Return the same topics on either broker."""
+    return {"prefix": prefix, "features_partitions": 4, "partitions": 4}
+
+
+@pytest.fixture
+def start(
+    bootstrap_servers: str, config_path: Path, tmp_path: Path
+) -> Callable[..., KafkaPipeline]:
     """Makes a pipeline on the broker; with the same state when called again."""
-    return lambda: KafkaPipeline(config_path, bootstrap_servers, tmp_path)
+    return lambda **options: KafkaPipeline(config_path, bootstrap_servers, tmp_path, **options)
 
 
 @pytest.fixture(autouse=True)

@@ -1,24 +1,84 @@
-"""A model worker with a fault in it, as a process of its own; see test_losing_data.py.
+"""A worker with a fault in it, as a process of its own.
 
-Usage: ``python -m tests.behaviour.faulty_worker CONFIG FAULT``
+Usage: ``python -m tests.behaviour.faulty_worker CONFIG FAULT [ROLE]``
 """
 
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
-from agents import model
-from pipeline.config import load_config
+from agents import WORKERS
+from pipeline.config import Role, load_config
 from pipeline.kafka.app import run
+from pipeline.kafka.checkpoints import Envelope
 from pipeline.kafka.outbox import Outbox
+from pipeline.kafka.producer import RecordProducer
+from pipeline.kafka.worker import RoleWorker
 from pipeline.stages import ModelStage
 from schemas import Record
 
 AT_SEQ = 60
 """Where the fault shows: after explanations have begun."""
+
+AT_CHECKPOINT = 2
+"""Which checkpoint of a worker is its last: one is whole, so that there is something to go on."""
+
+
+def die(*_args: Any, **_kwargs: Any) -> None:
+    """Die as by a crash."""
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def dies(owner: Any, name: str, *, after: bool = False) -> None:
+    """Make a step of the commit protocol die before or after what it does, the second time."""
+    sound: Callable[..., Any] = getattr(owner, name)
+    calls = 0
+
+    async def faulty(worker: RoleWorker, *args: Any) -> None:
+        nonlocal calls
+        partitions = worker._partitions.values()
+        calls += any(p.next_offset > p.committed_offset for p in partitions)
+        last = calls == AT_CHECKPOINT
+        if last and not after:
+            die()
+        await sound(worker, *args)
+        if last:
+            die()
+
+    setattr(owner, name, faulty)
+
+
+def dies_while_saving() -> None:
+    """Die when the second checkpoint is half written."""
+    sound_seal, seals = Envelope.seal, 0
+
+    def seal(self: Envelope, *args: Any) -> tuple[bytes, bytes]:
+        nonlocal seals
+        seals += 1
+        return sound_seal(self, *args)
+
+    sound_fsync = os.fsync
+
+    def fsync(descriptor: int) -> None:
+        if seals == AT_CHECKPOINT:
+            os.truncate(descriptor, os.fstat(descriptor).st_size // 2)
+            die()
+        sound_fsync(descriptor)
+
+    sound_send = RecordProducer.send
+
+    def send(self: RecordProducer, topic: str, value: bytes, key: Any = None, *rest: Any) -> None:
+        if seals == AT_CHECKPOINT and key and key.endswith(b"/header"):
+            self.flush()
+            die()
+        sound_send(self, topic, value, key, *rest)
+
+    Envelope.seal = seal  # type: ignore[method-assign,assignment]
+    os.fsync = fsync  # type: ignore[assignment]
+    RecordProducer.send = send  # type: ignore[method-assign,assignment]
 
 
 sound_step = ModelStage.step
@@ -39,22 +99,51 @@ def huge_step(stage: ModelStage, sample: Any) -> Sequence[Record]:
     return records
 
 
-async def die(self: Outbox) -> None:
-    """Die as by a crash, before the outputs have arrived."""
-    os.kill(os.getpid(), signal.SIGKILL)
+def raises() -> None:
+    """Raise in the stage."""
+    ModelStage.step = raising_step  # type: ignore[method-assign,assignment]
 
 
-def main(config: str, fault: str) -> None:
+def huge_output() -> None:
+    """Publish too much at once."""
+    ModelStage.step = huge_step  # type: ignore[method-assign,assignment]
+
+
+def dies_before_delivery() -> None:
+    """Die before the outputs have arrived."""
+    Outbox.delivered = die  # type: ignore[method-assign,assignment]
+
+
+def hangs() -> None:
+    """Take nothing more after a while, as a consumer that died quietly."""
+    sound = RoleWorker._step
+
+    async def step(self: RoleWorker, message: Any) -> None:
+        if message.offset < AT_SEQ:
+            await sound(self, message)
+
+    RoleWorker._step = step  # type: ignore[method-assign]
+
+
+FAULTS: dict[str, Callable[[], None]] = {
+    "none": lambda: None,
+    "raises": raises,
+    "huge-output": huge_output,
+    "dies-before-delivery": dies_before_delivery,
+    "hangs": hangs,
+    # each step of the commit protocol
+    "dies-before-1": lambda: dies(RoleWorker, "checkpoint"),
+    "dies-between-1-and-2": lambda: dies(RoleWorker, "_save"),
+    "dies-within-2": dies_while_saving,
+    "dies-between-2-and-3": lambda: dies(RoleWorker, "_commit"),
+    "dies-after-3": lambda: dies(RoleWorker, "checkpoint", after=True),
+}
+
+
+def main(config: str, fault: str, role: str = "model") -> None:
     """Run the worker."""
-    if fault == "raises":
-        ModelStage.step = raising_step  # type: ignore[method-assign,assignment]
-    elif fault == "huge-output":
-        ModelStage.step = huge_step  # type: ignore[method-assign,assignment]
-    elif fault == "dies-before-delivery":
-        Outbox.delivered = die  # type: ignore[method-assign]
-    else:
-        assert fault == "none"
-    run(model.create_app(load_config(Path(config))))
+    FAULTS[fault]()
+    run(WORKERS[cast(Role, role)](load_config(Path(config))))
 
 
 if __name__ == "__main__":

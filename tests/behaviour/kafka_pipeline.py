@@ -1,9 +1,8 @@
 """The pipeline as users deploy it: worker processes of every role on a broker, and its output."""
 
-import signal
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -12,13 +11,14 @@ import orjson
 
 from pipeline.config import Config, Role, load_config
 from pipeline.kafka.embedded import CHECKPOINT_INTERVAL_S
+from pipeline.kafka.producer import RecordProducer
 from pipeline.kafka.progress import PipelineProgress
 from pipeline.kafka.reader import TopicReader
 from pipeline.kafka.replay import ReplayOptions, replay
 from pipeline.kafka.topics import create_topics
 from pipeline.local import LocalPipeline
 from pipeline.outputs import OUTPUTS
-from pipeline.supervisor import Supervisor
+from pipeline.supervisor import ROLES, Supervisor
 
 Published = dict[tuple[Any, ...], set[bytes]]
 """Identity → the different records that were published under it."""
@@ -42,20 +42,39 @@ class KafkaPipeline:
         The broker.
     folder
         For checkpoints and the workers' log.
+    roles
+        Of which to start a worker; of one that is named twice, two.
+    environment, environment_of
+        Variables to add for all workers, and for each, by its name.
     """
 
-    def __init__(self, config_path: Path, bootstrap_servers: str, folder: Path) -> None:
+    def __init__(
+        self,
+        config_path: Path,
+        bootstrap_servers: str,
+        folder: Path,
+        roles: Sequence[Role] = ROLES,
+        environment: Mapping[str, str] | None = None,
+        environment_of: Callable[[str], Mapping[str, str]] = lambda _name: {},
+    ) -> None:
+        self._roles = roles
         self.config = load_config(config_path).on_broker(bootstrap_servers)
         create_topics(self.config)
         self.log_path = folder / "workers.log"
         self.checkpoints = folder / "checkpoints"
         self._log = self.log_path.open("wb")
-        environment = {
+        self.environment = {
             "FLUXPLAIN_KAFKA__BOOTSTRAP_SERVERS": bootstrap_servers,
             "FLUXPLAIN_CHECKPOINT__DIRECTORY": str(self.checkpoints),
             "FLUXPLAIN_CHECKPOINT__INTERVAL_S": str(CHECKPOINT_INTERVAL_S),
+            **(environment or {}),
         }
-        self.workers = Supervisor(config_path, environment=environment, stderr=self._log)
+        self.workers = Supervisor(
+            config_path,
+            environment=self.environment,
+            environment_of=environment_of,
+            stderr=self._log,
+        )
         self.published: Published = defaultdict(set)
         self.messages = 0
         self.keys: dict[str, set[bytes | None]] = defaultdict(set)
@@ -89,10 +108,9 @@ class KafkaPipeline:
         deadline = time.monotonic() + timeout_s
         while self._progress.update() < records:
             if time.monotonic() > deadline:
-                log = self.log_path.read_text()[-3000:]
                 raise AssertionError(
                     f"only {self._progress.through} of {records} records went through "
-                    f"(model: {self._progress.modelled}) in {timeout_s} s; the log ends:\n{log}"
+                    f"(model: {self._progress.modelled}) in {timeout_s} s"
                 )
             self.workers.check()
             each()
@@ -109,7 +127,19 @@ class KafkaPipeline:
 
     def kill(self, role: Role) -> None:
         """Kill a role's worker as a crash would; the supervisor starts it again."""
-        self.workers.kill(role, signal.SIGKILL)
+        self.workers.kill(f"{role}-1")
+
+    @property
+    def log(self) -> str:
+        """What the workers have logged."""
+        return self.log_path.read_text(errors="replace")
+
+    def send(self, values: Iterable[bytes], partition: int = 0) -> None:
+        """Send observations at once, whatever the pipeline is at."""
+        producer = RecordProducer(self.config)
+        for value in values:
+            producer.send(self.config.topic("features"), value, place=partition)
+        producer.flush()
 
     def counts(self) -> dict[str, int]:
         """Return topic → number of different records."""
@@ -119,7 +149,8 @@ class KafkaPipeline:
         return counts
 
     def __enter__(self) -> Self:
-        self.workers.start()
+        for role in self._roles:
+            self.workers.add(role)
         return self
 
     def __exit__(
@@ -128,6 +159,8 @@ class KafkaPipeline:
         exc: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
+        if exc is not None:
+            exc.add_note(f"the workers' log ends:\n{self.log[-3000:]}")
         self.workers.stop()
         self._reader.close()
         self._progress.close()

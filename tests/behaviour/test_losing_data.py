@@ -20,7 +20,7 @@ from pipeline.kafka.producer import DeliveryError, RecordProducer
 from pipeline.kafka.progress import GroupOffsets
 from pipeline.kafka.reader import TopicReader
 from pipeline.kafka.topics import create_topics
-from pipeline.kafka.worker import EXIT_FAILED
+from pipeline.kafka.worker import EXIT_FAILED, EXIT_REFUSED
 from pipeline.outputs import OUTPUTS
 from pipeline.stages import ExplainerStage
 from tests.behaviour.faulty_broker import PRODUCE, FaultyBroker
@@ -51,7 +51,7 @@ def test_a_worker_that_raises_ends_and_commits_nothing_it_did_not_finish(
 
 def test_an_output_that_is_too_large_is_not_committed(config: Config, config_path: Path) -> None:
     values = _fill(config)
-    assert _run(config_path, "huge-output") == EXIT_FAILED
+    assert _run(config_path, "huge-output") == EXIT_REFUSED, "it would be too large again"
     assert _committed(config) <= AT_SEQ
     _assert_nothing_lost(config, config_path, values)
 

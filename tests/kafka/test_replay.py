@@ -41,8 +41,8 @@ def test_waits_for_a_pipeline_that_does_not_move(
     )
     offsets = GroupOffsets(config, "model", "features")
     thread.start()
-    sent = _settled(lambda: offsets.watermarks(options.partition)[1])
-    low, _ = offsets.watermarks(options.partition)
+    sent = _settled(lambda: offsets.ends()[options.partition])
+    low = offsets.starts()[options.partition]
     stop.set()
     thread.join(30)
     offsets.close()

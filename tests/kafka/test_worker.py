@@ -15,7 +15,7 @@ STAGE = DriftStage(Config(**SETTINGS))
 
 def deliver(log: list[int], start: int, stale: list[int]) -> list[int]:
     """Return the offsets done when stale messages come before those after the seek."""
-    partition = Partition(Slot("drift", "explanations", 0), STAGE, start, saved_offset=start)
+    partition = Partition(Slot("drift", "explanations", 0), STAGE, start, start, start)
     done = []
     queue = list(stale) + [offset for offset in log if offset >= start]
     seeks = 0

@@ -49,9 +49,11 @@ def test_answers_that_fill_no_message_go_to_dead_letters() -> None:
     settings["explain"]["ipdp"] = {"grid_size": 1000, "storage_size": 5}
     settings["explain"]["methods"] = ["ipdp"]
     settings["label"] = {"type": "integer"}
+    settings["features"] = {"salary": "numeric"}
+    settings["model"] = {"factory": "river.naive_bayes:GaussianNB"}
     pipeline = LocalPipeline(Config(**settings))
     letters = []
-    for seq, value in enumerate(observations(60)):
+    for seq, value in enumerate(observations(45)):
         fields = orjson.loads(value)
         fields["y"] = seq  # a new class each time: soon a message cannot hold all of them
         records = pipeline.step(seq, orjson.dumps(fields))

@@ -213,8 +213,9 @@ def test_streams_and_features_in_one_partition_do_not_mix() -> None:
     def named(stream: str, records: Sequence[Any]) -> list[Any]:
         return [replace(record, stream=stream) for record in records]
 
-    other = named("other-0", EXPLANATIONS)
+    neighbour = "fluxplain.features-1"
+    other = named(neighbour, EXPLANATIONS)
     mixed = [e for pair in zip(EXPLANATIONS, other, strict=True) for e in pair]
     published = of_kind(run(DriftStage(SENSITIVE), passed_on(mixed)), Change)
     assert encoded(c for c in published if c.stream == STREAM) == CHANGES
-    assert encoded(named(STREAM, [c for c in published if c.stream == "other-0"])) == CHANGES
+    assert encoded(named(STREAM, [c for c in published if c.stream == neighbour])) == CHANGES

@@ -1,0 +1,25 @@
+"""Checkpoints: the state of one stage for one partition, with the offset it goes on from."""
+
+from pipeline.kafka.checkpoints.base import (
+    Checkpoint,
+    CheckpointError,
+    CheckpointStore,
+    Slot,
+    StageFactory,
+)
+from pipeline.kafka.checkpoints.directory import DirectoryCheckpointStore, make_private_folder
+from pipeline.kafka.checkpoints.envelope import Envelope, Identity
+from pipeline.kafka.checkpoints.topic import TopicCheckpointStore
+
+__all__ = [
+    "Checkpoint",
+    "CheckpointError",
+    "CheckpointStore",
+    "DirectoryCheckpointStore",
+    "Envelope",
+    "Identity",
+    "Slot",
+    "StageFactory",
+    "TopicCheckpointStore",
+    "make_private_folder",
+]

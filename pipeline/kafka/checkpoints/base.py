@@ -1,0 +1,64 @@
+"""What a checkpoint is, and what every store of them does."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from pipeline.stages import Stage
+
+KEPT = 2
+"""Checkpoints kept for a partition: the newest, and one before in case it is damaged."""
+
+StageFactory = Callable[[str, int], Stage]
+"""Makes a new stage for (topic, partition)."""
+
+
+class CheckpointError(RuntimeError):
+    """There are checkpoints, but none that may be used. The message says why and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """Whose state it is: one role and one partition of its input."""
+
+    role: str
+    topic: str
+    partition: int
+
+    def __str__(self) -> str:
+        return f"{self.role} {self.topic}-{self.partition}"
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """State after all messages below ``next_offset``."""
+
+    next_offset: int
+    stage: Stage
+
+
+class CheckpointStore(Protocol):
+    """Keeps the newest checkpoints of every slot."""
+
+    def save(self, slot: Slot, checkpoint: Checkpoint) -> None:
+        """Keep the checkpoint; when this returns, it survives a crash of its owner.
+
+        Raises
+        ------
+        OSError, DeliveryError
+            If it cannot be kept.
+        """
+        ...
+
+    def load(self, slot: Slot) -> Checkpoint | None:
+        """Return the newest usable checkpoint; None if there is none.
+
+        What is damaged or of something else is passed over, and the log says so.
+
+        Raises
+        ------
+        CheckpointError
+            If whole checkpoints are there, but all belong to another configuration, cluster,
+            log or version, or have no valid signature.
+        """
+        ...

@@ -1,0 +1,97 @@
+"""Checkpoints as files below a directory; for one machine, or a shared file system."""
+
+import os
+from pathlib import Path
+
+from pipeline.kafka.checkpoints.base import KEPT, Checkpoint, Slot
+from pipeline.kafka.checkpoints.envelope import DamagedError, Envelope, Opener, newest_usable
+
+
+class DirectoryCheckpointStore:
+    """Checkpoints as files below a directory.
+
+    A file holds one line of JSON (what it is, and the digest of the rest) and the pickled stage.
+    It is written aside, flushed to the disk and then renamed, so that a crash leaves the one
+    before. Without a key only who can write to the directory is trusted: it can run code here.
+
+    Parameters
+    ----------
+    directory
+        Created if it is missing, for this user alone.
+    envelope
+        Seals and opens them.
+    """
+
+    def __init__(self, directory: Path, envelope: Envelope) -> None:
+        self._directory = directory
+        self._envelope = envelope
+
+    def save(self, slot: Slot, checkpoint: Checkpoint) -> None:
+        """Keep the checkpoint and drop all but the newest two."""
+        folder = self._folder(slot)
+        make_private_folder(folder)
+        final = folder / f"{checkpoint.next_offset:020d}.checkpoint"
+        aside = folder / f"{final.name}.{os.getpid()}.tmp"
+        with aside.open("wb") as file:
+            header, state = self._envelope.seal(slot, checkpoint)
+            file.write(header + b"\n")
+            file.write(state)
+            file.flush()
+            os.fsync(file.fileno())
+        aside.rename(final)
+        _sync(folder)
+        for old in [*self._files(folder)[KEPT:], *_abandoned(folder)]:
+            old.unlink(missing_ok=True)
+
+    def load(self, slot: Slot) -> Checkpoint | None:
+        """Return the newest usable checkpoint."""
+        folder = self._folder(slot)
+        candidates = [(str(path), self._opener(slot, path)) for path in self._files(folder)]
+        return newest_usable(slot, candidates, f"remove {folder}")
+
+    def _folder(self, slot: Slot) -> Path:
+        # another cluster's log is another log, even of a topic with the same name
+        cluster = self._envelope.identity.cluster
+        return self._directory / cluster / slot.role / f"{slot.topic}-{slot.partition}"
+
+    def _files(self, folder: Path) -> list[Path]:
+        return sorted(folder.glob("*.checkpoint"), reverse=True)
+
+    def _opener(self, slot: Slot, path: Path) -> Opener:
+        def open_it() -> Checkpoint:
+            try:
+                header, _, state = path.read_bytes().partition(b"\n")
+            except FileNotFoundError:
+                raise DamagedError("another worker has just removed it") from None
+            return self._envelope.open(self._envelope.read_header(slot, header), state)
+
+        return open_it
+
+
+def make_private_folder(folder: Path) -> None:
+    """Create a folder, and what is missing above it, for this user alone."""
+    for each in (*reversed(folder.parents), folder):
+        each.mkdir(mode=0o700, exist_ok=True)
+
+
+def _abandoned(folder: Path) -> list[Path]:
+    # a worker that was killed while writing leaves its file aside
+    return [path for path in folder.glob("*.tmp") if not _alive(path)]
+
+
+def _alive(path: Path) -> bool:
+    try:
+        os.kill(int(path.name.split(".")[-2]), 0)
+    except (ProcessLookupError, ValueError):
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def _sync(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

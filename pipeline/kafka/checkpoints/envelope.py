@@ -1,0 +1,241 @@
+"""What stands around a pickled stage: whose it is, whether it is whole, and who wrote it.
+
+Unpickling runs code, so nothing is unpickled before its header, its digest and, where a key is
+configured, its signature were checked.
+"""
+
+import hashlib
+import hmac
+import json
+import logging
+import pickle
+import platform
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from typing import Any
+
+from pipeline.kafka.checkpoints.base import Checkpoint, CheckpointError, Slot
+from pipeline.stages import Stage
+
+log = logging.getLogger("fluxplain.checkpoints")
+
+MAGIC = "fluxplain-checkpoint-2"
+
+
+Opener = Callable[[], Checkpoint]
+"""Opens one checkpoint; raises DamagedError or RefusedError."""
+
+
+class DamagedError(Exception):
+    """It is no whole checkpoint."""
+
+
+class RefusedError(Exception):
+    """It is whole, but not to be used here: of something else, or of an unknown writer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """What a checkpoint belongs to.
+
+    Attributes
+    ----------
+    configuration
+        Digest of the settings.
+    cluster
+        Id of the Kafka cluster.
+    versions
+        Package → version, of what the state was made with.
+    logs
+        Topic → its id, which a topic that is deleted and made anew does not keep. Topics of
+        brokers that have no such ids are missing.
+    """
+
+    configuration: str
+    cluster: str
+    versions: dict[str, str]
+    logs: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls, configuration: str, cluster: str, logs: Mapping[str, str] | None = None
+    ) -> "Identity":
+        """Return the identity of what runs here."""
+        packages = ("fluxplain", "river", "numpy")
+        versions = {name: version(name) for name in packages}
+        versions["python"] = platform.python_version()
+        return cls(configuration, cluster, versions, logs or {})
+
+    def fields(self, slot: Slot) -> dict[str, Any]:
+        """Return what stands in the header of a slot's checkpoints."""
+        return {
+            "configuration": self.configuration,
+            "cluster": self.cluster,
+            "versions": self.versions,
+            "log": self.logs.get(slot.topic),
+        }
+
+
+class Envelope:
+    """Seals and opens checkpoints.
+
+    Parameters
+    ----------
+    identity
+        What they belong to.
+    key
+        Signs them (HMAC-SHA256); None where only their own directory is read.
+    """
+
+    def __init__(self, identity: Identity, key: bytes | None = None) -> None:
+        self.identity = identity
+        self._key = key
+
+    @property
+    def signs(self) -> bool:
+        """Whether there is a key."""
+        return self._key is not None
+
+    def seal(self, slot: Slot, checkpoint: Checkpoint) -> tuple[bytes, bytes]:
+        """Return header and pickled state."""
+        state = pickle.dumps(checkpoint.stage, protocol=pickle.HIGHEST_PROTOCOL)
+        header = {
+            "magic": MAGIC,
+            "slot": str(slot),
+            "next_offset": checkpoint.next_offset,
+            "bytes": len(state),
+            "sha256": hashlib.sha256(state).hexdigest(),
+            **self.identity.fields(slot),
+        }
+        if self._key is not None:
+            header["signature"] = _sign(header, self._key)
+        return json.dumps(header).encode(), state
+
+    def read_header(self, slot: Slot, data: bytes) -> dict[str, Any]:
+        """Return the fields of a header that belongs to the slot and may be used here.
+
+        Raises
+        ------
+        DamagedError, RefusedError
+            With the reason.
+        """
+        header: Any
+        try:
+            header = json.loads(data)
+        except (ValueError, RecursionError):
+            raise DamagedError("its header is no JSON") from None
+        if not isinstance(header, dict) or header.get("magic") != MAGIC:
+            raise DamagedError(f"it is no {MAGIC}")
+        try:
+            self._check_signature(header)
+        except RecursionError:  # JSON is written less deep than it is read
+            raise DamagedError("its header is nested too deeply") from None
+        if header.get("slot") != str(slot):
+            raise DamagedError(f"it is of {header.get('slot')!r}")
+        self._check_identity(slot, header)
+        if not _is_sound(header):
+            raise DamagedError("its header has no valid next_offset, bytes or sha256")
+        return dict(header)
+
+    def open(self, header: Mapping[str, Any], state: bytes) -> Checkpoint:
+        """Return the checkpoint of a checked header and its state.
+
+        Raises
+        ------
+        DamagedError, RefusedError
+            If the state is not what the header says, or cannot be unpickled.
+        """
+        if hashlib.sha256(state).hexdigest() != header.get("sha256"):
+            raise DamagedError("its digest does not fit")
+        try:
+            # signed, or from a directory that is this user's alone
+            stage: Stage = pickle.loads(state)  # noqa: S301
+        except Exception as error:  # what it is made of may have changed in any way
+            raise RefusedError(
+                f"its state cannot be read here ({type(error).__name__}: {error})"
+            ) from error
+        return Checkpoint(header["next_offset"], stage)
+
+    def _check_signature(self, header: Mapping[str, Any]) -> None:
+        if self._key is None:
+            return
+        signature = header.get("signature")
+        if not isinstance(signature, str):
+            raise RefusedError("it is not signed")
+        # as bytes: only ASCII texts can be compared as texts
+        if not hmac.compare_digest(
+            signature.encode(errors="replace"), _sign(header, self._key).encode()
+        ):
+            raise RefusedError("it was signed with another key, or changed since")
+
+    def _check_identity(self, slot: Slot, header: Mapping[str, Any]) -> None:
+        reasons = {
+            "configuration": "the settings of model, features, label, explanations, drift or "
+            "topics.partitions differ from those it was written with",
+            "cluster": "it was written for another Kafka cluster",
+            "versions": f"it was written by {header.get('versions')}, "
+            f"this is {self.identity.versions}",
+            "log": f"the topic {slot.topic} was deleted and made anew since it was written",
+        }
+        for name, value in self.identity.fields(slot).items():
+            if header.get(name) != value:
+                raise RefusedError(reasons[name])
+
+
+def _sign(header: Mapping[str, Any], key: bytes) -> str:
+    signed = {name: value for name, value in header.items() if name != "signature"}
+    message = json.dumps(signed, sort_keys=True).encode()
+    return hmac.new(key, message, hashlib.sha256).hexdigest()
+
+
+def _is_sound(header: Mapping[str, Any]) -> bool:
+    numbers = (header.get("next_offset"), header.get("bytes"))
+    digest = header.get("sha256")
+    return (
+        all(type(number) is int and number >= 0 for number in numbers)
+        and isinstance(digest, str)
+        and re.fullmatch("[0-9a-f]{64}", digest) is not None
+    )
+
+
+def newest_usable(
+    slot: Slot, candidates: Iterable[tuple[str, Opener]], remedy: str
+) -> Checkpoint | None:
+    """Return the first checkpoint that can be opened; None if there is nothing to open.
+
+    Parameters
+    ----------
+    slot
+        Whose they are.
+    candidates
+        (name for people, function that opens it), the newest first.
+    remedy
+        What to do when all are refused.
+
+    Raises
+    ------
+    CheckpointError
+        If none can be opened, and at least one was refused: to start without it must be
+        somebody's decision.
+    """
+    refusal: str | None = None
+    for name, open_it in candidates:
+        try:
+            return open_it()
+        except DamagedError as error:
+            log.warning(
+                "checkpoint %s of %s is damaged (%s): trying the one before", name, slot, error
+            )
+        except RefusedError as error:
+            log.error(
+                "checkpoint %s of %s is refused: %s; trying the one before", name, slot, error
+            )
+            refusal = refusal or str(error)
+    if refusal:
+        raise CheckpointError(
+            f"the checkpoint of {slot} cannot be used: {refusal}. Use what it was written with, "
+            f"or another topics.prefix, or {remedy} to rebuild the state from the log"
+        )
+    return None

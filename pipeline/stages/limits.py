@@ -1,0 +1,83 @@
+"""What every message must keep to, so that no state and no published record grows without bound.
+
+The pipeline's own topics are checked like everybody else's: what is in a topic, anybody may have
+written.
+"""
+
+from collections.abc import Container, Iterable, Sequence
+from itertools import pairwise
+
+from pipeline.stages.base import Message
+from schemas import BadRecordError, parse_stream
+from schemas.dead_letter import MAX_KEY_BYTES
+from schemas.record import Label, Value
+
+MAX_TEXT = 1_000
+"""Longest text, in characters, of a category, a label, an id or a time: they are repeated in what
+is published, which must stay below the broker's limit of 1 MB a message."""
+
+MAX_NUMBER = 1e150
+"""Largest magnitude of a feature, a label, an output or an increment: the square of a difference,
+and a sum of such squares, is still finite. An infinite one would spoil an estimate for ever."""
+
+MAX_PARTITIONS = 10_000
+"""Of ``features``, each of which has a state: ten times as many as can be configured."""
+
+MAX_RUN = 256
+"""Most observations in one message of evaluations; four times what is written."""
+
+MAX_RECORD_BYTES = 900_000
+"""What one observation may become in one record; brokers take messages of 1 MB."""
+
+NUMBER_BYTES = 26
+"""Longest number in JSON, with its comma."""
+
+
+def is_moderate(number: float) -> bool:
+    """Return whether a number can be squared and summed; NaN and infinity cannot."""
+    return abs(number) <= MAX_NUMBER
+
+
+def text_bytes(values: Iterable[Label | Value]) -> int:
+    """Return the most bytes that the texts among some values need in JSON."""
+    return sum(6 * len(value) for value in values if isinstance(value, str))
+
+
+def check_length(name: str, value: object) -> None:
+    """Raise ``BadRecordError`` if the value is a text that is too long."""
+    if isinstance(value, str) and len(value) > MAX_TEXT:
+        raise BadRecordError(
+            f"{name} has {len(value):,} characters, but must have at most {MAX_TEXT:,}"
+        )
+
+
+def check_key(message: Message) -> None:
+    """Raise ``BadRecordError`` if the message's key is too long to be passed on."""
+    if message.key is not None and len(message.key) > MAX_KEY_BYTES:
+        raise BadRecordError(
+            f"the key has {len(message.key):,} bytes, but must have at most {MAX_KEY_BYTES:,}"
+        )
+
+
+def check_origin(source: str, features: Container[str], stream: str, feature: str) -> None:
+    """Raise ``BadRecordError`` unless the stream is a partition of the source, and the feature one.
+
+    Parameters
+    ----------
+    source, features
+        The full name of the topic of observations, and what is configured.
+    stream, feature
+        What the record says.
+    """
+    topic, partition = parse_stream(stream)
+    if topic != source or partition >= MAX_PARTITIONS:
+        raise BadRecordError(f"stream {stream} is no partition of {source}")
+    if feature not in features:
+        raise BadRecordError(f"feature {feature[:MAX_TEXT]!r} is not configured")
+
+
+def check_order(previous_seq: int | None, seqs: Sequence[int]) -> None:
+    """Raise ``BadRecordError`` unless the seqs are offsets that increase."""
+    before = -1 if previous_seq is None else previous_seq
+    if before < -1 or any(later <= seq for seq, later in pairwise((before, *seqs))):
+        raise BadRecordError("seqs must be offsets that increase, beginning behind previous_seq")

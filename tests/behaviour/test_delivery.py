@@ -1,0 +1,191 @@
+"""Outputs that do not arrive, and topics that change: each ends as stated, and nothing is lost.
+
+On a real Kafka only: the embedded broker has no such troubles.
+"""
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from confluent_kafka.admin import (
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    NewPartitions,
+    ResourceType,
+)
+
+from deploy.kafka import Cluster
+from pipeline.kafka.client import client_settings
+from pipeline.kafka.topics import create_topics
+from pipeline.kafka.worker import EXIT_NOT_YET, EXIT_REFUSED
+from pipeline.supervisor import WorkerRefusedError
+from tests.behaviour.conftest import SETTINGS, topics, write_config
+from tests.behaviour.kafka_pipeline import KafkaPipeline, Published, assert_same, reference
+from tests.behaviour.test_pipeline import Start, observations
+
+pytestmark = pytest.mark.kafka
+
+
+def admin(pipeline: KafkaPipeline) -> AdminClient:
+    return AdminClient(client_settings(pipeline.config))
+
+
+def set_topic(pipeline: KafkaPipeline, topic: str, name: str, value: str) -> None:
+    """Change a setting of a topic."""
+    entry = ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET)
+    resource = ConfigResource(
+        ResourceType.TOPIC, pipeline.config.topic(topic), incremental_configs=[entry]
+    )
+    client = admin(pipeline)  # its answers come as long as it is there
+    for future in client.incremental_alter_configs([resource]).values():
+        future.result(timeout=30)
+
+
+def wait_for_log(pipeline: KafkaPipeline, text: str, *, restarting: bool = True) -> None:
+    deadline = time.monotonic() + 90
+    while text not in pipeline.log:
+        assert time.monotonic() < deadline, f"the log never said {text!r}:\n{pipeline.log[-2000:]}"
+        if restarting:
+            pipeline.workers.check()
+        time.sleep(0.2)
+
+
+@pytest.mark.parametrize("compression", ["gzip", "snappy", "lz4", "zstd"])
+def test_observations_may_be_compressed_in_any_way(
+    start: Start, compression: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    values = observations(100)
+    with start() as pipeline:
+        # the topic's own compression: what producers use who know nothing of this pipeline
+        set_topic(pipeline, "features", "compression.type", compression)
+        pipeline.feed(values)
+        pipeline.wait_until_through(100)
+    assert_same(pipeline.published, reference(pipeline.config, values))
+
+
+def test_an_output_that_the_broker_finds_too_large_ends_the_worker_for_good(start: Start) -> None:
+    values = observations(150)
+    with start() as pipeline:
+        pipeline.feed(values[:80])
+        pipeline.wait_until_through(80)
+        set_topic(pipeline, "evaluations", "max.message.bytes", "500")
+        pipeline.send(values[80:])
+        with pytest.raises(WorkerRefusedError, match=f"model.*{EXIT_REFUSED}"):
+            pipeline.wait_until_through(150)
+        assert "too large for" in pipeline.log
+        assert "max.message.bytes" in pipeline.log
+        set_topic(pipeline, "evaluations", "max.message.bytes", "1048588")
+    with start() as again:
+        again.wait_until_through(150)
+    assert_same(again.published, reference(again.config, values))
+
+
+def test_partitions_that_are_added_while_running_are_used_or_left(start: Start) -> None:
+    values = {0: observations(200, seed=5), 5: observations(120, seed=6)}
+    with start() as pipeline:
+        pipeline.send(values[0][:100])
+        pipeline.wait_until_through(100)
+        more = [
+            NewPartitions(pipeline.config.topic(name), count)
+            for name, count in (("features", 6), ("evaluations", 8), ("explanations", 7))
+        ]
+        client = admin(pipeline)
+        for future in client.create_partitions(more).values():
+            future.result(timeout=30)
+        wait_for_log(pipeline, f"{pipeline.config.topic('features')} has 6 partitions now")
+        for partition, records in values.items():
+            pipeline.send(records[100:] if partition == 0 else records, partition)
+        expected: Published = {}
+        for partition, records in values.items():
+            expected |= reference(pipeline.config, records, partition)
+        pipeline.wait_until(lambda: expected.keys() <= pipeline.published.keys(), timeout_s=120)
+    assert_same(pipeline.published, expected)
+
+
+def test_a_topic_that_is_deleted_ends_the_worker_and_is_not_mistaken_when_it_is_back(
+    start: Start,
+) -> None:
+    values = observations(100)
+    with start() as pipeline:
+        pipeline.feed(values)
+        pipeline.wait_until_through(100)
+        topic = pipeline.config.topic("features")
+        client = admin(pipeline)
+        for future in client.delete_topics([topic]).values():
+            future.result(timeout=30)
+        # the supervisor does not look yet: the first status shows
+        wait_for_log(pipeline, f"the topics {topic} were deleted", restarting=False)
+        pipeline.wait_until(lambda: ("model-1", EXIT_NOT_YET) in pipeline.workers.deaths)
+        create_topics(pipeline.config)
+        pipeline.send(values)
+        with pytest.raises(WorkerRefusedError, match=f"model.*{EXIT_REFUSED}"):
+            pipeline.wait_until(lambda: False)
+        assert f"the topic {topic} was deleted and made anew" in pipeline.log
+
+
+@pytest.fixture
+def own_broker(tmp_path: Path) -> Iterator[Cluster]:
+    """A broker that a test may kill."""
+    with Cluster(tmp_path / "kafka", brokers=1) as cluster:
+        yield cluster
+
+
+def test_too_few_in_sync_replicas_are_waited_for(tmp_path: Path, prefix: str) -> None:
+    values = observations(150)
+    settings = {**SETTINGS, "topics": {**topics(prefix), "replication": 3}}
+    config_path = write_config(tmp_path / "pipeline.toml", settings)
+    with (
+        Cluster(tmp_path / "kafka", brokers=3) as cluster,
+        KafkaPipeline(config_path, cluster.bootstrap_servers, tmp_path) as pipeline,
+    ):
+        pipeline.feed(values[:80])
+        pipeline.wait_until_through(80)
+        # as when a broker's disk is full: the others answer NOT_ENOUGH_REPLICAS
+        set_topic(pipeline, "evaluations", "min.insync.replicas", "3")
+        cluster.kill_broker(3)
+        pipeline.send(values[80:])
+        wait_for_log(pipeline, "for want of in-sync replicas or of disk space")
+        cluster.start_broker(3)
+        expected = reference(pipeline.config, values)
+        pipeline.wait_until(lambda: expected.keys() <= pipeline.published.keys(), timeout_s=120)
+        wait_for_log(pipeline, "all messages are acknowledged")
+        assert not pipeline.workers.deaths
+    assert_same(pipeline.published, expected)
+
+
+def test_a_broker_that_is_away_for_a_minute_is_waited_for(
+    own_broker: Cluster, config_path: Path, tmp_path: Path
+) -> None:
+    values = observations(300)
+    with KafkaPipeline(config_path, own_broker.bootstrap_servers, tmp_path) as pipeline:
+        pipeline.send(values[:200])
+        pipeline.wait_until(lambda: pipeline.counts()["predictions"] > 100)
+        own_broker.kill_broker(1)
+        time.sleep(60)
+        pipeline.workers.check()
+        own_broker.start_broker(1)
+        pipeline.send(values[200:])
+        pipeline.wait_until_through(300, timeout_s=180)
+    assert_same(pipeline.published, reference(pipeline.config, values))
+    assert not [status for _, status in pipeline.workers.deaths if status == EXIT_REFUSED]
+
+
+def test_a_worker_stops_in_time_without_a_broker(
+    own_broker: Cluster, config_path: Path, tmp_path: Path
+) -> None:
+    values = observations(200)
+    with KafkaPipeline(config_path, own_broker.bootstrap_servers, tmp_path) as pipeline:
+        pipeline.send(values)
+        pipeline.wait_until(lambda: pipeline.counts()["predictions"] > 50)
+        own_broker.kill_broker(1)
+        time.sleep(1)
+        pipeline.workers.stop()
+        # none was killed: the limit is their own
+        assert -9 not in pipeline.workers.exit_statuses.values()
+        own_broker.start_broker(1)
+    with KafkaPipeline(config_path, own_broker.bootstrap_servers, tmp_path) as again:
+        again.wait_until_through(200)
+    assert_same(again.published, reference(again.config, values))

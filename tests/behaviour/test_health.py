@@ -1,0 +1,114 @@
+"""Workers say how they are, and one that does not go on ends itself."""
+
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+from typing import Any
+from urllib.error import HTTPError
+
+from pipeline.kafka.embedded import EmbeddedBroker
+from pipeline.kafka.worker import EXIT_FAILED
+from tests.behaviour.faulty_worker import AT_SEQ
+from tests.behaviour.kafka_pipeline import KafkaPipeline, assert_same, reference
+from tests.behaviour.test_pipeline import Start, observations
+
+
+def address(pipeline: KafkaPipeline, role: str) -> str:
+    """Return where the role's newest worker listens, as its log says."""
+    found: list[str] = []
+    while not found:
+        pipeline.workers.check()
+        found = re.findall(rf"{role}: health at (http://\S+)", pipeline.log)
+        time.sleep(0.1)
+    return found[-1]
+
+
+def ask(url: str) -> tuple[int, dict[str, Any]]:
+    try:
+        with urllib.request.urlopen(url, timeout=10) as answer:
+            return answer.status, json.load(answer)
+    except HTTPError as error:
+        return error.code, json.load(error)
+
+
+def wait_for(url: str, status: int) -> dict[str, Any]:
+    deadline = time.monotonic() + 60
+    while (answer := ask(url))[0] != status:
+        assert time.monotonic() < deadline, answer
+        time.sleep(0.2)
+    return answer[1]
+
+
+def test_each_role_is_alive_and_ready_and_says_how_far_it_is(start: Start) -> None:
+    with start() as pipeline:
+        urls = {role: address(pipeline, role) for role in ("model", "explainer", "drift")}
+        pipeline.feed(observations(60))
+        pipeline.wait_until_through(60)
+        for role, url in urls.items():
+            assert url.startswith("http://127.0.0.1:"), "nobody else is to reach it by default"
+            assert wait_for(f"{url}/healthz", 200)["role"] == role
+            assert wait_for(f"{url}/readyz", 200)["ready"]
+        body = wait_for(f"{urls['model']}/healthz", 200)
+        done = {each["partition"]: each["committed_offset"] for each in body["partitions"]}
+        assert done[0] == 60
+        assert body["topic"] == pipeline.config.topic("features")
+        assert body["stalled"] is None
+
+
+def test_without_its_broker_a_worker_is_alive_but_not_ready(
+    config_path: Path, tmp_path: Path
+) -> None:
+    with EmbeddedBroker() as broker:
+        pipeline = KafkaPipeline(config_path, broker.bootstrap_servers, tmp_path, roles=["model"])
+        with pipeline:
+            url = address(pipeline, "model")
+            wait_for(f"{url}/readyz", 200)
+            broker.close()
+            assert not wait_for(f"{url}/readyz", 503)["broker_answers"]
+            assert ask(f"{url}/healthz")[0] == 200, "a new start would not help"
+
+
+def test_a_worker_that_takes_nothing_more_ends_itself_and_nothing_is_lost(
+    start: Start, config_path: Path
+) -> None:
+    values = observations(120)
+    with start(roles=["explainer", "drift"]) as pipeline:
+        command = [sys.executable, "-m", "tests.behaviour.faulty_worker", str(config_path), "hangs"]
+        hanging = subprocess.Popen(
+            command,
+            env={**os.environ, **pipeline.environment, "FLUXPLAIN_HEALTH__STALL_S": "5"},
+            stderr=pipeline.log_path.open("ab"),
+        )
+        try:
+            pipeline.send(values)
+            assert hanging.wait(60) == EXIT_FAILED
+        finally:
+            hanging.kill()
+        assert "nothing of partition 0 was taken for 5 s" in pipeline.log
+        assert pipeline.counts()["predictions"] <= AT_SEQ
+        pipeline.workers.add("model")
+        pipeline.wait_until_through(120)
+    assert_same(pipeline.published, reference(pipeline.config, values))
+
+
+def test_a_port_that_is_taken_is_a_clear_error(start: Start, config_path: Path) -> None:
+    with start(roles=[]) as pipeline, socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        command = [sys.executable, "-m", "pipeline.cli", "worker", "--role", "drift"]
+        result = subprocess.run(
+            [*command, "--config", str(config_path)],
+            env={**os.environ, **pipeline.environment, "FLUXPLAIN_HEALTH__PORT": str(port)},
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+    assert result.returncode == 2
+    assert f"health.port is {port}" in result.stderr
+    assert "Traceback" not in result.stderr

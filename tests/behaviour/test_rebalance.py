@@ -1,0 +1,121 @@
+"""Several workers a role: partitions move while work is in flight, and nothing shows of it.
+
+On a real Kafka only: the embedded broker's groups fail at random when a second member joins.
+"""
+
+import re
+import signal
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from pipeline.supervisor import ROLES
+from tests.behaviour.conftest import SETTINGS, topic_store, topics, write_config
+from tests.behaviour.kafka_pipeline import KafkaPipeline, Published, assert_same, reference
+from tests.behaviour.test_pipeline import Start, observations, with_hostile
+
+pytestmark = pytest.mark.kafka
+
+
+@pytest.fixture
+def config_path(tmp_path: Path, prefix: str) -> Path:
+    """Settings as for workers on different machines: checkpoints in a topic."""
+    settings = {**SETTINGS, "topics": topics(prefix), "checkpoint": topic_store(tmp_path)}
+    return write_config(tmp_path / "pipeline.toml", settings)
+
+
+STREAMS = {0: with_hostile(observations(600, seed=3)), 2: observations(600, seed=4)}
+
+
+def parts(values: list[bytes], n: int) -> Iterator[list[bytes]]:
+    size = -(-len(values) // n)
+    return (values[i : i + size] for i in range(0, len(values), size))
+
+
+def has_published(pipeline: KafkaPipeline, records: int) -> bool:
+    return len(pipeline.published) >= records
+
+
+def expected(pipeline: KafkaPipeline) -> Published:
+    result: Published = {}
+    for partition, values in STREAMS.items():
+        result |= reference(pipeline.config, values, partition)
+    return result
+
+
+def finish(pipeline: KafkaPipeline) -> None:
+    wanted = expected(pipeline)
+    pipeline.wait_until(lambda: wanted.keys() <= pipeline.published.keys(), timeout_s=180)
+    assert_same(pipeline.published, wanted)
+
+
+def test_workers_come_and_go(start: Start) -> None:
+    pieces = zip(*(parts(values, 6) for values in STREAMS.values()), strict=True)
+    with start(roles=[*ROLES, *ROLES]) as pipeline:
+        for i, piece in enumerate(pieces):
+            for partition, values in zip(STREAMS, piece, strict=True):
+                pipeline.send(values, partition)
+            # work is in flight at each of these
+            wanted = len(pipeline.published) + 20
+            pipeline.wait_until(partial(has_published, pipeline, wanted))
+            if i in {0, 2, 4}:
+                for role in ROLES:
+                    pipeline.workers.add(role)
+            elif i in {1, 3}:
+                for role in ROLES:
+                    assert pipeline.workers.remove(f"{role}-{1 + i // 2}") == 0
+        finish(pipeline)
+    assert not pipeline.workers.deaths
+    assert set(pipeline.workers.exit_statuses.values()) == {0}
+
+
+def test_a_killed_worker_is_replaced_by_the_others(start: Start) -> None:
+    with start(roles=[*ROLES, *ROLES]) as pipeline:
+        for partition, values in STREAMS.items():
+            pipeline.send(values, partition)
+        pipeline.wait_until(lambda: len(pipeline.published) > 100)
+        for role in ROLES:
+            pipeline.workers.kill(f"{role}-1")
+        finish(pipeline)
+
+
+def test_a_zombie_that_comes_back_corrupts_nothing(start: Start) -> None:
+    with start(roles=[*ROLES, *ROLES]) as pipeline:
+        for partition, values in STREAMS.items():
+            pipeline.send(values[:300], partition)
+        pipeline.wait_until(lambda: len(pipeline.published) > 100)
+        for role in ROLES:
+            pipeline.workers.kill(f"{role}-1", signal.SIGSTOP)
+        moved = moves(pipeline)
+        for partition, values in STREAMS.items():
+            pipeline.send(values[300:], partition)
+        # all of them have lost their partitions to somebody else when they wake
+        pipeline.wait_until(lambda: moves(pipeline) >= moved + len(ROLES))
+        for role in ROLES:
+            pipeline.workers.kill(f"{role}-1", signal.SIGCONT)
+        finish(pipeline)
+
+
+def moves(pipeline: KafkaPipeline) -> int:
+    return len(re.findall("goes on at offset [1-9]", pipeline.log))
+
+
+def test_a_static_member_that_restarts_moves_no_partitions(start: Start) -> None:
+    values = observations(200)
+
+    def instance(name: str) -> dict[str, str]:
+        return {"FLUXPLAIN_KAFKA__GROUP_INSTANCE_ID": name}
+
+    with start(roles=["model", "model", "explainer", "drift"], environment_of=instance) as pipeline:
+        pipeline.feed(values[:100])
+        pipeline.wait_until_through(100)
+        other = pipeline.workers.running()["model-2"]
+        before = pipeline.log.count(f" {other} INFO fluxplain.worker: model ")
+        pipeline.workers.kill("model-1", signal.SIGTERM)
+        pipeline.wait_until(lambda: pipeline.workers.running().get("model-1") is None)
+        pipeline.feed(values[100:])
+        pipeline.wait_until_through(200)
+        assert pipeline.log.count(f" {other} INFO fluxplain.worker: model ") == before
+    assert_same(pipeline.published, reference(pipeline.config, values))

@@ -1,0 +1,141 @@
+"""When the log no longer holds what was not read: as the user configured, and never silently.
+
+On a real Kafka only: the embedded broker cannot be asked to delete records.
+"""
+
+import signal
+
+import orjson
+import pytest
+from confluent_kafka import TopicPartition
+from confluent_kafka.admin import AdminClient
+
+from pipeline.config import Config
+from pipeline.kafka.client import client_settings
+from pipeline.kafka.worker import EXIT_REFUSED
+from pipeline.local import LocalPipeline
+from pipeline.supervisor import WorkerRefusedError
+from tests.behaviour.kafka_pipeline import (
+    KafkaPipeline,
+    Published,
+    assert_same,
+    identity,
+    reference,
+)
+from tests.behaviour.test_pipeline import Start, observations
+
+pytestmark = pytest.mark.kafka
+
+
+def delete_records(config: Config, topic: str, below: int, partition: int = 0) -> None:
+    """Delete the records below an offset, as retention does."""
+    place = TopicPartition(config.topic(topic), partition, below)
+    client = AdminClient(client_settings(config))  # its answers come as long as it is there
+    for future in client.delete_records([place]).values():
+        future.result(timeout=30)
+
+
+def changes(pipeline: KafkaPipeline, kind: str) -> list[dict[str, object]]:
+    found = [
+        orjson.loads(v) for key, vs in pipeline.published.items() for v in vs if key[0] == "changes"
+    ]
+    return [change for change in found if change["kind"] == kind]
+
+
+def test_without_checkpoints_the_state_is_rebuilt_from_the_beginning(start: Start) -> None:
+    values = observations(200)
+    with start() as pipeline:
+        pipeline.feed(values[:150])
+        pipeline.wait_until_through(150)
+    for path in pipeline.checkpoints.rglob("*.checkpoint"):
+        path.unlink()
+    with start() as again:
+        again.feed(values[150:])
+        again.wait_until_through(200)
+    assert_same(again.published, reference(again.config, values))
+    assert not changes(again, "cold-start")
+
+
+def test_without_checkpoints_and_beginning_it_starts_cold_and_says_so(start: Start) -> None:
+    values = observations(200)
+    with start() as pipeline:
+        config = pipeline.config
+        pipeline.feed(values[:100])
+        pipeline.wait_until_through(100)
+    for path in pipeline.checkpoints.glob("*/model/*/*.checkpoint"):
+        path.unlink()
+    delete_records(config, "features", 60)
+    with start() as again:
+        again.feed(values[100:])
+        again.wait_until_through(200)
+        again.wait_until(lambda: bool(changes(again, "cold-start")))
+    (change,) = changes(again, "cold-start")
+    assert change["stream"] == f"{config.topic('features')}-0"
+    assert change["seq"] == 60
+    assert "starts cold at offset 60" in again.log
+
+
+@pytest.mark.parametrize("policy", ["earliest", "latest"])
+def test_deleted_before_they_were_read_it_goes_on_as_configured(start: Start, policy: str) -> None:
+    values = observations(300)
+    with start() as pipeline:
+        config = pipeline.config
+        pipeline.feed(values[:100])
+        pipeline.wait_until_through(100)
+    pipeline.send(values[100:200])
+    delete_records(config, "features", 150)
+    seq = {"earliest": 150, "latest": 200}[policy]
+    with start(environment={"FLUXPLAIN_CHECKPOINT__OUT_OF_RANGE": policy}) as again:
+        again.wait_until(lambda: bool(changes(again, "gap")))
+        again.feed(values[200:])
+        again.wait_until_through(300)
+    (change,) = changes(again, "gap")
+    assert (change["previous_seq"], change["seq"]) == (99, seq)
+    assert "offsets 100 to 149" in str(change["detail"])
+
+    # the state of before goes on with what there is
+    expected: Published = {}
+    local = LocalPipeline(config)
+    for offset, value in enumerate(values):
+        if offset < 100 or offset >= seq:
+            for record in local.step(offset, value):
+                expected.setdefault(identity(record.TOPIC, record.encode()), set()).add(
+                    record.encode()
+                )
+    published = {
+        k: v for k, v in again.published.items() if k[:3] != ("changes", change["stream"], "gap")
+    }
+    assert_same(published, expected)
+
+
+def test_deleted_before_they_were_read_it_fails_if_so_configured(start: Start) -> None:
+    values = observations(200)
+    with start() as pipeline:
+        pipeline.feed(values[:100])
+        pipeline.wait_until_through(100)
+    pipeline.send(values[100:])
+    delete_records(pipeline.config, "features", 150)
+    with start() as again, pytest.raises(WorkerRefusedError, match=f"model.*{EXIT_REFUSED}"):
+        again.wait_until_through(200)
+    assert "offsets 100 to 149" in again.log
+    assert "checkpoint.out_of_range" in again.log
+
+
+@pytest.mark.parametrize("policy", ["fail", "earliest"])
+def test_deleted_under_a_worker_that_is_slow(start: Start, policy: str) -> None:
+    values = observations(3000)
+    with start(environment={"FLUXPLAIN_CHECKPOINT__OUT_OF_RANGE": policy}) as pipeline:
+        pipeline.send(values[:200])
+        pipeline.wait_until(lambda: pipeline.counts()["predictions"] >= 50)
+        pipeline.workers.kill("model-1", signal.SIGSTOP)
+        pipeline.send(values[200:])
+        delete_records(pipeline.config, "features", 2950)
+        pipeline.workers.kill("model-1", signal.SIGCONT)
+        if policy == "fail":
+            with pytest.raises(WorkerRefusedError, match=f"model.*{EXIT_REFUSED}"):
+                pipeline.wait_until_through(3000)
+            assert "were deleted before they were read" in pipeline.log
+        else:
+            pipeline.wait_until_through(3000)
+            pipeline.wait_until(lambda: bool(changes(pipeline, "gap")))
+            assert changes(pipeline, "gap")[0]["seq"] == 2950
