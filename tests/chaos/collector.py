@@ -1,0 +1,128 @@
+"""Reads all that stands in the topics, as a plain consumer does, whatever happens to brokers."""
+
+import time
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+from threading import Event, Thread
+
+from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
+
+from pipeline.config import Config
+from pipeline.kafka.client import client_settings, cluster
+from pipeline.outputs import OUTPUTS
+from tests.behaviour.kafka_pipeline import Published, identity
+
+REQUEST_TIMEOUT_S = 10.0
+
+FINISH_TIMEOUT_S = 60.0
+
+
+class Collector(Thread):
+    """Everything in the output topics, and the log of ``features``.
+
+    Attributes
+    ----------
+    published
+        Identity → the different records under it, in the order of their first appearance.
+    messages
+        Topic → messages read.
+    features
+        Partition → the values in it.
+    newest_at
+        When the newest message of an output topic was read, by the monotonic clock.
+    failure
+        Why it stopped reading too early.
+    """
+
+    def __init__(self, config: Config) -> None:
+        super().__init__(name="collector", daemon=True)
+        self._config = config
+        names = [config.topic(name) for name in (*OUTPUTS, "features")]
+        topics = cluster(config).topics
+        places = [(topic, partition) for topic in names for partition in topics[topic].partitions]
+        self._next: dict[tuple[str, int], int] = dict.fromkeys(places, 0)
+        self._consumer = Consumer(
+            {
+                **client_settings(config),
+                "group.id": config.topic("collector"),  # never joined: partitions are assigned
+                "enable.auto.commit": False,
+                "auto.offset.reset": "earliest",
+                "fetch.wait.max.ms": 100,
+                "fetch.error.backoff.ms": 100,
+            }
+        )
+        self._consumer.assign([TopicPartition(topic, place, 0) for topic, place in places])
+        self._stopping = Event()
+        self._to_the_end = True
+        self.published: Published = defaultdict(set)
+        self.messages: Counter[str] = Counter()
+        self.features: dict[int, list[bytes | None]] = defaultdict(list)
+        self.newest_at = time.monotonic()
+        self.failure: Exception | None = None
+
+    def run(self) -> None:
+        """Read until told to finish, then to the end of what is there."""
+        try:
+            while not self._stopping.is_set():
+                self._read()
+            ends = self._ends() if self._to_the_end else {}
+            while self._to_the_end and any(self._next[at] < end for at, end in ends.items()):
+                self._read()
+        except Exception as error:
+            self.failure = error
+
+    def finish(self) -> None:
+        """Read what is still there, and stop.
+
+        Raises
+        ------
+        RuntimeError
+            If it cannot be read.
+        """
+        self._to_the_end = True
+        self._stopping.set()
+        self.join(FINISH_TIMEOUT_S)
+        if self.is_alive() or self.failure:
+            raise RuntimeError(f"the topics cannot be read to their end: {self.failure or 'late'}")
+
+    def close(self) -> None:
+        """Stop reading, wherever it is, and leave the broker."""
+        self._to_the_end = False
+        self._stopping.set()
+        if self.ident is not None:
+            self.join()
+        self._consumer.close()
+
+    def _read(self) -> None:
+        # calls from another thread would wait for this one for ever
+        for message in self._consumer.consume(1000, 0.2):
+            self._take(message)
+
+    def _ends(self) -> Mapping[tuple[str, int], int]:
+        places = {place: TopicPartition(*place) for place in self._next}
+        return {
+            place: self._consumer.get_watermark_offsets(tp, timeout=REQUEST_TIMEOUT_S)[1]
+            for place, tp in places.items()
+        }
+
+    def _take(self, message: Message) -> None:
+        error = message.error()
+        if error:
+            if error.code() == KafkaError._AUTO_OFFSET_RESET:
+                raise RuntimeError(f"the log was cut off: {error.str()}")
+            return  # it tries again by itself
+        place, value = (str(message.topic()), int(message.partition() or 0)), message.value()
+        offset = int(message.offset() or 0)
+        if offset < self._next[place]:
+            return
+        if offset > self._next[place]:
+            raise RuntimeError(f"{place} has no offset {self._next[place]}, but {offset}")
+        self._next[place] += 1
+        name = place[0].removeprefix(self._config.topics.prefix)
+        if name == "features":
+            self.features[place[1]].append(value)
+            return
+        assert value is not None
+        self.published[identity(name, value)].add(value)
+        self.messages[name] += 1
+        self.newest_at = time.monotonic()

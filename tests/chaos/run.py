@@ -1,0 +1,307 @@
+"""One run: brokers, workers, stream and disturbances, and what is wrong in the end."""
+
+import os
+import secrets
+import shutil
+import tempfile
+import time
+import traceback
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from deploy.kafka import Cluster
+from pipeline.config import Config, load_config
+from pipeline.kafka.app import SESSION_TIMEOUT_S
+from pipeline.kafka.progress import CHAIN, GroupOffsets
+from pipeline.kafka.topics import create_topics
+from pipeline.supervisor import Supervisor, WorkerRefusedError
+from tests.behaviour.conftest import write_config
+from tests.behaviour.kafka_pipeline import Published
+from tests.chaos.collector import Collector
+from tests.chaos.disturber import Disturber, in_sync
+from tests.chaos.report import Clock, end_of_log, numbers, table
+from tests.chaos.schedule import BROKERS, WORKERS, Wanted, make_schedule
+from tests.chaos.stream import PARTITIONS, SETTINGS, Feed, Reference, Stream
+from tests.chaos.verifier import Comparison, compare
+
+Store = Literal["directory", "topic"]
+
+START_TIMEOUT_S = 90.0
+"""How long the pipeline may take until its first explanation."""
+
+STALL_S = 60.0
+"""How long nothing may be published while something is missing."""
+
+DRAIN_TIMEOUT_S = 900.0
+"""How long it may take, after the last record was fed, until all is published."""
+
+PATIENCE = 3.0
+"""The stream may take so many times as long as planned, until all disturbances were done."""
+
+DISTURBED = 0.92
+"""Share of the stream's length within which to disturb."""
+
+QUIET_S = 3.0
+"""How long to wait, once all is there, for what should not come."""
+
+CHECKPOINT_INTERVAL_S = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What a run is to be like.
+
+    Attributes
+    ----------
+    seed
+        Of the schedule and the stream.
+    records
+        Observations in all, hostile ones included.
+    rate
+        Observations of each partition, a second.
+    wanted
+        How often to disturb.
+    store
+        Where the checkpoints are.
+    """
+
+    seed: int
+    records: int
+    rate: float
+    wanted: Wanted
+    store: Store
+
+    @property
+    def length_s(self) -> float:
+        """How long the stream is."""
+        return self.records / len(PARTITIONS) / self.rate
+
+
+class FailedError(Exception):
+    """The run cannot go on; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """Who takes part."""
+
+    workers: Supervisor
+    disturber: Disturber
+    feeds: Sequence[Feed]
+    collector: Collector
+    references: Sequence[Reference]
+
+    @property
+    def fed(self) -> dict[int, list[bytes]]:
+        """Partition → what was fed."""
+        return {feed.stream.partition: feed.fed for feed in self.feeds}
+
+
+class Run:
+    """A run, in a folder of its own, which is kept if it fails."""
+
+    def __init__(self, options: Options, write: Callable[[str], None]) -> None:
+        self._options = options
+        self._write = write
+        self._clock = Clock(write)
+        self._folder = Path(tempfile.mkdtemp(prefix="fluxplain-chaos-"))
+        self._log_path = self._folder / "workers.log"
+
+    def problems(self) -> Sequence[str]:
+        """Do it all, and return what is wrong; nothing if the promises hold."""
+        problems = ["interrupted"]
+        try:
+            with ExitStack() as stack:
+                problems = self._run(stack)
+        except (FailedError, WorkerRefusedError) as error:
+            problems = [str(error)]
+        except Exception as error:
+            self._write(traceback.format_exc())
+            problems = [f"{type(error).__name__}: {error}"]
+        finally:
+            if problems:
+                for line in (*end_of_log(self._log_path), f"kept: {self._folder}"):
+                    self._write(line)
+            else:
+                shutil.rmtree(self._folder)
+        return problems
+
+    def _run(self, stack: ExitStack) -> list[str]:
+        say = self._clock.say
+        cluster = stack.enter_context(Cluster(self._folder / "kafka", brokers=3, tell=say))
+        stack.callback(_kill_all, cluster)
+        config_path, config = self._configure(cluster.bootstrap_servers)
+        _create_topics(config)
+        collector = stack.enter_context(closing(Collector(config)))
+        log = stack.enter_context(self._log_path.open("wb"))
+        workers = stack.enter_context(
+            Supervisor(config_path, environment_of=self._environment_of, stderr=log, tell=say)
+        )
+        disturber = stack.enter_context(closing(self._disturber(workers, cluster)))
+        streams = [self._stream(partition) for partition in PARTITIONS]
+        feeds = [
+            stack.enter_context(closing(Feed(config, stream, self._options.rate)))
+            for stream in streams
+        ]
+        references = [
+            stack.enter_context(closing(Reference(config_path, stream))) for stream in streams
+        ]
+        scene = Scene(workers, disturber, feeds, collector, references)
+
+        self._start(scene)
+        self._disturb(scene)
+        say("all disturbances are done, and all is fed; waiting until all is published")
+        comparison = self._compare(scene)
+        self._report(comparison, scene)
+        problems = [] if collector.features == scene.fed else ["the log is not what was fed"]
+        problems += comparison.problems()
+        if comparison.missing:
+            through = comparison.expected - len(comparison.missing)
+            problems.append(f"only {through:,} of {comparison.expected:,} went through")
+            problems.append(_lags(config))
+        return problems
+
+    def _configure(self, bootstrap_servers: str) -> tuple[Path, Config]:
+        prefix = f"chaos-{secrets.token_hex(4)}."
+        settings = {**SETTINGS, "topics": {**SETTINGS["topics"], "prefix": prefix}}
+        path = write_config(self._folder / "chaos.toml", settings)
+        # of this process too: the workers and the reference inherit them
+        os.environ |= {
+            "FLUXPLAIN_KAFKA__BOOTSTRAP_SERVERS": bootstrap_servers,
+            "FLUXPLAIN_CHECKPOINT__DIRECTORY": str(self._folder / "checkpoints"),
+            "FLUXPLAIN_CHECKPOINT__INTERVAL_S": str(CHECKPOINT_INTERVAL_S),
+        }
+        if self._options.store == "topic":
+            os.environ |= {
+                "FLUXPLAIN_CHECKPOINT__STORE": "topic",
+                "FLUXPLAIN_CHECKPOINT__KEY": secrets.token_hex(32),
+            }
+        return path, load_config(path)
+
+    def _environment_of(self, name: str) -> dict[str, str]:
+        if self._options.store == "directory":
+            return {}
+        # as if each were on a machine of its own
+        return {"FLUXPLAIN_CHECKPOINT__DIRECTORY": str(self._folder / "checkpoints" / name)}
+
+    def _disturber(self, workers: Supervisor, cluster: Cluster) -> Disturber:
+        schedule = make_schedule(
+            self._options.seed,
+            self._options.wanted,
+            span_s=DISTURBED * self._options.length_s,
+            session_timeout_s=SESSION_TIMEOUT_S,
+        )
+        return Disturber(schedule, workers, cluster, tell=self._clock.say)
+
+    def _stream(self, partition: int) -> Stream:
+        records = -(-self._options.records // len(PARTITIONS))
+        return Stream(partition, records, self._options.seed)
+
+    def _start(self, scene: Scene) -> None:
+        """Start all, and wait for the first explanation."""
+        scene.collector.start()
+        scene.workers.start(WORKERS)
+        for feed in scene.feeds:
+            feed.start()
+        deadline = time.monotonic() + START_TIMEOUT_S
+        while not scene.collector.messages["explanations"]:
+            _check(time.monotonic() < deadline, f"no explanation in {START_TIMEOUT_S:.0f} s")
+            scene.workers.check()
+            time.sleep(0.1)
+
+    def _disturb(self, scene: Scene) -> None:
+        """Disturb until all is done and fed."""
+        start = time.monotonic()
+        limit_s = PATIENCE * self._options.length_s + START_TIMEOUT_S
+        while any(feed.is_alive() for feed in scene.feeds):
+            elapsed_s = time.monotonic() - start
+            scene.disturber.tick(elapsed_s)
+            if scene.disturber.finished():
+                for feed in scene.feeds:
+                    feed.may_end.set()
+            self._progress(scene)
+            done = scene.disturber.counts()
+            _check(elapsed_s < limit_s, f"after {elapsed_s:.0f} s not all was disturbed: {done}")
+            time.sleep(0.1)
+        for feed in scene.feeds:
+            _check(feed.error is None, f"the stream cannot be fed: {feed.error}")
+
+    def _compare(self, scene: Scene) -> Comparison:
+        """Wait until all is published or nothing comes any more; stop the workers; compare."""
+        for reference, feed in zip(scene.references, scene.feeds, strict=True):
+            reference.finish(len(feed.fed))
+        while not all(reference.is_done() for reference in scene.references):
+            scene.workers.check()
+            self._progress(scene)
+            time.sleep(0.1)
+        expected: Published = {}
+        for reference in scene.references:
+            expected |= reference.published()
+        published = scene.collector.published
+        deadline = time.monotonic() + DRAIN_TIMEOUT_S
+        while time.monotonic() < deadline and any(key not in published for key in expected):
+            scene.workers.check()
+            self._progress(scene)
+            if time.monotonic() - scene.collector.newest_at > STALL_S:
+                break
+            time.sleep(0.5)
+        time.sleep(QUIET_S)
+        scene.workers.stop()
+        scene.collector.finish()
+        return compare(published, expected, scene.collector.messages.total())
+
+    def _progress(self, scene: Scene) -> None:
+        failure = scene.collector.failure
+        _check(failure is None, f"the verifier cannot read: {failure}")
+        self._clock.progress(_count(scene), scene.collector, scene.disturber)
+
+    def _report(self, comparison: Comparison, scene: Scene) -> None:
+        found = numbers(
+            _count(scene),
+            comparison,
+            scene.collector,
+            scene.disturber,
+            scene.workers,
+            self._log_path,
+        )
+        found["wall time"] = f"{self._clock.elapsed_s():.0f} s"
+        for line in ("", *table(found), *comparison.examples):
+            self._write(line)
+
+
+def _count(scene: Scene) -> int:
+    return sum(map(len, scene.fed.values()))
+
+
+def _create_topics(config: Config) -> None:
+    """Create the topics, and wait until each broker has heard of them."""
+    topics = create_topics(config)
+    deadline = time.monotonic() + START_TIMEOUT_S
+    for server in config.kafka.bootstrap_servers.split(","):
+        while not in_sync(server, topics):
+            _check(time.monotonic() < deadline, f"the broker at {server} knows no topics")
+            time.sleep(0.2)
+
+
+def _kill_all(cluster: Cluster) -> None:
+    # quicker than to stop them, and as good for what is kept
+    for node in BROKERS:
+        cluster.kill_broker(node)
+
+
+def _lags(config: Config) -> str:
+    """Say which roles have not read everything: then it is a stall, else a loss."""
+    lags = []
+    for role, topic in CHAIN:
+        with closing(GroupOffsets(config, role, topic)) as offsets:
+            committed, ends = offsets.committed(), offsets.ends()
+        lags.append(f"{role} {sum(end - committed[p] for p, end in ends.items()):,}")
+    return f"left unread: {', '.join(lags)}"
+
+
+def _check(holds: bool, otherwise: str) -> None:
+    if not holds:
+        raise FailedError(otherwise)

@@ -1,0 +1,128 @@
+"""The command ``python -m tests.recovery``; its last line is the verdict."""
+
+import os
+import statistics
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, closing
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from deploy.kafka import Cluster
+from pipeline.config import Role, load_config
+from pipeline.kafka.topics import create_topics
+from pipeline.supervisor import ROLES
+from tests.behaviour.conftest import write_config
+from tests.chaos.report import Clock
+from tests.command import execute, say
+from tests.recovery.bench import Bench, Gone, Stopped
+from tests.recovery.feed import SETTINGS, Feed
+from tests.recovery.outputs import Outputs
+from tests.recovery.workers import Workers
+
+TAKEOVER_S = 15.0
+"""Promised: the session timeout, and what joining, loading and catching up need."""
+
+SHUTDOWN_S = 10.0
+"""Promised: Kubernetes and systemd wait longer before they kill."""
+
+Measure = Callable[[Role], Gone | Stopped]
+
+
+def recovery(
+    repetitions: Annotated[int, typer.Option(min=1, help="Of each, for each role.")] = 3,
+    seed: Annotated[int, typer.Option(help="Of the moments.")] = 1,
+) -> None:
+    """Kill, stop and restart workers under load; all must go on in the time promised."""
+
+    def work(folder: Path, clock: Clock) -> Sequence[str]:
+        with ExitStack() as stack:
+            bench = _bench(stack, folder, clock, seed)
+            return _measure(bench, clock, repetitions)
+
+    execute(
+        "recovery",
+        work,
+        passed=f"every takeover took less than {TAKEOVER_S:.0f} s, "
+        f"every shutdown less than {SHUTDOWN_S:.0f} s",
+    )
+
+
+def _bench(stack: ExitStack, folder: Path, clock: Clock, seed: int) -> Bench:
+    cluster = stack.enter_context(Cluster(brokers=1, tell=clock.say))
+    path = write_config(folder / "recovery.toml", SETTINGS)
+    config = load_config(path).on_broker(cluster.bootstrap_servers)
+    create_topics(config)
+    workers = stack.enter_context(closing(Workers(path, config, folder)))
+    outputs = stack.enter_context(closing(Outputs(config)))
+    partitions = range(config.topics.features_partitions)
+    feeds = [stack.enter_context(closing(Feed(config, partition))) for partition in partitions]
+    for feed in feeds:
+        feed.start()
+    return Bench(config, workers, outputs, feeds, seed)
+
+
+def _measure(bench: Bench, clock: Clock, repetitions: int) -> Sequence[str]:
+    """Do everything, and return what is not as promised."""
+    lines: list[str] = []
+    problems: list[str] = []
+
+    def measure(what: str, times: Measure, promised_s: float | None = None) -> None:
+        for role in ROLES:
+            measured = []
+            for i in range(repetitions):
+                measured.append(times(role))
+                clock.say(f"{what} {role}, {i + 1} of {repetitions}: {measured[-1]}")
+            lines.append(_line(f"{what} {role}", measured, promised_s))
+            problems.extend(_broken(f"{what} {role}", measured, promised_s))
+
+    for role in (*ROLES, *ROLES):
+        bench.add(role)
+    measure("takeover", bench.takeover, TAKEOVER_S)
+    for role in ROLES:
+        bench.remove(role)
+    measure("shutdown", bench.shutdown, SHUTDOWN_S)
+    measure("restart", bench.restart)
+    bench.start_anew_as_static_members()
+    measure("restart of a static member,", bench.restart)
+    say("")
+    for line in lines:
+        say(line)
+    # every worker of an overloaded machine is slow
+    load = " ".join(f"{each:.1f}" for each in os.getloadavg())
+    say(f"load average of the {os.cpu_count()} cores: {load}")
+    return problems
+
+
+def _line(what: str, measured: Sequence[Gone | Stopped], promised_s: float | None) -> str:
+    seconds = [each.seconds for each in measured]
+    line = (
+        f"{what}: median {statistics.median(seconds):.1f} s "
+        f"({min(seconds):.1f} – {max(seconds):.1f})"
+    )
+    if promised_s is not None:
+        line += f", promised < {promised_s:.0f} s"
+    stops = [each for each in measured if isinstance(each, Stopped)]
+    if stops:
+        line += (
+            f"; exit status {', '.join(map(str, sorted({stop.status for stop in stops})))}, "
+            f"{sum(stop.uncommitted for stop in stops):,} left uncommitted, "
+            f"{sum(stop.repeated for stop in stops):,} published again"
+        )
+    return line
+
+
+def _broken(what: str, measured: Sequence[Gone | Stopped], promised_s: float | None) -> list[str]:
+    """Return the promises that were not kept."""
+    problems = []
+    for each in measured:
+        if promised_s is not None and each.seconds >= promised_s:
+            problems.append(f"{what} took {each.seconds:.1f} s")
+        if isinstance(each, Stopped) and (each.status or each.uncommitted or each.repeated):
+            problems.append(f"{what}: {each}")
+    return problems
+
+
+if __name__ == "__main__":
+    typer.run(recovery)

@@ -1,0 +1,23 @@
+"""The command ``python -m tests.soak``; its last line is the verdict."""
+
+from typing import Annotated
+
+import typer
+
+from tests.command import execute
+from tests.soak.run import Soak
+
+
+def soak(
+    records: Annotated[int, typer.Option(min=10_000, help="Observations in all.")] = 500_000,
+) -> None:
+    """Put a long stream through all roles; no worker may grow, die or lose anything."""
+    execute(
+        "soak",
+        lambda folder, clock: Soak(records, folder, clock).problems(),
+        passed="memory and open files are flat, no worker died, every record was answered",
+    )
+
+
+if __name__ == "__main__":
+    typer.run(soak)

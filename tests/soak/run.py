@@ -1,0 +1,120 @@
+"""One run: a broker, the workers, the stream, and what has grown in the end."""
+
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack, closing
+from itertools import islice
+from pathlib import Path
+
+from deploy.kafka import Cluster
+from pipeline.config import Config, load_config
+from pipeline.kafka.progress import GroupOffsets, PipelineProgress
+from pipeline.kafka.replay import ReplayOptions, replay
+from pipeline.kafka.topics import create_topics
+from pipeline.outputs import OUTPUTS
+from pipeline.supervisor import Supervisor
+from tests.behaviour.conftest import write_config
+from tests.chaos.report import Clock
+from tests.command import LOG, FailedError, say
+from tests.soak.samples import Samples, growth, table
+from tests.soak.stream import SETTINGS, observations
+
+MAX_LAG = 40_000
+"""Records on their way: several checkpoints' worth in each role, so that none waits for another,
+and few enough that all buffers are full well before the first mark."""
+
+DRIFTS = 20
+"""How often the stream's concept changes, in all."""
+
+PROGRESS_S = 15.0
+
+STALL_S = 120.0
+
+
+class Soak:
+    """A run, in a folder."""
+
+    def __init__(self, records: int, folder: Path, clock: Clock) -> None:
+        self._records = records
+        self._folder = folder
+        self._clock = clock
+        self._samples = Samples(folder / "checkpoints")
+        self._told_at = time.monotonic()
+
+    def problems(self) -> Sequence[str]:
+        """Do it all, and return what is wrong."""
+        with ExitStack() as stack:
+            cluster = stack.enter_context(Cluster(brokers=1, tell=self._clock.say))
+            path = write_config(self._folder / "soak.toml", SETTINGS)
+            config = load_config(path).on_broker(cluster.bootstrap_servers)
+            create_topics(config)
+            workers = stack.enter_context(self._workers(stack, path, config))
+            workers.start()
+            began_at = time.monotonic()
+            self._feed(config, workers)
+            took_s = time.monotonic() - began_at
+            workers.stop()
+            counts = {name: _count(config, name) for name in OUTPUTS}
+        return self._report(counts, workers, took_s)
+
+    def _workers(self, stack: ExitStack, path: Path, config: Config) -> Supervisor:
+        environment = {
+            "FLUXPLAIN_KAFKA__BOOTSTRAP_SERVERS": config.kafka.bootstrap_servers,
+            "FLUXPLAIN_CHECKPOINT__DIRECTORY": str(self._folder / "checkpoints"),
+        }
+        log = stack.enter_context((self._folder / LOG).open("wb"))
+        return Supervisor(path, environment=environment, stderr=log, tell=self._clock.say)
+
+    def _feed(self, config: Config, workers: Supervisor) -> None:
+        """Feed the stream, and wait until all of it is through."""
+
+        def attend(fed: int, through: int) -> None:
+            workers.check()
+            self._samples.take_if_due(workers.running(), through)
+            self._tell(fed, through)
+
+        stream = islice(observations(self._records // DRIFTS), self._records)
+        options = ReplayOptions(max_lag=min(MAX_LAG, self._records // 5))
+        replay(config, stream, options, report=attend)
+        with closing(PipelineProgress(config, partition=0)) as progress:
+            moved_at = time.monotonic()
+            while progress.through < self._records:
+                before = progress.through
+                if progress.update() > before:
+                    moved_at = time.monotonic()
+                elif time.monotonic() - moved_at > STALL_S:
+                    raise FailedError(f"only {before:,} records went through, then no more")
+                attend(self._records, progress.through)
+                time.sleep(0.2)
+
+    def _tell(self, fed: int, through: int) -> None:
+        if time.monotonic() - self._told_at < PROGRESS_S:
+            return
+        self._told_at = time.monotonic()
+        newest = {name: taken[-1][1] for name, taken in self._samples.taken.items()}
+        memory = ", ".join(f"{name} {s.rss / 1e6:.0f} MB" for name, s in newest.items())
+        self._clock.say(f"{fed:,} fed, {through:,} through; {memory}")
+
+    def _report(self, counts: dict[str, int], workers: Supervisor, took_s: float) -> Sequence[str]:
+        marks = self._samples.at_marks(self._records)
+        answered = counts["predictions"] + counts["dead-letters"]
+        say("")
+        for line in table(marks):
+            say(line)
+        say(f"{self._records:,} records in {took_s:.0f} s: {self._records / took_s:,.0f} a second")
+        say(", ".join(f"{n:,} {name}" for name, n in counts.items()))
+        say(f"workers that died: {len(workers.deaths)}")
+        problems = growth(marks)
+        if workers.deaths:
+            problems.append(f"workers died: {workers.deaths}")
+        if answered != self._records:
+            problems.append(
+                f"{answered:,} predictions and dead letters for {self._records:,} records"
+            )
+        return problems
+
+
+def _count(config: Config, topic: str) -> int:
+    """Return how many messages a topic has ever had; nothing is cut off within a run."""
+    with closing(GroupOffsets(config, "model", topic)) as offsets:
+        return sum(offsets.ends().values())

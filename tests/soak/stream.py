@@ -1,0 +1,76 @@
+"""A stream that never ends and costs little, and a model of a fixed size."""
+
+import random
+from collections.abc import Iterator, Mapping
+from itertools import count
+from typing import Any
+
+import orjson
+
+CATEGORIES = {"u": 0.0, "v": 1.0, "w": 2.0}
+"""Category → the number that it counts as."""
+
+CONCEPTS = ((3.0, -1.0, 1.0), (-1.0, 3.0, 3.0))
+"""Weights of the features, in turn."""
+
+BAD_EVERY = 1000
+
+BAD = b'{"x": {"a": "1", "b": 0.0, "c": "u"}, "y": 1.0}'
+"""A number must not be a text: one dead letter."""
+
+CLIP = 5.0
+
+SETTINGS: dict[str, Any] = {
+    "features": {"a": "numeric", "b": "numeric", "c": "categorical"},
+    "label": {"type": "number"},
+    "model": {"factory": "tests.soak.stream:FixedLinear"},
+    "explain": {
+        "loss": "squared_error",
+        "alpha": 0.01,
+        "emit_every": 10,
+        "ipfi": {"reservoir_size": 50},
+        "isage": {"reservoir_size": 50, "inner_samples": 1},
+        "ipdp": {"storage_size": 50, "grid_size": 3},
+    },
+}
+"""All methods, with as few questions to the model as they need."""
+
+
+class FixedLinear:
+    """A linear regressor with two weights and an offset for each category, and nothing else."""
+
+    def __init__(self, learning_rate: float = 0.02) -> None:
+        self.learning_rate = learning_rate
+        self.a = 0.0
+        self.b = 0.0
+        self.offsets = dict.fromkeys(CATEGORIES, 0.0)
+
+    def predict_one(self, x: Mapping[str, Any]) -> float:
+        """Return the weighted sum."""
+        return float(self.a * x["a"] + self.b * x["b"] + self.offsets[x["c"]])
+
+    def learn_one(self, x: Mapping[str, Any], y: float) -> None:
+        """Take a step of gradient descent."""
+        error = max(-CLIP, min(CLIP, y - self.predict_one(x)))
+        step = self.learning_rate * error
+        self.a += step * x["a"]
+        self.b += step * x["b"]
+        self.offsets[x["c"]] += step
+
+
+def observations(drift_every: int, seed: int = 1) -> Iterator[bytes]:
+    """Return an endless stream in which the importance of every feature changes again and again.
+
+    Every thousandth record is unusable.
+    """
+    rng = random.Random(seed)
+    categories = list(CATEGORIES)
+    for i in count():
+        if i % BAD_EVERY == BAD_EVERY // 2:
+            yield BAD
+            continue
+        a, b = 2.0 * rng.random() - 1.0, 2.0 * rng.random() - 1.0
+        c = rng.choice(categories)
+        concept = CONCEPTS[i // drift_every % len(CONCEPTS)]
+        y = concept[0] * a + concept[1] * b + concept[2] * CATEGORIES[c]
+        yield orjson.dumps({"x": {"a": a, "b": b, "c": c}, "y": y, "ts": i})
