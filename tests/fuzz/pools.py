@@ -1,0 +1,109 @@
+"""Good messages of every inbound topic, and stages that have read some of them."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import orjson
+
+from pipeline.config import Config
+from pipeline.stages import DriftStage, ExplainerStage, Message, ModelStage, Stage
+from schemas import Evaluation, Explanation
+from tests.support import (
+    agrawal_with_drift,
+    linear_config,
+    linear_records,
+    make_config,
+    message,
+    observations,
+    of_kind,
+    passed_on,
+    pickled,
+    run,
+)
+
+STREAM = "fluxplain.features-0"
+
+REGRESSION = linear_config(drift={"delta": 0.5, "grace_period": 3})
+
+CLASSES = make_config(
+    model={"factory": "tests.fuzz.models:Watchful", "params": {}},
+    explain={
+        "emit_every": 2,
+        "ipfi": {"reservoir_size": 5},
+        "isage": {"reservoir_size": 5},
+        "ipdp": {"storage_size": 5, "grid_size": 3},
+    },
+    drift={"signal": "value", "delta": 0.5, "grace_period": 3},
+)
+
+MAKERS: dict[str, Callable[[Config], Stage]] = {
+    "features": lambda config: ModelStage(config, STREAM),
+    "evaluations": ExplainerStage,
+    "explanations": DriftStage,
+}
+"""Inbound topic → makes the stage that reads it."""
+
+CONFIGS = {"regression": REGRESSION, "classes": CLASSES}
+
+
+@dataclass(frozen=True)
+class Pool:
+    """Good messages of one topic, of which the stage has read the first part.
+
+    The offsets are even: between any two there is room for something else.
+    """
+
+    topic: str
+    config: Config
+    read: list[Message]
+    rest: list[Message]
+    pickled_stage: Stage
+
+    @property
+    def records(self) -> list[dict[str, Any]]:
+        """What the messages hold, to be altered."""
+        return [orjson.loads(m.value or b"") for m in [*self.read[-12:], *self.rest]]
+
+    def stage(self) -> Stage:
+        """Return the stage as it is after the first part."""
+        return pickled(self.pickled_stage)
+
+    def expected(self) -> list[bytes]:
+        """Return what the stage publishes for the rest."""
+        return _expected(self.topic, self.config is CLASSES)
+
+
+@cache
+def pool(topic: str, kind: str) -> Pool:
+    """Return the pool of one inbound topic, for a regression or for classes."""
+    config = CONFIGS[kind]
+    messages = _messages(topic, kind)
+    messages = [
+        Message(m.topic, m.partition, 2 * i, m.key, m.value) for i, m in enumerate(messages)
+    ]
+    half = len(messages) - 12
+    stage = MAKERS[topic](config)
+    run(stage, messages[:half])
+    return Pool(topic, config, messages[:half], messages[half:], stage)
+
+
+@cache
+def _expected(topic: str, classes: bool) -> list[bytes]:
+    each = pool(topic, "classes" if classes else "regression")
+    return [record.encode() for record in run(each.stage(), each.rest)]
+
+
+@cache
+def _messages(topic: str, kind: str) -> list[Message]:
+    if topic == "features":
+        if kind == "regression":
+            return [message(t, record) for t, record in enumerate(linear_records(45))]
+        return observations(agrawal_with_drift(45, at=25))
+    config = CONFIGS[kind]
+    if topic == "evaluations":
+        published = run(ModelStage(config, STREAM), _messages("features", kind))
+        return passed_on(of_kind(published, Evaluation))
+    published = run(ExplainerStage(config), _messages("evaluations", kind))
+    return passed_on(of_kind(published, Explanation))

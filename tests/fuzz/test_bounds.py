@@ -1,0 +1,304 @@
+"""Messages made to grow: no state, no published record and no validation outgrows its bounds."""
+
+import pickle
+import resource
+from collections.abc import Sequence
+from typing import Any
+
+import orjson
+import pytest
+
+from pipeline.kafka.producer import MAX_MESSAGE_BYTES
+from pipeline.local import LocalPipeline
+from pipeline.stages import Message, Stage, process
+from pipeline.stages.limits import MAX_NUMBER, MAX_PARTITIONS, MAX_RUN
+from schemas import DeadLetter, Evaluation, Explanation, Prediction, Record
+from schemas.dead_letter import MAX_KEY_BYTES
+from tests.fuzz.checks import assert_publishable
+from tests.fuzz.pools import MAKERS, STREAM, Pool, pool
+from tests.support import linear_config, linear_records, make_config, message, of_kind, run
+
+every_topic = pytest.mark.parametrize("topic", MAKERS)
+
+LONG = 400_000
+
+
+def newest(topic: str, kind: str = "regression", **fields: Any) -> dict[str, Any]:
+    """Return the next good message of a topic, in which some fields are others."""
+    return {**orjson.loads(pool(topic, kind).rest[0].value or b""), **fields}
+
+
+def sent(
+    topic: str, fields: object, *, kind: str = "regression", key: bytes = b"k"
+) -> list[Record]:
+    """Return what a stage publishes for a message, behind good ones."""
+    value = fields if isinstance(fields, bytes) else orjson.dumps(fields)
+    return [*process(pool(topic, kind).stage(), Message(topic, 0, 999, key, value))]
+
+
+def assert_refused(records: Sequence[Record], reason: str) -> None:
+    [letter] = records
+    assert isinstance(letter, DeadLetter)
+    assert reason in letter.reason
+    assert_publishable(records)
+
+
+def size(stage: Stage) -> int:
+    return len(pickle.dumps(stage))
+
+
+@every_topic
+@pytest.mark.parametrize("unit", [b"a", b'"', b"\x00", b"\xff", "é".encode()])
+def test_a_key_and_a_value_of_any_length_fit_into_a_dead_letter(topic: str, unit: bytes) -> None:
+    for n in (MAX_KEY_BYTES - 1, MAX_KEY_BYTES, 300_000, 990_000):
+        key = unit * (n // len(unit))
+        records = sent(topic, unit * ((995_000 - len(key)) // len(unit)), key=key)
+        assert [type(record) for record in records] == [DeadLetter]
+        assert_publishable(records, key)
+
+
+@every_topic
+def test_a_key_that_is_too_long_is_refused_though_the_value_is_good(topic: str) -> None:
+    good = newest(topic)
+    assert_publishable(sent(topic, good, key=b"k" * MAX_KEY_BYTES), b"k" * MAX_KEY_BYTES)
+    [letter] = sent(topic, good, key=b"k" * (MAX_KEY_BYTES + 1))
+    assert isinstance(letter, DeadLetter)
+    assert letter.reason == "the key has 65,537 bytes, but must have at most 65,536"
+    # it goes out under a key that fits
+    assert letter.message_key() == "k" * MAX_KEY_BYTES
+
+
+@pytest.mark.parametrize("topic", ["evaluations", "explanations"])
+@pytest.mark.parametrize(
+    "stream",
+    [
+        "f" * LONG + "-0",
+        "other.features-0",
+        "features-0",
+        f"fluxplain.features-{MAX_PARTITIONS}",
+        "fluxplain.features-00",
+        "fluxplain.features-٣",
+    ],
+)
+def test_a_stream_of_another_name_is_refused(topic: str, stream: str) -> None:
+    assert_refused(sent(topic, newest(topic, stream=stream)), "stream")
+
+
+@pytest.mark.parametrize("topic", ["evaluations", "explanations"])
+def test_many_streams_and_features_leave_no_state(topic: str) -> None:
+    stage = pool(topic, "regression").stage()
+    before = size(stage)
+    for i in range(3_000):
+        names = {"stream": f"s{i}-0"} if i % 2 else {"feature": f"f{i}"}
+        [letter] = process(stage, message(i, newest(topic) | names))
+        assert isinstance(letter, DeadLetter)
+    assert size(stage) == before
+
+
+def test_a_feature_of_any_length_that_is_not_configured_is_refused() -> None:
+    for topic in ("evaluations", "explanations"):
+        # in the notice of a gap its name would come twice
+        long = newest(topic, feature="f" * LONG, previous_seq=90, seqs=[99], seq=99)
+        assert_refused(sent(topic, long), "")
+
+
+@pytest.mark.parametrize("topic", ["evaluations", "explanations"])
+def test_a_long_time_is_refused(topic: str) -> None:
+    long = newest(topic, ts="t" * LONG if topic == "explanations" else ["t" * LONG])
+    assert_refused(sent(topic, long), "ts has 400,000 characters")
+
+
+@pytest.mark.parametrize(
+    ("topic", "fields"),
+    [
+        ("evaluations", {"seqs": ["a"] * 200_000}),
+        ("evaluations", {"prediction": [["a"] * 200_000]}),
+        ("evaluations", {"ipfi": [[["a"]] * 150_000]}),
+        ("explanations", {"grid": [None] * 190_000}),
+        ("explanations", {"effect": [["a"]] * 150_000}),
+    ],
+)
+def test_many_wrong_items_take_no_more_memory_than_one(topic: str, fields: dict[str, Any]) -> None:
+    long = orjson.dumps(newest(topic, **fields))
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    assert_refused(sent(topic, long), "Input should be a valid")
+    grown_mib = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
+    assert grown_mib < 200  # with an error for each item it is 800
+
+
+def test_a_run_that_is_too_long_is_refused() -> None:
+    """Each of its observations may become a dead letter of 256 KiB."""
+    good = newest("evaluations")
+    first = good["seqs"][0]
+    columns = {
+        name: column * (MAX_RUN + 1)
+        for name, column in good.items()
+        if isinstance(column, list) and name != "seqs"
+    }
+    long = {**good, **columns, "seqs": [*range(first, first + MAX_RUN + 1)]}
+    assert_refused(sent("evaluations", long), "seqs has 257 items, but at most 256 may be")
+
+
+@pytest.mark.parametrize(
+    ("topic", "fields"),
+    [
+        ("evaluations", {"seqs": [-5]}),
+        ("evaluations", {"previous_seq": -7}),
+        ("evaluations", {"previous_seq": 10**6}),
+        ("explanations", {"seqs": [1, 1], "increments": [0.0, 0.0], "seq": 1}),
+        ("explanations", {"seqs": [3, 2], "increments": [0.0, 0.0], "seq": 2}),
+        ("explanations", {"seqs": [-5], "increments": [0.0], "seq": -5}),
+        ("explanations", {"seq": 10**9}),
+    ],
+)
+def test_seqs_that_are_no_offsets_in_order_are_refused(topic: str, fields: dict[str, Any]) -> None:
+    assert_refused(sent(topic, newest(topic, **fields)), "seqs must")
+
+
+@pytest.mark.parametrize("name", ["value", "increments"])
+def test_numbers_that_would_spoil_the_window_are_refused(name: str) -> None:
+    for number in (2 * MAX_NUMBER, -1.7e308):
+        increments = newest("explanations")["increments"]
+        wrong: Any = [number] * len(increments) if name == "increments" else number
+        records = sent("explanations", newest("explanations", **{name: wrong}))
+        assert_refused(records, "must lie between")
+
+
+def curve(points: Sequence[Any], outputs: Sequence[Any], **fields: Any) -> dict[str, Any]:
+    """Return an evaluation of a category with this curve."""
+    name = next(
+        m.value
+        for m in pool("evaluations", "classes").rest
+        if orjson.loads(m.value or b"")["feature"] == "car"
+    )
+    good = orjson.loads(name or b"")
+    seq = good["seqs"][0] + 1
+    return {**good, "seqs": [seq], "ipdp_points": [points], "ipdp": [outputs], **fields}
+
+
+def test_a_curve_of_many_points_and_classes_is_refused_before_it_is_made() -> None:
+    """A million bytes can name 100,000 points and 50,000 classes: 5 billion numbers."""
+    n = 40_000
+    outputs = [[0] * n, *([[]] * (n - 1))]
+    many = curve([*range(n)], outputs, classes=[*range(n)])
+    [letter] = of_kind(sent("evaluations", many, kind="classes"), DeadLetter)
+    assert "does not fit into a message" in letter.reason
+
+
+def test_classes_that_come_a_few_at_a_time_do_not_grow_without_bound() -> None:
+    stage = pool("evaluations", "classes").stage()
+    sizes = []
+    for i in range(8):
+        classes = [*range(3_000 * i, 3_000 * (i + 1))]
+        grown = curve([1, 2], [[0.5] * 3_000] * 2, classes=classes)
+        seq = grown["seqs"][0] + i
+        records = process(stage, message(i, {**grown, "seqs": [seq], "previous_seq": seq - 1}))
+        assert_publishable(records)
+        sizes.append(size(stage))
+    assert sizes[0] < sizes[2] == sizes[-1] < 5_000_000
+
+
+@pytest.mark.parametrize(
+    ("kind", "points", "reason"),
+    [
+        ("regression", ["nan", "1", "2"], 'a string "nan"'),
+        ("regression", [True, 1.0, 2.0], "a boolean true"),
+        ("regression", [1.7e308, 0.0, -1.7e308], "a number 1.7e+308"),
+        ("classes", [1.5, 2], "a number 1.5"),
+    ],
+)
+def test_points_that_are_none_of_the_feature_are_one_dead_letter(
+    kind: str, points: list[Any], reason: str
+) -> None:
+    if kind == "classes":
+        fields = curve(points, [[0.5, 0.5]] * len(points))
+    else:
+        fields = newest("evaluations", ipdp_points=[points])
+    [letter] = of_kind(sent("evaluations", fields, kind=kind), DeadLetter)
+    assert f"a point is not of the feature's type: {reason}" in letter.reason
+
+
+def test_labels_of_any_length_fill_no_message() -> None:
+    """Each is known from then on: in every prediction and every evaluation."""
+    config = make_config(
+        features={"a": "numeric"},
+        label={"type": "string"},
+        model={"factory": "river.dummy:PriorClassifier", "params": {}},
+        explain={"loss": "brier", "methods": ["ipfi"], "ipfi": {"warm_up": 1}},
+    )
+    pipeline = LocalPipeline(config)
+    counts = {Prediction: 0, DeadLetter: 0}
+    for seq in range(165):
+        label = f"{seq:04}" + "\x01" * 996
+        for record in pipeline.step(seq, orjson.dumps({"x": {"a": 1.0}, "y": label})):
+            assert len(record.encode()) < MAX_MESSAGE_BYTES - MAX_KEY_BYTES
+            if type(record) in counts:
+                counts[type(record)] += 1
+    assert counts[Prediction] > 100
+    assert counts[DeadLetter] == 165 - counts[Prediction] > 0
+
+
+def test_an_observation_at_the_edge_of_the_numbers_spoils_nothing() -> None:
+    config = linear_config(explain={"emit_every": 1})
+    stages = LocalPipeline(config)
+    records = linear_records(40)
+    for t in (20, 25):
+        records[t]["x"] = {**records[t]["x"], "a": MAX_NUMBER / 4, "b": -MAX_NUMBER / 4}
+    records[22]["x"] = {**records[22]["x"], "a": -MAX_NUMBER / 4}
+    published = list(stages.run([orjson.dumps(each) for each in records]))
+    assert_publishable(published)
+    assert max(r.seq for r in of_kind(published, Explanation)) == 39
+
+
+@pytest.mark.parametrize("number", [1.01 * MAX_NUMBER, -1.7e308])
+@pytest.mark.parametrize("name", ["a", "y"])
+def test_a_number_beyond_the_edge_is_refused(name: str, number: float) -> None:
+    good = newest("features")
+    wrong = {**good, "y": number} if name == "y" else {**good, "x": {**good["x"], "a": number}}
+    assert_refused(sent("features", wrong), "must lie between -1e+150 and 1e+150")
+
+
+class Explosive:
+    """Says ever larger numbers."""
+
+    def __init__(self) -> None:
+        self.output = 1.0
+
+    def predict_one(self, x: dict[str, Any]) -> float:
+        return self.output
+
+    def learn_one(self, x: dict[str, Any], y: float) -> None:
+        self.output *= -1e40
+
+
+def test_outputs_that_are_too_large_to_be_averaged_are_dead_letters() -> None:
+    config = linear_config(
+        model={"factory": "tests.fuzz.test_bounds:Explosive"}, explain={"loss": "absolute_error"}
+    )
+    messages = [message(t, each) for t, each in enumerate(linear_records(20))]
+    published = run(MAKERS["features"](config), messages)
+    assert_publishable(published)
+    letters = of_kind(published, DeadLetter)
+    assert len(letters) == 16
+    assert "the model's output is too large" in letters[0].reason
+
+
+def endless(label: float, output: object) -> float:
+    return float("inf") if label > 2.0 else 1.0
+
+
+def test_a_loss_that_is_not_finite_is_a_dead_letter() -> None:
+    config = linear_config(explain={"loss": "tests.fuzz.test_bounds:endless"})
+    for label, kind in ((1.0, Prediction), (3.0, DeadLetter)):
+        value = {**newest("features"), "y": label}
+        [record] = run(MAKERS["features"](config), [message(0, value)])
+        assert isinstance(record, kind)
+        if isinstance(record, DeadLetter):
+            assert "the loss is not finite: inf" in record.reason
+
+
+def test_what_the_pools_hold_is_what_these_tests_are_about() -> None:
+    each: Pool = pool("evaluations", "classes")
+    runs = [Evaluation.decode(m.value) for m in each.rest]
+    assert {run_.stream for run_ in runs} == {STREAM}
+    assert all(run_.ipfi[0] and run_.isage[0] and run_.ipdp[0] for run_ in runs)

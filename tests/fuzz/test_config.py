@@ -1,0 +1,258 @@
+"""Whatever is in the file and in the environment: settings, or one error that names the key."""
+
+import importlib.util
+import math
+import os
+import random
+import re
+import tomllib
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import pipeline.config
+from pipeline.config import Config, ConfigError, load_config
+from tests.fuzz.profile import FUZZ
+from tests.fuzz.strategies import EXTREME_NUMBERS, EXTREME_TEXTS, SEEDS, mangled
+
+FOLDER = Path(__file__).parents[2]
+FILES = [
+    # River would build a forest of whatever size a fuzzer finds
+    re.sub(rb"n_models = \d+", b"", path.read_bytes())
+    for path in (FOLDER / "pipeline/template.toml", *sorted(FOLDER.glob("deploy/examples/*.toml")))
+]
+
+REFERENCES = [
+    *("river.forest:ARFClassifier", "river.naive_bayes:GaussianNB", "river.compose:Select"),
+    *("river.linear_model:LinearRegression", "river.dummy:NoChangeClassifier", "json:loads"),
+    *("pipeline.explain.losses:brier", "no.such:thing"),
+    *("pipeline.config:Config", "pipeline.explain:LOSSES", "tests.fuzz.models:Watchful"),
+    *("tests.fuzz.models:LABELS", "river:no_such", "no.such.module:Thing", "river.forest:__doc__"),
+    *("river.forest:ARFClassifier.predict_one", "river.forest:ARFClassifier.__init__", "river"),
+    *("", ":", "a:", ":a", "..:a", "a:..b", ".river:a", "river.:a", "a b:c", "a:b:c", "é:é"),
+]
+"""What may be loaded: to import whatever a fuzzer finds would be to run it."""
+
+MODULES = {"builtins", *(reference.partition(":")[0] for reference in REFERENCES)}
+
+
+@pytest.fixture(autouse=True, scope="module")
+def harmless() -> Iterator[None]:
+    """Import no other modules than those, and no settings but those of the tests."""
+    load = pipeline.config.load
+
+    def guarded(key: str, reference: str) -> Callable[..., Any]:
+        module = reference.partition(":")[0]
+        if module not in MODULES and _exists(module.partition(".")[0]):
+            raise ConfigError(f"{key} = {reference!r}: not loaded by tests")
+        return load(key, reference)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pipeline.config, "load", guarded)
+        for name in [*os.environ]:
+            if name.startswith(pipeline.config.ENV_PREFIX):
+                patch.delenv(name)
+        yield
+
+
+def _exists(package: str) -> bool:
+    try:
+        return importlib.util.find_spec(package) is not None
+    except (ImportError, ValueError):
+        return False
+
+
+@contextmanager
+def environment(variables: Mapping[str, str]) -> Iterator[None]:
+    """Set environment variables for a while."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in variables.items():
+            patch.setenv(name, value)
+        yield
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("fuzz") / "fluxplain.toml"
+
+
+def outcome(path: Path, text: bytes) -> Config | str:
+    """Return the settings, or why there are none; every other exception is a failure."""
+    path.write_bytes(text)
+    try:
+        config = load_config(path)
+    except ConfigError as error:
+        return str(error) or pytest.fail("an error must say what is wrong")
+    assert len(config.fingerprint()) == 64
+    return config
+
+
+def toml(value: Any) -> str:
+    """Return a value as TOML, in one line."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float):
+        return repr(value) if math.isfinite(value) else f"{value:+}"
+    if isinstance(value, str):
+        return '"' + "".join(_escaped(c) for c in value) + '"'
+    if isinstance(value, list):
+        return f"[{', '.join(toml(item) for item in value)}]"
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{toml(k)} = {toml(v)}" for k, v in value.items()) + "}"
+    return str(value)
+
+
+def _escaped(character: str) -> str:
+    # half characters cannot be written: one in a text makes a file that is no TOML
+    plain = character.isprintable() and character not in '"\\'
+    return character if plain else f"\\U{ord(character):08X}"
+
+
+def leaves(table: dict[str, Any], *above: str) -> Iterator[tuple[str, ...]]:
+    for name, value in table.items():
+        yield (*above, name)
+        if isinstance(value, dict):
+            yield from leaves(value, *above, name)
+
+
+BASE = tomllib.loads(FILES[0].decode())
+KEYS = [
+    *leaves(BASE),
+    *(("explain", name, "warm_up") for name in ("ipfi", "isage", "ipdp")),
+    *(("kafka", name) for name in Config.model_fields["kafka"].annotation.model_fields),  # type: ignore[union-attr]
+    *(("checkpoint", name) for name in ("key", "key_file", "store", "out_of_range")),
+    *(("no", "such"), ("explain", "no_such"), ("features", ""), ("model", "params", "x")),
+]
+
+VALUES: list[Any] = [
+    *(each for each in EXTREME_NUMBERS if not isinstance(each, float) or each == each),
+    *(text for text in EXTREME_TEXTS if text.isascii()),
+    *(True, False, [], {}, [1], ["ipfi"], ["ipfi", "ipfi"], {"a": 1}, [[]], [{}], 0.5, 2, 100, 101),
+    *("numeric", "categorical", "embedded", "SASL_SSL", "ssl", "topic", "latest", "/", "a:1,b:2"),
+    *("../..", "brier", "squared_error", "hinge", *REFERENCES),
+]
+
+
+def changed(rng: random.Random, n: int) -> tuple[list[tuple[str, ...]], dict[str, Any]]:
+    """Return the template with some settings replaced by anything, and which."""
+    fields = tomllib.loads(FILES[0].decode())
+    keys = [rng.choice(KEYS) for _ in range(n)]
+    for *above, name in keys:
+        table = fields
+        for part in above:
+            inner = table.get(part)
+            table[part] = table = inner if isinstance(inner, dict) else {}
+        table[name] = rng.choice(VALUES)
+    return keys, fields
+
+
+@FUZZ
+@given(st.binary(max_size=200) | st.text(max_size=200).map(lambda t: t.encode(errors="replace")))
+def test_any_bytes_are_an_error_or_settings(path: Path, text: bytes) -> None:
+    assert isinstance(outcome(path, text), str)
+
+
+@FUZZ
+@given(mangled(FILES))
+def test_a_damaged_file_is_an_error_or_settings(path: Path, text: bytes) -> None:
+    outcome(path, text)
+
+
+@FUZZ
+@given(SEEDS)
+def test_changed_settings_are_an_error_or_settings(path: Path, seed: int) -> None:
+    rng = random.Random(seed)
+    for n in (1, 1, 2, 5):
+        _, fields = changed(rng, n)
+        outcome(path, toml_file(fields))
+
+
+SMALLEST = b'features = {a = "numeric"}\nmodel = {factory = "river.naive_bayes:GaussianNB"}\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "variables"),
+    [
+        (b"a = " + b"[" * 5_000, {}),
+        (b"a = " + b"{a=" * 5_000, {}),
+        (b"seed = 1" + b"0" * 5_000, {}),
+        (SMALLEST + b"seed = 0x" + b"f" * 5_000, {}),
+        (SMALLEST, {"EXPLAIN": "[" * 100_000}),
+        (SMALLEST, {"EXPLAIN__METHODS": "[" * 100_000}),
+        (SMALLEST + b'explain = {loss = "builtins:max"}', {}),
+        (SMALLEST.replace(b"river.naive_bayes:GaussianNB", b"river.compose:Pipeline"), {}),
+    ],
+    ids=["array", "table", "digits", "hex", "variable", "inner variable", "loss", "pipeline"],
+)
+def test_what_is_too_deep_or_too_long_or_empty_is_an_error(
+    path: Path, text: bytes, variables: dict[str, str]
+) -> None:
+    with environment({pipeline.config.ENV_PREFIX + n: v for n, v in variables.items()}):
+        assert isinstance(outcome(path, text), str)
+
+
+def toml_file(fields: dict[str, Any]) -> bytes:
+    return "\n".join(f"{toml(name)} = {toml(value)}" for name, value in fields.items()).encode()
+
+
+@FUZZ
+@given(SEEDS)
+def test_the_error_names_the_one_key_that_is_wrong(path: Path, seed: int) -> None:
+    [key], fields = changed(random.Random(seed), 1)
+    result = outcome(path, toml_file(fields))
+    if isinstance(result, str) and "is not TOML" not in result:
+        # what a table or the model is wrong about is said of the table, or of the model
+        named = any(part and part in result for part in key) or "model.factory" in result
+        assert named, f"{key}: {result}"
+
+
+SECRET = "swordfish, and nobody may read it: 0123456789"
+SECRETS = ("KAFKA__PASSWORD", "KAFKA__CLIENT_KEY_PASSWORD", "CHECKPOINT__KEY")
+
+NAMES = [
+    *("__".join(key).upper() for key in KEYS if all(re.fullmatch(r"\w+", part) for part in key)),
+    *("FEATURES__", "__", "MODEL__PARAMS__A__B__C", "LABEL__TYPE__X", "SEED__X", "explain__alpha"),
+    *("EXPLAIN__IPFI__WARM_UP__X", "NO_SUCH", "", "CHECKPOINT__", "EXPLAIN__METHODS__0"),
+    *SECRETS,
+]
+
+TEXTS = [
+    *('{"a": 1}', '{"a": "numeric"}', "[]", '["ipfi"]', "{", '{"', "null", '"x"', "[" * 500, "{}"),
+    *('{"ipfi": {"warm_up": 5}}', '{"type": "number"}', '{"x": NaN}', '{"\\ud800": "numeric"}'),
+    *("\udcff", "0x10", "1_000", " 0.5", "1e999", "true", "9" * 400, "\n", "ssl", SECRET),
+    *(text for text in EXTREME_TEXTS if "\x00" not in text and "\ud800" not in text),
+    *REFERENCES,
+]
+
+
+@FUZZ
+@given(SEEDS)
+def test_any_environment_is_an_error_or_settings(path: Path, seed: int) -> None:
+    rng = random.Random(seed)
+    for n in (1, 1, 2, 4):
+        names = rng.sample(NAMES, n)
+        variables = {pipeline.config.ENV_PREFIX + name: rng.choice(TEXTS) for name in names}
+        with environment(variables):
+            outcome(path, rng.choice(FILES))
+
+
+@FUZZ
+@given(SEEDS)
+def test_no_error_shows_a_secret(path: Path, seed: int) -> None:
+    rng = random.Random(seed)
+    names = rng.sample(NAMES, rng.randrange(3))
+    variables = {
+        **{pipeline.config.ENV_PREFIX + name: rng.choice(TEXTS) for name in names},
+        pipeline.config.ENV_PREFIX + rng.choice(SECRETS): SECRET,
+    }
+    shown = [v for n, v in variables.items() if not n.endswith(SECRETS)]
+    with environment(variables):
+        result = outcome(path, FILES[0])
+    if SECRET not in shown:
+        assert "swordfish" not in str(result)
+        assert "swordfish" not in repr(result)

@@ -1,0 +1,126 @@
+"""Whatever is in a topic that people read, readers show it or pass over it."""
+
+import io
+import random
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
+
+from pipeline.kafka.replay import _seqs, _Traffic
+from pipeline.local import LocalPipeline
+from pipeline.monitor.history import MAX_CHANGES, History
+from pipeline.monitor.plots import plot_importances
+from pipeline.monitor.summary import render_summary, summarize
+from pipeline.monitor.tail import line
+from pipeline.monitor.watch import printable, render
+from pipeline.outputs import OUTPUTS
+from schemas import BadRecordError, Change, Record
+from tests.fuzz.pools import REGRESSION, pool
+from tests.fuzz.profile import FUZZ, SLOW_FUZZ
+from tests.fuzz.strategies import SEEDS, anything, strained
+from tests.support import linear_records, of_kind
+
+DRIFT_SEQ = 60
+
+
+@cache
+def published() -> dict[str, list[dict[str, Any]]]:
+    """Return what is in the topics that people read: of a short stream that drifts."""
+    values = [orjson.dumps(each) for each in linear_records(2 * DRIFT_SEQ)]
+    records = [*LocalPipeline(REGRESSION).run([b"oops", *values, None])]
+    records.append(Change.notice(kind="cold-start", stream="features-0", seq=7, detail="cold"))
+    return {
+        topic: [orjson.loads(r.encode()) for r in of_kind(records, kind)[-20:]]
+        for topic, kind in OUTPUTS.items()
+    }
+
+
+@st.composite
+def messages(draw: st.DrawFn) -> list[tuple[str, bytes | None]]:
+    """Messages of all topics."""
+    rng = random.Random(draw(SEEDS))
+    topics = [rng.choice(sorted(OUTPUTS)) for _ in range(15)]
+    mixed: list[tuple[str, bytes | None]] = [(t, strained(rng, published()[t])) for t in topics]
+    for topic in topics[:3]:
+        mixed.insert(rng.randrange(12), (topic, draw(anything(published()[topic]))))
+    return mixed
+
+
+def decoded(topic: str, value: bytes | None) -> Record | None:
+    """Return the record, or None where the readers pass over it."""
+    try:
+        return OUTPUTS[topic].decode(value)
+    except BadRecordError:
+        return None
+
+
+def history_of(read: list[tuple[str, bytes | None]]) -> History:
+    """Return the history of good messages with these behind them."""
+    history = History(drift_seq=DRIFT_SEQ)
+    pools = published().items()
+    good = [(topic, orjson.dumps(r)) for topic, records in pools for r in records[:10]]
+    now = 0.0
+    for topic, value in [*good, *read]:
+        record = decoded(topic, value)
+        if record is not None:
+            now += 0.125
+            history.add(record, now)
+            assert line(record)
+    return history
+
+
+def test_there_are_good_messages_of_every_topic() -> None:
+    assert all(published().values())
+    assert {change["kind"] for change in published()["changes"]} == {"drift", "cold-start"}
+
+
+@FUZZ
+@given(messages())
+def test_any_history_can_be_shown(read: list[tuple[str, bytes | None]]) -> None:
+    history = history_of(read)
+    console = Console(file=io.StringIO(), width=80, force_terminal=True, color_system=None)
+    for stream in [None, *list(history.streams)[-2:]]:
+        console.print(render(history, stream=stream, now=100.0))
+        console.print(render_summary(summarize(history, DRIFT_SEQ, stream=stream)))
+    for state in history.streams.values():
+        assert len(state.changes) <= MAX_CHANGES
+    shown = console.file.getvalue()  # type: ignore[attr-defined]
+    assert "\x1b" not in shown
+    assert "\x00" not in shown
+
+
+@SLOW_FUZZ
+@given(messages())
+@pytest.mark.filterwarnings("ignore:Glyph:UserWarning")
+def test_any_history_can_be_drawn(
+    tmp_path_factory: pytest.TempPathFactory, read: list[tuple[str, bytes | None]]
+) -> None:
+    history = history_of(read)
+    path: Path = tmp_path_factory.getbasetemp() / "any.png"
+    plot_importances(history, path, drift_seq=DRIFT_SEQ, stream=history.current, dpi=40)
+    assert path.stat().st_size > 0
+
+
+@FUZZ
+@given(st.text(max_size=100))
+def test_what_is_printed_cannot_steer_a_terminal(text: str) -> None:
+    assert printable(text).isprintable()
+
+
+@FUZZ
+@given(st.sampled_from(["evaluations", "explanations"]), st.data())
+def test_what_a_message_is_about_is_known_or_nothing(topic: str, data: st.DataObject) -> None:
+    """A replay brakes by it: it must neither fail nor open its window for ever."""
+    traffic = _Traffic()
+    for value in data.draw(st.lists(anything(pool(topic, "classes").records), max_size=5)):
+        seqs = _seqs(value or b"")
+        assert all(isinstance(seq, int) for seq in seqs)
+        if seqs:
+            traffic.add(len(value or b""), seqs)
+        assert traffic.bytes_per_record >= 0.0

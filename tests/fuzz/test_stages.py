@@ -1,0 +1,203 @@
+"""Whatever bytes are in an inbound topic, a stage publishes valid records and goes on."""
+
+import random
+from typing import Any, ClassVar
+
+import orjson
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    rule,
+    run_state_machine_as_test,
+)
+
+from pipeline.stages import Message, ModelStage, process
+from schemas import DeadLetter
+from tests.fuzz.checks import assert_publishable, assert_readable, refused
+from tests.fuzz.models import LABELS
+from tests.fuzz.pools import CONFIGS, MAKERS, STREAM, pool
+from tests.fuzz.profile import FUZZ, SLOW_FUZZ
+from tests.fuzz.strategies import KEYS, SEEDS, anything, strained
+from tests.support import agrawal, make_config, message, pickled
+
+every_topic = pytest.mark.parametrize("topic", MAKERS)
+KINDS = st.sampled_from(sorted(CONFIGS))
+
+
+@every_topic
+@FUZZ
+@given(st.data(), KINDS, KEYS)
+def test_whatever_comes_a_stage_publishes_valid_records_and_goes_on(
+    topic: str, data: st.DataObject, kind: str, key: bytes | None
+) -> None:
+    given_ = pool(topic, kind)
+    stage = given_.stage()
+    rng = random.Random(data.draw(SEEDS))
+    likely = [strained(rng, given_.records) for _ in range(6)]
+    for i, value in enumerate([*likely[:3], data.draw(anything(given_.records)), *likely[3:]]):
+        incoming = Message(topic, 0, given_.rest[0].offset - 1 + 2 * i, key, value)
+        bad = refused(stage, incoming)
+        records = process(stage, incoming)
+        assert_publishable(records, key)
+        if bad:
+            [letter] = records
+            assert isinstance(letter, DeadLetter)
+            assert letter.original() == value
+    # also what comes after it is read as ever, though perhaps with other numbers
+    for each in given_.rest[:4]:
+        assert_readable(process(stage, each))
+    pickled(stage)
+
+
+@every_topic
+@FUZZ
+@given(st.data(), KINDS)
+def test_a_message_that_is_refused_leaves_no_trace(
+    topic: str, data: st.DataObject, kind: str
+) -> None:
+    given_ = pool(topic, kind)
+    stage = given_.stage()
+    published: list[bytes] = []
+    values = data.draw(st.lists(anything(given_.records), min_size=3, max_size=8))
+    rng = random.Random(data.draw(SEEDS))
+    values += [strained(rng, given_.records) for _ in range(4)]
+    for i, each in enumerate(given_.rest):
+        if i < len(values):
+            incoming = Message(topic, 0, each.offset - 1, b"k", values[i])
+            if refused(stage, incoming):
+                [letter] = process(stage, incoming)
+                assert isinstance(letter, DeadLetter)
+        published += [record.encode() for record in process(stage, each)]
+    assert published == given_.expected()
+
+
+def watched_config(label: str) -> Any:
+    number = label == "number"
+    return make_config(
+        label={"type": label},
+        model={
+            "factory": f"tests.fuzz.models:{'WatchfulOfNumbers' if number else 'Watchful'}",
+            "params": {} if number else {"label": label},
+        },
+        explain={
+            "loss": "absolute_error" if number else "brier",
+            "ipfi": {"reservoir_size": 2},
+            "isage": {"reservoir_size": 2, "inner_samples": 1},
+            "ipdp": {"storage_size": 2, "grid_size": 2},
+        },
+    )
+
+
+WATCHED = {label: watched_config(label) for label in LABELS}
+OBSERVATIONS = [
+    {"x": dict(x), "y": LABELS[label](y), "id": i, "ts": "now"}
+    for label in LABELS
+    for i, (x, y) in enumerate(agrawal(4))
+]
+
+
+@FUZZ
+@given(st.sampled_from(sorted(LABELS)), st.lists(anything(OBSERVATIONS), max_size=8), SEEDS)
+def test_the_model_is_given_the_configured_features_and_types_and_nothing_else(
+    label: str, values: list[bytes | None], seed: int
+) -> None:
+    """Features in the configured order, finite numbers, categories, labels of the one type."""
+    stage = ModelStage(WATCHED[label], STREAM)
+    good = [orjson.dumps(each) for each in OBSERVATIONS if type(each["y"]) is LABELS[label]]
+    rng = random.Random(seed)
+    likely = [strained(rng, OBSERVATIONS) for _ in range(8)]
+    for offset, value in enumerate([*good, *values, *likely, *good]):
+        process(stage, message(offset, value))
+    model = stage._model
+    assert model.complaints == []
+    assert model.taught >= 2 * len(good)
+
+
+STATEFUL = settings(SLOW_FUZZ, stateful_step_count=25)
+
+
+class Reading(RuleBasedStateMachine):
+    """A stage reads good messages; between them come bad ones, others' ones, and crashes.
+
+    A twin reads what is not refused, of the one stream, and nothing else.
+    """
+
+    topic: ClassVar[str]
+
+    @initialize(kind=KINDS)
+    def start(self, kind: str) -> None:
+        self.pool = pool(self.topic, kind)
+        self.stage = self.pool.stage()
+        self.twin = self.pool.stage()
+        self.done = 0
+
+    @rule()
+    def read_a_good_one(self) -> None:
+        if self.done < len(self.pool.rest):
+            incoming = self.pool.rest[self.done]
+            self.done += 1
+            records = process(self.stage, incoming)
+            assert_readable(records)
+            assert records == process(self.twin, incoming)
+
+    @rule(data=st.data(), key=KEYS)
+    def read_anything(self, data: st.DataObject, key: bytes | None) -> None:
+        self._read(data.draw(anything(self.pool.records)), key)
+
+    @rule(seed=SEEDS)
+    def read_what_is_nearly_right(self, seed: int) -> None:
+        self._read(strained(random.Random(seed), self.pool.records), b"k")
+
+    def _read(self, value: bytes | None, key: bytes | None) -> None:
+        incoming = Message(self.topic, 0, self._offset(), key, value)
+        records = process(self.stage, incoming)
+        if refused(self.stage, incoming):
+            [letter] = records
+            assert isinstance(letter, DeadLetter)
+        else:
+            assert records == process(self.twin, incoming)
+
+    @rule(seed=SEEDS)
+    def read_what_is_of_another_stream(self, seed: int) -> None:
+        foreign = _renamed(strained(random.Random(seed), self.pool.records))
+        if self.topic != "features":  # a model has one stream
+            process(self.stage, Message(self.topic, 0, self._offset(), b"k", foreign))
+
+    @rule()
+    def read_the_last_good_one_again(self) -> None:
+        if self.topic != "features" and self.done:
+            assert [*process(self.stage, self.pool.rest[self.done - 1])] == []
+
+    @rule()
+    def crash_after_a_checkpoint(self) -> None:
+        self.stage = pickled(self.stage)
+
+    def _offset(self) -> int:
+        return self.pool.rest[0].offset - 1 + 2 * self.done
+
+
+def _renamed(value: bytes) -> bytes:
+    """Return the message as one of another stream."""
+    return orjson.dumps({**orjson.loads(value), "stream": "fluxplain.features-7"})
+
+
+class ReadingFeatures(Reading):
+    topic = "features"
+
+
+class ReadingEvaluations(Reading):
+    topic = "evaluations"
+
+
+class ReadingExplanations(Reading):
+    topic = "explanations"
+
+
+@pytest.mark.parametrize("machine", [ReadingFeatures, ReadingEvaluations, ReadingExplanations])
+def test_good_messages_give_the_same_among_bad_ones_and_those_of_others(
+    machine: type[Reading],
+) -> None:
+    run_state_machine_as_test(machine, settings=STATEFUL)
