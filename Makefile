@@ -4,13 +4,41 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test check format schemas lock clean
+.PHONY: demo test test-kafka chaos soak hostile recovery fuzz check format schemas kafka kafka-stop lock clean
 
 demo: $(STAMP)  ## the whole pipeline on the embedded broker; ends by itself
 	$(BIN)/fluxplain demo
 
-test: $(STAMP)  ## all tests
-	$(BIN)/python -m pytest -n 2 --dist worksteal
+test: $(STAMP)  ## all tests that need nothing but the embedded broker
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not kafka"
+
+test-kafka: $(STAMP)  ## the behaviour suite on a real Kafka, and a short run of chaos
+	$(BIN)/python -m deploy.kafka run -- \
+		$(BIN)/python -m pytest -n 3 --dist worksteal tests/behaviour tests/deploy/test_kafka.py
+	$(BIN)/python -m tests.chaos --records 4000 --kills 5 --broker-kills 1 --rebalances 2
+
+chaos: $(STAMP)  ## kill everything on three brokers while a stream runs; SEED=n repeats a run
+	$(BIN)/python -m tests.chaos
+
+soak: $(STAMP)  ## half a million records: no worker may grow
+	$(BIN)/python -m tests.soak
+
+hostile: $(STAMP)  ## 100,000 unusable records among good ones: each a dead letter, nothing else changed
+	$(BIN)/python -m tests.hostile
+
+recovery: $(STAMP)  ## how soon the pipeline goes on when workers are killed, stopped or started again
+	$(BIN)/python -m tests.recovery
+
+FUZZ_TARGETS := features evaluations explanations checkpoint
+FUZZ_SECONDS ?= 60
+FUZZ_EXAMPLES ?= 500
+
+fuzz: $(STAMP)  ## new examples for the property tests, then coverage-guided fuzzing of each decoder
+	FUZZ_EXAMPLES=$(FUZZ_EXAMPLES) $(BIN)/python -m pytest -n 2 --timeout 3600 tests/fuzz
+	$(BIN)/pip install --quiet --disable-pip-version-check atheris==3.0.0
+	for target in $(FUZZ_TARGETS); do \
+		$(BIN)/python -m tests.fuzz.guided $$target -max_total_time=$(FUZZ_SECONDS) || exit 1; \
+	done
 
 check: $(STAMP)  ## format and lint as CI wants it, and strict types
 	$(BIN)/ruff format --check .
@@ -23,6 +51,12 @@ format: $(STAMP)  ## mend what check would complain about, where a tool can
 
 schemas: $(STAMP)  ## write the JSON Schemas from the typed records
 	$(BIN)/python -m schemas
+
+kafka: $(STAMP)  ## a real Kafka broker on this machine, without Docker; goes on until kafka-stop
+	$(BIN)/python -m deploy.kafka start
+
+kafka-stop: $(STAMP)  ## stop that broker; its data stays
+	$(BIN)/python -m deploy.kafka stop
 
 lock: $(STAMP)  ## resolve the dependencies of pyproject.toml anew
 	$(BIN)/pip install --quiet uv
