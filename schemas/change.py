@@ -16,13 +16,14 @@ class Change(Record):
     Attributes
     ----------
     stream
-        Topic and partition of the observations.
+        Topic and partition of the observations; of a cold start or gap of the explainer or the
+        drift role, of what that role reads.
     kind
         ``"drift"``: the explanation of a feature changed. ``"cold-start"``: a model started
         without the beginning of its log, so what it learned before is gone. ``"gap"``: what an
         explanation needed was deleted before it was read.
     seq
-        Offset of the observation at which the change was seen.
+        Offset of the observation at which the change was seen, or in the role's own stream.
     previous_seq
         The seq of the change before this one, of the same stream, feature and method; None for
         the first. Of a gap: the last seq that was read.

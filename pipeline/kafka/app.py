@@ -24,13 +24,14 @@ from pipeline.kafka.checkpoints import (
 )
 from pipeline.kafka.client import LIBRDKAFKA_LOG, cluster
 from pipeline.kafka.embedded import is_embedded_cluster
+from pipeline.kafka.exits import EXIT_FAILED, end
 from pipeline.kafka.health import HealthServer
 from pipeline.kafka.outbox import Outbox
 from pipeline.kafka.producer import RecordProducer
 from pipeline.kafka.topics import feature_partitions, topic_ids
 from pipeline.kafka.transport import install
 from pipeline.kafka.watchdog import Watchdog
-from pipeline.kafka.worker import EXIT_FAILED, RoleWorker, end
+from pipeline.kafka.worker import RoleWorker
 
 log = logging.getLogger("fluxplain.worker")
 
@@ -38,11 +39,17 @@ SESSION_TIMEOUT_S = 10.0
 """A worker that was killed blocks its group for so long. Heartbeats come from a thread of their
 own, so slow steps do not need more."""
 
+STATIC_SESSION_TIMEOUT_S = 45.0
+"""The same for a static member: so long may it take to come back to its partitions."""
+
 HEARTBEAT_S = 1.0
 """Also how soon a worker learns that it must take over partitions."""
 
 METADATA_MAX_AGE_MS = 30_000
 """How soon partitions that were added to a topic are found."""
+
+READ_AHEAD = 200
+"""Messages to take from the broker before those that are there are done."""
 
 SHUTDOWN_S = 9.0
 """How long stopping may take: Kubernetes and systemd wait longer before they kill."""
@@ -144,6 +151,7 @@ def _faust_app(config: Config, role: Role) -> faust.App:
     folder = config.checkpoint.directory / "faust"
     make_private_folder(folder)
     servers = config.kafka.bootstrap_servers.split(",")
+    is_static = config.kafka.group_instance_id is not None
     return faust.App(
         config.group(role),
         broker=[f"kafka://{server.strip()}" for server in servers],
@@ -157,9 +165,12 @@ def _faust_app(config: Config, role: Role) -> faust.App:
         consumer_auto_offset_reset="earliest",
         consumer_metadata_max_age_ms=METADATA_MAX_AGE_MS,
         consumer_group_instance_id=config.group_instance_id(role),
-        broker_session_timeout=SESSION_TIMEOUT_S,
+        broker_session_timeout=STATIC_SESSION_TIMEOUT_S if is_static else SESSION_TIMEOUT_S,
         broker_heartbeat_interval=HEARTBEAT_S,
         stream_recovery_delay=0.0,
+        # a message that comes into one partition waits behind all that was read of the others
+        stream_buffer_maxsize=READ_AHEAD,
+        broker_max_poll_records=READ_AHEAD,
     )
 
 

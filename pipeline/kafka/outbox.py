@@ -4,7 +4,7 @@ import time
 
 from pipeline.config import Config
 from pipeline.kafka.producer import RecordProducer
-from schemas import Evaluation, Record
+from schemas import RECORDS, Evaluation, Record
 
 RUN_LENGTH = 64
 """Most observations in one message of evaluations: enough to make its overhead small."""
@@ -14,6 +14,10 @@ LINGER_S = 0.05
 
 RUN_BYTES = 400_000
 """Largest message of evaluations, well below the broker's limit of 1 MB."""
+
+MAX_WAITING = 10_000
+"""Messages that may wait for their acknowledgement: far fewer than librdkafka's queue takes, since
+what waits for room in that cannot hear of a rebalance or of SIGTERM."""
 
 
 class Outbox:
@@ -35,6 +39,9 @@ class Outbox:
         self._producer = producer
         # a hash of the name would give one partition several times the load of another
         self._places = {feature: i % partitions for i, feature in enumerate(config.features)}
+        for record in RECORDS:
+            # now: asking the broker blocks, and the event loop must not
+            producer.partitions(config.topic(record.TOPIC))
         self._runs: dict[tuple[str, str], list[Evaluation]] = {}
         self._waiting_since: float | None = None
 
@@ -68,6 +75,11 @@ class Outbox:
                 self._send_run(run)
         self._runs.clear()
         self._waiting_since = None
+
+    @property
+    def is_full(self) -> bool:
+        """Whether so much waits for the broker that nothing should be added."""
+        return self._producer.waiting >= MAX_WAITING
 
     async def delivered(self) -> None:
         """Wait until the broker has acknowledged everything.

@@ -76,7 +76,7 @@ class RecordProducer:
             If an earlier message was lost, or this one cannot be sent at all.
         """
         self._raise_failure()
-        placement = {} if place is None else {"partition": place % self._partitions(topic)}
+        placement = {} if place is None else {"partition": place % self.partitions(topic)}
         while True:
             try:
                 self._producer.produce(
@@ -122,7 +122,7 @@ class RecordProducer:
 
     async def flushed(self) -> None:
         """Wait as :meth:`flush` does, without blocking the event loop."""
-        if len(self._producer):
+        if self.waiting:
             await asyncio.get_running_loop().run_in_executor(None, self.flush)
         self._raise_failure()
 
@@ -136,7 +136,19 @@ class RecordProducer:
             "space (its log says more); trying on"
         )
 
-    def _partitions(self, topic: str) -> int:
+    @property
+    def waiting(self) -> int:
+        """How many messages are not acknowledged yet."""
+        return len(self._producer)
+
+    def partitions(self, topic: str) -> int:
+        """Return how many partitions a topic has; the broker is asked once.
+
+        Raises
+        ------
+        DeliveryError
+            If it does not answer.
+        """
         if topic not in self._partition_counts:
             try:
                 metadata = self._producer.list_topics(topic, timeout=DELIVERY_TIMEOUT_S)

@@ -23,8 +23,11 @@ class PartitionOwner(Protocol):
         """Return whether the state of the partition is loaded."""
         ...
 
-    def start(self, tp: TP, earliest: int, end: int) -> int:
-        """Load the state of a partition and return the offset to read on from."""
+    async def start(self, tp: TP, earliest: int, end: int) -> int | None:
+        """Load the state of a partition and return the offset to read on from.
+
+        None if the partition was taken away, or was started by another call, meanwhile.
+        """
         ...
 
     def assigned(self, partitions: int) -> None:
@@ -52,19 +55,32 @@ class _Consumer(driver.Consumer):
         return _ConsumerThread(self, loop=self.loop, beacon=self.beacon)
 
     async def perform_seek(self) -> None:
-        """Seek to the committed offsets, then back to the checkpoints where these are behind."""
+        """Seek to the committed offsets, then to where state and committed offset agree.
+
+        Messages that come while the state is loaded are not taken, so there is always a seek
+        after it.
+        """
         await super().perform_seek()
         new = [tp for tp in self.assignment() if not self.owner.owns(tp)]
         if not new:
             return
         earliest: Mapping[TP, int] = await self.earliest_offsets(*new)
         ends: Mapping[TP, int] = await self.highwaters(*new)
+        positions: dict[TP, int] = {}
         for tp in new:
-            position = self.owner.start(tp, earliest[tp], ends[tp])
+            if tp not in self.assignment():
+                continue  # a rebalance took it away while the others were loaded
+            position = await self.owner.start(tp, earliest[tp], ends[tp])
+            if position is None:
+                continue
             committed = self._committed_offset[tp]
-            if committed is None or committed > position or committed < earliest[tp]:
-                await self.seek_wait({tp: position})
+            if committed is None or not earliest[tp] <= committed <= position:
+                committed = position
                 self._committed_offset[tp] = position or None
+            # else what the state holds already is read again, to be acknowledged
+            positions[tp] = committed
+        if positions:
+            await self.seek_wait(positions)
 
     async def on_partitions_revoked(self, revoked: set[TP]) -> None:
         """Drop state first: what is not committed by now belongs to the next owner."""

@@ -9,11 +9,18 @@ import logging
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 
-from confluent_kafka import OFFSET_END, Consumer, KafkaError, KafkaException, TopicPartition
+from confluent_kafka import (
+    OFFSET_BEGINNING,
+    OFFSET_END,
+    Consumer,
+    KafkaError,
+    KafkaException,
+    TopicPartition,
+)
 
 from pipeline.config import Config, Role
+from pipeline.kafka.checkpoints import Slot
 from pipeline.kafka.client import (
     AccessError,
     BrokerError,
@@ -23,9 +30,11 @@ from pipeline.kafka.client import (
     no_answer,
     refusal,
 )
+from pipeline.kafka.exits import EXIT_FAILED, EXIT_NOT_YET, end, fail, refuse
 from pipeline.kafka.progress import CHAIN
+from pipeline.kafka.stalls import Progress, Sight
 from pipeline.kafka.topics import topic_ids, topic_specs
-from pipeline.kafka.worker import EXIT_FAILED, EXIT_NOT_YET, RoleWorker, Standing, end, fail
+from pipeline.kafka.worker import RoleWorker, Standing, shorter_log
 
 log = logging.getLogger("fluxplain.watchdog")
 
@@ -36,115 +45,6 @@ TOPICS_CHECK_S = 10.0
 """Seconds between two looks at the topics."""
 
 REQUEST_TIMEOUT_S = 5.0
-
-
-@dataclass(frozen=True, slots=True)
-class Sight:
-    """What is seen of a role at one moment.
-
-    Attributes
-    ----------
-    now
-        Seconds, of any clock that only goes forward.
-    standings
-        This worker's partitions.
-    ends
-        Partition → offset of the next message to come; None if the broker does not answer.
-    committed
-        Partition → what the group has committed; only needed of a worker without partitions.
-    refusal
-        Why the broker does not let this worker in, if that is why it does not answer.
-    """
-
-    now: float
-    standings: Sequence[Standing] = ()
-    ends: Mapping[int, int] | None = None
-    committed: Mapping[int, int] = field(default_factory=dict)
-    refusal: str | None = None
-
-
-class Progress:
-    """Tells how long nothing has moved although something waits.
-
-    Parameters
-    ----------
-    stall_s
-        Seconds after which messages that wait must have moved on.
-    interval_s
-        Seconds between two checkpoints: a commit may take that much longer.
-    """
-
-    def __init__(self, stall_s: float, interval_s: float) -> None:
-        self._taking = _Timers(stall_s)
-        self._committing = _Timers(stall_s + interval_s)
-        self._stall_s = stall_s
-        self._refusal: str | None = None
-        self._refused_since: float | None = None
-        self.lag = 0
-        self.broker_answers = False
-
-    def see(self, sight: Sight) -> None:
-        """Take what is seen now."""
-        self.broker_answers = sight.ends is not None
-        self._see_refusal(sight)
-        if sight.ends is None:
-            # a broker that is away comes back; a new start would not make that sooner
-            self._taking.forget()
-            self._committing.forget()
-            return
-        ends = sight.ends
-        taken = {s.partition: (s.next_offset, ends.get(s.partition, 0)) for s in sight.standings}
-        done = {s.partition: (s.committed_offset, s.next_offset) for s in sight.standings}
-        if not sight.standings:
-            # nobody commits what waits, and it is not given to this worker: it lost its group
-            done = {p: (offset, ends.get(p, 0)) for p, offset in sight.committed.items()}
-        self.lag = sum(max(end - offset, 0) for offset, end in (taken or done).values())
-        self._taking.see(sight.now, taken)
-        self._committing.see(sight.now, done)
-
-    def _see_refusal(self, sight: Sight) -> None:
-        if sight.refusal is None:
-            self._refused_since = None
-        elif self._refused_since is None:
-            self._refused_since = sight.now
-        since = self._refused_since
-        overdue = since is not None and sight.now - since >= self._stall_s
-        # a new start reads secrets anew; if it is refused too, it says so
-        self._refusal = sight.refusal if overdue else None
-
-    def stalled(self) -> str | None:
-        """Return what does not move, for people; None if all is well."""
-        if self._refusal:
-            return self._refusal
-        for timers, what in ((self._taking, "taken"), (self._committing, "committed")):
-            if timers.overdue:
-                partitions = ", ".join(map(str, sorted(timers.overdue)))
-                return (
-                    f"nothing of partition {partitions} was {what} for {timers.limit_s:.0f} s, "
-                    "although messages wait and the broker answers"
-                )
-        return None
-
-
-class _Timers:
-    """For each partition, since when an offset stands below its goal."""
-
-    def __init__(self, limit_s: float) -> None:
-        self.limit_s = limit_s
-        self.overdue: set[int] = set()
-        self._since: dict[int, tuple[int, float]] = {}
-
-    def see(self, now: float, partitions: Mapping[int, tuple[int, int]]) -> None:
-        waiting = {p: offset for p, (offset, goal) in partitions.items() if offset < goal}
-        self._since = {
-            p: self._since[p] if self._since.get(p, (None,))[0] == offset else (offset, now)
-            for p, offset in waiting.items()
-        }
-        self.overdue = {p for p, (_, since) in self._since.items() if now - since >= self.limit_s}
-
-    def forget(self) -> None:
-        self._since = {}
-        self.overdue = set()
 
 
 class Watchdog:
@@ -172,9 +72,12 @@ class Watchdog:
                 **client_settings(config),
                 "group.id": config.group(role),  # asked about, never joined
                 "enable.auto.commit": False,
+                "enable.partition.eof": True,
                 "error_cb": self._errors.append,
             }
         )
+        self._seen: dict[int, tuple[int, int]] = {}
+        self._empty: dict[int, tuple[int, int]] = {}
 
     @property
     def standings(self) -> list[Standing]:
@@ -207,6 +110,10 @@ class Watchdog:
         if stalled := self.progress.stalled():
             log.critical("%s: %s: ending, to be started again", self.role, stalled)
             end(EXIT_FAILED)
+        if shortened := self.progress.shortened():
+            standing, end_of_log = shortened
+            slot = Slot(self.role, self.topic, standing.partition)
+            refuse(shorter_log(slot, standing.next_offset, end_of_log))
 
     def _check_topics(self) -> None:
         if problem := self._topics.look(self._consumer):
@@ -216,22 +123,58 @@ class Watchdog:
     def _look(self) -> Sight:
         # the worker's offsets first: what it takes meanwhile is no progress missed
         standings = self._worker.standings()
+        is_saving = self._worker.is_saving
         try:
-            partitions = [s.partition for s in standings]
-            committed: dict[int, int] = {}
-            if not standings:
-                known = self._consumer.list_topics(self.topic, timeout=REQUEST_TIMEOUT_S)
-                partitions = list(known.topics[self.topic].partitions)
-                asked = [TopicPartition(self.topic, p) for p in partitions]
-                answers = self._consumer.committed(asked, timeout=REQUEST_TIMEOUT_S)
-                committed = {tp.partition: max(tp.offset, 0) for tp in answers}
-            ends = log_offsets(
-                self._consumer, self.topic, partitions, OFFSET_END, REQUEST_TIMEOUT_S
-            )
+            next_offsets = {s.partition: s.next_offset for s in standings} or self._committed()
+            ends = self._log_offsets(list(next_offsets), OFFSET_END)
+            waiting = {p: self._waiting(p, next_offsets[p], ends[p]) for p in ends}
         except KafkaException as error:
             return Sight(time.monotonic(), standings, refusal=self._refusal(error.args[0]))
         self._refused = None
-        return Sight(time.monotonic(), standings, ends, committed)
+        committed = {} if standings else next_offsets
+        return Sight(time.monotonic(), standings, waiting, committed, is_saving=is_saving)
+
+    def _committed(self) -> dict[int, int]:
+        """Return partition → where the group goes on; asked by a worker without partitions."""
+        known = self._consumer.list_topics(self.topic, timeout=REQUEST_TIMEOUT_S)
+        partitions = list(known.topics[self.topic].partitions)
+        asked = [TopicPartition(self.topic, p) for p in partitions]
+        answers = self._consumer.committed(asked, timeout=REQUEST_TIMEOUT_S)
+        starts = self._log_offsets(partitions, OFFSET_BEGINNING)
+        return {tp.partition: max(tp.offset, starts[tp.partition]) for tp in answers}
+
+    def _log_offsets(self, partitions: Sequence[int], which: int) -> dict[int, int]:
+        return log_offsets(self._consumer, self.topic, partitions, which, REQUEST_TIMEOUT_S)
+
+    def _waiting(self, partition: int, offset: int, log_end: int) -> int:
+        """Return the end of what waits from an offset on.
+
+        Transactions leave marks in the log that no consumer gets: behind the last message they
+        look like one that is never taken. So what stands still is read once, to see.
+        """
+        place = (offset, log_end)
+        stands, self._seen[partition] = self._seen.get(partition) == place, place
+        if offset < log_end and stands and self._empty.get(partition) != place:
+            if self._holds_messages(partition, offset):
+                return log_end
+            self._empty[partition] = place
+        return offset if self._empty.get(partition) == place else log_end
+
+    def _holds_messages(self, partition: int, offset: int) -> bool:
+        """Return whether a message comes from an offset on; also if that is not known in time."""
+        self._consumer.assign([TopicPartition(self.topic, partition, offset)])
+        try:
+            deadline = time.monotonic() + REQUEST_TIMEOUT_S
+            while time.monotonic() < deadline:
+                message = self._consumer.poll(0.5)
+                error = message.error() if message else None
+                if error and error.code() == KafkaError._PARTITION_EOF:
+                    return False
+                if message:
+                    return True
+            return True
+        finally:
+            self._consumer.unassign()
 
     def _refusal(self, error: KafkaError) -> str | None:
         """Return why the broker does not let this worker in, if that is why it failed.

@@ -15,10 +15,9 @@ work, and publishes the same records again under the same identity.
 
 import asyncio
 import logging
-import os
 import time
 from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from typing import Any
 
 import faust
 from faust.types import TP, EventT
@@ -31,29 +30,22 @@ from pipeline.kafka.checkpoints import (
     Slot,
     StageFactory,
 )
-from pipeline.kafka.client import BrokerError
+from pipeline.kafka.exits import fail, refuse
 from pipeline.kafka.outbox import Outbox
-from pipeline.kafka.producer import DeliveryError, OversizeError
 from pipeline.stages import Message, Stage, process
 from schemas import Change, stream_name
 
 log = logging.getLogger("fluxplain.worker")
 
-EXIT_FAILED = 70
-"""Exit status of a worker that failed and may be started again."""
-
-EXIT_NOT_YET = 75
-"""Exit status of a worker that needs something which may come back: broker, topics."""
-
-EXIT_REFUSED = 78
-"""Exit status of a worker that would fail again: somebody must look."""
-
 COMMIT_ATTEMPTS = 20
 """Commits to try while Faust's own commit is under way, 50 ms apart; then the next interval."""
 
-
 MAX_PENDING = 50_000
 """Messages that may wait for their acknowledgement; then a checkpoint is written early."""
+
+
+SEEK_AGAIN_S = 2.0
+"""How long messages from before a seek may still come."""
 
 
 @dataclass(slots=True)
@@ -68,6 +60,8 @@ class Partition:
     pending: list[Any] = field(default_factory=list)
     in_step: bool = False
     jumped_to: int | None = None
+    sought_at: float = 0.0
+    must_save: bool = False
 
     def accepts(self, offset: int) -> bool:
         """Return whether a message is the next one, or was done before.
@@ -81,11 +75,16 @@ class Partition:
         self.in_step = self.in_step or offset >= self.next_offset
         return True
 
-    def must_seek(self, offset: int) -> bool:
-        """Return whether a refused message must be asked for again, with what is before it."""
-        if self.jumped_to is not None and offset > self.jumped_to:
+    def must_seek(self, offset: int, now: float) -> bool:
+        """Return whether a refused message must be asked for again, with what is before it.
+
+        One that is further ahead was on its way before the seek; but if such ones go on coming,
+        the log has lost what the seek was for.
+        """
+        ahead = self.jumped_to is not None and offset > self.jumped_to
+        if ahead and now - self.sought_at < SEEK_AGAIN_S:
             return False
-        self.jumped_to = offset
+        self.jumped_to, self.sought_at = offset, now
         return True
 
 
@@ -127,6 +126,8 @@ class RoleWorker:
     ----------
     is_finished
         Whether the last checkpoint is written and committed.
+    is_saving
+        Whether it waits for the broker to acknowledge outputs, or for the store.
     """
 
     def __init__(
@@ -152,7 +153,9 @@ class RoleWorker:
         self._checkpointed_at = time.monotonic()
         self._assigned: int | None = None
         self._stopping = False
+        self._assignments = 0
         self.is_finished = False
+        self.is_saving = False
 
     def source(self, name: str) -> Any:
         """Return a topic for the role's agent; raw bytes, so that stages see bad records too."""
@@ -165,12 +168,12 @@ class RoleWorker:
         message = event.message
         try:
             async with self._busy:
+                await self._checkpoint_if_due()
                 await self._step(message)
-                if message.offset + 1 < (self.app.consumer.highwater(message.tp) or 0):
+                if self._more_waits(message):
                     self._outbox.send_runs_if_old(time.monotonic())
                 else:
                     self._outbox.send_runs()
-                await self._checkpoint_if_due()
         except Exception as error:
             fail(f"{self.role}: cannot go on", error)
 
@@ -188,8 +191,7 @@ class RoleWorker:
         self._stopping = True
         try:
             async with self._busy:
-                await self.checkpoint()
-            self.is_finished = True
+                self.is_finished = await self.checkpoint()
         except Exception as error:
             fail(f"{self.role}: cannot write the last checkpoint", error)
 
@@ -197,13 +199,23 @@ class RoleWorker:
         """Return whether the state of the partition is loaded."""
         return tp in self._partitions
 
-    def start(self, tp: TP, earliest: int, end: int) -> int:
-        """Load the newest checkpoint of a partition and return the offset to read on from."""
+    async def start(self, tp: TP, earliest: int, end: int) -> int | None:
+        """Load the newest checkpoint of a partition and return the offset to read on from.
+
+        None if the partition was taken away, or was started by another call, meanwhile.
+        """
         slot = Slot(self.role, tp.topic, tp.partition)
+        assignment = self._assignments
         try:
-            checkpoint = self._store.load(slot)
+            # in a thread: the loop must go on to hear of rebalances and signals
+            load = asyncio.get_running_loop().run_in_executor(None, self._store.load, slot)
+            checkpoint = await load
         except CheckpointError as error:
             refuse(str(error))
+        except Exception as error:
+            fail(f"{slot}: cannot load the checkpoint", error)
+        if assignment != self._assignments or self.owns(tp):
+            return None
         if checkpoint is None:
             stage, offset = self._make_stage(tp.topic, tp.partition), earliest
             if earliest > 0:
@@ -211,16 +223,18 @@ class RoleWorker:
         else:
             stage, offset = checkpoint.stage, checkpoint.next_offset
             if offset > end:
-                refuse(
-                    f"the checkpoint of {slot} goes on at offset {offset}, but the topic ends at "
-                    f"{end}: messages were lost, or the topic was made anew. New messages would "
-                    "have the offsets, and so the identity, of others that were published before. "
-                    "Use another topics.prefix, or make all topics anew and remove the checkpoints"
-                )
+                refuse(shorter_log(slot, offset, end))
             if offset < earliest:
                 offset = self._pass_over(tp, offset, earliest, end)
+        saved = checkpoint.next_offset if checkpoint else 0
         self._partitions[tp] = Partition(
-            slot, stage, next_offset=offset, saved_offset=offset, committed_offset=offset
+            slot,
+            stage,
+            next_offset=offset,
+            saved_offset=saved,
+            committed_offset=offset,
+            # what is published from here on is right only if the next start knows of the jump
+            must_save=offset != saved,
         )
         log.info("%s: goes on at offset %d", slot, offset)
         return offset
@@ -235,6 +249,7 @@ class RoleWorker:
         A rebalance takes all partitions away, and gives some of them back.
         """
         self._assigned = None
+        self._assignments += 1
         self._partitions.clear()
 
     @property
@@ -249,9 +264,10 @@ class RoleWorker:
             for tp, held in list(self._partitions.items())
         ]
 
-    async def checkpoint(self) -> None:
-        """Run the three steps of the commit protocol."""
+    async def checkpoint(self) -> bool:
+        """Run the three steps of the commit protocol; return whether all is committed."""
         partitions = list(self._partitions.items())
+        self.is_saving = True
         # 1. every output has arrived
         await self._outbox.delivered()
         # a rebalance while waiting takes partitions away: they are the next owner's
@@ -259,22 +275,31 @@ class RoleWorker:
         # 2. the state is safe
         for _, partition in held:
             await self._save(partition)
+        self.is_saving = False
         # 3. the messages are done
-        for tp, partition in held:
-            if partition.pending:
-                await self._commit(tp, partition)
+        committed = [await self._commit(tp, partition) for tp, partition in held]
         self._checkpointed_at = time.monotonic()
+        return all(committed)
+
+    def _more_waits(self, message: Any) -> bool:
+        """Return whether the broker has more of the message's partition."""
+        try:
+            return bool(message.offset + 1 < (self.app.consumer.highwater(message.tp) or 0))
+        except AssertionError:
+            return False  # aiokafka's way to say that the partition was just taken away
 
     async def _step(self, message: Any) -> None:
         partition = self._partitions.get(message.tp)
         if partition is None or message.generation_id != self.app.consumer_generation_id:
             return  # of an assignment that is over: its next owner reads it again
         if not partition.accepts(message.offset):
-            if partition.must_seek(message.offset):
+            if partition.must_seek(message.offset, time.monotonic()):
                 await self.app.consumer.seek_wait({message.tp: partition.next_offset})
             return
         if message.offset > partition.next_offset:
             await self._check_hole(message.tp, partition)
+            if self._partitions.get(message.tp) is not partition:
+                return
         if message.offset >= partition.next_offset:
             incoming = Message(
                 message.topic, message.partition, message.offset, message.key, message.value
@@ -288,18 +313,23 @@ class RoleWorker:
     async def _checkpoint_if_due(self) -> None:
         waiting = sum(len(partition.pending) for partition in self._partitions.values())
         late = time.monotonic() - self._checkpointed_at >= self._interval_s
-        if waiting >= MAX_PENDING or (waiting and late):
+        jumped = any(partition.must_save for partition in self._partitions.values())
+        if jumped or self._outbox.is_full or waiting >= MAX_PENDING or (waiting and late):
             await self.checkpoint()
 
     async def _save(self, partition: Partition) -> None:
         if partition.next_offset > partition.saved_offset:
             checkpoint = Checkpoint(partition.next_offset, partition.stage)
-            # in a thread: the loop must go on to hear of rebalances and signals
+            # in a thread, as loading
             loop = asyncio.get_running_loop()
             await loop.run_in_executor(None, self._store.save, partition.slot, checkpoint)
             partition.saved_offset = checkpoint.next_offset
+            partition.must_save = False
 
-    async def _commit(self, tp: TP, partition: Partition) -> None:
+    async def _commit(self, tp: TP, partition: Partition) -> bool:
+        """Commit what was taken, if anything was; return whether nothing is left to commit."""
+        if not partition.pending:
+            return True
         consumer = self.app.consumer
         done = partition.next_offset
         for message in partition.pending:
@@ -308,11 +338,12 @@ class RoleWorker:
         for _ in range(COMMIT_ATTEMPTS):
             committed = await consumer.commit({tp})
             if self._partitions.get(tp) is not partition:
-                return
+                return False
             if committed:
                 partition.committed_offset = done
-                return
+                return True
             await asyncio.sleep(0.05)
+        return False
 
     async def _check_hole(self, tp: TP, partition: Partition) -> None:
         """See whether messages that did not come were deleted before they were read.
@@ -324,9 +355,13 @@ class RoleWorker:
         if earliest <= partition.next_offset or self._partitions.get(tp) is not partition:
             return
         end = (await consumer.highwaters(tp))[tp]
+        if self._partitions.get(tp) is not partition:
+            return
         partition.next_offset = self._pass_over(tp, partition.next_offset, earliest, end)
+        partition.must_save = True
         if partition.next_offset != earliest:
             await consumer.seek_wait({tp: partition.next_offset})
+        await self.checkpoint()
 
     def _pass_over(self, tp: TP, offset: int, earliest: int, end: int) -> int:
         """Return where to go on when messages from an offset on were deleted unread."""
@@ -357,23 +392,11 @@ class RoleWorker:
         self._outbox.send(notice, None, tp.partition)
 
 
-def fail(what: str, error: Exception) -> NoReturn:
-    """End the process at once: nothing may be acknowledged or committed after this."""
-    if isinstance(error, OversizeError):
-        refuse(f"{what}: {error}")
-    known = isinstance(error, DeliveryError | BrokerError)
-    log.critical("%s: %s: %s", what, type(error).__name__, error, exc_info=None if known else error)
-    end(EXIT_FAILED)
-
-
-def refuse(reason: str) -> NoReturn:
-    """End the process: somebody must decide."""
-    log.critical(reason)
-    end(EXIT_REFUSED)
-
-
-def end(status: int) -> NoReturn:
-    """End the process at once, with all that was logged."""
-    # not sys.exit: Faust would stop in good order, and commit
-    logging.shutdown()
-    os._exit(status)
+def shorter_log(slot: Slot, offset: int, end: int) -> str:
+    """Return why nothing can go on at an offset beyond the end of the log."""
+    return (
+        f"{slot} goes on at offset {offset}, but the topic ends at {end}: messages were lost, or "
+        "the topic was made anew. New messages would have the offsets, and so the identity, of "
+        "others that were published before. Use another topics.prefix, or make all topics anew "
+        "and remove the checkpoints"
+    )

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from confluent_kafka import Producer
 from confluent_kafka.admin import (
     AdminClient,
     AlterConfigOpType,
@@ -18,9 +19,10 @@ from confluent_kafka.admin import (
 )
 
 from deploy.kafka import Cluster
+from pipeline import supervisor
 from pipeline.kafka.client import client_settings
+from pipeline.kafka.exits import EXIT_NOT_YET, EXIT_REFUSED
 from pipeline.kafka.topics import create_topics
-from pipeline.kafka.worker import EXIT_NOT_YET, EXIT_REFUSED
 from pipeline.supervisor import WorkerRefusedError
 from tests.behaviour.conftest import SETTINGS, topics, write_config
 from tests.behaviour.kafka_pipeline import KafkaPipeline, Published, assert_same, reference
@@ -126,6 +128,31 @@ def test_a_topic_that_is_deleted_ends_the_worker_and_is_not_mistaken_when_it_is_
         assert f"the topic {topic} was deleted and made anew" in pipeline.log
 
 
+def test_transactions_leave_nothing_that_seems_to_wait(start: Start) -> None:
+    values = observations(60)
+    with start(environment={"FLUXPLAIN_HEALTH__STALL_S": "3"}) as pipeline:
+        topic = pipeline.config.topic("features")
+        settings = {**client_settings(pipeline.config), "transactional.id": topic}
+        producer = Producer(settings)
+        producer.init_transactions(30)
+        for records, end in (
+            (values, producer.commit_transaction),
+            (observations(5, seed=9), producer.abort_transaction),
+        ):
+            producer.begin_transaction()
+            for value in records:
+                producer.produce(topic, value, partition=0)
+            producer.flush(30)
+            end(30)
+        expected = reference(pipeline.config, values)
+        pipeline.wait_until(lambda: expected.keys() <= pipeline.published.keys())
+        # the marks of both are behind the last message, for longer than the watchdog's patience
+        until = time.monotonic() + 15
+        pipeline.wait_until(lambda: time.monotonic() > until)
+        assert not pipeline.workers.deaths
+    assert_same(pipeline.published, expected)
+
+
 @pytest.fixture
 def own_broker(tmp_path: Path) -> Iterator[Cluster]:
     """A broker that a test may kill."""
@@ -139,7 +166,13 @@ def test_too_few_in_sync_replicas_are_waited_for(tmp_path: Path, prefix: str) ->
     config_path = write_config(tmp_path / "pipeline.toml", settings)
     with (
         Cluster(tmp_path / "kafka", brokers=3) as cluster,
-        KafkaPipeline(config_path, cluster.bootstrap_servers, tmp_path) as pipeline,
+        KafkaPipeline(
+            config_path,
+            cluster.bootstrap_servers,
+            tmp_path,
+            # waiting is no fault of the worker, however short its patience
+            environment={"FLUXPLAIN_HEALTH__STALL_S": "3"},
+        ) as pipeline,
     ):
         pipeline.feed(values[:80])
         pipeline.wait_until_through(80)
@@ -169,13 +202,14 @@ def test_a_broker_that_is_away_for_a_minute_is_waited_for(
         own_broker.start_broker(1)
         pipeline.send(values[200:])
         pipeline.wait_until_through(300, timeout_s=180)
+        assert not pipeline.workers.deaths
     assert_same(pipeline.published, reference(pipeline.config, values))
-    assert not [status for _, status in pipeline.workers.deaths if status == EXIT_REFUSED]
 
 
 def test_a_worker_stops_in_time_without_a_broker(
-    own_broker: Cluster, config_path: Path, tmp_path: Path
+    own_broker: Cluster, config_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(supervisor, "STOP_TIMEOUT_S", 10.0)
     values = observations(200)
     with KafkaPipeline(config_path, own_broker.bootstrap_servers, tmp_path) as pipeline:
         pipeline.send(values)

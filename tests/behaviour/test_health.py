@@ -13,7 +13,7 @@ from typing import Any
 from urllib.error import HTTPError
 
 from pipeline.kafka.embedded import EmbeddedBroker
-from pipeline.kafka.worker import EXIT_FAILED
+from pipeline.kafka.exits import EXIT_FAILED
 from tests.behaviour.faulty_worker import AT_SEQ
 from tests.behaviour.kafka_pipeline import KafkaPipeline, assert_same, reference
 from tests.behaviour.test_pipeline import Start, observations

@@ -16,11 +16,11 @@ from faust.types import TP
 
 from pipeline.config import Config, load_config
 from pipeline.kafka.app import create_worker
+from pipeline.kafka.exits import EXIT_FAILED, EXIT_REFUSED
 from pipeline.kafka.producer import DeliveryError, RecordProducer
 from pipeline.kafka.progress import GroupOffsets
 from pipeline.kafka.reader import TopicReader
 from pipeline.kafka.topics import create_topics
-from pipeline.kafka.worker import EXIT_FAILED, EXIT_REFUSED
 from pipeline.outputs import OUTPUTS
 from pipeline.stages import ExplainerStage
 from tests.behaviour.faulty_broker import PRODUCE, FaultyBroker

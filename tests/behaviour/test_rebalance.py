@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from pipeline.config import Role
 from pipeline.supervisor import ROLES
 from tests.behaviour.conftest import SETTINGS, topic_store, topics, write_config
 from tests.behaviour.kafka_pipeline import KafkaPipeline, Published, assert_same, reference
@@ -51,6 +52,28 @@ def finish(pipeline: KafkaPipeline) -> None:
     assert_same(pipeline.published, wanted)
 
 
+def starts(pipeline: KafkaPipeline, role: Role) -> list[tuple[str, str]]:
+    """Return (process, partition) each time that a worker of a role went on with a partition."""
+    return re.findall(rf" (\d+) INFO \S+ {role} \S+-(\d): goes on at", pipeline.log)
+
+
+def all_have_work(pipeline: KafkaPipeline) -> bool:
+    """Return whether the last rebalance of each role dealt all four partitions, to all workers."""
+    for role in ROLES:
+        last = starts(pipeline, role)[-4:]
+        processes, partitions = {process for process, _ in last}, {place for _, place in last}
+        running = set(map(str, pipeline.workers.running(role).values()))
+        if processes != running or len(partitions) < 4:
+            return False
+    return True
+
+
+def all_run(pipeline: KafkaPipeline) -> bool:
+    """Return whether every worker has started; who is stopped before cannot do it in order."""
+    started = set(re.findall(r" (\d+) INFO .*: health at", pipeline.log))
+    return started >= set(map(str, pipeline.workers.running().values()))
+
+
 def test_workers_come_and_go(start: Start) -> None:
     pieces = zip(*(parts(values, 6) for values in STREAMS.values()), strict=True)
     with start(roles=[*ROLES, *ROLES]) as pipeline:
@@ -64,6 +87,7 @@ def test_workers_come_and_go(start: Start) -> None:
                 for role in ROLES:
                     pipeline.workers.add(role)
             elif i in {1, 3}:
+                pipeline.wait_until(partial(all_run, pipeline))
                 for role in ROLES:
                     assert pipeline.workers.remove(f"{role}-{1 + i // 2}") == 0
         finish(pipeline)
@@ -75,7 +99,7 @@ def test_a_killed_worker_is_replaced_by_the_others(start: Start) -> None:
     with start(roles=[*ROLES, *ROLES]) as pipeline:
         for partition, values in STREAMS.items():
             pipeline.send(values, partition)
-        pipeline.wait_until(lambda: len(pipeline.published) > 100)
+        pipeline.wait_until(partial(all_have_work, pipeline))
         for role in ROLES:
             pipeline.workers.kill(f"{role}-1")
         finish(pipeline)
@@ -85,21 +109,17 @@ def test_a_zombie_that_comes_back_corrupts_nothing(start: Start) -> None:
     with start(roles=[*ROLES, *ROLES]) as pipeline:
         for partition, values in STREAMS.items():
             pipeline.send(values[:300], partition)
-        pipeline.wait_until(lambda: len(pipeline.published) > 100)
+        pipeline.wait_until(partial(all_have_work, pipeline))
+        before = {role: len(starts(pipeline, role)) for role in ROLES}
         for role in ROLES:
             pipeline.workers.kill(f"{role}-1", signal.SIGSTOP)
-        moved = moves(pipeline)
         for partition, values in STREAMS.items():
             pipeline.send(values[300:], partition)
         # all of them have lost their partitions to somebody else when they wake
-        pipeline.wait_until(lambda: moves(pipeline) >= moved + len(ROLES))
+        pipeline.wait_until(lambda: all(len(starts(pipeline, r)) > before[r] for r in ROLES))
         for role in ROLES:
             pipeline.workers.kill(f"{role}-1", signal.SIGCONT)
         finish(pipeline)
-
-
-def moves(pipeline: KafkaPipeline) -> int:
-    return len(re.findall("goes on at offset [1-9]", pipeline.log))
 
 
 def test_a_static_member_that_restarts_moves_no_partitions(start: Start) -> None:
@@ -111,18 +131,16 @@ def test_a_static_member_that_restarts_moves_no_partitions(start: Start) -> None
     with start(roles=["model", "model", "explainer", "drift"], environment_of=instance) as pipeline:
         pipeline.feed(values[:100])
         pipeline.wait_until_through(100)
-        members = [str(pipeline.workers.running()[name]) for name in ("model-1", "model-2")]
+        pipeline.wait_until(partial(all_have_work, pipeline))
+        other = str(pipeline.workers.running()["model-2"])
 
-        def assigned() -> list[int]:
-            lines = re.findall(r" (\d+) INFO \S+ model \S+ goes on", pipeline.log)
-            return [lines.count(member) for member in members]
+        def started() -> int:
+            return sum(process == other for process, _ in starts(pipeline, "model"))
 
-        # each rebalance deals all four partitions
-        pipeline.wait_until(lambda: all(assigned()) and sum(assigned()) % 4 == 0)
-        before = assigned()
+        before = started()
         pipeline.workers.kill("model-1", signal.SIGTERM)
         pipeline.wait_until(lambda: pipeline.workers.running().get("model-1") is None)
         pipeline.feed(values[100:])
         pipeline.wait_until_through(200)
-        assert assigned()[1] == before[1]
+        assert started() == before
     assert_same(pipeline.published, reference(pipeline.config, values))

@@ -23,6 +23,9 @@ class Recorder:
     ) -> None:
         self.sent.append((topic, value, key, place))
 
+    def partitions(self, topic: str) -> int:
+        return 4
+
 
 @pytest.fixture
 def recorder() -> Recorder:

@@ -1,6 +1,8 @@
 """When a worker counts as one that does not go on."""
 
-from pipeline.kafka.watchdog import Progress, Sight
+from dataclasses import replace
+
+from pipeline.kafka.stalls import Progress, Sight
 from pipeline.kafka.worker import Standing
 
 STALL_S = 10.0
@@ -62,6 +64,22 @@ def test_one_that_the_broker_refuses_for_long_is_not_well() -> None:
         watched.see(Sight(now, standings, None, refusal=None if now == 15 else "wrong password"))
         late = 10 <= now < 15 or now >= 26
         assert watched.stalled() == ("wrong password" if late else None), now
+
+
+def test_one_that_waits_for_its_outputs_has_another_limit() -> None:
+    watched = progress()
+    for now in range(100):
+        watched.see(replace(sight(now, next_offset=8, committed=7, end=100), is_saving=now % 9 > 0))
+        assert watched.stalled() is None
+
+
+def test_a_log_that_ends_before_what_was_taken_is_noticed_unless_it_was_for_a_moment() -> None:
+    watched = progress()
+    for now, end in enumerate([9, 7, 7, 9, 7, 7]):
+        watched.see(sight(now, next_offset=8, committed=8, end=end))
+        assert watched.shortened() is None
+    watched.see(sight(6, next_offset=8, committed=8, end=7))
+    assert watched.shortened() == (Standing("t", 0, 8, 8), 7)
 
 
 def test_a_broker_that_does_not_answer_is_no_fault_of_the_worker() -> None:

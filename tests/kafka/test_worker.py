@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from pipeline.config import Config
 from pipeline.kafka.checkpoints import Slot
-from pipeline.kafka.worker import Partition
+from pipeline.kafka.worker import SEEK_AGAIN_S, Partition
 from pipeline.stages import DriftStage
 from tests.behaviour.conftest import SETTINGS
 from tests.support import PROPERTY
@@ -22,7 +22,7 @@ def deliver(log: list[int], start: int, stale: list[int]) -> list[int]:
     while queue:
         offset = queue.pop(0)
         if not partition.accepts(offset):
-            if partition.must_seek(offset):
+            if partition.must_seek(offset, now=0.0):
                 seeks += 1
                 # what was fetched before the seek still comes first
                 queue += [offset for offset in log if offset >= start]
@@ -46,3 +46,17 @@ def test_every_message_from_the_checkpoint_on_is_done_once_and_in_order(
 ) -> None:
     stale = [offset for offset in log if offset >= start + ahead][:n]
     assert deliver(log, start, stale) == [offset for offset in log if offset >= start]
+
+
+def test_a_log_whose_beginning_moves_on_while_it_is_asked_for_again_is_read_on() -> None:
+    partition = Partition(Slot("drift", "explanations", 0), STAGE, 150, 150, 150)
+    assert not partition.accepts(160)
+    assert partition.must_seek(160, now=0.0)
+    # 150 to 169 were deleted by now; or was 170 on its way before the seek?
+    assert not partition.accepts(170)
+    assert not partition.must_seek(170, now=0.1)
+    assert not partition.accepts(180)
+    assert partition.must_seek(180, now=SEEK_AGAIN_S)
+    assert not partition.accepts(170)
+    assert partition.must_seek(170, now=SEEK_AGAIN_S)
+    assert partition.accepts(170)
