@@ -1,9 +1,9 @@
 """What the long commands share: a folder, a clock, a clean end on Ctrl-C, and a verdict."""
 
 import shutil
-import signal
 import sys
 import tempfile
+import time
 import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -11,23 +11,49 @@ from typing import NoReturn
 
 from deploy.kafka.errors import KafkaError
 from pipeline.config import ConfigError
+from pipeline.interruption import until_interrupted
 from pipeline.kafka.client import BrokerError
 from pipeline.supervisor import WorkerRefusedError
-from tests.chaos.report import Clock, end_of_log
 
 LOG = "workers.log"
 """What the workers log, in the folder."""
+
+LOG_LINES = 25
+"""How much of it is shown if something is wrong."""
+
+PROGRESS_S = 10.0
 
 
 class FailedError(Exception):
     """The run cannot go on; the message says why."""
 
 
+class Clock:
+    """Puts the time since the start before each line, and says now and then how far it is."""
+
+    def __init__(self) -> None:
+        self._began_at = self._told_at = time.monotonic()
+
+    def elapsed_s(self) -> float:
+        """Return the seconds since the start."""
+        return time.monotonic() - self._began_at
+
+    def say(self, line: str) -> None:
+        """Print a line."""
+        say(f"{self.elapsed_s():6.1f} s  {line}")
+
+    def progress(self, line: Callable[[], str]) -> None:
+        """Print a line, unless the last one about progress was printed only just now."""
+        if time.monotonic() - self._told_at >= PROGRESS_S:
+            self._told_at = time.monotonic()
+            self.say(line())
+
+
 Work = Callable[[Path, Clock], Sequence[str]]
 """Does it all in a folder, and returns what is wrong; nothing if all is well."""
 
 
-def execute(name: str, work: Work, *, passed: str) -> NoReturn:
+def execute(name: str, work: Work, *, passed: str, settings: str = "") -> NoReturn:
     """Do the work and end the process; the last line is the verdict.
 
     Parameters
@@ -38,23 +64,27 @@ def execute(name: str, work: Work, *, passed: str) -> NoReturn:
         What to do.
     passed
         What holds if nothing is wrong.
+    settings
+        What somebody needs to repeat it; the first line, and part of the verdict.
     """
-    for each in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(each, _interrupt)
+    if settings:
+        say(settings)
+    suffix = f" ({settings})" if settings else ""
     folder = Path(tempfile.mkdtemp(prefix=f"fluxplain-{name}-"))
-    try:
+    problems: Sequence[str] = ()
+    with until_interrupted() as interruption:
         problems = _problems(work, folder)
-    except KeyboardInterrupt:
+    if interruption.by:
         say(f"kept: {folder}")
-        say("INTERRUPTED")
-        sys.exit(130)
+        say(f"INTERRUPTED{suffix}")
+        sys.exit(interruption.status)
     if problems:
-        for line in (*end_of_log(folder / LOG), f"kept: {folder}"):
+        for line in (*_end_of_log(folder / LOG), f"kept: {folder}"):
             say(line)
-        say(f"FAIL: {'; '.join(problems)}")
+        say(f"FAIL: {'; '.join(problems)}{suffix}")
         sys.exit(1)
     shutil.rmtree(folder)
-    say(f"PASS: {passed}")
+    say(f"PASS: {passed}{suffix}")
     sys.exit(0)
 
 
@@ -65,7 +95,7 @@ def say(line: str) -> None:
 
 def _problems(work: Work, folder: Path) -> Sequence[str]:
     try:
-        return work(folder, Clock(say))
+        return work(folder, Clock())
     except (FailedError, WorkerRefusedError, KafkaError, BrokerError, ConfigError) as error:
         return [str(error)]
     except Exception as error:
@@ -73,8 +103,14 @@ def _problems(work: Work, folder: Path) -> Sequence[str]:
         return [f"{type(error).__name__}: {error}"]
 
 
-def _interrupt(_signal: int, _frame: object) -> NoReturn:
-    # once is enough: a second one must not interrupt the cleaning up
-    for each in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(each, signal.SIG_IGN)
-    raise KeyboardInterrupt
+def _end_of_log(log_path: Path) -> list[str]:
+    """Return the last lines of the workers' log, and why workers ended themselves."""
+    if not log_path.exists():
+        return []
+    lines = log_path.read_text(errors="replace").splitlines()
+    fatal = [line for line in lines if " CRITICAL " in line]
+    return [
+        "the workers' log ends:",
+        *lines[-LOG_LINES:],
+        *(["workers ended themselves:", *fatal[:LOG_LINES]] if fatal else []),
+    ]

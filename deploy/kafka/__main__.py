@@ -5,8 +5,6 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, NoReturn
 
@@ -17,6 +15,7 @@ from deploy.kafka.errors import KafkaError
 from deploy.kafka.files import Files
 from deploy.kafka.java import kafka_version
 from deploy.kafka.settings import Plan
+from pipeline.interruption import Interruption, until_interrupted
 
 COMMAND_STOP_TIMEOUT_S = 20.0
 """How long a command under `run` may take to end after Ctrl-C before it is killed."""
@@ -166,9 +165,10 @@ def run(
     program = shutil.which(command[0])
     if program is None:
         raise KafkaError(f"there is no command {command[0]}")
-    with _until_interrupted(), Cluster(None, brokers or 1, secure) as cluster:
-        status = _run_beside(cluster, [program, *command[1:]])
-    raise typer.Exit(status)
+    status = 0
+    with until_interrupted() as interruption, Cluster(None, brokers or 1, secure) as cluster:
+        status = _run_beside(cluster, [program, *command[1:]], interruption)
+    raise typer.Exit(interruption.status or status)
 
 
 def _describe(cluster: Cluster) -> None:
@@ -188,7 +188,7 @@ def _describe(cluster: Cluster) -> None:
         )
 
 
-def _run_beside(cluster: Cluster, command: list[str]) -> int:
+def _run_beside(cluster: Cluster, command: list[str], interruption: Interruption) -> int:
     """Run a command, and return its exit status as a shell would."""
     environment = {
         **os.environ,
@@ -198,9 +198,9 @@ def _run_beside(cluster: Cluster, command: list[str]) -> int:
     with subprocess.Popen(command, env=environment) as child:  # noqa: S603  the user's
         try:
             status = child.wait()
-        except typer.Exit as interrupted:
+        except KeyboardInterrupt:
             # Ctrl-C in a terminal has reached the command, too
-            _end(child, asked=interrupted.exit_code == 128 + signal.SIGINT)
+            _end(child, asked=interruption.by == signal.SIGINT)
             raise
     return status if status >= 0 else 128 - status
 
@@ -214,24 +214,6 @@ def _end(child: "subprocess.Popen[bytes]", *, asked: bool) -> None:
             child.wait(COMMAND_STOP_TIMEOUT_S)
         except subprocess.TimeoutExpired:
             insist()
-
-
-@contextmanager
-def _until_interrupted() -> Iterator[None]:
-    """On Ctrl-C and SIGTERM, clean up what is inside and end with a shell's status for that."""
-
-    def interrupt(number: int, _frame: object) -> NoReturn:
-        # once is enough: a second one must not interrupt the cleaning up
-        for each in before:
-            signal.signal(each, signal.SIG_IGN)
-        raise typer.Exit(128 + number)
-
-    before = {each: signal.signal(each, interrupt) for each in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield
-    finally:
-        for each, handler in before.items():
-            signal.signal(each, handler)
 
 
 if __name__ == "__main__":
