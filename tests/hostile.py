@@ -28,9 +28,8 @@ from schemas.dead_letter import MAX_BYTES
 from tests.behaviour import conftest
 from tests.behaviour.kafka_pipeline import KafkaPipeline, Published, identity, reference
 from tests.behaviour.test_pipeline import observations
-from tests.chaos.report import Clock
 from tests.chaos.verifier import compare
-from tests.command import execute, say
+from tests.command import PROGRESS_S, Clock, execute, say
 from tests.fuzz.hostile import hostile
 
 SETTINGS: dict[str, Any] = {
@@ -40,8 +39,6 @@ SETTINGS: dict[str, Any] = {
 """All methods, with a model that learns and costs little."""
 
 TIMEOUT_S = 1200.0
-
-PROGRESS_S = 10.0
 
 SHOWN = 15
 """Reasons in the table."""

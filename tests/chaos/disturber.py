@@ -5,12 +5,14 @@ import time
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from threading import Event
 
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
 from deploy.kafka import Cluster
-from pipeline.supervisor import Supervisor
+from pipeline.supervisor import Supervisor, describe_status
+from tests.chaos.exits import Stop
 from tests.chaos.schedule import Disturbance, Kind
 
 IN_SYNC_TIMEOUT_S = 90.0
@@ -40,8 +42,10 @@ class Disturber:
     ----------
     done
         Kind → how often it was really done.
-    removals
-        Exit statuses of the workers that were removed.
+    killed
+        Names of the workers that were killed, once for each time.
+    removed
+        How those that were removed ended.
     """
 
     def __init__(
@@ -60,8 +64,10 @@ class Disturber:
         self._paused: dict[str, tuple[float, float]] = {}
         self._background = ThreadPoolExecutor(1, "broker")
         self._outage: Future[None] | None = None
+        self._closing = Event()
         self.done: Counter[Kind] = Counter()
-        self.removals: list[int] = []
+        self.killed: list[str] = []
+        self.removed: list[Stop] = []
 
     def tick(self, elapsed_s: float) -> None:
         """Do what is due; what cannot be done yet is tried again at the next call."""
@@ -87,7 +93,8 @@ class Disturber:
         }
 
     def close(self) -> None:
-        """Leave nothing paused; wait for a broker that is being started."""
+        """Leave nothing paused; do not wait for a broker that is away."""
+        self._closing.set()
         for name in list(self._paused):
             self._continue(name)
         self._background.shutdown()
@@ -108,11 +115,13 @@ class Disturber:
             self._workers.kill(name)
             while name in self._workers.running():
                 time.sleep(0.01)  # else it could be killed twice
+            self.killed.append(name)
             self.done["kill"] += 1
         elif each.kind == "remove":
+            outage = self._outage is not None
             status = self._workers.remove(name)
-            self.removals.append(status)
-            self._tell(f"removed {name}: exit status {status}")
+            self.removed.append(Stop(status, outage))
+            self._tell(f"removed {name}: {describe_status(status)}")
             self.done["remove"] += 1
         else:
             self._tell(f"paused {name} for {each.lasts_s:.1f} s")
@@ -140,13 +149,15 @@ class Disturber:
         return True
 
     def _bring_back(self, each: Disturbance) -> None:
-        time.sleep(each.lasts_s)
+        if self._closing.wait(each.lasts_s):
+            return
         self._cluster.start_broker(each.node)
         deadline = time.monotonic() + IN_SYNC_TIMEOUT_S
         while not in_sync(self._cluster.bootstrap_servers):
             if time.monotonic() > deadline:
                 raise TimeoutError(f"broker {each.node} did not catch up after its restart")
-            time.sleep(0.5)
+            if self._closing.wait(0.5):
+                return
 
     def _see_outage(self) -> None:
         if self._outage and self._outage.done():

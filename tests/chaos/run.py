@@ -2,32 +2,28 @@
 
 import os
 import secrets
-import shutil
-import tempfile
 import time
-import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 from deploy.kafka import Cluster
 from pipeline.config import Config, load_config
 from pipeline.kafka.app import SESSION_TIMEOUT_S
 from pipeline.kafka.progress import CHAIN, GroupOffsets
 from pipeline.kafka.topics import create_topics
-from pipeline.supervisor import Supervisor, WorkerRefusedError
+from pipeline.supervisor import Supervisor
 from tests.behaviour.conftest import write_config
 from tests.behaviour.kafka_pipeline import Published
 from tests.chaos.collector import Collector
 from tests.chaos.disturber import Disturber, in_sync
-from tests.chaos.report import Clock, end_of_log, numbers, table
-from tests.chaos.schedule import BROKERS, WORKERS, Wanted, make_schedule
-from tests.chaos.stream import PARTITIONS, SETTINGS, Feed, Reference, Stream
+from tests.chaos.exits import Exits, Stop
+from tests.chaos.report import lines, numbers, progress
+from tests.chaos.schedule import BROKERS, WORKERS, Store, Wanted, make_schedule
+from tests.chaos.stream import PARTITIONS, SETTINGS, RecordedFeed, Reference, Stream
 from tests.chaos.verifier import Comparison, compare
-
-Store = Literal["directory", "topic"]
+from tests.command import LOG, Clock, FailedError, say
 
 START_TIMEOUT_S = 90.0
 """How long the pipeline may take until its first explanation."""
@@ -80,17 +76,13 @@ class Options:
         return self.records / len(PARTITIONS) / self.rate
 
 
-class FailedError(Exception):
-    """The run cannot go on; the message says why."""
-
-
 @dataclass(frozen=True, slots=True)
 class Scene:
     """Who takes part."""
 
     workers: Supervisor
     disturber: Disturber
-    feeds: Sequence[Feed]
+    feeds: Sequence[RecordedFeed]
     collector: Collector
     references: Sequence[Reference]
 
@@ -101,40 +93,38 @@ class Scene:
 
 
 class Run:
-    """A run, in a folder of its own, which is kept if it fails."""
+    """A run, in a folder."""
 
-    def __init__(self, options: Options, write: Callable[[str], None]) -> None:
+    def __init__(self, options: Options, folder: Path, clock: Clock) -> None:
         self._options = options
-        self._write = write
-        self._clock = Clock(write)
-        self._folder = Path(tempfile.mkdtemp(prefix="fluxplain-chaos-"))
-        self._log_path = self._folder / "workers.log"
+        self._folder = folder
+        self._clock = clock
+        self._log_path = folder / LOG
 
     def problems(self) -> Sequence[str]:
         """Do it all, and return what is wrong; nothing if the promises hold."""
-        problems = ["interrupted"]
-        try:
-            with ExitStack() as stack:
-                problems = self._run(stack)
-        except (FailedError, WorkerRefusedError) as error:
-            problems = [str(error)]
-        except Exception as error:
-            self._write(traceback.format_exc())
-            problems = [f"{type(error).__name__}: {error}"]
-        finally:
-            if problems:
-                for line in (*end_of_log(self._log_path), f"kept: {self._folder}"):
-                    self._write(line)
-            else:
-                shutil.rmtree(self._folder)
-        return problems
+        with ExitStack() as stack:
+            cluster = Cluster(self._folder / "kafka", brokers=3, tell=self._clock.say)
+            stack.enter_context(cluster)
+            stack.callback(_kill_all, cluster)
+            config_path, config = self._configure(cluster.bootstrap_servers)
+            _create_topics(config)
+            scene = self._scene(stack, cluster, config_path, config)
+            self._start(scene)
+            self._disturb(scene)
+            self._clock.say("all is disturbed, and all is fed; waiting until all is published")
+            expected = self._await(scene)
+            exits = _stop(scene)
+            comparison = compare(
+                scene.collector.published, expected, scene.collector.messages.total()
+            )
+            self._report(comparison, exits, scene)
+            return [*_log_problems(scene), *_problems(comparison, config), *exits.problems()]
 
-    def _run(self, stack: ExitStack) -> list[str]:
+    def _scene(
+        self, stack: ExitStack, cluster: Cluster, config_path: Path, config: Config
+    ) -> Scene:
         say = self._clock.say
-        cluster = stack.enter_context(Cluster(self._folder / "kafka", brokers=3, tell=say))
-        stack.callback(_kill_all, cluster)
-        config_path, config = self._configure(cluster.bootstrap_servers)
-        _create_topics(config)
         collector = stack.enter_context(closing(Collector(config)))
         log = stack.enter_context(self._log_path.open("wb"))
         workers = stack.enter_context(
@@ -143,26 +133,13 @@ class Run:
         disturber = stack.enter_context(closing(self._disturber(workers, cluster)))
         streams = [self._stream(partition) for partition in PARTITIONS]
         feeds = [
-            stack.enter_context(closing(Feed(config, stream, self._options.rate)))
+            stack.enter_context(closing(RecordedFeed(config, stream, self._options.rate)))
             for stream in streams
         ]
         references = [
             stack.enter_context(closing(Reference(config_path, stream))) for stream in streams
         ]
-        scene = Scene(workers, disturber, feeds, collector, references)
-
-        self._start(scene)
-        self._disturb(scene)
-        say("all disturbances are done, and all is fed; waiting until all is published")
-        comparison = self._compare(scene)
-        self._report(comparison, scene)
-        problems = [] if collector.features == scene.fed else ["the log is not what was fed"]
-        problems += comparison.problems()
-        if comparison.missing:
-            through = comparison.expected - len(comparison.missing)
-            problems.append(f"only {through:,} of {comparison.expected:,} went through")
-            problems.append(_lags(config))
-        return problems
+        return Scene(workers, disturber, feeds, collector, references)
 
     def _configure(self, bootstrap_servers: str) -> tuple[Path, Config]:
         prefix = f"chaos-{secrets.token_hex(4)}."
@@ -229,8 +206,8 @@ class Run:
         for feed in scene.feeds:
             _check(feed.error is None, f"the stream cannot be fed: {feed.error}")
 
-    def _compare(self, scene: Scene) -> Comparison:
-        """Wait until all is published or nothing comes any more; stop the workers; compare."""
+    def _await(self, scene: Scene) -> Published:
+        """Return what must be published, once it is or nothing comes any more."""
         for reference, feed in zip(scene.references, scene.feeds, strict=True):
             reference.finish(len(feed.fed))
         while not all(reference.is_done() for reference in scene.references):
@@ -249,27 +226,44 @@ class Run:
                 break
             time.sleep(0.5)
         time.sleep(QUIET_S)
-        scene.workers.stop()
-        scene.collector.finish()
-        return compare(published, expected, scene.collector.messages.total())
+        return expected
 
     def _progress(self, scene: Scene) -> None:
         failure = scene.collector.failure
         _check(failure is None, f"the verifier cannot read: {failure}")
-        self._clock.progress(_count(scene), scene.collector, scene.disturber)
+        self._clock.progress(lambda: progress(_count(scene), scene.collector, scene.disturber))
 
-    def _report(self, comparison: Comparison, scene: Scene) -> None:
+    def _report(self, comparison: Comparison, exits: Exits, scene: Scene) -> None:
         found = numbers(
-            _count(scene),
-            comparison,
-            scene.collector,
-            scene.disturber,
-            scene.workers,
-            self._log_path,
+            _count(scene), comparison, scene.collector, scene.disturber, exits, self._log_path
         )
         found["wall time"] = f"{self._clock.elapsed_s():.0f} s"
-        for line in ("", *table(found), *comparison.examples):
-            self._write(line)
+        for line in ("", *lines(found), *comparison.examples):
+            say(line)
+
+
+def _stop(scene: Scene) -> Exits:
+    """Stop the workers, see how they ended, and read the topics to their end."""
+    workers = scene.workers
+    workers.check()
+    names = workers.running()  # those that died and wait for their restart are counted already
+    workers.stop()
+    scene.collector.finish()
+    stopped = [Stop(workers.exit_statuses[name]) for name in names]
+    return Exits(workers.deaths, scene.disturber.killed, scene.disturber.removed, stopped)
+
+
+def _log_problems(scene: Scene) -> list[str]:
+    return [] if scene.collector.features == scene.fed else ["the log is not what was fed"]
+
+
+def _problems(comparison: Comparison, config: Config) -> list[str]:
+    problems = comparison.problems()
+    if comparison.missing:
+        through = comparison.expected - len(comparison.missing)
+        problems.append(f"only {through:,} of {comparison.expected:,} went through")
+        problems.append(_lags(config))
+    return problems
 
 
 def _count(scene: Scene) -> int:

@@ -1,4 +1,4 @@
-"""What is to be disturbed, and when: all from a seed."""
+"""What is to be disturbed, and when, and where the checkpoints are: all from a seed."""
 
 import random
 from collections.abc import Iterator, Sequence
@@ -10,6 +10,9 @@ from pipeline.config import Role
 from pipeline.supervisor import ROLES
 
 Kind = Literal["kill", "broker-kill", "add", "remove", "pause"]
+
+Store = Literal["directory", "topic"]
+"""Where the checkpoints are."""
 
 WORKERS = 2
 """Of each role: at the start, and at least; but for those that were killed."""
@@ -80,6 +83,19 @@ class Disturbance:
     def choose(self, names: Sequence[str]) -> str:
         """Return the worker to disturb."""
         return sorted(names)[int(self.pick * len(names))]
+
+
+def store_of(seed: int) -> Store:
+    """Return the store of a run that names none: the topic if the seed is odd.
+
+    By its last bit, and not at random: in any two runs of a row both stores are tested.
+
+    Examples
+    --------
+    >>> [store_of(seed) for seed in (11, 12)]
+    ['topic', 'directory']
+    """
+    return "topic" if seed % 2 else "directory"
 
 
 def make_schedule(

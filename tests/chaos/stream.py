@@ -8,17 +8,17 @@ from itertools import chain, count, cycle, islice
 from multiprocessing import Pipe, get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
-from threading import Event, Thread
+from threading import Event
 from typing import Any
 
 import orjson
 from river.datasets import synth
 
 from pipeline.config import Config, load_config
-from pipeline.kafka.replay import ReplayOptions, replay
 from tests.behaviour.conftest import FEATURES
 from tests.behaviour.kafka_pipeline import Published, reference
 from tests.behaviour.test_pipeline import HOSTILE
+from tests.chaos.feed import Feed
 
 PARTITIONS = (0, 1)
 """Of ``features``: two streams, so that two model workers have work."""
@@ -81,8 +81,8 @@ class Stream:
         return observations(self.partition, self.records // 2, self.seed)
 
 
-class Feed(Thread):
-    """Feeds one partition at a steady rate, and on until everything was done.
+class RecordedFeed(Feed):
+    """Feeds a stream, and on until everything was done.
 
     Attributes
     ----------
@@ -90,34 +90,15 @@ class Feed(Thread):
         What was sent.
     may_end
         To be set when everything was done.
-    error
-        Why it ended early.
     """
 
     def __init__(self, config: Config, stream: Stream, rate: float) -> None:
-        super().__init__(name=f"feed-{stream.partition}", daemon=True)
+        super().__init__(config, stream.partition, self._recorded(), rate)
         self.stream = stream
         self.fed: list[bytes] = []
         self.may_end = Event()
-        self.error: Exception | None = None
-        self._config, self._rate = config, rate
-        self._stopping = Event()
 
-    def run(self) -> None:
-        """Feed until the end."""
-        options = ReplayOptions(partition=self.stream.partition, rate=self._rate)
-        try:
-            replay(self._config, self._values(), options, stop=self._stopping)
-        except Exception as error:
-            self.error = error
-
-    def close(self) -> None:
-        """End now."""
-        self._stopping.set()
-        if self.ident is not None:
-            self.join()
-
-    def _values(self) -> Iterator[bytes]:
+    def _recorded(self) -> Iterator[bytes]:
         for value in self.stream:
             if len(self.fed) >= self.stream.records and self.may_end.is_set():
                 return

@@ -6,7 +6,14 @@ from itertools import pairwise
 import pytest
 
 from pipeline.supervisor import ROLES
-from tests.chaos.schedule import MOST_WORKERS, WORKERS, Disturbance, Wanted, make_schedule
+from tests.chaos.schedule import (
+    MOST_WORKERS,
+    WORKERS,
+    Disturbance,
+    Wanted,
+    make_schedule,
+    store_of,
+)
 
 SPAN_S = 180.0
 SESSION_TIMEOUT_S = 10.0
@@ -71,6 +78,11 @@ def test_in_each_outage_workers_of_all_roles_are_killed(seed: int) -> None:
             if each.kind == "kill" and outage.at_s < each.at_s < outage.at_s + outage.lasts_s
         }
         assert during == set(ROLES)
+
+
+@pytest.mark.parametrize("first", range(-5, 20))
+def test_in_a_row_of_five_seeds_both_stores_occur(first: int) -> None:
+    assert {store_of(seed) for seed in range(first, first + 5)} == {"directory", "topic"}
 
 
 def test_every_running_worker_can_be_chosen() -> None:

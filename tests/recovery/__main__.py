@@ -14,10 +14,9 @@ from pipeline.config import Role, load_config
 from pipeline.kafka.topics import create_topics
 from pipeline.supervisor import ROLES
 from tests.behaviour.conftest import write_config
-from tests.chaos.report import Clock
-from tests.command import execute, say
+from tests.command import Clock, execute, say
 from tests.recovery.bench import Bench, Gone, Stopped
-from tests.recovery.feed import SETTINGS, Feed
+from tests.recovery.feed import SETTINGS, feed
 from tests.recovery.outputs import Outputs
 from tests.recovery.workers import Workers
 
@@ -57,9 +56,9 @@ def _bench(stack: ExitStack, folder: Path, clock: Clock, seed: int) -> Bench:
     workers = stack.enter_context(closing(Workers(path, config, folder)))
     outputs = stack.enter_context(closing(Outputs(config)))
     partitions = range(config.topics.features_partitions)
-    feeds = [stack.enter_context(closing(Feed(config, partition))) for partition in partitions]
-    for feed in feeds:
-        feed.start()
+    feeds = [stack.enter_context(closing(feed(config, partition))) for partition in partitions]
+    for each in feeds:
+        each.start()
     return Bench(config, workers, outputs, feeds, seed)
 
 

@@ -10,8 +10,8 @@ from typing import TypeVar
 from pipeline.config import Config, Role
 from pipeline.kafka.progress import CHAIN, GroupOffsets
 from pipeline.supervisor import ROLES
+from tests.chaos.feed import Feed
 from tests.command import FailedError
-from tests.recovery.feed import Feed
 from tests.recovery.outputs import Outputs
 from tests.recovery.workers import Workers
 

@@ -1,10 +1,9 @@
 """The stream: a steady one in every partition, with changes all the time."""
 
-from threading import Event, Thread
 from typing import Any
 
 from pipeline.config import Config
-from pipeline.kafka.replay import ReplayOptions, replay
+from tests.chaos.feed import Feed
 from tests.soak import stream
 
 RATE = 50.0
@@ -22,32 +21,6 @@ SETTINGS: dict[str, Any] = {
 """Partitions for two workers of each role, and none of them idle."""
 
 
-class Feed(Thread):
-    """Feeds one partition until it is closed.
-
-    Attributes
-    ----------
-    error
-        Why it ended early.
-    """
-
-    def __init__(self, config: Config, partition: int) -> None:
-        super().__init__(name=f"feed-{partition}", daemon=True)
-        self.error: Exception | None = None
-        self._config, self._partition = config, partition
-        self._stopping = Event()
-
-    def run(self) -> None:
-        """Feed."""
-        values = stream.observations(DRIFT_EVERY, seed=self._partition)
-        options = ReplayOptions(partition=self._partition, rate=RATE)
-        try:
-            replay(self._config, values, options, stop=self._stopping)
-        except Exception as error:
-            self.error = error
-
-    def close(self) -> None:
-        """End."""
-        self._stopping.set()
-        if self.ident is not None:
-            self.join()
+def feed(config: Config, partition: int) -> Feed:
+    """Return what feeds one partition until it is closed."""
+    return Feed(config, partition, stream.observations(DRIFT_EVERY, seed=partition), RATE)

@@ -14,8 +14,7 @@ from pipeline.kafka.topics import create_topics
 from pipeline.outputs import OUTPUTS
 from pipeline.supervisor import Supervisor
 from tests.behaviour.conftest import write_config
-from tests.chaos.report import Clock
-from tests.command import LOG, FailedError, say
+from tests.command import LOG, Clock, FailedError, say
 from tests.soak.samples import Samples, growth, table
 from tests.soak.stream import SETTINGS, observations
 
@@ -25,8 +24,6 @@ and few enough that all buffers are full well before the first mark."""
 
 DRIFTS = 20
 """How often the stream's concept changes, in all."""
-
-PROGRESS_S = 15.0
 
 STALL_S = 120.0
 
@@ -39,7 +36,6 @@ class Soak:
         self._folder = folder
         self._clock = clock
         self._samples = Samples(folder / "checkpoints")
-        self._told_at = time.monotonic()
 
     def problems(self) -> Sequence[str]:
         """Do it all, and return what is wrong."""
@@ -71,7 +67,7 @@ class Soak:
         def attend(fed: int, through: int) -> None:
             workers.check()
             self._samples.take_if_due(workers.running(), through)
-            self._tell(fed, through)
+            self._clock.progress(lambda: f"{fed:,} fed, {through:,} through; {self._memory()}")
 
         stream = islice(observations(self._records // DRIFTS), self._records)
         options = ReplayOptions(max_lag=min(MAX_LAG, self._records // 5))
@@ -87,13 +83,9 @@ class Soak:
                 attend(self._records, progress.through)
                 time.sleep(0.2)
 
-    def _tell(self, fed: int, through: int) -> None:
-        if time.monotonic() - self._told_at < PROGRESS_S:
-            return
-        self._told_at = time.monotonic()
+    def _memory(self) -> str:
         newest = {name: taken[-1][1] for name, taken in self._samples.taken.items()}
-        memory = ", ".join(f"{name} {s.rss / 1e6:.0f} MB" for name, s in newest.items())
-        self._clock.say(f"{fed:,} fed, {through:,} through; {memory}")
+        return ", ".join(f"{name} {s.rss / 1e6:.0f} MB" for name, s in newest.items())
 
     def _report(self, counts: dict[str, int], workers: Supervisor, took_s: float) -> Sequence[str]:
         marks = self._samples.at_marks(self._records)
