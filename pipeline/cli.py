@@ -1,12 +1,10 @@
 """The command line, ``fluxplain``."""
 
 import os
-import signal
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, NoReturn, cast
 
@@ -26,6 +24,7 @@ from rich.table import Table
 from pipeline import __version__
 from pipeline.config import ENV_PREFIX, Config, ConfigError, Role, load_config
 from pipeline.evaluate import evaluator_for
+from pipeline.interruption import until_interrupted
 from pipeline.kafka.client import AccessError, BrokerError, cluster, no_topics
 from pipeline.kafka.embedded import (
     ADDRESS_FILE,
@@ -207,7 +206,7 @@ def worker(
     # Faust is slow to import, and only workers need it
     from agents import WORKERS  # noqa: PLC0415
     from pipeline.kafka.app import run  # noqa: PLC0415
-    from pipeline.kafka.worker import EXIT_NOT_YET, EXIT_REFUSED  # noqa: PLC0415
+    from pipeline.kafka.exits import EXIT_NOT_YET, EXIT_REFUSED  # noqa: PLC0415
 
     settings = load_config(config)
     end_with_supervisor()
@@ -237,7 +236,7 @@ def up(
 ) -> None:
     """Run all roles on this machine; start again what dies; stop all on Ctrl-C."""
     settings = load_config(config)
-    with _until_interrupted():
+    with until_interrupted():
         if not embedded:
             _ready(settings)
             _supervise(config, settings, {}, workers)
@@ -252,7 +251,7 @@ def up(
 @app.command()
 def broker() -> None:
     """Run the embedded broker alone, until Ctrl-C."""
-    with _until_interrupted(), EmbeddedBroker() as embedded:
+    with until_interrupted(), EmbeddedBroker() as embedded:
         embedded.publish_address()
         _say_embedded(embedded)
         while True:
@@ -353,7 +352,7 @@ def tail(
     if name not in TOPICS:
         raise ConfigError(f"there is no topic {topic!r}: use one of {', '.join(TOPICS)}")
     with (
-        _until_interrupted(),
+        until_interrupted(),
         TopicReader(settings, [name], from_beginning=from_beginning) as reader,
     ):
         last = time.monotonic()
@@ -376,7 +375,7 @@ def watch(
     settings = resolve(load_config(config))
     history = History()
     with (
-        _until_interrupted(),
+        until_interrupted(),
         TopicReader(settings, list(OUTPUTS), from_beginning=True) as reader,
         Live(console=console, auto_refresh=False, screen=console.is_terminal) as live,
     ):
@@ -400,7 +399,7 @@ def demo(
     """Show the whole pipeline on the embedded broker, with a stream that drifts half way."""
     from pipeline.demo import run_demo  # noqa: PLC0415  loads the plotting library
 
-    with _until_interrupted():
+    with until_interrupted():
         run_demo(out, records, console)
 
 
@@ -496,27 +495,6 @@ def _progress() -> Progress:
         TextColumn("{task.fields[note]}", markup=False),
         console=Console(stderr=True),
     )
-
-
-@contextmanager
-def _until_interrupted() -> Iterator[None]:
-    """End quietly on Ctrl-C and SIGTERM, after what is inside has cleaned up."""
-
-    def stop(_signal: int, _frame: object) -> NoReturn:
-        # once is enough: a second one must not interrupt the cleaning up
-        for each in before:
-            signal.signal(each, signal.SIG_IGN)
-        raise KeyboardInterrupt
-
-    # SIGINT too: a shell starts what runs in the background with SIGINT ignored
-    before = {each: signal.signal(each, stop) for each in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield
-    except KeyboardInterrupt:
-        pass
-    finally:
-        for each, handler in before.items():
-            signal.signal(each, handler)
 
 
 if __name__ == "__main__":
