@@ -1,11 +1,11 @@
 """The topics: names, partitions, settings; created by one command, never by accident."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from confluent_kafka import KafkaError, KafkaException, TopicCollection
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AdminClient, BrokerMetadata, NewTopic
 
 from pipeline.config import Config
 from pipeline.kafka.client import BrokerError, client_settings, cluster, refusal
@@ -15,6 +15,10 @@ from schemas import Change, DeadLetter, Evaluation, Explanation, Observation, Pr
 _HOUR_MS = 3_600_000
 
 CREATE_TIMEOUT_S = 30.0
+
+SAFE_REPLICATION = 3
+"""Copies of each message from which on two must be written: one broker may die, and nothing is
+lost and nothing stops. Of fewer copies Kafka by itself wants only one."""
 
 _COMPACTED = {
     "cleanup.policy": "compact",
@@ -38,6 +42,8 @@ class TopicSpec:
 
 def topic_specs(config: Config) -> list[TopicSpec]:
     """Return the pipeline's topics, in the order of the data's flow."""
+    replication = config.topics.replication
+    in_sync = {"min.insync.replicas": "2"} if replication >= SAFE_REPLICATION else {}
     retention = {"retention.ms": str(int(config.topics.retention_hours * _HOUR_MS))}
     purposes: dict[type[Record], str] = {
         Observation: "observations: written by your producers",
@@ -55,8 +61,8 @@ def topic_specs(config: Config) -> list[TopicSpec]:
                 if record is Observation
                 else config.topics.partitions
             ),
-            replication=config.topics.replication,
-            settings={"cleanup.policy": "delete", **retention},
+            replication=replication,
+            settings={"cleanup.policy": "delete", **retention, **in_sync},
             purpose=purpose,
         )
         for record, purpose in purposes.items()
@@ -67,8 +73,8 @@ def topic_specs(config: Config) -> list[TopicSpec]:
                 name=config.topic("checkpoints"),
                 # one for each role and partition of its input, so that each reads only its own
                 partitions=3 * max(config.topics.features_partitions, config.topics.partitions),
-                replication=config.topics.replication,
-                settings=_COMPACTED,
+                replication=replication,
+                settings={**_COMPACTED, **in_sync},
                 purpose="state of the workers (internal)",
             )
         )
@@ -78,13 +84,15 @@ def topic_specs(config: Config) -> list[TopicSpec]:
 def create_topics(config: Config) -> dict[str, str]:
     """Create the topics that are missing and return name → what happened.
 
+    When this returns, every broker knows them.
+
     On the embedded broker, which cannot be asked to create topics, they appear by being asked
     for, with its own number of partitions.
 
     Raises
     ------
     BrokerError
-        If the broker does not answer, or refuses.
+        If the broker does not answer, or refuses; or topics that were created do not appear.
     """
     metadata = cluster(config)
     specs = topic_specs(config)
@@ -117,21 +125,42 @@ def _create(config: Config, admin: AdminClient, specs: list[TopicSpec]) -> dict[
             if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
                 raise refusal(config, f"cannot create topic {name}", error.args[0]) from None
             results[name] = "exists"
+    _wait_until_known(config, results)
     return results
 
 
-def _wait_until_known(config: Config, names: Sequence[str]) -> None:
-    """Wait until the brokers have heard of the new topics; they tell each other a little later."""
+def _wait_until_known(config: Config, names: Collection[str]) -> None:
+    """Wait until every broker has heard of the new topics; they tell each other a little later."""
     deadline = time.monotonic() + CREATE_TIMEOUT_S
-    while missing := [name for name in names if not _has_leaders(config, name)]:
+    # asked for anew: a broker that has just died is no longer named after a while
+    while unaware := [
+        address
+        for address in map(_address, cluster(config).brokers.values())
+        if not _knows(config.on_broker(address), names)
+    ]:
         if time.monotonic() > deadline:
-            raise BrokerError(f"topics were created, but do not appear: {', '.join(missing)}")
+            raise BrokerError(
+                f"the topics were created, but {', '.join(unaware)} does not know them yet, or "
+                "cannot be reached from here"
+            )
         time.sleep(0.1)
 
 
-def _has_leaders(config: Config, name: str) -> bool:
-    topic = cluster(config).topics.get(name)
-    return topic is not None and all(p.leader >= 0 for p in topic.partitions.values())
+def _address(broker: BrokerMetadata) -> str:
+    host = f"[{broker.host}]" if ":" in broker.host else broker.host
+    return f"{host}:{broker.port}"
+
+
+def _knows(config: Config, names: Collection[str]) -> bool:
+    """Return whether a broker knows the topics, and a leader of each partition."""
+    try:
+        known = cluster(config).topics
+    except BrokerError:
+        return False
+    return all(
+        name in known and all(each.leader >= 0 for each in known[name].partitions.values())
+        for name in names
+    )
 
 
 def topic_ids(config: Config) -> dict[str, str]:
