@@ -20,6 +20,7 @@ from pipeline.kafka.checkpoints import (
     Slot,
     TopicCheckpointStore,
 )
+from pipeline.kafka.checkpoints import envelope as envelopes
 from pipeline.kafka.checkpoints.base import KEPT
 from pipeline.kafka.checkpoints.topic import CHUNK_BYTES, partition_of
 from pipeline.kafka.embedded import EmbeddedBroker
@@ -146,6 +147,18 @@ def test_one_of_something_else_is_refused_and_the_one_before_is_used(
     assert loaded is not None
     assert loaded.next_offset == 8
     assert reason in caplog.text
+
+
+@pytest.mark.parametrize("version", ["1", "3", "next"])
+def test_one_of_another_format_is_refused(
+    make_store: MakeStore, stage: DriftStage, version: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ours, other = envelopes.MAGIC, f"fluxplain-checkpoint-{version}"
+    with monkeypatch.context() as patch:
+        patch.setattr(envelopes, "MAGIC", other)
+        make_store(envelope()).save(SLOT, Checkpoint(7, stage))
+    with pytest.raises(CheckpointError, match=f"'{other}'.*'{ours}'"):
+        make_store(envelope()).load(SLOT)
 
 
 def test_another_cluster_starts_anew(tmp_path: Path, stage: DriftStage) -> None:

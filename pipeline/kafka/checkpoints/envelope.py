@@ -21,8 +21,9 @@ from pipeline.stages import Stage
 
 log = logging.getLogger("fluxplain.checkpoints")
 
-MAGIC = "fluxplain-checkpoint-2"
+FORMAT = "fluxplain-checkpoint-"
 
+MAGIC = f"{FORMAT}2"
 
 Opener = Callable[[], Checkpoint]
 """Opens one checkpoint; raises DamagedError or RefusedError."""
@@ -126,8 +127,11 @@ class Envelope:
             header = json.loads(data)
         except (ValueError, RecursionError):
             raise DamagedError("its header is no JSON") from None
-        if not isinstance(header, dict) or header.get("magic") != MAGIC:
+        magic = header.get("magic") if isinstance(header, dict) else None
+        if not isinstance(magic, str) or not magic.startswith(FORMAT):
             raise DamagedError(f"it is no {MAGIC}")
+        if magic != MAGIC:
+            raise RefusedError(f"its format is {magic!r}, this version of fluxplain has {MAGIC!r}")
         try:
             self._check_signature(header)
         except RecursionError:  # JSON is written less deep than it is read
