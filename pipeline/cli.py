@@ -25,6 +25,7 @@ from pipeline import __version__
 from pipeline.config import ENV_PREFIX, Config, ConfigError, Role, load_config
 from pipeline.evaluate import evaluator_for
 from pipeline.interruption import until_interrupted
+from pipeline.kafka.checkpoints import CheckpointError, CheckpointStore, Slot, open_store, slots
 from pipeline.kafka.client import AccessError, BrokerError, cluster, no_topics
 from pipeline.kafka.embedded import (
     ADDRESS_FILE,
@@ -69,6 +70,11 @@ app = typer.Typer(
 )
 topics_app = typer.Typer(no_args_is_help=True, help="Create and describe the pipeline's topics.")
 app.add_typer(topics_app, name="topics")
+checkpoints_app = typer.Typer(
+    no_args_is_help=True,
+    help="See and remove the state of the workers. Run these where a worker would run.",
+)
+app.add_typer(checkpoints_app, name="checkpoints")
 
 console = Console()
 
@@ -190,6 +196,43 @@ def topics_describe(config: ConfigPath = DEFAULT_CONFIG) -> None:
         kept = sum(ends.values()) - sum(starts.values())
         table.add_row(spec.name, spec.purpose, str(len(ends)), f"{kept:,}", lag, role or "")
     console.print(table)
+
+
+@checkpoints_app.command("list")
+def checkpoints_list(config: ConfigPath = DEFAULT_CONFIG) -> None:
+    """Show where each role goes on in each partition, or why it cannot."""
+    settings = resolve(load_config(config))
+    store = open_store(settings, cluster(settings))
+    for slot in slots(settings):
+        _say(_standing(store, slot))
+
+
+@checkpoints_app.command("remove")
+def checkpoints_remove(
+    config: ConfigPath = DEFAULT_CONFIG,
+    role: Annotated[Role | None, typer.Option(help="Of one role only.")] = None,
+    partition: Annotated[
+        int | None, typer.Option(min=0, help="Of one partition of the role's input only.")
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+) -> None:
+    """Remove checkpoints, so that the state is rebuilt from the beginning of the log.
+
+    **Stop all workers of the role first**: those that run write their checkpoints again. What was
+    deleted from the log meanwhile is missing in the new state.
+    """
+    settings = resolve(load_config(config))
+    store = open_store(settings, cluster(settings))
+    chosen = slots(settings, role, partition)
+    if not yes:
+        of_partition = "all partitions" if partition is None else f"partition {partition}"
+        typer.confirm(
+            f"Remove the checkpoints of {role or 'all roles'}, {of_partition}? "
+            "Their workers must be stopped.",
+            abort=True,
+        )
+    for slot in chosen:
+        _say(f"{slot}: {'removed' if store.remove(slot) else 'nothing was there'}")
 
 
 @app.command()
@@ -416,6 +459,16 @@ class _Patience:
         if value != self._last:
             self._last, self._since = value, time.monotonic()
         return time.monotonic() - self._since > self.SECONDS
+
+
+def _standing(store: CheckpointStore, slot: Slot) -> str:
+    try:
+        checkpoint = store.load(slot)
+    except CheckpointError as error:
+        return str(error)
+    if checkpoint is None:
+        return f"{slot}: no checkpoint"
+    return f"{slot}: goes on at offset {checkpoint.next_offset:,}"
 
 
 def _ready(settings: Config) -> Config:

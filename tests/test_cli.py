@@ -1,6 +1,7 @@
 """The command line as people use it: what it prints, its exit status, and no stack traces."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -13,9 +14,20 @@ import psutil
 import pytest
 
 from pipeline.cli import _own_environment
-from pipeline.config import load_config
+from pipeline.config import Config, load_config
+from pipeline.kafka.checkpoints import (
+    Checkpoint,
+    CheckpointError,
+    DirectoryCheckpointStore,
+    Envelope,
+    Identity,
+    Slot,
+    open_store,
+)
+from pipeline.kafka.client import cluster
 from pipeline.outputs import OUTPUTS
 from pipeline.sources import open_source
+from pipeline.stages import DriftStage
 from pipeline.supervisor import ROLES
 from tests.behaviour.conftest import SETTINGS, no_process_left, write_config
 from tests.behaviour.kafka_pipeline import Published, assert_same, identity, reference
@@ -48,11 +60,24 @@ def running(folder: Path) -> Iterator[Path]:
         assert not address.exists()
 
 
+@pytest.fixture
+def with_topics(folder: Path) -> Iterator[Path]:
+    """A folder in which ``fluxplain broker`` runs, with the pipeline's topics."""
+    process = _start(folder, "broker")
+    try:
+        _wait((folder / ".fluxplain/embedded-broker").exists)
+        assert _run(folder, "topics", "create").returncode == 0
+        yield folder
+    finally:
+        process.send_signal(signal.SIGINT)
+        assert process.wait(40) == 0
+
+
 def test_help_names_every_command(folder: Path) -> None:
     result = _run(folder, "--help")
     assert result.returncode == 0
     commands = ("init", "check", "topics", "worker", "up", "broker", "replay", "local", "tail")
-    for command in (*commands, "watch", "demo"):
+    for command in (*commands, "watch", "demo", "checkpoints"):
         assert command in result.stdout
 
 
@@ -80,11 +105,90 @@ def test_check_says_that_no_broker_answers(folder: Path) -> None:
     assert "no broker answers at 127.0.0.1:1" in result.stderr
 
 
-@pytest.mark.parametrize("command", ["check", "watch", "up", "worker --role model", "tail changes"])
+@pytest.mark.parametrize(
+    "command", ["check", "watch", "up", "worker --role model", "tail changes", "checkpoints list"]
+)
 def test_a_missing_embedded_broker_is_told(folder: Path, command: str) -> None:
     result = _run(folder, *command.split())
     assert result.returncode == 2
     assert "no embedded broker runs" in _one_line(result.stderr)
+
+
+def test_checkpoints_are_listed_and_removed(with_topics: Path) -> None:
+    config = _settings(with_topics)
+    store = open_store(config, cluster(config))
+    slots = [Slot("drift", "fluxplain.explanations", partition) for partition in (0, 1)]
+    for slot in slots:
+        store.save(slot, Checkpoint(1234, DriftStage(config)))
+    listed = _run(with_topics, "checkpoints", "list").stdout
+    for slot in slots:
+        assert f"{slot}: goes on at offset 1,234" in listed
+    assert "model fluxplain.features-0: no checkpoint" in listed
+
+    remove = ("checkpoints", "remove", "--role", "drift", "--partition", "0")
+    asked = _run(with_topics, *remove)  # nobody answers
+    assert "Remove the checkpoints of drift, partition 0?" in asked.stdout
+    assert asked.returncode == 1
+    assert "Traceback" not in asked.stderr
+    assert all(store.load(slot) for slot in slots)
+
+    removed = _run(with_topics, *remove, "--yes")
+    assert removed.returncode == 0, removed.stderr
+    assert removed.stdout == f"{slots[0]}: removed\n"
+    assert store.load(slots[0]) is None
+    assert store.load(slots[1]) is not None
+
+    everything = _run(with_topics, "checkpoints", "remove", "-y").stdout
+    assert f"{slots[0]}: nothing was there" in everything
+    assert f"{slots[1]}: removed" in everything
+
+
+def test_a_refused_checkpoint_is_listed_with_the_command_that_removes_it(
+    with_topics: Path,
+) -> None:
+    config = _settings(with_topics)
+    metadata = cluster(config)
+    other = Envelope(Identity.of("other settings", str(metadata.cluster_id)))
+    slot = Slot("model", "fluxplain.features", 2)
+    DirectoryCheckpointStore(config.checkpoint.directory, other).save(
+        slot, Checkpoint(7, DriftStage(config))
+    )
+    with pytest.raises(CheckpointError):
+        open_store(config, metadata).load(slot)
+
+    listed = _run(with_topics, "checkpoints", "list")
+    assert listed.returncode == 0, listed.stderr
+    [command] = re.findall("`fluxplain (checkpoints .*?)`", _one_line(listed.stdout))
+    assert _run(with_topics, *command.split(), "--yes").returncode == 0
+    assert open_store(config, metadata).load(slot) is None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        ("--partition 99", "no role reads partition 99"),
+        ("--role drift --partition 4", "drift reads no partition 4"),
+        ("--role nobody", "nobody"),
+    ],
+)
+def test_what_is_not_there_cannot_be_removed(
+    with_topics: Path, arguments: str, reason: str
+) -> None:
+    result = _run(with_topics, "checkpoints", "remove", "--yes", *arguments.split())
+    assert result.returncode == 2
+    assert reason in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_checkpoints_in_a_topic_are_not_for_the_embedded_broker(with_topics: Path) -> None:
+    result = _run(
+        with_topics,
+        *("checkpoints", "list"),
+        FLUXPLAIN_CHECKPOINT__STORE="topic",
+        FLUXPLAIN_CHECKPOINT__KEY="k" * 32,
+    )
+    assert result.returncode == 2
+    assert "checkpoint.store is 'topic'" in _one_line(result.stderr)
 
 
 def test_local_writes_what_the_reference_publishes(folder: Path) -> None:
@@ -167,6 +271,16 @@ def test_up_starts_again_a_worker_that_was_killed(running: Path) -> None:
     before = workers()
     os.kill(min(before), signal.SIGKILL)
     _wait(lambda: len(workers()) == 3 and workers() != before)
+
+
+def _settings(folder: Path) -> Config:
+    """Return the settings as the commands in the folder have them."""
+    config = load_config(folder / "fluxplain.toml")
+    directory = folder / config.checkpoint.directory
+    config = config.model_copy(
+        update={"checkpoint": config.checkpoint.model_copy(update={"directory": directory})}
+    )
+    return config.on_broker((folder / ".fluxplain/embedded-broker").read_text())
 
 
 def _run(folder: Path, *arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":

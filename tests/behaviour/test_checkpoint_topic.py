@@ -1,18 +1,34 @@
 """Checkpoints in a topic of a real Kafka, which compacts it."""
 
+import os
+import re
+import subprocess
+import sys
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import Consumer, Message, TopicPartition
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource
 
 from pipeline.config import Config, load_config
-from pipeline.kafka.checkpoints import Checkpoint, Envelope, Identity, Slot, TopicCheckpointStore
-from pipeline.kafka.checkpoints.topic import GENERATIONS, partition_of
+from pipeline.kafka.checkpoints import (
+    Checkpoint,
+    CheckpointError,
+    Envelope,
+    Identity,
+    Slot,
+    TopicCheckpointStore,
+)
+from pipeline.kafka.checkpoints import topic as topic_module
+from pipeline.kafka.checkpoints.records import GENERATIONS
+from pipeline.kafka.checkpoints.topic import partition_of
 from pipeline.kafka.client import client_settings, partitions_of
 from pipeline.kafka.topics import create_topics
+from pipeline.stages import DriftStage
+from pipeline.supervisor import ROLES
 from tests.behaviour.conftest import SETTINGS, topic_store, topics, write_config
 from tests.kafka.test_checkpoints import Large
 
@@ -83,17 +99,57 @@ def test_compaction_keeps_the_newest_and_bounds_the_rest(config: Config) -> None
     assert loaded.next_offset == 12
 
 
-def test_only_the_own_partition_is_read(config: Config) -> None:
-    for partition in range(4):
-        place = replace(SLOT, partition=partition)
-        store(config).save(place, Checkpoint(partition + 1, Large(Config(**SETTINGS))))
-    topic = config.topic("checkpoints")
-    places = {
-        partition_of(replace(SLOT, role=role, partition=p), len(partitions_of(config, topic)))
-        for role in ("model", "explainer", "drift")
-        for p in range(4)
-    }
-    assert len(places) == 12, "as created, no two slots share a partition"
-    loaded = store(config).load(SLOT)
-    assert loaded is not None
-    assert loaded.next_offset == 2
+class WatchedConsumer(Consumer):
+    """Writes down which partitions it was given, and which its messages came from."""
+
+    assigned: ClassVar[set[int]] = set()
+    consumed: ClassVar[set[int]] = set()
+
+    def assign(self, partitions: list[TopicPartition]) -> None:
+        self.assigned.update(each.partition for each in partitions)
+        super().assign(partitions)
+
+    def consume(self, *limits: float) -> list[Message]:
+        messages: list[Message] = super().consume(*limits)
+        self.consumed.update(each.partition() for each in messages)
+        return messages
+
+
+def test_only_the_own_partition_is_read(config: Config, monkeypatch: pytest.MonkeyPatch) -> None:
+    slots = [replace(SLOT, role=r, partition=p) for r in ROLES for p in range(4)]
+    partitions = len(partitions_of(config, config.topic("checkpoints")))
+    assert len({partition_of(slot, partitions) for slot in slots}) == len(slots), "as created"
+    writer = store(config)
+    for offset, slot in enumerate(slots):
+        writer.save(slot, Checkpoint(offset, DriftStage(Config(**SETTINGS))))
+    monkeypatch.setattr(topic_module, "Consumer", WatchedConsumer)
+    for offset, slot in enumerate(slots):
+        WatchedConsumer.assigned.clear()
+        WatchedConsumer.consumed.clear()
+        loaded = store(config).load(slot)
+        assert loaded is not None
+        assert loaded.next_offset == offset
+        own = {partition_of(slot, partitions)}
+        assert WatchedConsumer.assigned == WatchedConsumer.consumed == own
+
+
+def test_what_a_refusal_tells_to_do_helps(
+    config: Config, tmp_path: Path, bootstrap_servers: str
+) -> None:
+    slot = replace(SLOT, topic=config.topic("features"))
+    other = Envelope(Identity.of("other settings", "c"), b"k" * 32)
+    TopicCheckpointStore(config, other).save(slot, Checkpoint(7, Large(Config(**SETTINGS))))
+    with pytest.raises(CheckpointError) as refusal:
+        store(config).load(slot)
+    [command] = re.findall("`fluxplain (.*?)`", str(refusal.value))
+    result = subprocess.run(
+        [sys.executable, "-m", "pipeline.cli", *command.split(), "--yes", "-c", "pipeline.toml"],
+        cwd=tmp_path,
+        env={**os.environ, "FLUXPLAIN_KAFKA__BOOTSTRAP_SERVERS": bootstrap_servers},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert result.returncode == 0, result.stderr
+    assert f"{slot}: removed" in result.stdout
+    assert store(config).load(slot) is None

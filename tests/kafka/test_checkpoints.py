@@ -1,6 +1,7 @@
 """What every checkpoint store must do, and what each does beyond."""
 
 import os
+import re
 import stat
 import subprocess
 from collections.abc import Callable, Iterator
@@ -22,7 +23,8 @@ from pipeline.kafka.checkpoints import (
 )
 from pipeline.kafka.checkpoints import envelope as envelopes
 from pipeline.kafka.checkpoints.base import KEPT
-from pipeline.kafka.checkpoints.topic import CHUNK_BYTES, partition_of
+from pipeline.kafka.checkpoints.records import CHUNK_BYTES
+from pipeline.kafka.checkpoints.topic import partition_of
 from pipeline.kafka.embedded import EmbeddedBroker
 from pipeline.kafka.producer import RecordProducer
 from pipeline.kafka.reader import TopicReader
@@ -159,6 +161,45 @@ def test_one_of_another_format_is_refused(
         make_store(envelope()).save(SLOT, Checkpoint(7, stage))
     with pytest.raises(CheckpointError, match=f"'{other}'.*'{ours}'"):
         make_store(envelope()).load(SLOT)
+
+
+def test_a_refusal_names_the_command_that_removes_it(
+    make_store: MakeStore, stage: DriftStage
+) -> None:
+    slot = replace(SLOT, partition=3)
+    make_store(OTHERS["settings"]).save(slot, Checkpoint(7, stage))
+    command = "`fluxplain checkpoints remove --role drift --partition 3`"
+    with pytest.raises(CheckpointError, match=re.escape(command)):
+        make_store(envelope()).load(slot)
+
+
+def test_what_is_removed_is_gone_and_the_next_one_is_kept(
+    make_store: MakeStore, stage: DriftStage
+) -> None:
+    writer = make_store(envelope())
+    for offset in range(5):
+        writer.save(SLOT, Checkpoint(offset, Large(Config(**SETTINGS))))
+    make_store(OTHERS["settings"]).save(SLOT, Checkpoint(9, stage))
+
+    assert make_store(envelope()).remove(SLOT)
+    assert make_store(envelope()).load(SLOT) is None
+    assert not make_store(envelope()).remove(SLOT)
+
+    make_store(envelope()).save(SLOT, Checkpoint(3, stage))
+    loaded = make_store(envelope()).load(SLOT)
+    assert loaded is not None
+    assert loaded.next_offset == 3
+
+
+def test_only_the_slot_itself_is_removed(make_store: MakeStore, stage: DriftStage) -> None:
+    store = make_store(envelope())
+    # on four partitions of the topic, the last one shares the slot's
+    others = [replace(SLOT, role="model"), replace(SLOT, partition=1), replace(SLOT, partition=4)]
+    for each in (SLOT, *others):
+        store.save(each, Checkpoint(7, stage))
+    assert store.remove(SLOT)
+    assert store.load(SLOT) is None
+    assert all(store.load(each) for each in others)
 
 
 def test_another_cluster_starts_anew(tmp_path: Path, stage: DriftStage) -> None:

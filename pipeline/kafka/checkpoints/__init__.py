@@ -9,6 +9,7 @@ from pipeline.kafka.checkpoints.base import (
 )
 from pipeline.kafka.checkpoints.directory import DirectoryCheckpointStore, make_private_folder
 from pipeline.kafka.checkpoints.envelope import Envelope, Identity
+from pipeline.kafka.checkpoints.opening import open_store, slots
 from pipeline.kafka.checkpoints.topic import TopicCheckpointStore
 
 __all__ = [
@@ -22,4 +23,6 @@ __all__ = [
     "StageFactory",
     "TopicCheckpointStore",
     "make_private_folder",
+    "open_store",
+    "slots",
 ]

@@ -62,3 +62,15 @@ class CheckpointStore(Protocol):
             log or version, or have no valid signature.
         """
         ...
+
+    def remove(self, slot: Slot) -> bool:
+        """Remove all checkpoints of the slot, also damaged ones; return whether there were any.
+
+        A worker that has the slot meanwhile would write its next one.
+
+        Raises
+        ------
+        OSError, BrokerError, DeliveryError
+            If they cannot be removed.
+        """
+        ...

@@ -47,7 +47,17 @@ class DirectoryCheckpointStore:
         """Return the newest usable checkpoint."""
         folder = self._folder(slot)
         candidates = [(str(path), self._opener(slot, path)) for path in self._files(folder)]
-        return newest_usable(slot, candidates, f"remove {folder}")
+        return newest_usable(slot, candidates)
+
+    def remove(self, slot: Slot) -> bool:
+        """Remove all checkpoints of the slot."""
+        folder = self._folder(slot)
+        files = self._files(folder)
+        for path in files:
+            path.unlink(missing_ok=True)
+        if files:
+            _sync(folder)
+        return bool(files)
 
     def _folder(self, slot: Slot) -> Path:
         # another cluster's log is another log, even of a topic with the same name

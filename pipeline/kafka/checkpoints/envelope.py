@@ -204,9 +204,7 @@ def _is_sound(header: Mapping[str, Any]) -> bool:
     )
 
 
-def newest_usable(
-    slot: Slot, candidates: Iterable[tuple[str, Opener]], remedy: str
-) -> Checkpoint | None:
+def newest_usable(slot: Slot, candidates: Iterable[tuple[str, Opener]]) -> Checkpoint | None:
     """Return the first checkpoint that can be opened; None if there is nothing to open.
 
     Parameters
@@ -215,8 +213,6 @@ def newest_usable(
         Whose they are.
     candidates
         (name for people, function that opens it), the newest first.
-    remedy
-        What to do when all are refused.
 
     Raises
     ------
@@ -238,8 +234,10 @@ def newest_usable(
             )
             refusal = refusal or str(error)
     if refusal:
+        remove = f"fluxplain checkpoints remove --role {slot.role} --partition {slot.partition}"
         raise CheckpointError(
             f"the checkpoint of {slot} cannot be used: {refusal}. Use what it was written with, "
-            f"or another topics.prefix, or {remedy} to rebuild the state from the log"
+            f"or another topics.prefix; or stop all {slot.role} workers and run `{remove}` to "
+            "rebuild the state from the log"
         )
     return None

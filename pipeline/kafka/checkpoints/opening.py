@@ -1,0 +1,65 @@
+"""The configured store, and whose state may be in it."""
+
+from confluent_kafka.admin import ClusterMetadata
+
+from pipeline.config import Config, ConfigError, Role
+from pipeline.kafka.checkpoints.base import CheckpointStore, Slot
+from pipeline.kafka.checkpoints.directory import DirectoryCheckpointStore
+from pipeline.kafka.checkpoints.envelope import Envelope, Identity
+from pipeline.kafka.checkpoints.topic import TopicCheckpointStore
+from pipeline.kafka.client import partitions_of
+from pipeline.kafka.embedded import is_embedded_cluster
+from pipeline.kafka.progress import CHAIN
+from pipeline.kafka.topics import topic_ids
+
+
+def open_store(config: Config, metadata: ClusterMetadata) -> CheckpointStore:
+    """Return the configured store.
+
+    Parameters
+    ----------
+    config
+        The settings, for a broker that answers.
+    metadata
+        What the cluster says of itself.
+
+    Raises
+    ------
+    ConfigError
+        If the broker cannot keep checkpoints as configured.
+    BrokerError
+        If it does not answer, or there is no topic for them.
+    """
+    if config.checkpoint.store == "topic" and is_embedded_cluster(metadata):
+        raise ConfigError(
+            "checkpoint.store is 'topic', but the embedded broker keeps too little of a topic for "
+            "that: use 'directory' with it"
+        )
+    identity = Identity.of(config.fingerprint(), str(metadata.cluster_id), topic_ids(config))
+    envelope = Envelope(identity, config.checkpoint.signing_key())
+    if config.checkpoint.store == "topic":
+        return TopicCheckpointStore(config, envelope)
+    return DirectoryCheckpointStore(config.checkpoint.directory, envelope)
+
+
+def slots(config: Config, role: Role | None = None, partition: int | None = None) -> list[Slot]:
+    """Return the slots of a role, or all; of a partition of its input, or all.
+
+    Raises
+    ------
+    BrokerError
+        If the broker does not answer, or a topic does not exist.
+    ConfigError
+        If there is no such partition.
+    """
+    found = [
+        Slot(reader, topic, each)
+        for reader, topic in ((reader, config.topic(name)) for reader, name in CHAIN)
+        if role in (None, reader)
+        for each in partitions_of(config, topic)
+        if partition in (None, each)
+    ]
+    if not found:
+        who = f"{role} reads no" if role else "no role reads"
+        raise ConfigError(f"{who} partition {partition}")
+    return found

@@ -1,0 +1,161 @@
+"""Checkpoints as records of a compacted topic.
+
+A checkpoint is a run of chunks and, after them, its header. All records of one slot are in one
+partition, and by default no other slot's::
+
+    key                                     value
+    model features-0/1/0                    digest of the whole state (32 bytes), chunk 0
+    model features-0/1/1                    digest of the whole state (32 bytes), chunk 1
+    model features-0/1/header               the signed header
+
+The number after the slot counts checkpoints modulo three, so that compaction keeps three of them
+and no more. A record without a value, a tombstone, removes what was written under its key before.
+"""
+
+import hashlib
+import itertools
+import re
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from pipeline.kafka.checkpoints.base import Checkpoint, Slot
+from pipeline.kafka.checkpoints.envelope import DamagedError, Envelope, RefusedError
+
+CHUNK_BYTES = 900_000
+"""Of the state in one record; brokers take messages of 1 MB."""
+
+GENERATIONS = 3
+"""Checkpoints of a slot that compaction keeps: one that is being written, one whole, and one for
+a worker that lost its partition and does not know it yet."""
+
+_DIGEST_BYTES = 32
+_HEADER = "header"
+
+
+class LogRecord(NamedTuple):
+    """A record of the partition; no value means a tombstone."""
+
+    offset: int
+    key: bytes | None
+    value: bytes | None
+
+
+Windows = Iterable[Sequence[LogRecord]]
+"""A partition from its end backwards; the records of each window are in the order of the log."""
+
+
+def split(
+    slot: Slot, generation: int, header: bytes, state: bytes
+) -> Iterator[tuple[bytes, bytes]]:
+    """Yield the records of a checkpoint, each (key, value), in the order to write them."""
+    prefix = f"{slot}/{generation}"
+    digest = hashlib.sha256(state).digest()
+    for index, start in enumerate(range(0, len(state), CHUNK_BYTES)):
+        yield f"{prefix}/{index}".encode(), digest + state[start : start + CHUNK_BYTES]
+    # last: who finds a header finds what it is about
+    yield f"{prefix}/{_HEADER}".encode(), header
+
+
+class Found:
+    """One checkpoint, put together of what was read so far.
+
+    Attributes
+    ----------
+    offset
+        Of its header.
+    generation
+        Under which it was written.
+    """
+
+    def __init__(
+        self,
+        envelope: Envelope,
+        slot: Slot,
+        header: LogRecord,
+        generation: int,
+        chunks: Mapping[tuple[bytes, str], bytes],
+    ) -> None:
+        self.offset = header.offset
+        self.generation = generation
+        self._envelope = envelope
+        self._slot = slot
+        self._header = header.value or b""
+        self._chunks = chunks
+
+    def lacks_chunks(self) -> bool:
+        """Return whether the header is fine, but chunks of its state were not found."""
+        try:
+            header = self._envelope.read_header(self._slot, self._header)
+        except (DamagedError, RefusedError):
+            return False
+        return bool(len(self._state(header)) < header["bytes"])
+
+    def open(self) -> Checkpoint:
+        """Return the checkpoint.
+
+        Raises
+        ------
+        DamagedError, RefusedError
+            With the reason.
+        """
+        header = self._envelope.read_header(self._slot, self._header)
+        return self._envelope.open(header, self._state(header))
+
+    def _state(self, header: Mapping[str, Any]) -> bytes:
+        digest = bytes.fromhex(header["sha256"])
+        state = bytearray()
+        for index in itertools.count():
+            chunk = self._chunks.get((digest, str(index)))
+            if not chunk or len(state) >= header["bytes"]:
+                return bytes(state)
+            state += chunk
+        raise AssertionError("unreachable")
+
+
+def newest_first(windows: Windows, slot: Slot, envelope: Envelope) -> Iterator[Found]:
+    """Yield the slot's checkpoints, the newest first, reading on while one lacks chunks."""
+    removed: set[bytes] = set()
+    chunks: dict[tuple[bytes, str], bytes] = {}
+    waiting: deque[Found] = deque()
+    for window in windows:
+        for (generation, name), record in _backwards(window, slot, removed):
+            value = record.value or b""
+            if name == _HEADER:
+                waiting.append(Found(envelope, slot, record, generation, chunks))
+            else:
+                # of a key that was used again, the digest tells whose chunk it is
+                chunks.setdefault((value[:_DIGEST_BYTES], name), value[_DIGEST_BYTES:])
+        while waiting and not waiting[0].lacks_chunks():
+            yield waiting.popleft()
+    yield from waiting
+
+
+def kept_keys(windows: Windows, slot: Slot) -> list[bytes]:
+    """Return the keys of all the slot's records; tombstones for them remove its checkpoints."""
+    removed: set[bytes] = set()
+    kept = [
+        record.key or b"" for window in windows for _, record in _backwards(window, slot, removed)
+    ]
+    return sorted(set(kept))
+
+
+def _backwards(
+    window: Sequence[LogRecord], slot: Slot, removed: set[bytes]
+) -> Iterator[tuple[tuple[int, str], LogRecord]]:
+    """Yield the slot's records, the newest first, but those that a tombstone has removed."""
+    for record in reversed(window):
+        key = record.key or b""
+        place = _parse_key(slot, key)
+        if place is None or key in removed:
+            continue
+        if record.value is None:
+            removed.add(key)
+        else:
+            yield place, record
+
+
+def _parse_key(slot: Slot, key: bytes) -> tuple[int, str] | None:
+    """Return generation and name of a record of the slot; None for any other record."""
+    found = re.fullmatch(rb"%b/(\d{1,3})/(\d{1,9}|header)" % re.escape(str(slot).encode()), key)
+    return (int(found[1]), found[2].decode()) if found else None
