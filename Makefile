@@ -15,7 +15,7 @@ test: $(STAMP)  ## all tests that need nothing but the embedded broker
 test-kafka: $(STAMP)  ## the behaviour suite on a real Kafka, and a short run of chaos
 	$(BIN)/python -m deploy.kafka run -- \
 		$(BIN)/python -m pytest -n 3 --dist worksteal tests/behaviour tests/deploy/test_kafka.py
-	$(BIN)/python -m tests.chaos --records 4000 --kills 5 --broker-kills 1 --rebalances 2
+	$(BIN)/python -m tests.chaos --records 4000 --kills 5 --broker-kills 1 --rebalances 4
 
 chaos: $(STAMP)  ## kill everything on three brokers while a stream runs; SEED=n repeats a run
 	$(BIN)/python -m tests.chaos

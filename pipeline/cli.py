@@ -180,12 +180,13 @@ def topics_describe(config: ConfigPath = DEFAULT_CONFIG) -> None:
     for name in ("partitions", "messages", "lag"):
         table.add_column(name, justify="right")
     table.add_column("of role")
-    for spec, record in zip(topic_specs(settings), RECORDS, strict=True):
+    for spec in topic_specs(settings):
         if spec.name not in existing:
             table.add_row(spec.name, spec.purpose, "missing")
             continue
-        role = readers.get(record.TOPIC)
-        offsets = GroupOffsets(settings, role or "model", record.TOPIC)
+        topic = spec.name.removeprefix(settings.topics.prefix)
+        role = readers.get(topic)
+        offsets = GroupOffsets(settings, role or "model", topic)
         starts, ends = offsets.starts(), offsets.ends()
         lag = ""
         if role:

@@ -9,26 +9,16 @@ import time
 from typing import Any, NoReturn
 
 import faust
-from confluent_kafka.admin import ClusterMetadata
 from faust.auth import Credentials, SASLCredentials, SSLCredentials
 
-from pipeline.config import Config, ConfigError, KafkaSettings, Role
-from pipeline.kafka.checkpoints import (
-    CheckpointStore,
-    DirectoryCheckpointStore,
-    Envelope,
-    Identity,
-    StageFactory,
-    TopicCheckpointStore,
-    make_private_folder,
-)
+from pipeline.config import Config, KafkaSettings, Role
+from pipeline.kafka.checkpoints import StageFactory, make_private_folder, open_store
 from pipeline.kafka.client import LIBRDKAFKA_LOG, cluster
-from pipeline.kafka.embedded import is_embedded_cluster
 from pipeline.kafka.exits import EXIT_FAILED, end
 from pipeline.kafka.health import HealthServer
 from pipeline.kafka.outbox import Outbox
 from pipeline.kafka.producer import RecordProducer
-from pipeline.kafka.topics import feature_partitions, topic_ids
+from pipeline.kafka.topics import feature_partitions
 from pipeline.kafka.transport import install
 from pipeline.kafka.watchdog import Watchdog
 from pipeline.kafka.worker import RoleWorker
@@ -83,7 +73,7 @@ def create_worker(config: Config, role: Role, make_stage: StageFactory) -> RoleW
         config,
         role,
         make_stage=make_stage,
-        store=_checkpoint_store(config, metadata),
+        store=open_store(config, metadata),
         outbox=Outbox(config, RecordProducer(config), feature_partitions(config)),
     )
     install(app, worker)
@@ -185,19 +175,6 @@ def credentials(kafka: KafkaSettings) -> Credentials | None:
             ssl_context=context,
         )
     return SSLCredentials(context) if context else None
-
-
-def _checkpoint_store(config: Config, metadata: ClusterMetadata) -> CheckpointStore:
-    if config.checkpoint.store == "topic" and is_embedded_cluster(metadata):
-        raise ConfigError(
-            "checkpoint.store is 'topic', but the embedded broker keeps too little of a topic for "
-            "that: use 'directory' with it"
-        )
-    identity = Identity.of(config.fingerprint(), str(metadata.cluster_id), topic_ids(config))
-    envelope = Envelope(identity, config.checkpoint.signing_key())
-    if config.checkpoint.store == "topic":
-        return TopicCheckpointStore(config, envelope)
-    return DirectoryCheckpointStore(config.checkpoint.directory, envelope)
 
 
 def _keep_checkpoints(app: faust.App, worker: RoleWorker) -> None:

@@ -57,7 +57,11 @@ class RecordProducer:
         self._partition_counts: dict[str, int] = {}
 
     def send(
-        self, topic: str, value: bytes, key: bytes | None = None, place: int | None = None
+        self,
+        topic: str,
+        value: bytes | None,
+        key: bytes | None = None,
+        place: int | None = None,
     ) -> None:
         """Queue one message; waits while the queue is full.
 
@@ -66,7 +70,7 @@ class RecordProducer:
         topic
             Its full name.
         value, key
-            The message.
+            The message; without a value it removes the key's others from a compacted topic.
         place
             Partition, modulo the number of partitions of the topic; None for the hash of the key.
 
@@ -87,7 +91,7 @@ class RecordProducer:
                 self._serve(self._producer.poll, 0.1)
             except KafkaException as error:
                 self._serve(self._producer.poll, 0.0)  # raises what was fatal, if anything was
-                raise _explained(error.args[0], topic, len(value)) from None
+                raise _explained(error.args[0], topic, len(value or b"")) from None
         self._serve(self._producer.poll, 0.0)
 
     def flush(self) -> None:

@@ -370,7 +370,8 @@ class RoleWorker:
         if self._out_of_range == "fail":
             refuse(
                 f"{self.role}: {lost}. Set checkpoint.out_of_range to 'earliest' or 'latest' to "
-                "go on without them, or remove the checkpoint to start anew from what is there"
+                "go on without them, or remove the checkpoint (`fluxplain checkpoints remove`) to "
+                "start anew from what is there"
             )
         target = earliest if self._out_of_range == "earliest" else end
         detail = f"{lost}; {self.role} goes on at offset {target}"
@@ -398,5 +399,5 @@ def shorter_log(slot: Slot, offset: int, end: int) -> str:
         f"{slot} goes on at offset {offset}, but the topic ends at {end}: messages were lost, or "
         "the topic was made anew. New messages would have the offsets, and so the identity, of "
         "others that were published before. Use another topics.prefix, or make all topics anew "
-        "and remove the checkpoints"
+        "and remove the checkpoints (`fluxplain checkpoints remove`)"
     )

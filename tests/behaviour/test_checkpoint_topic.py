@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
@@ -133,8 +134,27 @@ def test_only_the_own_partition_is_read(config: Config, monkeypatch: pytest.Monk
         assert WatchedConsumer.assigned == WatchedConsumer.consumed == own
 
 
-def test_what_a_refusal_tells_to_do_helps(
+@pytest.fixture
+def fluxplain(
     config: Config, tmp_path: Path, bootstrap_servers: str
+) -> Callable[[str], "subprocess.CompletedProcess[str]"]:
+    """Runs a command with these settings."""
+
+    def run(command: str) -> "subprocess.CompletedProcess[str]":
+        return subprocess.run(
+            [sys.executable, "-m", "pipeline.cli", *command.split(), "-c", "pipeline.toml"],
+            cwd=tmp_path,
+            env={**os.environ, "FLUXPLAIN_KAFKA__BOOTSTRAP_SERVERS": bootstrap_servers},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    return run
+
+
+def test_what_a_refusal_tells_to_do_helps(
+    config: Config, fluxplain: Callable[[str], "subprocess.CompletedProcess[str]"]
 ) -> None:
     slot = replace(SLOT, topic=config.topic("features"))
     other = Envelope(Identity.of("other settings", "c"), b"k" * 32)
@@ -142,14 +162,16 @@ def test_what_a_refusal_tells_to_do_helps(
     with pytest.raises(CheckpointError) as refusal:
         store(config).load(slot)
     [command] = re.findall("`fluxplain (.*?)`", str(refusal.value))
-    result = subprocess.run(
-        [sys.executable, "-m", "pipeline.cli", *command.split(), "--yes", "-c", "pipeline.toml"],
-        cwd=tmp_path,
-        env={**os.environ, "FLUXPLAIN_KAFKA__BOOTSTRAP_SERVERS": bootstrap_servers},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    result = fluxplain(f"{command} --yes")
     assert result.returncode == 0, result.stderr
     assert f"{slot}: removed" in result.stdout
     assert store(config).load(slot) is None
+
+
+def test_their_topic_is_described_with_the_others(
+    config: Config, fluxplain: Callable[[str], "subprocess.CompletedProcess[str]"]
+) -> None:
+    result = fluxplain("topics describe")
+    assert result.returncode == 0, result.stderr
+    assert config.topic("checkpoints") in result.stdout
+    assert config.topic("features") in result.stdout

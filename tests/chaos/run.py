@@ -17,7 +17,7 @@ from pipeline.supervisor import Supervisor
 from tests.behaviour.conftest import write_config
 from tests.behaviour.kafka_pipeline import Published
 from tests.chaos.collector import Collector
-from tests.chaos.disturber import Disturber, in_sync
+from tests.chaos.disturber import Disturber
 from tests.chaos.exits import Exits, Stop
 from tests.chaos.report import lines, numbers, progress
 from tests.chaos.schedule import BROKERS, WORKERS, Store, Wanted, make_schedule
@@ -108,7 +108,7 @@ class Run:
             stack.enter_context(cluster)
             stack.callback(_kill_all, cluster)
             config_path, config = self._configure(cluster.bootstrap_servers)
-            _create_topics(config)
+            create_topics(config)
             scene = self._scene(stack, cluster, config_path, config)
             self._start(scene)
             self._disturb(scene)
@@ -268,16 +268,6 @@ def _problems(comparison: Comparison, config: Config) -> list[str]:
 
 def _count(scene: Scene) -> int:
     return sum(map(len, scene.fed.values()))
-
-
-def _create_topics(config: Config) -> None:
-    """Create the topics, and wait until each broker has heard of them."""
-    topics = create_topics(config)
-    deadline = time.monotonic() + START_TIMEOUT_S
-    for server in config.kafka.bootstrap_servers.split(","):
-        while not in_sync(server, topics):
-            _check(time.monotonic() < deadline, f"the broker at {server} knows no topics")
-            time.sleep(0.2)
 
 
 def _kill_all(cluster: Cluster) -> None:

@@ -6,7 +6,7 @@ Loading reads the slot's partition from its end backwards, no further than neede
 import time
 from collections.abc import Iterator
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 from confluent_kafka import (
     OFFSET_BEGINNING,
@@ -39,9 +39,6 @@ LARGEST_WINDOW = 256
 READ_TIMEOUT_S = 30.0
 
 _ROLES = ("model", "explainer", "drift")
-
-_TOMBSTONE: Any = None
-"""The value by which compaction forgets a key."""
 
 
 class TopicCheckpointStore:
@@ -86,7 +83,7 @@ class TopicCheckpointStore:
             keys = kept_keys(reader.from_the_end(), slot)
         place = partition_of(slot, self._partitions)
         for key in keys:
-            self._producer.send(self._topic, _TOMBSTONE, key, place)
+            self._producer.send(self._topic, None, key, place)
         self._producer.flush()
         return bool(keys)
 
