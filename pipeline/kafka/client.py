@@ -112,6 +112,42 @@ def log_offsets(
     return {answer.partition: answer.offset for answer in answers}
 
 
+def first_offset(
+    consumer: Consumer, topic: str, partition: int, offset: int, timeout_s: float
+) -> int | None:
+    """Return the offset of the first message that is there from an offset on; None at the end.
+
+    Offsets without a message are what compaction leaves, and transactions.
+
+    Parameters
+    ----------
+    consumer
+        Who reads; with ``enable.partition.eof``, and nothing else to read.
+    topic, partition, offset
+        From where.
+    timeout_s
+        Seconds to wait for the answer.
+
+    Raises
+    ------
+    KafkaException
+        If it does not come.
+    """
+    consumer.assign([TopicPartition(topic, partition, offset)])
+    try:
+        deadline = time.monotonic() + timeout_s
+        while time.monotonic() < deadline:
+            message = consumer.poll(0.5)
+            error = message.error() if message else None
+            if error and error.code() == KafkaError._PARTITION_EOF:
+                return None
+            if message and not error:
+                return int(message.offset() or 0)
+        raise KafkaException(KafkaError(KafkaError._TIMED_OUT))
+    finally:
+        consumer.unassign()
+
+
 def no_topics(config: Config, names: Sequence[str]) -> BrokerError:
     """Return what to raise when topics, by their full names, do not exist."""
     user = config.kafka.username

@@ -26,6 +26,7 @@ from pipeline.kafka.client import (
     BrokerError,
     client_settings,
     cluster,
+    first_offset,
     log_offsets,
     no_answer,
     refusal,
@@ -162,19 +163,11 @@ class Watchdog:
 
     def _holds_messages(self, partition: int, offset: int) -> bool:
         """Return whether a message comes from an offset on; also if that is not known in time."""
-        self._consumer.assign([TopicPartition(self.topic, partition, offset)])
         try:
-            deadline = time.monotonic() + REQUEST_TIMEOUT_S
-            while time.monotonic() < deadline:
-                message = self._consumer.poll(0.5)
-                error = message.error() if message else None
-                if error and error.code() == KafkaError._PARTITION_EOF:
-                    return False
-                if message:
-                    return True
+            place = (self.topic, partition, offset)
+            return first_offset(self._consumer, *place, REQUEST_TIMEOUT_S) is not None
+        except KafkaException:
             return True
-        finally:
-            self._consumer.unassign()
 
     def _refusal(self, error: KafkaError) -> str | None:
         """Return why the broker does not let this worker in, if that is why it failed.

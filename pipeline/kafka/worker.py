@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import faust
+from confluent_kafka import Consumer
 from faust.types import TP, EventT
 
 from pipeline.config import Config, Role
@@ -30,6 +31,7 @@ from pipeline.kafka.checkpoints import (
     Slot,
     StageFactory,
 )
+from pipeline.kafka.client import client_settings, first_offset
 from pipeline.kafka.exits import fail, refuse
 from pipeline.kafka.outbox import Outbox
 from pipeline.stages import Message, Stage, process
@@ -45,7 +47,9 @@ MAX_PENDING = 50_000
 
 
 SEEK_AGAIN_S = 2.0
-"""How long messages from before a seek may still come."""
+"""How long the messages that were asked for again may take to come."""
+
+PEEK_TIMEOUT_S = 30.0
 
 
 @dataclass(slots=True)
@@ -60,7 +64,7 @@ class Partition:
     pending: list[Any] = field(default_factory=list)
     in_step: bool = False
     jumped_to: int | None = None
-    sought_at: float = 0.0
+    sought_at: float | None = None
     must_save: bool = False
 
     def accepts(self, offset: int) -> bool:
@@ -72,20 +76,30 @@ class Partition:
         """
         if not self.in_step and offset > self.next_offset and offset != self.jumped_to:
             return False
-        self.in_step = self.in_step or offset >= self.next_offset
+        if offset >= self.next_offset:
+            self.in_step, self.jumped_to, self.sought_at = True, None, None
         return True
 
     def must_seek(self, offset: int, now: float) -> bool:
-        """Return whether a refused message must be asked for again, with what is before it.
-
-        One that is further ahead was on its way before the seek; but if such ones go on coming,
-        the log has lost what the seek was for.
-        """
-        ahead = self.jumped_to is not None and offset > self.jumped_to
-        if ahead and now - self.sought_at < SEEK_AGAIN_S:
+        """Return whether a refused message must be asked for again, with what is before it."""
+        if self.jumped_to is not None and offset > self.jumped_to:
             return False
         self.jumped_to, self.sought_at = offset, now
         return True
+
+    def must_seek_again(self, now: float) -> bool:
+        """Return whether what was asked for again does not come.
+
+        Faust drops messages that it takes for older than the last it read, also after a seek.
+        """
+        if self.sought_at is None or now - self.sought_at < SEEK_AGAIN_S:
+            return False
+        self.jumped_to, self.sought_at = None, now
+        return True
+
+    def lost_step(self, now: float) -> None:
+        """Know that messages were dropped on their way, and are asked for again."""
+        self.in_step, self.jumped_to, self.sought_at = False, None, now
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +168,7 @@ class RoleWorker:
         self._assigned: int | None = None
         self._stopping = False
         self._assignments = 0
+        self._peeker: Consumer | None = None
         self.is_finished = False
         self.is_saving = False
 
@@ -181,6 +196,7 @@ class RoleWorker:
         """Write a checkpoint if one is due; for the times when no message comes."""
         try:
             async with self._busy:
+                await self._seek_again()
                 self._outbox.send_runs_if_old(time.monotonic())
                 await self._checkpoint_if_due()
         except Exception as error:
@@ -296,10 +312,9 @@ class RoleWorker:
             if partition.must_seek(message.offset, time.monotonic()):
                 await self.app.consumer.seek_wait({message.tp: partition.next_offset})
             return
-        if message.offset > partition.next_offset:
-            await self._check_hole(message.tp, partition)
-            if self._partitions.get(message.tp) is not partition:
-                return
+        ahead = message.offset > partition.next_offset
+        if ahead and not await self._passes_hole(message.tp, partition, message.offset):
+            return
         if message.offset >= partition.next_offset:
             incoming = Message(
                 message.topic, message.partition, message.offset, message.key, message.value
@@ -345,11 +360,53 @@ class RoleWorker:
             await asyncio.sleep(0.05)
         return False
 
-    async def _check_hole(self, tp: TP, partition: Partition) -> None:
-        """See whether messages that did not come were deleted before they were read.
+    async def _seek_again(self) -> None:
+        now = time.monotonic()
+        late = {tp: p.next_offset for tp, p in self._partitions.items() if p.must_seek_again(now)}
+        if late:
+            await self.app.consumer.seek_wait(late)
 
-        Compaction and transactions leave holes too; nothing is lost in these.
+    async def _passes_hole(self, tp: TP, partition: Partition, offset: int) -> bool:
+        """Return whether there is nothing to take before the message at an offset.
+
+        Messages may have been deleted before they were read. Compaction and transactions leave
+        holes in which nothing is lost. But Faust may also have dropped messages on their way:
+        these are asked for again.
         """
+        await self._pass_deleted(tp, partition)
+        if self._partitions.get(tp) is not partition:
+            return False
+        if offset <= partition.next_offset:
+            return True
+        peek = asyncio.get_running_loop().run_in_executor(
+            None, self._peek, tp, partition.next_offset
+        )
+        first = await peek
+        if self._partitions.get(tp) is not partition:
+            return False
+        if first == offset:
+            return True
+        log.warning("%s: offset %s came before %s: reading again", partition.slot, offset, first)
+        partition.lost_step(time.monotonic())
+        await self.app.consumer.seek_wait({tp: partition.next_offset})
+        return False
+
+    def _peek(self, tp: TP, offset: int) -> int | None:
+        if self._peeker is None:
+            settings = client_settings(self.config)
+            group = self.config.group(self.role)  # never joined: a partition is assigned
+            self._peeker = Consumer(
+                {
+                    **settings,
+                    "group.id": group,
+                    "enable.auto.commit": False,
+                    "enable.partition.eof": True,
+                }
+            )
+        return first_offset(self._peeker, tp.topic, tp.partition, offset, PEEK_TIMEOUT_S)
+
+    async def _pass_deleted(self, tp: TP, partition: Partition) -> None:
+        """Go on behind messages that were deleted before they were read, if there are any."""
         consumer = self.app.consumer
         earliest = (await consumer.earliest_offsets(tp))[tp]
         if earliest <= partition.next_offset or self._partitions.get(tp) is not partition:

@@ -125,12 +125,27 @@ def hangs() -> None:
     RoleWorker._step = step  # type: ignore[method-assign]
 
 
+def drops() -> None:
+    """Lose a message on its way, once, as Faust does when a seek comes at the wrong moment."""
+    sound, dropped = RoleWorker._step, False
+
+    async def step(self: RoleWorker, message: Any) -> None:
+        nonlocal dropped
+        if message.offset == AT_SEQ and not dropped:
+            dropped = True
+        else:
+            await sound(self, message)
+
+    RoleWorker._step = step  # type: ignore[method-assign]
+
+
 FAULTS: dict[str, Callable[[], None]] = {
     "none": lambda: None,
     "raises": raises,
     "huge-output": huge_output,
     "dies-before-delivery": dies_before_delivery,
     "hangs": hangs,
+    "drops": drops,
     # each step of the commit protocol
     "dies-before-1": lambda: dies(RoleWorker, "checkpoint"),
     "dies-between-1-and-2": lambda: dies(RoleWorker, "_save"),

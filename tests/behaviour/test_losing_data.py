@@ -49,6 +49,14 @@ def test_a_worker_that_raises_ends_and_commits_nothing_it_did_not_finish(
     _assert_nothing_lost(config, config_path, values)
 
 
+def test_a_message_that_is_dropped_on_its_way_is_read_again(
+    config: Config, config_path: Path
+) -> None:
+    _assert_nothing_lost(config, config_path, _fill(config), fault="drops")
+    log = (config_path.parent / "faulty-worker.log").read_text()
+    assert f"offset {AT_SEQ + 1} came before {AT_SEQ}: reading again" in log
+
+
 def test_an_output_that_is_too_large_is_not_committed(config: Config, config_path: Path) -> None:
     values = _fill(config)
     assert _run(config_path, "huge-output") == EXIT_REFUSED, "it would be too large again"
@@ -185,13 +193,15 @@ def _committed(config: Config) -> int:
         offsets.close()
 
 
-def _assert_nothing_lost(config: Config, config_path: Path, values: list[bytes]) -> None:
-    """Run a sound worker to the end: what it and the faulty one published is the reference."""
-    worker = _start(config_path, "none")
+def _assert_nothing_lost(
+    config: Config, config_path: Path, values: list[bytes], fault: str = "none"
+) -> None:
+    """Run a worker to the end: what it and one before it published is the reference."""
+    worker = _start(config_path, fault)
     try:
         deadline = time.monotonic() + 90
         while _committed(config) < len(values):
-            assert worker.poll() is None, "the sound worker ended"
+            assert worker.poll() is None, "the worker ended"
             assert time.monotonic() < deadline, f"only {_committed(config)} were committed"
             time.sleep(0.2)
     finally:

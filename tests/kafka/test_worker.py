@@ -55,8 +55,22 @@ def test_a_log_whose_beginning_moves_on_while_it_is_asked_for_again_is_read_on()
     # 150 to 169 were deleted by now; or was 170 on its way before the seek?
     assert not partition.accepts(170)
     assert not partition.must_seek(170, now=0.1)
-    assert not partition.accepts(180)
-    assert partition.must_seek(180, now=SEEK_AGAIN_S)
+    assert not partition.must_seek_again(now=0.1)
+    assert partition.must_seek_again(now=SEEK_AGAIN_S)
     assert not partition.accepts(170)
     assert partition.must_seek(170, now=SEEK_AGAIN_S)
     assert partition.accepts(170)
+    assert not partition.must_seek_again(now=2 * SEEK_AGAIN_S)
+
+
+def test_what_is_asked_for_again_is_asked_for_until_it_comes() -> None:
+    partition = Partition(Slot("drift", "explanations", 0), STAGE, 150, 150, 150)
+    assert not partition.must_seek_again(now=0.0)
+    assert partition.accepts(150)
+    partition.next_offset = 151
+    partition.lost_step(now=0.0)
+    for now in (SEEK_AGAIN_S, 2 * SEEK_AGAIN_S):
+        assert partition.must_seek_again(now)
+        assert not partition.must_seek_again(now)
+    assert partition.accepts(151)
+    assert not partition.must_seek_again(now=3 * SEEK_AGAIN_S)
