@@ -23,7 +23,7 @@ from rich.table import Table
 
 from pipeline import __version__
 from pipeline.config import ENV_PREFIX, Config, ConfigError, Role, load_config
-from pipeline.evaluate import evaluator_for
+from pipeline.evaluate import choose
 from pipeline.interruption import until_interrupted
 from pipeline.kafka.checkpoints import CheckpointError, CheckpointStore, Slot, open_store, slots
 from pipeline.kafka.client import AccessError, BrokerError, cluster, no_topics
@@ -147,9 +147,10 @@ def check(config: ConfigPath = DEFAULT_CONFIG) -> None:
     """
     settings = load_config(config)
     model = settings.make_model()
-    evaluator = type(evaluator_for(model)).__name__
+    evaluator = choose(model, settings.model.evaluator)
     console.print(f"{config}: valid", markup=False, highlight=False)
-    console.print(f"model: {type(model).__name__}, asked by the {evaluator}", highlight=False)
+    console.print(f"model: {type(model).__name__}", highlight=False)
+    console.print(f"evaluator: {evaluator.kind} ({evaluator.reason})", highlight=False)
     settings = resolve(settings)
     metadata = cluster(settings)
     console.print(

@@ -32,7 +32,8 @@ from pydantic_settings import (
     SettingsError,
 )
 
-from pipeline.evaluate import model_kind
+from pipeline.evaluate import Kind as EvaluatorKind
+from pipeline.evaluate import choose, model_kind
 from pipeline.explain import LOSSES, get_loss
 from pipeline.explain.losses import Loss
 from pipeline.kafka.security import SecuritySettings, read_secret
@@ -121,6 +122,11 @@ class ModelSettings(Section):
         description="module:name of a River class, or of your own function or class."
     )
     params: dict[str, Any] = Field(default_factory=dict)
+    evaluator: EvaluatorKind = Field(
+        "auto",
+        description="How the model is asked about changed inputs: 'auto' takes the fastest way "
+        "that fits it, which `fluxplain check` names; 'generic' asks one by one.",
+    )
 
 
 class PFISettings(Section):
@@ -412,6 +418,7 @@ def check_references(config: Config) -> None:
                     f"{given}, which has no {method}: a model needs learn_one and predict_one"
                 )
         _check_kind(config, model)
+        _check_evaluator(config, model)
     except ConfigError:
         raise
     except Exception as error:  # as of a pipeline without steps
@@ -442,6 +449,15 @@ def _check_kind(config: Config, model: Any) -> None:
             f"label.type is {config.label.type!r}, but model.factory = {config.model.factory!r} "
             f"gives a {kind}: 'number' is for regressors, the others are for classifiers"
         )
+
+
+def _check_evaluator(config: Config, model: Any) -> None:
+    try:
+        choose(model, config.model.evaluator)
+    except TypeError as error:
+        raise ConfigError(
+            f"model.evaluator is {config.model.evaluator!r}, but {error}: use 'auto' or 'generic'"
+        ) from None
 
 
 def load(key: str, reference: str) -> Callable[..., Any]:

@@ -5,27 +5,20 @@ numbers as asking the model one by one.
 """
 
 from pipeline.evaluate.base import Evaluator, Label, NoOutputError, Observation, Output, Value
+from pipeline.evaluate.choose import Choice, Kind, choose, evaluator_for
 from pipeline.evaluate.generic import GenericEvaluator, model_kind
 
 __all__ = [
+    "Choice",
     "Evaluator",
     "GenericEvaluator",
+    "Kind",
     "Label",
     "NoOutputError",
     "Observation",
     "Output",
     "Value",
+    "choose",
     "evaluator_for",
     "model_kind",
 ]
-
-
-def evaluator_for(model: object) -> Evaluator:
-    """Return the evaluator for ``model``.
-
-    Raises
-    ------
-    TypeError
-        If the model has neither ``predict_proba_one`` nor ``predict_one``.
-    """
-    return GenericEvaluator(model)

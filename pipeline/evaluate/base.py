@@ -27,7 +27,9 @@ class NoOutputError(ValueError):
 class Evaluator(Protocol):
     """Answers all perturbed inputs of one observation in one call."""
 
-    def __call__(self, x: Observation, replacements: Sequence[Mapping[str, Value]]) -> list[Output]:
+    def __call__(
+        self, x: Observation, replacements: Sequence[Mapping[str, Value]]
+    ) -> Sequence[Output]:
         """Return one output per replacement, in order.
 
         Parameters

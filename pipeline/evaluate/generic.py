@@ -37,8 +37,8 @@ class GenericEvaluator:
 
     def __init__(self, model: object) -> None:
         self.model = model
-        final = _final_step(model)
-        self._probabilistic = _has_probabilities(final)
+        final = final_step(model)
+        self._probabilistic = has_probabilities(final)
         self._classifier = isinstance(final, base.Classifier)
         if not self._probabilistic and not callable(getattr(final, "predict_one", None)):
             raise TypeError(
@@ -50,35 +50,49 @@ class GenericEvaluator:
         """Return one output per replacement; see :class:`Evaluator`."""
         model = cast(Any, self.model)
         ask = model.predict_proba_one if self._probabilistic else model.predict_one
-        return [self._output(ask({**x, **replacement})) for replacement in replacements]
+        return [
+            read_output(ask({**x, **replacement}), classifier=self._classifier)
+            for replacement in replacements
+        ]
 
-    def _output(self, answer: object) -> Output:
-        """Return plain Python numbers, refusing what cannot be explained."""
-        if isinstance(answer, Mapping):
-            return {_label(label): _finite(p) for label, p in answer.items()}
-        if self._classifier:
-            # a River classifier that has not learned yet answers None: it knows no class
-            return {} if answer is None else {_label(answer): 1.0}
-        answer = _plain(answer)
-        return {answer: 1.0} if isinstance(answer, bool | str) else _finite(answer)
+
+def read_output(answer: object, *, classifier: bool) -> Output:
+    """Return a model's answer in plain Python numbers, refusing what cannot be explained.
+
+    Raises
+    ------
+    NoOutputError
+        If it is None, and the model no River classifier.
+    ValueError
+        If it is neither a finite number, nor a class, nor probabilities.
+    """
+    if isinstance(answer, Mapping):
+        return {plain_label(label): _finite(p) for label, p in answer.items()}
+    if classifier:
+        # a River classifier that has not learned yet answers None: it knows no class
+        return {} if answer is None else {plain_label(answer): 1.0}
+    answer = _plain(answer)
+    return {answer: 1.0} if isinstance(answer, bool | str) else _finite(answer)
 
 
 def model_kind(model: object) -> str:
     """Return ``"classifier"`` or ``"regressor"`` for a River model, else ``"unknown"``."""
-    final = _final_step(model)
+    final = final_step(model)
     if isinstance(final, base.Classifier):
         return "classifier"
     return "regressor" if isinstance(final, base.Regressor) else "unknown"
 
 
-def _final_step(model: object) -> object:
+def final_step(model: object) -> object:
+    """Return the model at the end of a pipeline; other models as they are."""
     # a River pipeline has every method, whatever its last step supports
     while isinstance(model, compose.Pipeline):
         model = list(model.steps.values())[-1]
     return model
 
 
-def _has_probabilities(model: object) -> bool:
+def has_probabilities(model: object) -> bool:
+    """Return whether a model gives probabilities, and not only classes or numbers."""
     method = getattr(type(model), "predict_proba_one", None) or getattr(
         model, "predict_proba_one", None
     )
@@ -86,7 +100,8 @@ def _has_probabilities(model: object) -> bool:
     return callable(method) and method is not base.Classifier.predict_proba_one
 
 
-def _label(label: object) -> Label:
+def plain_label(label: object) -> Label:
+    """Return a label as JSON knows it."""
     return cast(Label, _plain(label))
 
 

@@ -294,7 +294,8 @@ class IncrementalPDP:
     seed
         Seed of its random numbers; None for another one each time.
     evaluator
-        How the model is asked; by default chosen by the kind of model.
+        How the model is asked: ``"hoeffding"``, ``"linear"``, ``"batch"``, ``"generic"``, or
+        ``"auto"``, the first of these that fits; or an evaluator of your own.
 
     Raises
     ------
@@ -333,13 +334,15 @@ class IncrementalPDP:
         warm_up: int | None = None,
         debias: bool = True,
         seed: int | None = None,
-        evaluator: Evaluator | None = None,
+        evaluator: Evaluator | str = "auto",
     ) -> None:
         self.features = check_features(features)
         self.alpha = alpha
         self._categorical = None if categorical is None else frozenset(categorical)
         self._debias = debias
-        self._evaluate = evaluator or evaluator_for(model)
+        self._evaluate = (
+            evaluator_for(model, evaluator) if isinstance(evaluator, str) else evaluator
+        )
         self._grid_options: dict[str, Any] = {
             "grid_size": grid_size,
             "storage_size": storage_size,

@@ -129,7 +129,8 @@ class IncrementalPFI(ImportanceExplainer):
     seed
         Seed of its random numbers; None for another one each time.
     evaluator
-        How the model is asked; by default chosen by the kind of model.
+        How the model is asked: ``"hoeffding"``, ``"linear"``, ``"batch"``, ``"generic"``, or
+        ``"auto"``, the first of these that fits; or an evaluator of your own.
 
     Raises
     ------
@@ -171,12 +172,14 @@ class IncrementalPFI(ImportanceExplainer):
         inner_samples: int = 1,
         debias: bool = True,
         seed: int | None = None,
-        evaluator: Evaluator | None = None,
+        evaluator: Evaluator | str = "auto",
     ) -> None:
         super().__init__(features, alpha=alpha, debias=debias)
         rng = random.Random(seed)
         self.loss = get_loss(loss)
-        self._evaluate = evaluator or evaluator_for(model)
+        self._evaluate = (
+            evaluator_for(model, evaluator) if isinstance(evaluator, str) else evaluator
+        )
         self._sampler = PFISampler(
             self.features,
             reservoir=make_reservoir(sampler, reservoir_size, rng),

@@ -174,7 +174,8 @@ class IncrementalSAGE(ImportanceExplainer):
     seed
         Seed of its random numbers; None for another one each time.
     evaluator
-        How the model is asked; by default chosen by the kind of model.
+        How the model is asked: ``"hoeffding"``, ``"linear"``, ``"batch"``, ``"generic"``, or
+        ``"auto"``, the first of these that fits; or an evaluator of your own.
 
     Raises
     ------
@@ -216,14 +217,16 @@ class IncrementalSAGE(ImportanceExplainer):
         inner_samples: int = DEFAULT_INNER_SAMPLES,
         debias: bool = True,
         seed: int | None = None,
-        evaluator: Evaluator | None = None,
+        evaluator: Evaluator | str = "auto",
     ) -> None:
         if imputer not in IMPUTERS:
             raise ValueError(f"unknown imputer {imputer!r}: use one of {', '.join(IMPUTERS)}")
         super().__init__(features, alpha=alpha, debias=debias)
         rng = random.Random(seed)
         self.loss = get_loss(loss)
-        self._evaluate = evaluator or evaluator_for(model)
+        self._evaluate = (
+            evaluator_for(model, evaluator) if isinstance(evaluator, str) else evaluator
+        )
         self._sampler = SAGESampler(
             self.features,
             reservoir=GeometricReservoir(reservoir_size, rng),

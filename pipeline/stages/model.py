@@ -56,7 +56,7 @@ class ModelStage:
         self.stream = stream
         self._validator = ObservationValidator(config.features, config.label.type)
         self._model = config.make_model()
-        self._evaluate = evaluator_for(self._model)
+        self._evaluate = evaluator_for(self._model, config.model.evaluator)
         self._loss = config.loss()
         self._questions = Questions(config, stream)
         self._classes: list[Label] = []

@@ -1,0 +1,110 @@
+"""Which evaluator fits a model."""
+
+from typing import Any, Literal, NamedTuple, get_args
+
+from river import compose
+
+from pipeline.evaluate.base import Evaluator
+from pipeline.evaluate.batch import BatchEvaluator
+from pipeline.evaluate.generic import GenericEvaluator, final_step
+from pipeline.evaluate.hoeffding import TreeClassifierEvaluator, TreeRegressorEvaluator
+from pipeline.evaluate.linear import LinearEvaluator, is_linear, is_standard
+from pipeline.evaluate.scaled import FEATURE_WISE, ScaledEvaluator
+
+Kind = Literal["auto", "hoeffding", "linear", "batch", "generic"]
+"""How a model may be asked; ``"auto"`` takes the first that fits."""
+
+
+class Choice(NamedTuple):
+    """An evaluator, its kind, and why it was chosen, for people."""
+
+    evaluator: Evaluator
+    kind: str
+    reason: str
+
+
+def evaluator_for(model: object, kind: str = "auto") -> Evaluator:
+    """Return the evaluator for ``model``.
+
+    Parameters
+    ----------
+    model
+        The model.
+    kind
+        ``"hoeffding"`` (trees and ensembles of them), ``"linear"``, ``"batch"`` (one call for all
+        inputs), ``"generic"`` (one call an input), or ``"auto"``: the first of these that fits.
+
+    Raises
+    ------
+    TypeError
+        If the model cannot be asked that way.
+    ValueError
+        If there is no such kind.
+
+    Examples
+    --------
+    >>> from river import forest
+    >>> type(evaluator_for(forest.ARFClassifier())).__name__
+    'TreeClassifierEvaluator'
+    """
+    return choose(model, kind).evaluator
+
+
+def choose(model: object, kind: str = "auto") -> Choice:
+    """Return the evaluator for ``model``, with the reason; see :func:`evaluator_for`."""
+    if kind not in get_args(Kind):
+        raise ValueError(f"unknown evaluator {kind!r}: use one of {', '.join(get_args(Kind))}")
+    one_by_one = GenericEvaluator(model)
+    if kind == "generic":
+        return Choice(one_by_one, kind, "one call an input, as configured")
+    for fits in (_hoeffding, _linear, _batch):
+        choice = fits(model)
+        if choice is not None and kind in {"auto", choice.kind}:
+            return choice
+    name = type(final_step(model)).__name__
+    if kind == "auto":
+        return Choice(one_by_one, "generic", f"one call an input: {name} is of no other kind")
+    if kind == "batch":
+        return Choice(BatchEvaluator(model), kind, "one call for all inputs, as configured")
+    raise TypeError(f"the model, {name}, cannot be asked that way")
+
+
+def _hoeffding(model: object) -> Choice | None:
+    scalers, final = _split(model)
+    if TreeClassifierEvaluator.covers(final):
+        evaluator: Evaluator = TreeClassifierEvaluator(final)
+    elif TreeRegressorEvaluator.covers(final):
+        evaluator = TreeRegressorEvaluator(final)
+    else:
+        return None
+    if scalers:
+        evaluator = ScaledEvaluator(scalers, evaluator)
+    return Choice(evaluator, "hoeffding", "all trees at once, where a replaced feature matters")
+
+
+def _linear(model: object) -> Choice | None:
+    scalers, final = _split(model)
+    if not is_linear(final):
+        return None
+    reason = "all inputs multiplied at once"
+    if all(is_standard(scaler) for scaler in scalers):
+        return Choice(LinearEvaluator(model, scalers, final), "linear", reason)
+    return Choice(ScaledEvaluator(scalers, LinearEvaluator(final, [], final)), "linear", reason)
+
+
+def _batch(model: object) -> Choice | None:
+    scalers, final = _split(model)
+    if not BatchEvaluator.covers(final):
+        return None
+    evaluator: Evaluator = BatchEvaluator(final)
+    if scalers:
+        evaluator = ScaledEvaluator(scalers, evaluator)
+    return Choice(evaluator, "batch", "one call for all inputs")
+
+
+def _split(model: Any) -> tuple[list[Any], Any]:
+    """Return the scalers in front of a model, and the model; no scalers if it cannot be split."""
+    if type(model) is not compose.Pipeline:
+        return [], model
+    *scalers, final = model.steps.values()
+    return (scalers, final) if all(type(s) in FEATURE_WISE for s in scalers) else ([], model)

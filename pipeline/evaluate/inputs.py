@@ -1,0 +1,110 @@
+"""The perturbed inputs of one observation, sorted by what is replaced."""
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipeline.evaluate.base import Observation, Value
+
+Floats = NDArray[np.float64]
+
+Item = tuple[Value, int]
+"""A replacement value, and the row it makes."""
+
+
+class NoNumberError(TypeError):
+    """A value that should be a number is none."""
+
+
+class Inputs:
+    """The inputs of one call, a row each, and the observation itself as one more row.
+
+    Attributes
+    ----------
+    x
+        The observation.
+    rows
+        How many inputs there are; ``rows`` is also the row of the observation itself.
+    same
+        The rows in which nothing is replaced.
+    singles
+        Feature → the rows in which only this one is replaced, with their values.
+    several
+        Row → the whole input, where more features are replaced.
+    """
+
+    def __init__(self, x: Observation, replacements: Sequence[Mapping[str, Value]]) -> None:
+        self.x = x
+        self._replacements = replacements
+        self.rows = len(replacements)
+        self.same: list[int] = []
+        self.singles: dict[str, list[Item]] = {}
+        self.several: dict[int, dict[str, Value]] = {}
+        singles = self.singles
+        for row, replacement in enumerate(replacements):
+            if len(replacement) == 1:
+                for feature, value in replacement.items():
+                    if feature in singles:
+                        singles[feature].append((value, row))
+                    else:
+                        singles[feature] = [(value, row)]
+            elif replacement:
+                self.several[row] = {**x, **replacement}
+            else:
+                self.same.append(row)
+
+    def input(self, row: int) -> Observation:
+        """Return a whole input."""
+        return self.x if row == self.rows else {**self.x, **self._replacements[row]}
+
+    def value(self, row: int, feature: str) -> Value:
+        """Return the value of one feature in one input, or raise ``KeyError``."""
+        if row < self.rows and feature in self._replacements[row]:
+            return self._replacements[row][feature]
+        return self.x[feature]
+
+    def matrix(self, columns: Mapping[str, int]) -> Floats:
+        """Return the numbers of all rows.
+
+        Parameters
+        ----------
+        columns
+            Feature → column, from 1 on.
+
+        Returns
+        -------
+        Shape (rows + 1, features + 1); NaN where a feature is missing, and in column 0.
+
+        Raises
+        ------
+        NoNumberError
+            If the value of one of the features is no number.
+        """
+        matrix = np.empty((self.rows + 1, len(columns) + 1))
+        matrix[:] = [math.nan, *(_number(self.x.get(feature, math.nan)) for feature in columns)]
+        rows: list[int] = []
+        places: list[int] = []
+        values: list[float] = []
+        for feature, items in self.singles.items():
+            if column := columns.get(feature):
+                for value, row in items:
+                    rows.append(row)
+                    values.append(_number(value))
+                places += [column] * len(items)
+        for row in self.several:
+            for feature, value in self._replacements[row].items():
+                if column := columns.get(feature):
+                    rows.append(row)
+                    places.append(column)
+                    values.append(_number(value))
+        if rows:
+            matrix[rows, places] = values
+        return matrix
+
+
+def _number(value: object) -> float:
+    if isinstance(value, float | int):
+        return value
+    raise NoNumberError(f"{value!r} is no number")

@@ -1,0 +1,200 @@
+"""Every evaluator gives the outputs that asking the model one by one gives, while it learns.
+
+Each model learns a stream whose concept changes half-way, so that trees split, drift and are
+replaced. Numbers may be missing, categories new.
+"""
+
+import pickle
+import random
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import pytest
+from river import ensemble, forest, linear_model, preprocessing, tree
+from river.datasets import synth
+
+from pipeline.evaluate import GenericEvaluator, Output, Value, choose
+from tests.support import Row
+
+RECORDS = 2000
+TOLERANCE = 1e-12
+
+HT, HTR = tree.HoeffdingTreeClassifier, tree.HoeffdingTreeRegressor
+HAT, HATR = tree.HoeffdingAdaptiveTreeClassifier, tree.HoeffdingAdaptiveTreeRegressor
+Scaler = preprocessing.StandardScaler
+Grace = {"grace_period": 50}
+
+Factory = Callable[[], Any]
+
+CLASSIFIERS: dict[str, Factory] = {
+    "tree": lambda: HT(**Grace),
+    "tree-bayes": lambda: HT(**Grace, leaf_prediction="nb", nb_threshold=20),
+    "tree-majority": lambda: HT(**Grace, leaf_prediction="mc"),
+    "tree-binary": lambda: HT(**Grace, binary_split=True, nominal_attributes=["elevel"]),
+    "tree-shallow": lambda: HT(**Grace, max_depth=2),
+    "tree-small": lambda: HT(**Grace, max_size=0.05, memory_estimate_period=100),
+    "tree-histogram": lambda: HT(**Grace, splitter=tree.splitter.HistogramSplitter()),
+    "adaptive": lambda: HAT(**Grace, seed=1),
+    "adaptive-majority": lambda: HAT(**Grace, seed=1, leaf_prediction="mc"),
+    "fast": lambda: tree.ExtremelyFastDecisionTreeClassifier(**Grace, min_samples_reevaluate=100),
+    "forest": lambda: forest.ARFClassifier(n_models=4, grace_period=30, seed=1),
+    "forest-equal": lambda: forest.ARFClassifier(
+        n_models=3, seed=1, disable_weighted_vote=True, leaf_prediction="mc"
+    ),
+    "bagging": lambda: ensemble.BaggingClassifier(HT(**Grace), n_models=3, seed=1),
+    "leveraging": lambda: ensemble.LeveragingBaggingClassifier(HT(**Grace), n_models=3, seed=1),
+    "adwin-bagging": lambda: ensemble.ADWINBaggingClassifier(
+        HAT(**Grace, seed=2), n_models=3, seed=1
+    ),
+    "adaboost": lambda: ensemble.AdaBoostClassifier(HT(**Grace), n_models=3, seed=1),
+    "adwin-boosting": lambda: ensemble.ADWINBoostingClassifier(HT(**Grace), n_models=3, seed=1),
+    "bole": lambda: ensemble.BOLEClassifier(HT(**Grace), n_models=3, seed=1),
+    "patches": lambda: ensemble.SRPClassifier(HT(**Grace), n_models=3, seed=1),
+}
+"""They take numbers and categories."""
+
+NUMERIC_CLASSIFIERS: dict[str, Factory] = {
+    "scaled-forest": lambda: Scaler() | forest.ARFClassifier(n_models=3, seed=1),
+    "scaled-twice": lambda: preprocessing.MinMaxScaler() | Scaler() | HT(**Grace),
+    "logistic": lambda: Scaler() | linear_model.LogisticRegression(l2=0.01),
+    "logistic-raw": linear_model.LogisticRegression,
+    "logistic-robust": lambda: preprocessing.RobustScaler() | linear_model.LogisticRegression(),
+}
+REGRESSORS: dict[str, Factory] = {
+    "mean-leaves": lambda: HTR(**Grace, leaf_prediction="mean"),
+    "linear-leaves": lambda: HTR(**Grace, leaf_prediction="model"),
+    "other-leaves": lambda: HTR(**Grace, leaf_model=linear_model.PARegressor()),
+    "regression-tree": lambda: HTR(**Grace),
+    "adaptive-regression": lambda: HATR(**Grace, seed=1),
+    "regression-forest": lambda: forest.ARFRegressor(n_models=4, grace_period=30, seed=1),
+    "median-forest": lambda: forest.ARFRegressor(n_models=4, seed=1, aggregation_method="median"),
+    "regression-bagging": lambda: ensemble.BaggingRegressor(HTR(**Grace), n_models=3, seed=1),
+    "scaled-regression-tree": lambda: Scaler() | HTR(**Grace),
+    "linear": lambda: Scaler() | linear_model.LinearRegression(),
+    "linear-centred": lambda: (
+        Scaler(with_std=False) | Scaler() | linear_model.LinearRegression(l2=0.1)
+    ),
+}
+ALL = {**CLASSIFIERS, **NUMERIC_CLASSIFIERS, **REGRESSORS}
+
+CATEGORICAL = [*CLASSIFIERS, "mean-leaves"]
+
+
+def stream(records: int = RECORDS, *, categorical: bool = False) -> Iterator[tuple[Row, int]]:
+    """Yield observations of a concept, then of another; with categories that come up later."""
+    rng = random.Random(5)
+    for function, seed in ((1, 7), (4, 8)):
+        data = synth.Agrawal(classification_function=function, seed=seed)
+        for i, (x, y) in enumerate(data.take(records // 2)):
+            row: Row = {name: v / 1000 if v > 1000 else v for name, v in x.items()}
+            if categorical:
+                row["car"] = f"car {x['car']}"
+                row["zipcode"] = rng.choice("abcdefgh"[: 3 + 10 * i // records])
+            yield row, y
+
+
+def target(name: str, x: Mapping[str, Any], y: int) -> Any:
+    """Return what a model learns: the class, or a number."""
+    if name in REGRESSORS:
+        return float(x.get("salary", 50) / 10 + (1 if y else -1) * x.get("age", 50) / 10)
+    return bool(y) if "logistic" in name else y
+
+
+def question(x: Row, past: Sequence[Row], rng: random.Random) -> list[Row]:
+    """Return what the three explanations ask: one feature, several, a grid, and nothing."""
+    draw, features = {**x, **rng.choice(past)}, list(x)
+    if "zipcode" in x and isinstance(x["zipcode"], str) and rng.random() < 0.3:
+        draw["zipcode"] = "never seen"
+    order = rng.sample(features, len(features))
+    return [
+        {},
+        *({f: draw[f]} for f in features),
+        *({f: draw[f] for f in order[i:]} for i in range(1, len(order))),
+        *({f: rng.choice(past).get(f, x[f])} for f in features for _ in range(4)),
+        {},
+    ]
+
+
+def asked(name: str, *, categorical: bool, missing: bool) -> Iterator[tuple[Any, Row, list[Row]]]:
+    """Yield a model that learns, with what is asked now and then."""
+    model, rng = ALL[name](), random.Random(3)
+    past: list[Row] = []
+    for i, (x, y) in enumerate(stream(categorical=categorical)):
+        if missing and rng.random() < 0.3:
+            x = {f: v for f, v in x.items() if rng.random() < 0.8}  # noqa: PLW2901
+        if x and (i < 5 or i % 20 == 0):
+            yield model, x, question(x, past or [x], rng)
+        past = [*past[-100:], x]
+        model.learn_one(x, target(name, x, y))
+
+
+def asked_one_by_one(*_: object) -> None:
+    pytest.fail("asked one by one")
+
+
+def assert_same(given: Sequence[Output], expected: Sequence[Output]) -> None:
+    """Compare outputs, classes in the same order included."""
+    assert len(given) == len(expected)
+    for output, right in zip(given, expected, strict=True):
+        if isinstance(right, dict):
+            assert isinstance(output, dict)
+            assert list(output) == list(right)
+            assert all(abs(output[c] - p) <= TOLERANCE for c, p in right.items())
+        else:
+            assert isinstance(output, float)
+            assert abs(output - right) <= TOLERANCE * max(1.0, abs(right))
+
+
+@pytest.mark.parametrize("missing", [False, True], ids=["whole", "missing"])
+@pytest.mark.parametrize(
+    ("name", "categorical"),
+    [
+        *(pytest.param(name, False, id=name) for name in ALL),
+        *(pytest.param(name, True, id=f"{name}-categories") for name in CATEGORICAL),
+    ],
+)
+def test_conformance(
+    name: str, categorical: bool, missing: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = random.Random(1)
+    kept: Any = None
+    for i, (model, x, replacements) in enumerate(
+        asked(name, categorical=categorical, missing=missing)
+    ):
+        expected = GenericEvaluator(model)(x, replacements)
+        before = pickle.dumps((model, x, replacements)) if i % 20 == 0 else b""
+        kept = kept or choose(model).evaluator
+        with monkeypatch.context() as patch:
+            if i:  # a forest has no trees before it learns
+                patch.setattr(GenericEvaluator, "__call__", asked_one_by_one)
+            outputs = list(kept(x, replacements))
+        assert_same(outputs, expected)
+        if i % 5 == 0:
+            # bit for bit: shards of a pipeline ask about different features
+            order = rng.sample(range(len(replacements)), len(replacements))
+            for part in (order[:1], order[1:5], order[5:], []):
+                some = kept(x, [replacements[row] for row in part])
+                assert list(some) == [outputs[row] for row in part]
+        if before:
+            assert pickle.dumps((model, x, replacements)) == before
+            # bit for bit: after a crash an evaluator comes out of a pickle, or is made anew
+            restored, _ = pickle.loads(pickle.dumps((kept, model)))
+            assert list(restored(x, replacements)) == outputs
+            assert list(choose(model).evaluator(x, replacements)) == outputs
+
+
+@pytest.mark.parametrize("value", ["text", None])
+@pytest.mark.parametrize("name", ["tree", "forest", "logistic", "linear", "linear-leaves"])
+def test_what_is_no_number_fails_as_the_model_fails(name: str, value: Any) -> None:
+    model = ALL[name]()
+    for x, y in stream(1000):
+        model.learn_one(x, target(name, x, y))
+    for feature in x:
+        replacements: list[dict[str, Value]] = [{}, {feature: value}]
+        try:
+            expected = GenericEvaluator(model)(x, replacements)
+        except Exception as error:
+            with pytest.raises(type(error)):
+                choose(model).evaluator(x, replacements)
+        else:
+            assert_same(choose(model).evaluator(x, replacements), expected)
