@@ -4,7 +4,8 @@ import os
 import sys
 import tempfile
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Annotated, NoReturn, cast
 
@@ -22,7 +23,7 @@ from rich.progress import (
 from rich.table import Table
 
 from pipeline import __version__
-from pipeline.config import ENV_PREFIX, Config, ConfigError, Role, load_config
+from pipeline.config import EMBEDDED, ENV_PREFIX, Config, ConfigError, Role, load_config
 from pipeline.evaluate import choose
 from pipeline.interruption import until_interrupted
 from pipeline.kafka.checkpoints import CheckpointError, CheckpointStore, Slot, open_store, slots
@@ -33,6 +34,7 @@ from pipeline.kafka.embedded import (
     resolve,
     workers_environment,
 )
+from pipeline.kafka.exits import EXIT_NOT_YET, EXIT_REFUSED
 from pipeline.kafka.producer import DeliveryError
 from pipeline.kafka.progress import CHAIN, GroupOffsets
 from pipeline.kafka.reader import TopicReader
@@ -220,8 +222,10 @@ def checkpoints_remove(
 ) -> None:
     """Remove checkpoints, so that the state is rebuilt from the beginning of the log.
 
-    **Stop all workers of the role first**: those that run write their checkpoints again. What was
-    deleted from the log meanwhile is missing in the new state.
+    **Stop all workers of the role first**: those that run know nothing of it. The same settings and
+    versions give the same results again; others would give other results under identities that are
+    published already, so take another topics.prefix for them. What was deleted from the log
+    meanwhile is missing in the new state.
     """
     settings = resolve(load_config(config))
     store = open_store(settings, cluster(settings))
@@ -251,17 +255,11 @@ def worker(
     # Faust is slow to import, and only workers need it
     from agents import WORKERS  # noqa: PLC0415
     from pipeline.kafka.app import run  # noqa: PLC0415
-    from pipeline.kafka.exits import EXIT_NOT_YET, EXIT_REFUSED  # noqa: PLC0415
 
     settings = load_config(config)
     end_with_supervisor()
-    try:
+    with _broker_may_come_back():
         run(WORKERS[role](_ready(settings)))
-    except BrokerError as error:
-        Console(stderr=True).print(f"Error: {error}", markup=False, highlight=False)
-        # it may come back: whoever supervises this worker is to start it again
-        again = not isinstance(error, AccessError)
-        raise typer.Exit(EXIT_NOT_YET if again else EXIT_REFUSED) from None
 
 
 @app.command()
@@ -283,8 +281,15 @@ def up(
     settings = load_config(config)
     with until_interrupted():
         if not embedded:
-            _ready(settings)
+            with _broker_may_come_back():
+                _ready(settings)
             _supervise(config, settings, {}, workers)
+        if settings.kafka.bootstrap_servers != EMBEDDED:
+            raise ConfigError(
+                f"kafka.bootstrap_servers is {settings.kafka.bootstrap_servers!r}, but --embedded "
+                f"runs a broker here: set it to {EMBEDDED!r}, in {config} or by "
+                f"FLUXPLAIN_KAFKA__BOOTSTRAP_SERVERS={EMBEDDED}, so that replay and watch find it"
+            )
         with EmbeddedBroker() as broker, tempfile.TemporaryDirectory(prefix="fluxplain-") as state:
             create_topics(broker.settings_for(settings))
             broker.publish_address()
@@ -329,20 +334,28 @@ def replay(  # noqa: PLR0917  options of a command
     """
     settings = _ready(load_config(config))
     records = open_source(source, settings, label=label, limit=limit)
+    _warn_without_label(source, settings, label)
     options = ReplayOptions(partition=partition, rate=rate, max_lag=max_lag)
     with _progress() as progress:
         task = progress.add_task(records.name, total=records.total, note="")
 
         patience = _Patience()
+        sent = 0
 
-        def report(sent: int, through: int) -> None:
+        def report(now_sent: int, through: int) -> None:
+            nonlocal sent
+            sent = now_sent
             note = f"{sent - through:,} on their way" if sent > through else ""
             if patience.exhausted(through):
                 note += ", waiting for the pipeline: does `fluxplain up` run?"
             progress.update(task, completed=sent, note=note)
 
-        sent = replay_observations(settings, records, options, report=report)
-    console.print(f"Sent {sent:,} records.", highlight=False)
+        try:
+            sent = replay_observations(settings, records, options, report=report)
+        finally:
+            # also when interrupted: a second try begins behind them
+            progress.stop()
+            console.print(f"Sent {sent:,} records.", highlight=False)
 
 
 @app.command()
@@ -361,6 +374,7 @@ def local(
 
     settings = load_config(config)
     records = open_source(source, settings, label=label, limit=limit)
+    _warn_without_label(source, settings, label)
     if records.total is None and limit is None and source.startswith("river:"):
         raise SourceError(f"{source} may have no end: give --limit")
     pipeline = LocalPipeline(settings)
@@ -513,6 +527,27 @@ def _own_environment(settings: Config, name: str) -> dict[str, str]:
 
 def _say(text: str) -> None:
     console.print(text, markup=False, highlight=False)
+
+
+@contextmanager
+def _broker_may_come_back() -> Iterator[None]:
+    """Exit with what tells a supervisor whether to start this again."""
+    try:
+        yield
+    except BrokerError as error:
+        Console(stderr=True).print(f"Error: {error}", markup=False, highlight=False)
+        again = not isinstance(error, AccessError)
+        raise typer.Exit(EXIT_NOT_YET if again else EXIT_REFUSED) from None
+
+
+def _warn_without_label(source: str, settings: Config, label: str | None) -> None:
+    if not source.startswith("river:") and label is None and settings.label.column is None:
+        Console(stderr=True, soft_wrap=True).print(
+            "No column holds the label (--label, or label.column in the settings): the model will "
+            "predict, but learn nothing, and only iPDP can be computed.",
+            style="yellow",
+            highlight=False,
+        )
 
 
 def _say_embedded(embedded: EmbeddedBroker) -> None:

@@ -205,6 +205,38 @@ def test_local_of_an_endless_source_asks_for_a_limit(folder: Path) -> None:
     assert "--limit" in result.stderr
 
 
+def test_a_csv_without_a_label_column_is_pointed_out(folder: Path) -> None:
+    row = orjson.loads(next(iter(observations(1))))["x"]
+    (folder / "data.csv").write_text(f"{','.join(row)}\n{','.join(map(str, row.values()))}\n")
+    result = _run(folder, "local", "data.csv", "--out", "results")
+    assert result.returncode == 0, result.stderr
+    assert "No column holds the label" in result.stderr
+
+
+def test_the_embedded_broker_is_for_settings_that_say_so(folder: Path) -> None:
+    other = {"FLUXPLAIN_KAFKA__BOOTSTRAP_SERVERS": "kafka.example:9092"}
+    result = _run(folder, "up", "--embedded", **other)
+    assert result.returncode == 2
+    assert "kafka.bootstrap_servers is 'kafka.example:9092'" in _one_line(result.stderr)
+
+
+@pytest.mark.parametrize("command", ["up", "worker --role drift"])
+def test_without_a_broker_a_supervisor_is_told_to_try_again(folder: Path, command: str) -> None:
+    result = _run(folder, *command.split(), FLUXPLAIN_KAFKA__BOOTSTRAP_SERVERS="127.0.0.1:1")
+    assert result.returncode == 75
+    assert "no broker answers at 127.0.0.1:1" in _one_line(result.stderr)
+
+
+def test_ctrl_c_while_the_command_is_loaded_leaves_no_stack_trace(folder: Path) -> None:
+    command = [sys.executable, "-m", "pipeline", "check"]
+    with subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE) as process:
+        time.sleep(0.5)  # it takes longer to load
+        process.send_signal(signal.SIGINT)
+        _, stderr = process.communicate(timeout=40)
+    assert process.returncode == 130
+    assert stderr == b""
+
+
 @pytest.mark.parametrize(
     ("source", "reason"),
     [

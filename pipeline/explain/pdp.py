@@ -4,7 +4,6 @@ Muschalik, Fumagalli, Jagtani, Hammer, Hüllermeier (2023), "iPDP: On Partial De
 Dynamic Modeling Scenarios".
 """
 
-import math
 import random
 from collections.abc import Collection, Sequence
 from contextlib import suppress
@@ -12,28 +11,16 @@ from typing import Any
 
 from pipeline.evaluate import (
     Evaluator,
-    Label,
     NoOutputError,
     Observation,
-    Output,
     Value,
     evaluator_for,
 )
+from pipeline.explain.curve import Effect, Grid, PDPCurve
 from pipeline.explain.importance import check_features, check_observation
-from pipeline.explain.outputs import label_order, positive_class
 from pipeline.explain.pfi import check_warm_up
-from pipeline.explain.smoothing import ExponentialMean, OutputMean, confidence_bound
+from pipeline.explain.smoothing import confidence_bound
 from pipeline.explain.storage import CategoryStorage, FrequencyStorage
-
-Grid = list[Value]
-"""Numbers in increasing order, or categories."""
-
-Effect = list[float] | dict[Label, list[float]]
-"""One number a grid point; for more than two classes, one such curve a class."""
-
-ABSENT_CATEGORIES = 100
-"""Categories out of the storage whose means are kept: a rare one goes on from there when it comes
-back, instead of jumping to the value of a single record."""
 
 
 class PDPGrid:
@@ -77,188 +64,6 @@ class PDPGrid:
     def update(self, value: Value) -> None:
         """Offer the observation's value to the storage, after it was explained."""
         self._storage.update(value)
-
-
-class PDPCurve:
-    """The smoothed curve of one feature.
-
-    Parameters
-    ----------
-    alpha
-        Smoothing of the effects and of the numeric grid points, in (0, 1].
-    categorical
-        Whether each category has a mean of its own, shown while the category is in the storage;
-        else grid points keep their rank and move.
-
-    References
-    ----------
-    iPDP, Algorithm 1, lines 5 to 10; importance after Greenwell, Boehmke, McCarthy (2018), "A
-    Simple and Effective Model-Based Variable Importance Measure".
-    """
-
-    def __init__(self, alpha: float, *, categorical: bool, debias: bool = True) -> None:
-        self.alpha = alpha
-        self.categorical = categorical
-        self.debias = debias
-        self.n = 0
-        self._grid: list[ExponentialMean] = []
-        self._keys: list[Value] = []
-        self._effects: dict[Value, OutputMean] = {}  # the longest absent first
-        self._projections = ExponentialMean(alpha)
-
-    def update(self, points: Grid, outputs: Sequence[Output]) -> float:
-        """Take the ICE curve of one observation and return its importance, the increment.
-
-        Raises
-        ------
-        ValueError, TypeError
-            If the points or the outputs do not fit; then nothing has changed.
-        """
-        keys: list[Value] = list(points) if self.categorical else list(range(len(points)))
-        self._check(keys, outputs)
-        self._keys = keys
-        for key, output in zip(self._keys, outputs, strict=True):
-            mean = self._effects.pop(key, None) or OutputMean(self.alpha, debias=self.debias)
-            mean.update(output)
-            self._effects[key] = mean
-        while len(self._effects) > len(self._keys) + ABSENT_CATEGORIES:
-            del self._effects[next(iter(self._effects))]
-        if not self.categorical:
-            self._move_grid(points)
-        self.n += 1
-        ice = self._shown(outputs)
-        slopes = [_importance_gradient(c, self.categorical) for c in self._curves().values()]
-        parts = [_dot(s, c) for s, c in zip(slopes, ice.values(), strict=True)]
-        self._projections.update(_mean(parts))
-        return self._importance(ice)
-
-    @property
-    def grid(self) -> Grid:
-        """The smoothed grid points, or the categories."""
-        if self.categorical:
-            return list(self._keys)
-        return [mean.value for mean in self._grid]
-
-    @property
-    def effect(self) -> Effect:
-        """The smoothed effect: one curve, or one a class if there are more than two."""
-        curves = self._curves()
-        if len(curves) > 1:
-            return {label: curve for label, curve in curves.items() if label is not None}
-        return next(iter(curves.values()), [])
-
-    @property
-    def value(self) -> float:
-        """Importance of the curve; the mean over the curves if there are more than two classes.
-
-        The standard deviation of the effects over the grid, or a quarter of their range over the
-        categories.
-        """
-        return self._importance(self._curves())
-
-    @property
-    def variance(self) -> float:
-        """Variance of what one observation contributes to :attr:`value`, to first order."""
-        return self._projections.variance
-
-    @property
-    def std_error(self) -> float:
-        """Standard error of :attr:`value`, by the delta method; infinite before an update."""
-        return self._projections.std_error
-
-    def _check(self, keys: Sequence[Value], outputs: Sequence[Output]) -> None:
-        size = len(set(keys)) if self.categorical or not self._grid else len(self._grid)
-        if not len(keys) == len(outputs) == size:
-            raise ValueError(f"{len(outputs)} outputs do not fit a curve of {size} points")
-        known = [mean.value for mean in self._effects.values()]
-        if len({isinstance(output, dict) for output in (*outputs, *known)}) > 1:
-            raise TypeError("the model gave a number once and probabilities another time")
-        for output in outputs:
-            for v in output.values() if isinstance(output, dict) else (output,):
-                # an infinite square would spoil the variance for ever
-                if not math.isfinite(v * v):
-                    raise ValueError(f"an output is not finite or too large to square: {v}")
-
-    def _move_grid(self, points: Grid) -> None:
-        if not self._grid:
-            self._grid = [ExponentialMean(self.alpha, debias=self.debias) for _ in points]
-        for mean, point in zip(self._grid, points, strict=True):
-            mean.update(float(point))
-
-    def _curves(self) -> dict[Label | None, list[float]]:
-        return self._shown([self._effects[key].value for key in self._keys])
-
-    def _shown(self, outputs: Sequence[Output]) -> dict[Label | None, list[float]]:
-        """Split outputs into the curves to show: of the number, of one class, or of each."""
-        if not any(isinstance(mean.value, dict) for mean in self._effects.values()):
-            return {None: [float(o) for o in outputs if not isinstance(o, dict)]} if outputs else {}
-        known = {label for mean in self._effects.values() for label in _classes(mean.value)}
-        classes = sorted(known, key=label_order)
-        if not classes:
-            return {None: [0.0 for _ in outputs]}
-        positive = positive_class(classes)
-        if positive is not None:
-            return {None: [_probability(output, positive) for output in outputs]}
-        return {label: [_probability(output, label) for output in outputs] for label in classes}
-
-    def _importance(self, curves: dict[Label | None, list[float]]) -> float:
-        return _mean([curve_importance(c, categorical=self.categorical) for c in curves.values()])
-
-
-def curve_importance(curve: Sequence[float], *, categorical: bool) -> float:
-    """Return the importance of a curve: its standard deviation, or range / 4 if categorical.
-
-    References
-    ----------
-    Greenwell, Boehmke, McCarthy (2018), Section 2.
-
-    Examples
-    --------
-    >>> curve_importance([0.0, 1.0, 2.0], categorical=False)
-    1.0
-    >>> curve_importance([0.0, 1.0, 2.0], categorical=True)
-    0.5
-    """
-    if len(curve) < 2:
-        return 0.0
-    if categorical:
-        return (max(curve) - min(curve)) / 4.0
-    mean = _mean(curve)
-    return math.sqrt(sum((v - mean) * (v - mean) for v in curve) / (len(curve) - 1))
-
-
-def _importance_gradient(curve: Sequence[float], categorical: bool) -> list[float]:
-    """Return the derivative of :func:`curve_importance` by each point; 0 where it is flat."""
-    importance = curve_importance(curve, categorical=categorical)
-    if importance == 0.0:
-        return [0.0] * len(curve)
-    if categorical:
-        slopes = [0.0] * len(curve)
-        slopes[curve.index(max(curve))] += 0.25
-        slopes[curve.index(min(curve))] -= 0.25
-        return slopes
-    mean = _mean(curve)
-    return [(v - mean) / (importance * (len(curve) - 1)) for v in curve]
-
-
-def _mean(values: Sequence[float]) -> float:
-    # one value at a time, so that the mean of equal values is that value, exactly
-    mean = 0.0
-    for count, v in enumerate(values, start=1):
-        mean += (v - mean) / count
-    return mean
-
-
-def _dot(slopes: Sequence[float], curve: Sequence[float]) -> float:
-    return sum(s * v for s, v in zip(slopes, curve, strict=True))
-
-
-def _classes(output: Output) -> Collection[Label]:
-    return output if isinstance(output, dict) else ()
-
-
-def _probability(output: Output, label: Label) -> float:
-    return output.get(label, 0.0) if isinstance(output, dict) else output
 
 
 class IncrementalPDP:

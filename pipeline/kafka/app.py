@@ -18,6 +18,7 @@ from pipeline.kafka.exits import EXIT_FAILED, end
 from pipeline.kafka.health import HealthServer
 from pipeline.kafka.outbox import Outbox
 from pipeline.kafka.producer import RecordProducer
+from pipeline.kafka.quiet import RepetitionFilter
 from pipeline.kafka.topics import feature_partitions
 from pipeline.kafka.transport import install
 from pipeline.kafka.watchdog import Watchdog
@@ -95,7 +96,14 @@ def run(worker: RoleWorker) -> NoReturn:
         "formatters": {
             "plain": {"format": "%(asctime)s %(process)d %(levelname)s %(name)s: %(message)s"}
         },
-        "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "plain"}},
+        "filters": {"repetitions": {"()": RepetitionFilter, "own": LIBRDKAFKA_LOG}},
+        "handlers": {
+            "stderr": {
+                "class": "logging.StreamHandler",
+                "formatter": "plain",
+                "filters": ["repetitions"],
+            }
+        },
         "root": {"level": "WARNING", "handlers": ["stderr"]},
         "loggers": {"fluxplain": {"level": "INFO"}, LIBRDKAFKA_LOG: {"propagate": True}},
     }

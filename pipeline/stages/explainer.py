@@ -6,7 +6,7 @@ from typing import Any
 
 from pipeline.config import Config
 from pipeline.evaluate import Output
-from pipeline.explain.pdp import PDPCurve
+from pipeline.explain.curve import PDPCurve
 from pipeline.explain.pfi import pfi_increment
 from pipeline.explain.sage import sage_increment
 from pipeline.explain.smoothing import ExponentialMean

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from pipeline.evaluate import Label, Output
 from pipeline.explain import IncrementalPDP
-from pipeline.explain.pdp import PDPCurve, PDPGrid, curve_importance
+from pipeline.explain.curve import PDPCurve, curve_importance
+from pipeline.explain.pdp import PDPGrid
 from tests.support import NUMBERS, PROPERTY, Linear, Row, Scripted, normal_rows
 
 CURVES = st.lists(NUMBERS, min_size=2, max_size=12)

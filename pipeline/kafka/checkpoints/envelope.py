@@ -237,7 +237,9 @@ def newest_usable(slot: Slot, candidates: Iterable[tuple[str, Opener]]) -> Check
         remove = f"fluxplain checkpoints remove --role {slot.role} --partition {slot.partition}"
         raise CheckpointError(
             f"the checkpoint of {slot} cannot be used: {refusal}. Use what it was written with, "
-            f"or another topics.prefix; or stop all {slot.role} workers and run `{remove}` to "
-            "rebuild the state from the log"
+            "or another topics.prefix: other settings or versions give other results under "
+            "identities that are published already. If those are as they were (the key changed, "
+            f"say), stop all {slot.role} workers and run `{remove}` to rebuild the state from the "
+            "log"
         )
     return None

@@ -1,0 +1,53 @@
+"""Keeps the log readable while a broker is away.
+
+The clients tell of each attempt to connect: thousands of lines a minute, among which the few that
+matter would drown.
+"""
+
+import logging
+import re
+import time
+
+QUIET_S = 30.0
+"""How long a client's message is not repeated."""
+
+_VARYING = re.compile(r"[\d.:#]+")
+
+
+class RepetitionFilter(logging.Filter):
+    """Lets a client's message pass once in a while, with how many were like it.
+
+    Messages that differ in numbers only (addresses, ports, times) are alike. fluxplain's own always
+    pass.
+
+    Examples
+    --------
+    >>> limit = RepetitionFilter(own="fluxplain.librdkafka")
+    >>> def record(text):
+    ...     return logging.LogRecord("aiokafka", logging.ERROR, "", 0, text, (), None)
+    >>> [limit.filter(record(f"Unable to connect to node {n}")) for n in (1, 2, 3)]
+    [True, False, False]
+    """
+
+    def __init__(self, own: str) -> None:
+        super().__init__()
+        self._client = own  # the one logger of ours that speaks for a client
+        self._passed: dict[tuple[str, str], tuple[float, int]] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Return whether to log a record; of one that passes the message says what did not."""
+        if record.name.startswith("fluxplain.") and record.name != self._client:
+            return True
+        kind = (record.name, _VARYING.sub("", record.getMessage()))
+        now = time.monotonic()
+        since, more = self._passed.get(kind, (-QUIET_S, 0))
+        if now - since < QUIET_S:
+            self._passed[kind] = (since, more + 1)
+            return False
+        if len(self._passed) >= 1000:
+            self._passed.clear()
+        self._passed[kind] = (now, 0)
+        if more:
+            record.msg = f"{record.getMessage()} (and {more:,} more like it)"
+            record.args = ()
+        return True

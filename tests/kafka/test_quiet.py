@@ -1,0 +1,48 @@
+"""The log while a broker is away."""
+
+import logging
+import time
+
+import pytest
+
+from pipeline.kafka import quiet
+from pipeline.kafka.quiet import RepetitionFilter
+
+CLIENT = "fluxplain.librdkafka"
+
+
+def record(name: str, message: str) -> logging.LogRecord:
+    return logging.LogRecord(name, logging.ERROR, "", 0, message, (), None)
+
+
+def passed(limit: RepetitionFilter, name: str, messages: list[str]) -> list[str]:
+    records = [record(name, message) for message in messages]
+    return [each.getMessage() for each in records if limit.filter(each)]
+
+
+@pytest.mark.parametrize("name", ["aiokafka", CLIENT])
+def test_a_client_repeats_itself_once_in_a_while(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = 1000.0
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    limit = RepetitionFilter(CLIENT)
+    tries = [f"127.0.0.1:{port}: connect failed (after {port} ms)" for port in range(50)]
+    assert passed(limit, name, [*tries, "the password is wrong"]) == [
+        tries[0],
+        "the password is wrong",
+    ]
+    now += quiet.QUIET_S
+    assert passed(limit, name, tries[:1]) == [f"{tries[0]} (and 49 more like it)"]
+
+
+def test_what_fluxplain_itself_says_always_passes() -> None:
+    limit = RepetitionFilter(CLIENT)
+    assert len(passed(limit, "fluxplain.worker", ["3 messages are not acknowledged"] * 5)) == 5
+
+
+def test_it_remembers_no_more_than_a_thousand_messages() -> None:
+    limit = RepetitionFilter(CLIENT)
+    words = [f"{chr(97 + i // 676)}{chr(97 + i // 26 % 26)}{chr(97 + i % 26)}" for i in range(3000)]
+    assert len(passed(limit, "aiokafka", words)) == 3000
+    assert len(limit._passed) <= 1000
