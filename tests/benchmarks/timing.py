@@ -1,0 +1,118 @@
+"""Times of things that take turns in one process, and their ratios."""
+
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+Sides = tuple[str, ...]
+
+BLOCK = 50
+"""Records of which the times are summed: garbage collection and the like fall on one side only."""
+
+
+class Stopwatch:
+    """Sums the time of each side over blocks of records."""
+
+    def __init__(self) -> None:
+        self._times: dict[str, list[float]] = {}
+
+    def time(self, side: str, work: Callable[..., T], *arguments: Any) -> T:
+        """Do the work of one record, and note how long it took."""
+        begin = time.perf_counter()
+        result = work(*arguments)
+        self._times.setdefault(side, []).append(time.perf_counter() - begin)
+        return result
+
+    def blocks(self, *sides: str) -> list[float]:
+        """Return the seconds of each block of records, of some sides together."""
+        records = zip(*(self._times[side] for side in sides), strict=True)
+        sums = [sum(record) for record in records]
+        return [sum(sums[i : i + BLOCK]) for i in range(0, len(sums) - BLOCK + 1, BLOCK)]
+
+    def microseconds(self, *sides: str) -> float:
+        """Return the median time of a record."""
+        return statistics.median(self.blocks(*sides)) / BLOCK * 1e6
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One line of the report.
+
+    Attributes
+    ----------
+    name
+        What was measured.
+    ours, other
+        Both sides, with their unit.
+    ratio
+        The median of the blocks' ratios.
+    spread
+        Their quartiles.
+    bar
+        What it should be; None if there is no bar.
+    """
+
+    name: str
+    ours: str
+    other: str
+    ratio: float
+    spread: tuple[float, float] | None = None
+    bar: str | None = None
+
+    def line(self) -> str:
+        """Return ``name: ours, other, ratio``."""
+        spread = f" ({self.spread[0]:.2f} to {self.spread[1]:.2f})" if self.spread else ""
+        bar = f"; bar: {self.bar}" if self.bar else ""
+        return f"{self.name}: {self.ours}, {self.other}, {self.ratio:.3g}{spread}{bar}"
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the figure as JSON knows it."""
+        return asdict(self)
+
+
+def faster(
+    name: str,
+    watch: Stopwatch,
+    ours: Sides,
+    other: Sides,
+    bar: str | None = None,
+) -> Figure:
+    """Return how many times faster our sides are than the others."""
+    return _figure(name, watch, ours, other, bar, invert=False)
+
+
+def share(
+    name: str,
+    watch: Stopwatch,
+    ours: Sides,
+    other: Sides,
+    bar: str | None = None,
+) -> Figure:
+    """Return our sides' cost as a share of the others'."""
+    return _figure(name, watch, ours, other, bar, invert=True)
+
+
+def _figure(
+    name: str,
+    watch: Stopwatch,
+    ours: Sides,
+    other: Sides,
+    bar: str | None,
+    *,
+    invert: bool,
+) -> Figure:
+    pairs = zip(watch.blocks(*ours), watch.blocks(*other), strict=True)
+    ratios = sorted(a / b if invert else b / a for a, b in pairs)
+    low, _, high = statistics.quantiles(ratios, n=4)
+    return Figure(
+        name,
+        f"{watch.microseconds(*ours):,.0f} µs",
+        f"{watch.microseconds(*other):,.0f} µs",
+        statistics.median(ratios),
+        (low, high),
+        bar,
+    )
