@@ -1,6 +1,7 @@
 """Which evaluator fits a model."""
 
 from typing import Any, Literal, NamedTuple, get_args
+from weakref import WeakValueDictionary
 
 from river import compose
 
@@ -13,6 +14,11 @@ from pipeline.evaluate.scaled import FEATURE_WISE, ScaledEvaluator
 
 Kind = Literal["auto", "hoeffding", "linear", "batch", "generic"]
 """How a model may be asked; ``"auto"`` takes the first that fits."""
+
+
+_evaluators: "WeakValueDictionary[tuple[int, str], Evaluator]" = WeakValueDictionary()
+"""Several explainers of one model share what its evaluator has copied. An evaluator keeps its model
+alive, so that an id here is that of no other model."""
 
 
 class Choice(NamedTuple):
@@ -47,7 +53,11 @@ def evaluator_for(model: object, kind: str = "auto") -> Evaluator:
     >>> type(evaluator_for(forest.ARFClassifier())).__name__
     'TreeClassifierEvaluator'
     """
-    return choose(model, kind).evaluator
+    key = (id(model), kind)
+    evaluator = _evaluators.get(key)
+    if evaluator is None:
+        evaluator = _evaluators[key] = choose(model, kind).evaluator
+    return evaluator
 
 
 def choose(model: object, kind: str = "auto") -> Choice:
@@ -78,7 +88,7 @@ def _hoeffding(model: object) -> Choice | None:
     else:
         return None
     if scalers:
-        evaluator = ScaledEvaluator(scalers, evaluator)
+        evaluator = ScaledEvaluator(model, scalers, evaluator)
     return Choice(evaluator, "hoeffding", "all trees at once, where a replaced feature matters")
 
 
@@ -89,7 +99,9 @@ def _linear(model: object) -> Choice | None:
     reason = "all inputs multiplied at once"
     if all(is_standard(scaler) for scaler in scalers):
         return Choice(LinearEvaluator(model, scalers, final), "linear", reason)
-    return Choice(ScaledEvaluator(scalers, LinearEvaluator(final, [], final)), "linear", reason)
+    return Choice(
+        ScaledEvaluator(model, scalers, LinearEvaluator(final, [], final)), "linear", reason
+    )
 
 
 def _batch(model: object) -> Choice | None:
@@ -98,7 +110,7 @@ def _batch(model: object) -> Choice | None:
         return None
     evaluator: Evaluator = BatchEvaluator(final)
     if scalers:
-        evaluator = ScaledEvaluator(scalers, evaluator)
+        evaluator = ScaledEvaluator(model, scalers, evaluator)
     return Choice(evaluator, "batch", "one call for all inputs")
 
 

@@ -23,13 +23,16 @@ class ScaledEvaluator:
 
     Parameters
     ----------
+    model
+        What is explained: the pipeline.
     scalers
-        Transformers of River, each of a class in :data:`FEATURE_WISE`.
+        Its transformers, each of a class in :data:`FEATURE_WISE`.
     evaluator
         Of the model behind them.
     """
 
-    def __init__(self, scalers: Sequence[Any], evaluator: Evaluator) -> None:
+    def __init__(self, model: Any, scalers: Sequence[Any], evaluator: Evaluator) -> None:
+        self.model = model
         self.evaluator = evaluator
         self._scalers = list(scalers)
 

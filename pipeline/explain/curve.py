@@ -46,6 +46,7 @@ class PDPCurve:
         self._effects: _Categories | _Ranks
         self._effects = (_Categories if categorical else _Ranks)(alpha, debias=debias)
         self._labels: tuple[Label | None, ...] = ()
+        self._shown: Sequence[Label | None] = ()  # whose curves are shown
         self._is_number: bool | None = None  # what the outputs are; None before the first
         self._projections = ExponentialMean(alpha)
 
@@ -65,12 +66,14 @@ class PDPCurve:
             if not math.isfinite(sum([v * v for v in column])):
                 large = max(column, key=abs)
                 raise ValueError(f"an output is not finite or too large to square: {large}")
-        self._labels, self._is_number = labels, is_number
+        if labels != self._labels:
+            self._labels, self._shown = labels, _shown(labels)
+        self._is_number = is_number
         self._effects.update(points, ice)
         self.n += 1
         effects = self._effects.columns(labels)
         increments, projections = [], []
-        for label in self._shown():
+        for label in self._shown:
             slopes = _importance_gradient(effects[label], self.categorical)
             projections.append(sum([s * v for s, v in zip(slopes, ice[label], strict=True)]))
             increments.append(curve_importance(ice[label], categorical=self.categorical))
@@ -85,7 +88,7 @@ class PDPCurve:
     @property
     def effect(self) -> Effect:
         """The smoothed effect: one curve, or one a class if there are more than two."""
-        effects, shown = self._effects.columns(self._labels), self._shown()
+        effects, shown = self._effects.columns(self._labels), self._shown
         if len(shown) > 1:
             return {label: list(effects[label]) for label in shown if label is not None}
         return list(effects[shown[0]]) if shown else [0.0] * len(self.grid)
@@ -100,7 +103,7 @@ class PDPCurve:
         effects = self._effects.columns(self._labels)
         categorical = self.categorical
         return _mean(
-            [curve_importance(effects[label], categorical=categorical) for label in self._shown()]
+            [curve_importance(effects[label], categorical=categorical) for label in self._shown]
         )
 
     @property
@@ -132,14 +135,6 @@ class PDPCurve:
         known = dict.fromkeys(self._labels)
         new = [label for o in outputs if isinstance(o, dict) for label in o if label not in known]
         return (*self._labels, *dict.fromkeys(new)) if new else self._labels
-
-    def _shown(self) -> Sequence[Label | None]:
-        """Return whose curves are shown: the number, the positive class, or each class."""
-        if self._is_number or len(self._labels) <= 1:
-            return self._labels
-        classes = sorted((c for c in self._labels if c is not None), key=label_order)
-        positive = positive_class(classes)
-        return classes if positive is None else (positive,)
 
 
 class _Ranks:
@@ -243,6 +238,13 @@ def _mean(values: Sequence[float]) -> float:
         return 0.0
     first = values[0]
     return first + sum([v - first for v in values]) / len(values)
+
+
+def _shown(labels: Sequence[Label | None]) -> Sequence[Label | None]:
+    """Return whose curves are shown: the number, the positive class, or each class."""
+    classes = sorted((label for label in labels if label is not None), key=label_order)
+    positive = positive_class(classes)
+    return labels if not classes else classes if positive is None else (positive,)
 
 
 def _columns(outputs: Sequence[Output], labels: Sequence[Label | None]) -> Columns:

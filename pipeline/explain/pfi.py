@@ -92,12 +92,16 @@ def pfi_increment(loss: Loss, y: Target, prediction: Output, outputs: Sequence[O
     >>> pfi_increment(absolute_error, 1.0, 1.5, [3.0, 2.0])
     1.0
     """
-    # a user's loss may give numpy numbers or truth values, which are no JSON
-    base = float(loss(y, prediction))
+    return mean_loss(loss, y, outputs) - float(loss(y, prediction))
+
+
+def mean_loss(loss: Loss, y: Target, outputs: Sequence[Output]) -> float:
+    """Return the mean loss over the draws: the first term of λ_t."""
     mean = 0.0
     for count, output in enumerate(outputs, start=1):
+        # a user's loss may give numpy numbers or truth values, which are no JSON
         mean += (float(loss(y, output)) - mean) / count
-    return mean - base
+    return mean
 
 
 class IncrementalPFI(ImportanceExplainer):
@@ -203,9 +207,10 @@ class IncrementalPFI(ImportanceExplainer):
         if replacements:
             with suppress(NoOutputError):  # the model has nothing to say yet
                 prediction, *outputs = self._evaluate(x, [{}, *replacements])
+                base = float(self.loss(y, prediction))
                 self._smooth(
                     {
-                        feature: pfi_increment(self.loss, y, prediction, answers)
+                        feature: mean_loss(self.loss, y, answers) - base
                         for feature, answers in self._sampler.answers(outputs).items()
                     }
                 )

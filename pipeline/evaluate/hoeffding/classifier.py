@@ -1,6 +1,7 @@
 """The evaluator for classification trees, and for forests, bagging and boosting of them."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -10,10 +11,12 @@ from river.tree import HoeffdingAdaptiveTreeClassifier
 
 from pipeline.evaluate.base import Label, Observation, Output, Value
 from pipeline.evaluate.generic import GenericEvaluator, plain_label
+from pipeline.evaluate.hoeffding import kernels
 from pipeline.evaluate.hoeffding.bayes import BayesLeaves
 from pipeline.evaluate.hoeffding.ensembles import VOTES
+from pipeline.evaluate.hoeffding.mirror import Mirror, UnmirroredError
 from pipeline.evaluate.hoeffding.trees import answers
-from pipeline.evaluate.inputs import Inputs, NoNumberError
+from pipeline.evaluate.inputs import Floats, Inputs, NoNumberError
 
 _TREES = (
     tree.HoeffdingTreeClassifier,
@@ -40,6 +43,7 @@ class TreeClassifierEvaluator:
         self._vote = VOTES[type(model)]
         self._one_by_one = GenericEvaluator(model)
         self._leaves = BayesLeaves()
+        self._mirror = Mirror(self._leaves)
 
     def __getstate__(self) -> dict[str, Any]:
         # what is copied from the leaves is copied again when it is needed
@@ -64,26 +68,41 @@ class TreeClassifierEvaluator:
         voting = [t for t, weight in zip(trees, weights, strict=True) if weight]
         if not voting:
             return self._one_by_one(x, replacements)
+        inputs, weights = Inputs(x, replacements), [weight for weight in weights if weight]
         try:
-            with np.errstate(over="raise", divide="raise", invalid="ignore", under="ignore"):
-                given = answers(voting, self._leaves, Inputs(x, replacements))
-                for t, voter in enumerate(voting):
-                    if isinstance(voter, HoeffdingAdaptiveTreeClassifier):
-                        # River scales the leaf's answer by its error, and then back to a sum of 1
-                        total = given[t].sum(axis=1, keepdims=True)
-                        given[t] /= np.where(total == 0.0, 1.0, total)
-                given *= np.array([weight for weight in weights if weight])[:, None, None]
-                shares = self._vote.shares(given.sum(axis=0))
+            votes, unknown = self._votes(voting, weights, inputs)
         except (NoNumberError, FloatingPointError):
             # River raises for some of these inputs, and answers others
             return self._one_by_one(x, replacements)
+        shares = self._vote.shares(votes)
         if not np.isfinite(shares).all():
             return self._one_by_one(x, replacements)
         known = self._leaves.labels
         labels = list(dict.fromkeys(label for tree in voting for label in _classes(tree)))
         columns = [known[label] for label in labels if label in known]
         names = [plain_label(label) for label in labels if label in known]
-        return [dict(zip(names, row, strict=True)) for row in shares[:-1, columns].tolist()]
+        outputs: list[Output]
+        outputs = [dict(zip(names, row, strict=True)) for row in shares[:-1, columns].tolist()]
+        for row in unknown:
+            [outputs[row]] = self._one_by_one(x, [replacements[row]])
+        return outputs
+
+    def _votes(
+        self, trees: Sequence[Any], weights: Sequence[float], inputs: Inputs
+    ) -> tuple[Floats, list[int]]:
+        """Return the weighted sums of the trees' answers, and the rows that are not answered."""
+        if kernels.IS_COMPILED:
+            with suppress(UnmirroredError):
+                return self._mirror.votes(trees, weights, inputs)
+        with np.errstate(over="raise", divide="raise", invalid="ignore", under="ignore"):
+            given = answers(trees, self._leaves, inputs)
+        for t, voter in enumerate(trees):
+            if isinstance(voter, HoeffdingAdaptiveTreeClassifier):
+                # River scales the leaf's answer by its error, and then back to a sum of 1
+                total = given[t].sum(axis=1, keepdims=True)
+                given[t] /= np.where(total == 0.0, 1.0, total)
+        given *= np.array(weights)[:, None, None]
+        return given.sum(axis=0), []
 
 
 def _classes(tree: Any) -> Sequence[Label]:

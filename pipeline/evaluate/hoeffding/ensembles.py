@@ -37,7 +37,11 @@ def _itself(model: Any) -> Sequence[Any]:
 
 def _patches(model: Any) -> Sequence[Any]:
     # a tree that never saw a feature has it neither in a branch nor in a leaf
-    return [member.model for member in model]
+    return [member.model for member in model.data]
+
+
+def _members(model: Any) -> Sequence[Any]:
+    return list(model.data)
 
 
 def _equal(model: Any) -> list[float]:
@@ -49,7 +53,7 @@ def _by_metric(model: Any) -> list[float]:
 
 
 def _by_members_metric(model: Any) -> list[float]:
-    return _positive(model, [member.metric.get() for member in model])
+    return _positive(model, [member.metric.get() for member in model.data])
 
 
 def _positive(model: Any, metrics: list[float]) -> list[float]:
@@ -101,19 +105,19 @@ class Vote:
 
 
 _TREE = Vote(_itself, lambda _: [1.0], _as_they_are)
-_BAGGING = Vote(list, _equal, _divided)
+_BAGGING = Vote(_members, _equal, _divided)
 
 VOTES: dict[type, Vote] = {
     tree.HoeffdingTreeClassifier: _TREE,
     tree.HoeffdingAdaptiveTreeClassifier: _TREE,
     tree.ExtremelyFastDecisionTreeClassifier: _TREE,
-    forest.ARFClassifier: Vote(list, _by_metric, _divided),
+    forest.ARFClassifier: Vote(_members, _by_metric, _divided),
     ensemble.SRPClassifier: Vote(_patches, _by_members_metric, _divided),
     ensemble.BaggingClassifier: _BAGGING,
     ensemble.ADWINBaggingClassifier: _BAGGING,
     ensemble.LeveragingBaggingClassifier: _BAGGING,
-    ensemble.AdaBoostClassifier: Vote(list, _by_odds, _scaled),
-    ensemble.ADWINBoostingClassifier: Vote(list, _by_odds, _scaled),
-    ensemble.BOLEClassifier: Vote(list, _by_bounded_odds, _scaled),
+    ensemble.AdaBoostClassifier: Vote(_members, _by_odds, _scaled),
+    ensemble.ADWINBoostingClassifier: Vote(_members, _by_odds, _scaled),
+    ensemble.BOLEClassifier: Vote(_members, _by_bounded_odds, _scaled),
 }
 """Class of River → how it votes; its trees must be single trees of this table."""

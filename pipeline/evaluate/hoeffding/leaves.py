@@ -50,6 +50,8 @@ class Leaves(ABC, Generic[AnyPlace]):
 
     Attributes
     ----------
+    size
+        How many places there are.
     labels
         What is answered → column of the answers: a class, or None for the number of a regressor.
     """
@@ -59,7 +61,7 @@ class Leaves(ABC, Generic[AnyPlace]):
         self._kind = kind
         self._places: dict[int, AnyPlace] = {}
         self._free: list[int] = []
-        self._size = 0
+        self.size = 0
         self._time = 0
 
     def begin(self, x: Observation) -> None:  # noqa: ARG002
@@ -73,12 +75,21 @@ class Leaves(ABC, Generic[AnyPlace]):
             place = self._new(leaf)
         if place.seen != self._time:
             place.seen = self._time
-            version = self._version(leaf)
-            if place.version != version:
-                place.answer, place.uses, place.asked = None, (), False
-                self._fill(place, leaf, tree)
-                place.version = version
+            self.refresh(place, leaf, tree)
         return place
+
+    def refresh(self, place: AnyPlace, leaf: Any, tree: Any) -> None:
+        """Fill a leaf's place anew if the leaf has learned."""
+        version = self._version(leaf)
+        if place.version != version:
+            place.answer, place.uses, place.asked = None, (), False
+            self._fill(place, leaf, tree)
+            place.version = version
+
+    def reserved(self, leaf: Any) -> AnyPlace:
+        """Return a leaf's place, whatever it holds."""
+        place = self._places.get(id(leaf))
+        return self._new(leaf) if place is None else place
 
     @abstractmethod
     def ask(self, inputs: Inputs, rows: Sequence[int], places: Sequence[AnyPlace]) -> Floats:
@@ -108,7 +119,7 @@ class Leaves(ABC, Generic[AnyPlace]):
         if self._free:
             index = self._free.pop()
         else:
-            index, self._size = self._size, self._size + 1
+            index, self.size = self.size, self.size + 1
         key, places, free = id(leaf), self._places, self._free
 
         def leave(_: object) -> None:

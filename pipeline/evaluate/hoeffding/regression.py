@@ -65,7 +65,7 @@ class RegressionLeaves(Leaves[Place]):
             place.asked = True
 
     def _fill_linear(self, place: Place, model: Any) -> None:
-        size = (len(self._features) + 1, self._size)
+        size = (len(self._features) + 1, self.size)
         if size[0] > self._weights.shape[0] or size[1] > self._weights.shape[1]:
             old, intercepts = self._weights, self._intercepts
             self._weights = np.zeros((size[0], 2 * size[1]))

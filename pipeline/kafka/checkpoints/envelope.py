@@ -13,7 +13,7 @@ import platform
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from pipeline.kafka.checkpoints.base import Checkpoint, CheckpointError, Slot
@@ -64,8 +64,8 @@ class Identity:
         cls, configuration: str, cluster: str, logs: Mapping[str, str] | None = None
     ) -> "Identity":
         """Return the identity of what runs here."""
-        packages = ("fluxplain", "river", "numpy")
-        versions = {name: version(name) for name in packages}
+        packages = ("fluxplain", "river", "numpy", "numba")
+        versions = {name: _version(name) for name in packages}
         versions["python"] = platform.python_version()
         return cls(configuration, cluster, versions, logs or {})
 
@@ -202,6 +202,13 @@ def _is_sound(header: Mapping[str, Any]) -> bool:
         and isinstance(digest, str)
         and re.fullmatch("[0-9a-f]{64}", digest) is not None
     )
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:  # Numba is not on every platform
+        return "none"
 
 
 def newest_usable(slot: Slot, candidates: Iterable[tuple[str, Opener]]) -> Checkpoint | None:
