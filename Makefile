@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test test-kafka chaos soak hostile recovery fuzz check format schemas kafka kafka-stop lock clean
+.PHONY: demo test test-kafka chaos soak hostile recovery bench fuzz check format schemas kafka kafka-stop lock clean
 
 demo: $(STAMP)  ## the whole pipeline on the embedded broker; ends by itself
 	$(BIN)/fluxplain demo
@@ -32,6 +32,10 @@ recovery: $(STAMP)  ## how soon the pipeline goes on when workers are killed, st
 FUZZ_TARGETS := features evaluations explanations checkpoint
 FUZZ_SECONDS ?= 60
 FUZZ_EXAMPLES ?= 500
+
+bench: $(STAMP)  ## what explaining costs, beside learning and beside iXAI; ratios of what takes turns
+	$(BIN)/pip install --quiet --disable-pip-version-check ixai==0.1.3
+	$(BIN)/python -m tests.benchmarks
 
 fuzz: $(STAMP)  ## new examples for the property tests, then coverage-guided fuzzing of each decoder
 	FUZZ_EXAMPLES=$(FUZZ_EXAMPLES) $(BIN)/python -m pytest -n 2 --timeout 3600 tests/fuzz

@@ -83,28 +83,32 @@ class Inputs:
             If the value of one of the features is no number.
         """
         matrix = np.empty((self.rows + 1, len(columns) + 1))
-        matrix[:] = [math.nan, *(_number(self.x.get(feature, math.nan)) for feature in columns)]
+        get = self.x.get
+        matrix[:] = [math.nan, *_numbers([get(feature, math.nan) for feature in columns])]
         rows: list[int] = []
         places: list[int] = []
-        values: list[float] = []
+        values: list[Value] = []
         for feature, items in self.singles.items():
             if column := columns.get(feature):
-                for value, row in items:
-                    rows.append(row)
-                    values.append(_number(value))
+                new, where = zip(*items, strict=True)
+                values += new
+                rows += where
                 places += [column] * len(items)
         for row in self.several:
-            for feature, value in self._replacements[row].items():
-                if column := columns.get(feature):
-                    rows.append(row)
-                    places.append(column)
-                    values.append(_number(value))
+            replacement = self._replacements[row]
+            known = [feature for feature in replacement if feature in columns]
+            values += [replacement[feature] for feature in known]
+            rows += [row] * len(known)
+            places += [columns[feature] for feature in known]
         if rows:
-            matrix[rows, places] = values
+            matrix[rows, places] = _numbers(values)
         return matrix
 
 
-def _number(value: object) -> float:
-    if isinstance(value, float | int):
-        return value
-    raise NoNumberError(f"{value!r} is no number")
+def _numbers(values: Sequence[Value]) -> Sequence[Value]:
+    """Return values that are all numbers."""
+    if not set(map(type, values)) <= {float, int, bool}:
+        for value in values:
+            if not isinstance(value, float | int):  # NumPy's are these too
+                raise NoNumberError(f"{value!r} is no number")
+    return values

@@ -19,5 +19,13 @@ from pipeline.explain.losses import LOSSES, get_loss
 from pipeline.explain.pdp import IncrementalPDP
 from pipeline.explain.pfi import IncrementalPFI
 from pipeline.explain.sage import IncrementalSAGE
+from pipeline.explain.together import explain_together
 
-__all__ = ["LOSSES", "IncrementalPDP", "IncrementalPFI", "IncrementalSAGE", "get_loss"]
+__all__ = [
+    "LOSSES",
+    "IncrementalPDP",
+    "IncrementalPFI",
+    "IncrementalSAGE",
+    "explain_together",
+    "get_loss",
+]

@@ -16,6 +16,9 @@ Effect = list[float] | dict[Label, list[float]]
 Columns = Mapping[Label | None, list[float]]
 """Class → one number a grid point; None for the number of a regressor."""
 
+LARGEST = 1e153
+"""Outputs that are larger have no finite square."""
+
 ABSENT_CATEGORIES = 100
 """Categories out of the storage whose means are kept: a rare one goes on from there when it comes
 back, instead of jumping to the value of a single record."""
@@ -32,6 +35,15 @@ class PDPCurve:
         Whether each category has a mean of its own, shown while the category is in the storage;
         else grid points keep their rank and move.
 
+    Attributes
+    ----------
+    n
+        Updates so far.
+    value
+        Importance of the curve: the standard deviation of the effects over the grid, or a quarter
+        of their range over the categories; the mean over the curves if there are more than two
+        classes.
+
     References
     ----------
     iPDP, Algorithm 1, lines 5 to 10; importance after Greenwell, Boehmke, McCarthy (2018), "A
@@ -43,6 +55,7 @@ class PDPCurve:
         self.categorical = categorical
         self.debias = debias
         self.n = 0
+        self.value = 0.0
         self._effects: _Categories | _Ranks
         self._effects = (_Categories if categorical else _Ranks)(alpha, debias=debias)
         self._labels: tuple[Label | None, ...] = ()
@@ -63,7 +76,7 @@ class PDPCurve:
         ice = _columns(outputs, labels)
         for column in ice.values():
             # an infinite square would spoil the variance for ever
-            if not math.isfinite(sum([v * v for v in column])):
+            if not (math.isfinite(sum(column)) and -LARGEST < min(column) <= max(column) < LARGEST):
                 large = max(column, key=abs)
                 raise ValueError(f"an output is not finite or too large to square: {large}")
         if labels != self._labels:
@@ -72,11 +85,13 @@ class PDPCurve:
         self._effects.update(points, ice)
         self.n += 1
         effects = self._effects.columns(labels)
-        increments, projections = [], []
+        increments, projections, values = [], [], []
         for label in self._shown:
-            slopes = _importance_gradient(effects[label], self.categorical)
+            value, slopes = _importance_and_slopes(effects[label], self.categorical)
+            values.append(value)
             projections.append(sum([s * v for s, v in zip(slopes, ice[label], strict=True)]))
             increments.append(curve_importance(ice[label], categorical=self.categorical))
+        self.value = _mean(values)
         self._projections.update(_mean(projections))
         return _mean(increments)
 
@@ -92,19 +107,6 @@ class PDPCurve:
         if len(shown) > 1:
             return {label: list(effects[label]) for label in shown if label is not None}
         return list(effects[shown[0]]) if shown else [0.0] * len(self.grid)
-
-    @property
-    def value(self) -> float:
-        """Importance of the curve; the mean over the curves if there are more than two classes.
-
-        The standard deviation of the effects over the grid, or a quarter of their range over the
-        categories.
-        """
-        effects = self._effects.columns(self._labels)
-        categorical = self.categorical
-        return _mean(
-            [curve_importance(effects[label], categorical=categorical) for label in self._shown]
-        )
 
     @property
     def variance(self) -> float:
@@ -133,8 +135,11 @@ class PDPCurve:
         if not isinstance(outputs[0], dict):
             return (None,)
         known = dict.fromkeys(self._labels)
-        new = [label for o in outputs if isinstance(o, dict) for label in o if label not in known]
-        return (*self._labels, *dict.fromkeys(new)) if new else self._labels
+        dicts = [output for output in outputs if isinstance(output, dict)]
+        if all(map(known.keys().__ge__, map(dict.keys, dicts))):
+            return self._labels
+        new = [label for output in dicts for label in output if label not in known]
+        return (*self._labels, *dict.fromkeys(new))
 
 
 class _Ranks:
@@ -210,26 +215,30 @@ def curve_importance(curve: Sequence[float], *, categorical: bool) -> float:
     >>> curve_importance([0.0, 1.0, 2.0], categorical=True)
     0.5
     """
+    return _importance_and_slopes(curve, categorical)[0]
+
+
+def _importance_and_slopes(curve: Sequence[float], categorical: bool) -> tuple[float, list[float]]:
+    """Return :func:`curve_importance` and its derivative by each point, 0 where it is flat."""
+    slopes = [0.0] * len(curve)
     if len(curve) < 2:
-        return 0.0
+        return 0.0, slopes
     if categorical:
-        return (max(curve) - min(curve)) / 4.0
-    mean = _mean(curve)
-    return math.sqrt(sum([(v - mean) * (v - mean) for v in curve]) / (len(curve) - 1))
-
-
-def _importance_gradient(curve: Sequence[float], categorical: bool) -> list[float]:
-    """Return the derivative of :func:`curve_importance` by each point; 0 where it is flat."""
-    importance = curve_importance(curve, categorical=categorical)
+        high, low = max(curve), min(curve)
+        if high > low:
+            slopes[curve.index(high)] = 0.25
+            slopes[curve.index(low)] = -0.25
+        return (high - low) / 4.0, slopes
+    # around the first, so that equal values have no deviation, exactly
+    first = curve[0]
+    shifted = [v - first for v in curve]
+    mean = sum(shifted) / len(curve)
+    deviations = [v - mean for v in shifted]
+    importance = math.sqrt(sum([v * v for v in deviations]) / (len(curve) - 1))
     if importance == 0.0:
-        return [0.0] * len(curve)
-    if categorical:
-        slopes = [0.0] * len(curve)
-        slopes[curve.index(max(curve))] += 0.25
-        slopes[curve.index(min(curve))] -= 0.25
-        return slopes
-    mean, scale = _mean(curve), importance * (len(curve) - 1)
-    return [(v - mean) / scale for v in curve]
+        return 0.0, slopes
+    scale = importance * (len(curve) - 1)
+    return importance, [v / scale for v in deviations]
 
 
 def _mean(values: Sequence[float]) -> float:

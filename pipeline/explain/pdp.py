@@ -6,13 +6,12 @@ Dynamic Modeling Scenarios".
 
 import random
 from collections.abc import Collection, Sequence
-from contextlib import suppress
 from typing import Any
 
 from pipeline.evaluate import (
     Evaluator,
-    NoOutputError,
     Observation,
+    Output,
     Value,
     evaluator_for,
 )
@@ -21,6 +20,7 @@ from pipeline.explain.importance import check_features, check_observation
 from pipeline.explain.pfi import check_warm_up
 from pipeline.explain.smoothing import confidence_bound
 from pipeline.explain.storage import CategoryStorage, FrequencyStorage
+from pipeline.explain.together import explain_together
 
 
 class PDPGrid:
@@ -145,7 +145,7 @@ class IncrementalPDP:
         self.alpha = alpha
         self._categorical = None if categorical is None else frozenset(categorical)
         self._debias = debias
-        self._evaluate = (
+        self.evaluator = (
             evaluator_for(model, evaluator) if isinstance(evaluator, str) else evaluator
         )
         self._grid_options: dict[str, Any] = {
@@ -170,21 +170,36 @@ class IncrementalPDP:
         x
             Feature → value; every explained feature must be there.
         """
+        [values] = explain_together([self], x)
+        return values
+
+    def ask(self, x: Observation) -> tuple[dict[str, Grid], list[dict[str, Value]]]:
+        """Return what to ask; see :func:`~pipeline.explain.explain_together`."""
         check_observation(x, self.features)
         if not self._grids:
             self._start(x)
         points = {feature: grid.points() for feature, grid in self._grids.items()}
-        with suppress(NoOutputError):  # the model has nothing to say yet
-            outputs = iter(
-                self._evaluate(x, [{f: point} for f, grid in points.items() for point in grid])
-            )
-            for feature, grid in points.items():
-                if grid:
-                    ice = [next(outputs) for _ in grid]
-                    self._increments[feature] = self._curves[feature].update(grid, ice)
-        for feature, pdp_grid in self._grids.items():
-            pdp_grid.update(x[feature])
-        return self.values
+        return points, [{f: point} for f, grid in points.items() for point in grid]
+
+    def take(
+        self,
+        x: Observation,  # noqa: ARG002
+        y: object,  # noqa: ARG002
+        asked: dict[str, Grid],
+        outputs: Sequence[Output],
+    ) -> None:
+        """Take the answers."""
+        begin = 0
+        for feature, grid in asked.items():
+            if grid:
+                ice = outputs[begin : begin + len(grid)]
+                self._increments[feature] = self._curves[feature].update(grid, ice)
+                begin += len(grid)
+
+    def store(self, x: Observation) -> None:
+        """Keep the observation's values."""
+        for feature, grid in self._grids.items():
+            grid.update(x[feature])
 
     @property
     def curves(self) -> dict[str, tuple[Grid, Effect]]:

@@ -6,11 +6,10 @@ Fumagalli, Muschalik, Hüllermeier, Hammer (2022), "Incremental Permutation Feat
 
 import random
 from collections.abc import Sequence
-from contextlib import suppress
+from typing import Any
 
 from pipeline.evaluate import (
     Evaluator,
-    NoOutputError,
     Observation,
     Output,
     Value,
@@ -19,6 +18,7 @@ from pipeline.evaluate import (
 from pipeline.explain.importance import ImportanceExplainer, check_features, check_inner_samples
 from pipeline.explain.losses import Loss, Target, get_loss
 from pipeline.explain.storage import Reservoir, make_reservoir
+from pipeline.explain.together import explain_together
 
 
 class PFISampler:
@@ -181,7 +181,7 @@ class IncrementalPFI(ImportanceExplainer):
         super().__init__(features, alpha=alpha, debias=debias)
         rng = random.Random(seed)
         self.loss = get_loss(loss)
-        self._evaluate = (
+        self.evaluator = (
             evaluator_for(model, evaluator) if isinstance(evaluator, str) else evaluator
         )
         self._sampler = PFISampler(
@@ -202,20 +202,28 @@ class IncrementalPFI(ImportanceExplainer):
         y
             The label.
         """
+        [values] = explain_together([self], x, y)
+        return values
+
+    def ask(self, x: Observation) -> tuple[None, list[dict[str, Value]]]:
+        """Return what to ask; see :func:`~pipeline.explain.explain_together`."""
         self._check(x)
         replacements = self._sampler.replacements()
-        if replacements:
-            with suppress(NoOutputError):  # the model has nothing to say yet
-                prediction, *outputs = self._evaluate(x, [{}, *replacements])
-                base = float(self.loss(y, prediction))
-                self._smooth(
-                    {
-                        feature: mean_loss(self.loss, y, answers) - base
-                        for feature, answers in self._sampler.answers(outputs).items()
-                    }
-                )
+        return None, [{}, *replacements] if replacements else []
+
+    def take(self, x: Observation, y: Any, asked: None, outputs: Sequence[Output]) -> None:  # noqa: ARG002
+        """Take the answers."""
+        base = float(self.loss(y, outputs[0]))
+        self._smooth(
+            {
+                feature: mean_loss(self.loss, y, answers) - base
+                for feature, answers in self._sampler.answers(outputs[1:]).items()
+            }
+        )
+
+    def store(self, x: Observation) -> None:
+        """Keep the observation."""
         self._sampler.update(x)
-        return self.values
 
 
 def check_warm_up(warm_up: int | None, reservoir_size: int) -> int:

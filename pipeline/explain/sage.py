@@ -6,12 +6,11 @@ Online Explanation on Data Streams".
 
 import random
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
+from typing import Any
 
 from pipeline.evaluate import (
     Evaluator,
-    NoOutputError,
     Observation,
     Output,
     Value,
@@ -23,6 +22,7 @@ from pipeline.explain.outputs import mean_output
 from pipeline.explain.pfi import check_warm_up
 from pipeline.explain.smoothing import OutputMean
 from pipeline.explain.storage import GeometricReservoir, Reservoir
+from pipeline.explain.together import explain_together
 
 IMPUTERS = ("interventional",)
 
@@ -224,7 +224,7 @@ class IncrementalSAGE(ImportanceExplainer):
         super().__init__(features, alpha=alpha, debias=debias)
         rng = random.Random(seed)
         self.loss = get_loss(loss)
-        self._evaluate = (
+        self.evaluator = (
             evaluator_for(model, evaluator) if isinstance(evaluator, str) else evaluator
         )
         self._sampler = SAGESampler(
@@ -252,19 +252,38 @@ class IncrementalSAGE(ImportanceExplainer):
         y
             The label.
         """
+        [values] = explain_together([self], x, y)
+        return values
+
+    def ask(self, x: Observation) -> tuple[SAGEQuestion | None, list[dict[str, Value]]]:
+        """Return what to ask; see :func:`~pipeline.explain.explain_together`."""
         self._check(x)
         question = self._sampler.question(x)
-        replacements = question.replacements if question else []
-        with suppress(NoOutputError):  # the model has nothing to say yet
-            prediction, *outputs = self._evaluate(x, [{}, *replacements])
-            self._sampler.update_mean(prediction)
-            if question:
-                pairs = self._sampler.answers(question, prediction, outputs)
-                self._smooth(
-                    {
-                        feature: sage_increment(self.loss, y, before, after)
-                        for feature, (before, after) in pairs.items()
-                    }
-                )
+        return question, [{}, *(question.replacements if question else ())]
+
+    def take(
+        self,
+        x: Observation,  # noqa: ARG002
+        y: Any,
+        asked: SAGEQuestion | None,
+        outputs: Sequence[Output],
+    ) -> None:
+        """Take the answers."""
+        prediction = outputs[0]
+        self._sampler.update_mean(prediction)
+        if asked is None:
+            return
+        pairs = self._sampler.answers(asked, prediction, outputs[1:])
+        # what is before one feature is after another
+        restricted = {id(output): output for pair in pairs.values() for output in pair}
+        losses = {key: float(self.loss(y, output)) for key, output in restricted.items()}
+        self._smooth(
+            {
+                feature: losses[id(before)] - losses[id(after)]
+                for feature, (before, after) in pairs.items()
+            }
+        )
+
+    def store(self, x: Observation) -> None:
+        """Keep the observation."""
         self._sampler.update(x)
-        return self.values
