@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from tests.benchmarks import library
+from tests.benchmarks import library, pipeline
 from tests.benchmarks.timing import Figure
 from tests.command import say
 
@@ -18,6 +18,7 @@ PARTS: dict[str, Callable[[], Iterator[Figure]]] = {
     "pfi": library.pfi_and_training,
     "full": library.full_sets,
     "features": library.by_features,
+    "pipeline": pipeline.throughput,
 }
 
 PACKAGES = ("fluxplain", "river", "numpy", "ixai", "confluent-kafka", "faust-streaming", "aiokafka")
