@@ -1,4 +1,4 @@
-"""Where records leave a worker: evaluations gathered into runs, all else at once."""
+"""Where records leave a worker: gathered while more is to be read, else at once."""
 
 import time
 
@@ -9,8 +9,13 @@ from schemas import RECORDS, Evaluation, Record
 RUN_LENGTH = 64
 """Most observations in one message of evaluations: enough to make its overhead small."""
 
-LINGER_S = 0.05
-"""Longest wait of an evaluation for others, in seconds; without more to read it does not wait."""
+LINGER_S = 0.2
+"""Longest wait of a record for others, in seconds; without more to read it does not wait. Behind a
+backlog it is late anyway, and a broker that is asked less often leaves more of the machine to the
+pipeline."""
+
+MAX_GATHERED = 1_000
+"""Records other than evaluations that may wait for others."""
 
 RUN_BYTES = 400_000
 """Largest message of evaluations, well below the broker's limit of 1 MB."""
@@ -23,8 +28,8 @@ what waits for room in that cannot hear of a rebalance or of SIGTERM."""
 class Outbox:
     """Sends records to their topics.
 
-    Evaluations of one feature wait for the next observations, as long as some are already there,
-    and go out as one message.
+    Records wait as long as there is more to read, and go out together; evaluations of one feature
+    as one message.
 
     Parameters
     ----------
@@ -43,6 +48,7 @@ class Outbox:
             # now: asking the broker blocks, and the event loop must not
             producer.partitions(config.topic(record.TOPIC))
         self._runs: dict[tuple[str, str], list[Evaluation]] = {}
+        self._others: list[tuple[Record, bytes | None, int | None]] = []
         self._waiting_since: float | None = None
 
     def send(self, record: Record, source_key: bytes | None, source_partition: int) -> None:
@@ -56,20 +62,26 @@ class Outbox:
             Of the message that it came from. A record about no feature takes its key; without a
             key its partition, so that a stream's records stay in order.
         """
+        if self._waiting_since is None:
+            self._waiting_since = time.monotonic()
         if isinstance(record, Evaluation):
             self._gather(record)
             return
         key = record.message_key()
         key_bytes = source_key if key is None else key.encode()
-        self._produce(record, key_bytes, self._partition(key, source_key, source_partition))
+        place = self._partition(key, source_key, source_partition)
+        self._others.append((record, key_bytes, place))
+        if len(self._others) >= MAX_GATHERED:
+            self._send_others()
 
-    def send_runs_if_old(self, now: float) -> None:
-        """Send the evaluations that have waited long enough."""
+    def send_all_if_old(self, now: float) -> None:
+        """Send what waits, if it has waited long enough."""
         if self._waiting_since is not None and now - self._waiting_since >= LINGER_S:
-            self.send_runs()
+            self.send_all()
 
-    def send_runs(self) -> None:
-        """Send the evaluations that wait."""
+    def send_all(self) -> None:
+        """Send what waits."""
+        self._send_others()
         for run in self._runs.values():
             if run:
                 self._send_run(run)
@@ -89,7 +101,7 @@ class Outbox:
         DeliveryError
             If a message was lost.
         """
-        self.send_runs()
+        self.send_all()
         await self._producer.flushed()
 
     def _gather(self, record: Evaluation) -> None:
@@ -98,8 +110,11 @@ class Outbox:
             self._send_run(run)
             run.clear()
         run.append(record)
-        if self._waiting_since is None:
-            self._waiting_since = time.monotonic()
+
+    def _send_others(self) -> None:
+        for record, key, place in self._others:
+            self._producer.send(self._config.topic(record.TOPIC), record.encode(), key, place)
+        self._others.clear()
 
     def _send_run(self, run: list[Evaluation]) -> None:
         merged = run[0].extended(run[1:])
@@ -112,9 +127,6 @@ class Outbox:
         key = merged.message_key()
         partition = self._partition(key, None, 0)
         self._producer.send(self._config.topic(merged.TOPIC), value, key.encode(), partition)
-
-    def _produce(self, record: Record, key: bytes | None, partition: int | None) -> None:
-        self._producer.send(self._config.topic(record.TOPIC), record.encode(), key, partition)
 
     def _partition(
         self, key: str | None, source_key: bytes | None, source_partition: int

@@ -186,9 +186,9 @@ class RoleWorker:
                 await self._checkpoint_if_due()
                 await self._step(message)
                 if self._more_waits(message):
-                    self._outbox.send_runs_if_old(time.monotonic())
+                    self._outbox.send_all_if_old(time.monotonic())
                 else:
-                    self._outbox.send_runs()
+                    self._outbox.send_all()
         except Exception as error:
             fail(f"{self.role}: cannot go on", error)
 
@@ -197,7 +197,7 @@ class RoleWorker:
         try:
             async with self._busy:
                 await self._seek_again()
-                self._outbox.send_runs_if_old(time.monotonic())
+                self._outbox.send_all_if_old(time.monotonic())
                 await self._checkpoint_if_due()
         except Exception as error:
             fail(f"{self.role}: cannot write a checkpoint", error)

@@ -18,7 +18,7 @@ from river.datasets import synth
 from deploy.kafka import Cluster
 from pipeline.config import Config, load_config
 from pipeline.kafka.embedded import EmbeddedBroker
-from pipeline.kafka.progress import PipelineProgress
+from pipeline.kafka.progress import GroupOffsets
 from pipeline.kafka.replay import ReplayOptions, replay
 from pipeline.kafka.topics import create_topics
 from pipeline.stages import Message, ModelStage, process
@@ -37,6 +37,9 @@ PEER_RECORDS = 400
 """That the bare consumer takes, behind as many that it only learns as are not measured."""
 
 TIMEOUT_S = 300.0
+
+QUIET_S = 4.0
+"""After so long without an explanation all are there."""
 
 FEATURES = list(next(library.agrawal())[0])
 
@@ -78,7 +81,6 @@ def _settings(methods: list[str]) -> dict[str, Any]:
         "label": {"type": "integer"},
         "model": {"factory": "river.forest:ARFClassifier", "params": {"n_models": 10}},
         "explain": {"methods": methods, "isage": {"inner_samples": 1}},
-        "checkpoint": {"interval_s": 2.0},
     }
 
 
@@ -124,24 +126,26 @@ def _pipeline(stack: ExitStack, config: Config, path: Path, folder: Path) -> flo
     workers = Supervisor(path, environment=environment, stderr=log)
     stack.callback(workers.stop)
     workers.start()
-    marks: list[tuple[float, int]] = []
-
-    def attend(_: int, through: int) -> None:
-        workers.check()
-        if not marks or through > marks[-1][1]:
-            marks.append((time.perf_counter(), through))
-
-    replay(config, _values(), ReplayOptions(max_lag=4000), report=attend)
-    deadline = time.monotonic() + TIMEOUT_S
-    with closing(PipelineProgress(config, partition=0)) as progress:
-        while progress.through < RECORDS:
-            progress.update()
-            attend(0, progress.through)
-            if time.monotonic() > deadline:
-                raise FailedError(f"only {progress.through:,} of {RECORDS:,} records went through")
-            time.sleep(0.05)
-    steady = [mark for mark in marks if mark[1] >= STEADY]
-    return (steady[-1][1] - steady[0][1]) / (steady[-1][0] - steady[0][0])
+    replay(config, _values(), ReplayOptions(max_lag=RECORDS), report=lambda *_: workers.check())
+    begin = end = 0.0
+    explained, deadline = 0, time.monotonic() + TIMEOUT_S
+    with (
+        closing(GroupOffsets(config, "model", "predictions")) as predictions,
+        closing(GroupOffsets(config, "model", "explanations")) as explanations,
+    ):
+        while True:
+            predicted = sum(predictions.ends().values())
+            before, explained = explained, sum(explanations.ends().values())
+            now = time.monotonic()
+            begin = begin or (now if predicted >= STEADY else 0.0)
+            if explained > before:
+                end = now
+            elif predicted >= RECORDS and now - end > QUIET_S:
+                return (RECORDS - STEADY) / (end - begin)
+            if now > deadline:
+                raise FailedError(f"only {predicted:,} of {RECORDS:,} records went through")
+            workers.check()
+            time.sleep(0.1)
 
 
 def _bare_consumer(config: Config, methods: list[str]) -> float:

@@ -1,11 +1,12 @@
 """How records leave a worker: runs, sizes, keys and partitions."""
 
+import time
 from typing import Any
 
 import pytest
 
 from pipeline.config import Config
-from pipeline.kafka.outbox import RUN_BYTES, RUN_LENGTH, Outbox
+from pipeline.kafka.outbox import MAX_GATHERED, RUN_BYTES, RUN_LENGTH, Outbox
 from schemas import Change, Evaluation, Explanation, Prediction
 from tests.behaviour.conftest import SETTINGS
 
@@ -63,7 +64,7 @@ def test_consecutive_evaluations_of_a_feature_become_one_message(
         for feature in ("age", "loan"):
             outbox.send(evaluation(seq, feature), b"tenant", 0)
     assert not recorder.sent
-    outbox.send_runs()
+    outbox.send_all()
     runs = [Evaluation.decode(value) for _, value, _, _ in recorder.sent]
     assert [(run.feature, run.seqs) for run in runs] == [
         ("age", list(range(10))),
@@ -79,7 +80,7 @@ def test_a_run_ends_at_a_gap_at_new_classes_and_when_it_is_long(
     sequence += [evaluation(seq, classes=[0, 1, 2]) for seq in range(7, 7 + RUN_LENGTH)]
     for each in sequence:
         outbox.send(each, None, 0)
-    outbox.send_runs()
+    outbox.send_all()
     lengths = [len(Evaluation.decode(value).seqs) for _, value, _, _ in recorder.sent]
     assert lengths == [2, 1, RUN_LENGTH, 1]
 
@@ -87,7 +88,7 @@ def test_a_run_ends_at_a_gap_at_new_classes_and_when_it_is_long(
 def test_a_run_that_would_be_too_large_is_split(outbox: Outbox, recorder: Recorder) -> None:
     for seq in range(20):
         outbox.send(evaluation(seq, points=3_000), None, 0)
-    outbox.send_runs()
+    outbox.send_all()
     assert max(len(value) for _, value, _, _ in recorder.sent) <= RUN_BYTES
     seqs = [seq for _, value, _, _ in recorder.sent for seq in Evaluation.decode(value).seqs]
     assert seqs == list(range(20)), "in order, and each once"
@@ -97,7 +98,7 @@ def test_features_are_dealt_to_partitions_in_turn(outbox: Outbox, recorder: Reco
     features = list(SETTINGS["features"])
     for feature in features:
         outbox.send(evaluation(0, feature), None, 0)
-    outbox.send_runs()
+    outbox.send_all()
     assert [place for *_, place in recorder.sent] == [i % 4 for i in range(len(features))]
 
 
@@ -107,6 +108,7 @@ def test_predictions_follow_their_observation(
 ) -> None:
     prediction = Prediction("s-2", 0, None, None, None, 1, [0, 1], [0.5, 0.5], 1, 0.25)
     outbox.send(prediction, key, 2)
+    outbox.send_all()
     assert recorder.sent == [("fluxplain.predictions", prediction.encode(), key, place)]
 
 
@@ -115,4 +117,20 @@ def test_explanations_and_changes_are_keyed_by_feature(outbox: Outbox, recorder:
     notice = Change.notice(kind="cold-start", stream="s-0", seq=5, detail="…")
     outbox.send(explanation, b"evaluation's", 1)
     outbox.send(notice, None, 1)
+    outbox.send_all()
     assert [key for _, _, key, _ in recorder.sent] == [b"loan", b"s-0"]
+
+
+def test_records_wait_for_others_but_not_long_and_not_for_many(
+    outbox: Outbox, recorder: Recorder
+) -> None:
+    prediction = Prediction("s-2", 0, None, None, None, 1, [0, 1], [0.5, 0.5], 1, 0.25)
+    begin = time.monotonic()
+    outbox.send(prediction, None, 0)
+    outbox.send_all_if_old(begin)
+    assert not recorder.sent
+    outbox.send_all_if_old(begin + 1.0)
+    assert len(recorder.sent) == 1
+    for _ in range(MAX_GATHERED):
+        outbox.send(prediction, None, 0)
+    assert len(recorder.sent) == 1 + MAX_GATHERED
