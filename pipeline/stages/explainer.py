@@ -15,10 +15,12 @@ from pipeline.stages.limits import (
     MAX_RECORD_BYTES,
     MAX_RUN,
     NUMBER_BYTES,
+    are_moderate,
     check_key,
     check_length,
     check_order,
     check_origin,
+    flattened,
     is_moderate,
     text_bytes,
 )
@@ -203,7 +205,9 @@ class FeatureState:
         """
         _check_points(points, categorical=self.curve.categorical)
         _check_outputs(outputs)
-        classes = self._classes.union(*(o for o in outputs if isinstance(o, dict)))
+        told = [output for output in outputs if isinstance(output, dict)]
+        known = all(map(self._classes.issuperset, told))
+        classes = self._classes if known else self._classes.union(*told)
         size = NUMBER_BYTES * (len(points) + 1) * (len(classes) + 1)
         size += text_bytes(classes) + text_bytes(points)
         if size > room:
@@ -224,6 +228,8 @@ def _output(row: Row, classes: list[Label] | None) -> Output:
 
 
 def _check_points(points: list[Value], *, categorical: bool) -> None:
+    if not categorical and set(map(type, points)) <= {int, float} and are_moderate(points):  # type: ignore[arg-type]
+        return
     for point in points:
         if categorical:
             fits = not isinstance(point, float)
@@ -234,10 +240,10 @@ def _check_points(points: list[Value], *, categorical: bool) -> None:
 
 
 def _check_outputs(outputs: list[Output]) -> None:
-    for output in outputs:
-        for number in output.values() if isinstance(output, dict) else (output,):
-            if not is_moderate(number):
-                raise ValueError(f"an output is not finite or too large to square: {number}")
+    numbers = flattened(outputs)
+    if not are_moderate(numbers):
+        large = next(number for number in numbers if not is_moderate(number))
+        raise ValueError(f"an output is not finite or too large to square: {large}")
 
 
 def _curve(curve: PDPCurve) -> dict[str, Any]:

@@ -4,9 +4,11 @@ The pipeline's own topics are checked like everybody else's: what is in a topic,
 written.
 """
 
+import math
 from collections.abc import Container, Iterable, Sequence
 from itertools import pairwise
 
+from pipeline.evaluate import Output
 from pipeline.stages.base import Message
 from schemas import BadRecordError, parse_stream
 from schemas.dead_letter import MAX_KEY_BYTES
@@ -31,6 +33,13 @@ MAX_RECORD_BYTES = 900_000
 
 NUMBER_BYTES = 26
 """Longest number in JSON, with its comma."""
+
+
+def are_moderate(numbers: Iterable[float]) -> bool:
+    """Return whether all numbers are; see :func:`is_moderate`."""
+    # the largest of numbers with a NaN among them may be any
+    sizes = [abs(number) for number in numbers]
+    return not sizes or (max(sizes) <= MAX_NUMBER and sum(sizes) < math.inf)
 
 
 def is_moderate(number: float) -> bool:
@@ -81,3 +90,14 @@ def check_order(previous_seq: int | None, seqs: Sequence[int]) -> None:
     before = -1 if previous_seq is None else previous_seq
     if before < -1 or any(later <= seq for seq, later in pairwise((before, *seqs))):
         raise BadRecordError("seqs must be offsets that increase, beginning behind previous_seq")
+
+
+def flattened(outputs: Iterable[Output]) -> list[float]:
+    """Return all numbers of some outputs."""
+    numbers: list[float] = []
+    for output in outputs:
+        if isinstance(output, dict):
+            numbers += output.values()
+        else:
+            numbers.append(output)
+    return numbers

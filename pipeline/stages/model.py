@@ -19,7 +19,9 @@ from pipeline.stages.base import Message
 from pipeline.stages.limits import (
     MAX_RECORD_BYTES,
     NUMBER_BYTES,
+    are_moderate,
     check_key,
+    flattened,
     is_moderate,
     text_bytes,
 )
@@ -171,6 +173,8 @@ class ModelStage:
     def _row(self, output: Output) -> Row:
         if not isinstance(output, dict):
             return output
+        if list(output) == self._classes:
+            return list(output.values())
         for label in output:
             if label not in self._classes:
                 self._classes.append(label)
@@ -325,10 +329,10 @@ def _predicted(output: Output | None) -> Target | None:
 
 def _check_moderate(outputs: Sequence[Output]) -> None:
     """Raise ``ValueError`` if a mean of the outputs could become infinite."""
-    for output in outputs:
-        for number in output.values() if isinstance(output, dict) else (output,):
-            if not is_moderate(number):
-                raise ValueError(f"the model's output is too large: {number}")
+    numbers = flattened(outputs)
+    if not are_moderate(numbers):
+        large = next(number for number in numbers if not is_moderate(number))
+        raise ValueError(f"the model's output is too large: {large}")
 
 
 def _check_size(classes: Sequence[Label], answers: dict[str, Answers]) -> None:
