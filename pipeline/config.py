@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Self, cast, get_args
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     ConfigDict,
     Field,
@@ -35,6 +36,7 @@ from pydantic_settings import (
 from pipeline.evaluate import Kind as EvaluatorKind
 from pipeline.evaluate import choose, model_kind
 from pipeline.explain import LOSSES, get_loss
+from pipeline.explain.importance import ALL
 from pipeline.explain.losses import Loss
 from pipeline.kafka.security import SecuritySettings, read_secret
 from schemas.explanation import Method
@@ -55,6 +57,17 @@ Reference = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][\w.]*:[A-Za-z_
 Name = Annotated[str, StringConstraints(min_length=1, max_length=249)]
 Alpha = Annotated[float, Field(gt=0.0, le=1.0)]
 Size = Annotated[int, Field(ge=1, le=1_000_000)]
+
+
+def _inner_samples(value: object) -> object:
+    if isinstance(value, str) and value.isdecimal():
+        value = int(value)  # from the environment
+    if value == ALL or (type(value) is int and 1 <= value <= 1000):
+        return value
+    raise ValueError(f"must be an integer from 1 to 1,000, or {ALL!r}")
+
+
+InnerSamples = Annotated[Any, AfterValidator(_inner_samples)]
 
 
 class ConfigError(ValueError):
@@ -135,7 +148,7 @@ class PFISettings(Section):
     sampler: Literal["geometric", "uniform"] = "geometric"
     reservoir_size: Size = 100
     warm_up: Size | None = None
-    inner_samples: Annotated[int, Field(ge=1, le=1000)] = 1
+    inner_samples: InnerSamples = 1
 
 
 class SAGESettings(Section):
@@ -144,7 +157,7 @@ class SAGESettings(Section):
     imputer: Literal["interventional"] = "interventional"
     reservoir_size: Size = 100
     warm_up: Size | None = None
-    inner_samples: Annotated[int, Field(ge=1, le=1000)] = 5
+    inner_samples: InnerSamples = 5
 
 
 class PDPSettings(Section):

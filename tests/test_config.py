@@ -52,11 +52,18 @@ def test_only_features_and_model_must_be_set(folder: Path) -> None:
     assert config.group("model") == "fluxplain.model"
 
 
-def test_a_table_with_one_key_keeps_the_defaults_of_the_others(folder: Path) -> None:
+def test_a_table_with_one_key_keeps_the_defaults_of_the_others(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     config = load(folder, SMALLEST + "\n[explain.isage]\ninner_samples = 7\n")
     assert config.explain.isage.inner_samples == 7
     assert config.explain.isage.reservoir_size == 100
     assert config.explain.ipfi.inner_samples == 1
+    monkeypatch.setenv("FLUXPLAIN_EXPLAIN__IPFI__INNER_SAMPLES", "3")
+    monkeypatch.setenv("FLUXPLAIN_EXPLAIN__ISAGE__INNER_SAMPLES", "all")
+    config = load(folder, SMALLEST)
+    assert config.explain.ipfi.inner_samples == 3
+    assert config.explain.isage.inner_samples == "all"
 
 
 WRONG: list[tuple[str, list[str]]] = [
@@ -75,7 +82,8 @@ WRONG: list[tuple[str, list[str]]] = [
     ("[explain.ipfi]\nreservoir_size = 2.5", ["explain.ipfi.reservoir_size", "2.5", "integer"]),
     ("[explain.ipfi]\nwarm_up = 101", ["ipfi.warm_up", "101", "at most", "100"]),
     ("[explain.isage]\nwarm_up = 200", ["isage.warm_up", "200", "at most", "100"]),
-    ("[explain.isage]\ninner_samples = -1", ["explain.isage.inner_samples", "-1", "equal to 1"]),
+    ("[explain.isage]\ninner_samples = -1", ["explain.isage.inner_samples is -1", "1 to 1,000"]),
+    ("[explain.ipfi]\ninner_samples = 'some'", ["explain.ipfi.inner_samples is 'some'", "'all'"]),
     ("[explain.isage]\nimputer = 'x'", ["explain.isage.imputer", "'x'", "'interventional'"]),
     ("[explain.ipdp]\ngrid_size = 1", ["explain.ipdp.grid_size", "1", "equal to 2"]),
     ("[explain.ipdp]\nwarm_up = 101", ["ipdp.warm_up", "101", "at most", "100"]),

@@ -1,9 +1,16 @@
 """What iPFI and iSAGE have in common: one smoothed number a feature."""
 
+import random
 from collections.abc import Mapping, Sequence
+from typing import Literal
 
-from pipeline.evaluate import Observation
+from pipeline.evaluate import Observation, Value
 from pipeline.explain.smoothing import ExponentialMean
+
+ALL: Literal["all"] = "all"
+
+InnerSamples = int | Literal["all"]
+"""Draws for each observation; ``"all"`` is each stored observation once."""
 
 
 class ImportanceExplainer:
@@ -74,8 +81,24 @@ def check_observation(x: Observation, features: Sequence[str]) -> None:
             raise ValueError(f"the observation lacks the feature {feature!r}")
 
 
-def check_inner_samples(inner_samples: int) -> int:
-    """Return ``inner_samples``, or raise ``ValueError`` if it is below 1."""
-    if inner_samples < 1:
-        raise ValueError(f"inner_samples is {inner_samples!r}, but must be at least 1")
-    return inner_samples
+def check_inner_samples(inner_samples: InnerSamples) -> InnerSamples:
+    """Return ``inner_samples``, or raise ``ValueError`` if it is neither positive nor all."""
+    if inner_samples == ALL or (isinstance(inner_samples, int) and inner_samples >= 1):
+        return inner_samples
+    raise ValueError(f"inner_samples is {inner_samples!r}, but must be at least 1, or {ALL!r}")
+
+
+def draws(
+    rows: Sequence[dict[str, Value]], inner_samples: InnerSamples, rng: random.Random
+) -> Sequence[dict[str, Value]]:
+    """Return the stored observations that supply replacements: chosen with replacement, or all.
+
+    Each observation of the reservoir once gives the exact expectation over it, without chance.
+
+    References
+    ----------
+    iPFI, Section 3.1: the expected PFI averages over what it is sampled from.
+    """
+    if inner_samples == ALL:
+        return rows
+    return [rows[rng.randrange(len(rows))] for _ in range(int(inner_samples))]

@@ -15,7 +15,13 @@ from pipeline.evaluate import (
     Value,
     evaluator_for,
 )
-from pipeline.explain.importance import ImportanceExplainer, check_features, check_inner_samples
+from pipeline.explain.importance import (
+    ImportanceExplainer,
+    InnerSamples,
+    check_features,
+    check_inner_samples,
+    draws,
+)
 from pipeline.explain.losses import Loss, Target, get_loss
 from pipeline.explain.storage import Reservoir, make_reservoir
 from pipeline.explain.together import explain_together
@@ -35,7 +41,7 @@ class PFISampler:
     warm_up
         How many observations the reservoir must hold before anything is asked.
     inner_samples
-        Draws per observation, M.
+        Draws per observation, M; ``"all"`` takes each stored observation once.
     rng
         Source of its random numbers.
 
@@ -50,7 +56,7 @@ class PFISampler:
         *,
         reservoir: Reservoir,
         warm_up: int,
-        inner_samples: int,
+        inner_samples: InnerSamples,
         rng: random.Random,
     ) -> None:
         self.features = check_features(features)
@@ -64,12 +70,12 @@ class PFISampler:
         rows = self.reservoir.rows
         if len(rows) < self.warm_up:
             return []
-        draws = [rows[self._rng.randrange(len(rows))] for _ in range(self.inner_samples)]
-        return [{feature: draw[feature]} for feature in self.features for draw in draws]
+        chosen = draws(rows, self.inner_samples, self._rng)
+        return [{feature: draw[feature]} for feature in self.features for draw in chosen]
 
     def answers(self, outputs: Sequence[Output]) -> dict[str, list[Output]]:
         """Return the model's outputs on :meth:`replacements`, grouped by feature."""
-        m = self.inner_samples
+        m = len(outputs) // len(self.features)
         return {
             feature: list(outputs[i * m : (i + 1) * m]) for i, feature in enumerate(self.features)
         }
@@ -127,7 +133,8 @@ class IncrementalPFI(ImportanceExplainer):
         Observations to store before the first explanation, at least 1 and at most
         ``reservoir_size``, which is the default.
     inner_samples
-        Replacement draws per observation, M.
+        Replacement draws per observation, M; ``"all"`` takes each stored observation once: the
+        exact expectation over the reservoir, for ``reservoir_size`` times the questions.
     debias
         Divide by the sum of the smoothing's weights.
     seed
@@ -173,7 +180,7 @@ class IncrementalPFI(ImportanceExplainer):
         sampler: str = "geometric",
         reservoir_size: int = 100,
         warm_up: int | None = None,
-        inner_samples: int = 1,
+        inner_samples: InnerSamples = 1,
         debias: bool = True,
         seed: int | None = None,
         evaluator: Evaluator | str = "auto",

@@ -16,7 +16,13 @@ from pipeline.evaluate import (
     Value,
     evaluator_for,
 )
-from pipeline.explain.importance import ImportanceExplainer, check_features, check_inner_samples
+from pipeline.explain.importance import (
+    ImportanceExplainer,
+    InnerSamples,
+    check_features,
+    check_inner_samples,
+    draws,
+)
 from pipeline.explain.losses import Loss, Target, get_loss
 from pipeline.explain.outputs import mean_output
 from pipeline.explain.pfi import check_warm_up
@@ -68,7 +74,7 @@ class SAGESampler:
         reservoir: Reservoir,
         alpha: float,
         warm_up: int,
-        inner_samples: int,
+        inner_samples: InnerSamples,
         rng: random.Random,
     ) -> None:
         self.features = check_features(features)
@@ -84,7 +90,7 @@ class SAGESampler:
         if len(rows) < self.warm_up:
             return None
         permutation = self._rng.sample(self.features, len(self.features))
-        draws = [rows[self._rng.randrange(len(rows))] for _ in range(self.inner_samples)]
+        chosen = draws(rows, self.inner_samples, self._rng)
         players = [
             feature for feature in permutation if any(row[feature] != x[feature] for row in rows)
         ]
@@ -95,7 +101,7 @@ class SAGESampler:
             [
                 {feature: draw[feature] for feature in order[revealed:]}
                 for revealed in range(1, len(order))
-                for draw in draws
+                for draw in chosen
             ],
         )
 
@@ -106,7 +112,7 @@ class SAGESampler:
 
         Call :meth:`update_mean` with the prediction first, as Algorithm 1 does.
         """
-        m = self.inner_samples
+        m = max(len(outputs) // max(len(question.order) - 1, 1), 1)
         means = [mean_output(outputs[i : i + m]) for i in range(0, len(outputs), m)]
         restricted = [self.mean_prediction.value, *means, prediction]
         pairs = dict.fromkeys(self.features, (prediction, prediction))
@@ -168,7 +174,8 @@ class IncrementalSAGE(ImportanceExplainer):
         Observations to store before the first explanation, at least 1 and at most
         ``reservoir_size``, which is the default.
     inner_samples
-        Draws per observation that a restricted output is the mean of, m.
+        Draws per observation that a restricted output is the mean of, m; ``"all"`` takes each
+        stored observation once: the exact expectation over the reservoir.
     debias
         Divide by the sum of the smoothing's weights.
     seed
@@ -214,7 +221,7 @@ class IncrementalSAGE(ImportanceExplainer):
         alpha: float = 0.001,
         reservoir_size: int = 100,
         warm_up: int | None = None,
-        inner_samples: int = DEFAULT_INNER_SAMPLES,
+        inner_samples: InnerSamples = DEFAULT_INNER_SAMPLES,
         debias: bool = True,
         seed: int | None = None,
         evaluator: Evaluator | str = "auto",

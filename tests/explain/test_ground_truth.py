@@ -1,5 +1,7 @@
 """Explanations of models whose importances are known."""
 
+import statistics
+
 import pytest
 
 from pipeline.explain import IncrementalPFI, IncrementalSAGE
@@ -94,3 +96,38 @@ def test_isage_halves_the_credit_of_interchangeable_features() -> None:
     values, errors = sage.values, sage.std_errors
     assert abs(values["a"] - values["b"]) < 4.0 * (errors["a"] + errors["b"])
     assert abs(values["a"] - 1.0) < 4.0 * errors["a"] + 0.5 / 20
+
+
+def test_all_inner_samples_are_the_exact_expectation_over_the_reservoir() -> None:
+    model = Linear({"a": 2.0, "b": -1.0})
+    rows = normal_rows(6, ["a", "b"], seed=3)
+    *stored, x = rows
+    y = 0.5
+    pfi = IncrementalPFI(
+        model, ["a", "b"], loss="squared_error", reservoir_size=5, inner_samples="all"
+    )
+    sage = IncrementalSAGE(
+        model, ["a", "b"], loss="squared_error", reservoir_size=5, inner_samples="all"
+    )
+    for row in rows:
+        pfi.explain_one(row, y)
+        sage.explain_one(row, y)
+
+    def loss(output: float) -> float:
+        return (output - y) ** 2
+
+    for feature in ("a", "b"):
+        replaced = [loss(model.predict_one({**x, feature: row[feature]})) for row in stored]
+        expected = statistics.fmean(replaced) - loss(model.predict_one(x))
+        assert pfi.increments[feature] == pytest.approx(expected)
+    # of two features the one that is revealed first is told by what the other hides
+    known = {
+        feature: loss(
+            statistics.fmean(model.predict_one({**row, feature: x[feature]}) for row in stored)
+        )
+        for feature in ("a", "b")
+    }
+    nothing, everything = loss(sage.mean_prediction), loss(model.predict_one(x))  # type: ignore[arg-type]
+    first_a = {"a": nothing - known["a"], "b": known["a"] - everything}
+    first_b = {"b": nothing - known["b"], "a": known["b"] - everything}
+    assert any(sage.increments == pytest.approx(each) for each in (first_a, first_b))
