@@ -16,6 +16,8 @@ Effect = list[float] | dict[Label, list[float]]
 Columns = Mapping[Label | None, list[float]]
 """Class → one number a grid point; None for the number of a regressor."""
 
+MIXED = "the model gave a number once and probabilities another time"
+
 LARGEST = 1e153
 """Outputs that are larger have no finite square."""
 
@@ -71,9 +73,34 @@ class PDPCurve:
         ValueError, TypeError
             If the points or the outputs do not fit; then nothing has changed.
         """
-        is_number = self._check(points, outputs)
+        self._check(points, len(outputs))
+        kinds = {isinstance(output, dict) for output in outputs}
+        if len(kinds) > 1:
+            raise TypeError(MIXED)
         labels = self._labels_with(outputs)
-        ice = _columns(outputs, labels)
+        return self._move(points, _columns(outputs, labels), labels)
+
+    def update_columns(self, points: Grid, columns: Columns) -> float:
+        """Take an ICE curve that is given by class, as :meth:`update` does.
+
+        Parameters
+        ----------
+        points
+            The evaluation points.
+        columns
+            Class → its probability at each point; or None → the number at each point.
+        """
+        self._check(points, *map(len, columns.values()))
+        new = [label for label in columns if label not in self._labels]
+        labels = (*self._labels, *new) if new else self._labels
+        absent = [label for label in labels if label not in columns]
+        zeros = [0.0] * len(points)
+        return self._move(points, {**columns, **dict.fromkeys(absent, zeros)}, labels)
+
+    def _move(self, points: Grid, ice: Columns, labels: tuple[Label | None, ...]) -> float:
+        is_number = None in ice
+        if self._is_number is not None and self._is_number != is_number:
+            raise TypeError(MIXED)
         for column in ice.values():
             # an infinite square would spoil the variance for ever
             if not (math.isfinite(sum(column)) and -LARGEST < min(column) <= max(column) < LARGEST):
@@ -118,17 +145,11 @@ class PDPCurve:
         """Standard error of :attr:`value`, by the delta method; infinite before an update."""
         return self._projections.std_error
 
-    def _check(self, points: Grid, outputs: Sequence[Output]) -> bool:
-        """Return whether the outputs are numbers."""
+    def _check(self, points: Grid, *sizes: int) -> None:
         size = len(set(points)) if self.categorical else self._effects.size() or len(points)
-        if not len(points) == len(outputs) == size:
-            raise ValueError(f"{len(outputs)} outputs do not fit a curve of {size} points")
-        kinds = {not isinstance(output, dict) for output in outputs}
-        if self._is_number is not None:
-            kinds.add(self._is_number)
-        if len(kinds) > 1:
-            raise TypeError("the model gave a number once and probabilities another time")
-        return kinds.pop()
+        for n in (*sizes, len(points)):
+            if n != size:
+                raise ValueError(f"{n} outputs do not fit a curve of {size} points")
 
     def _labels_with(self, outputs: Sequence[Output]) -> tuple[Label | None, ...]:
         """Return what is known, and what these outputs tell of, in the order in which it came."""

@@ -1,12 +1,13 @@
 """The second stage: evaluations become increments, and increments become explanations."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from itertools import zip_longest
+from typing import Any, cast
 
 from pipeline.config import Config
 from pipeline.evaluate import Output
-from pipeline.explain.curve import PDPCurve
+from pipeline.explain.curve import MIXED, Columns, PDPCurve
 from pipeline.explain.pfi import pfi_increment
 from pipeline.explain.sage import sage_increment
 from pipeline.explain.smoothing import ExponentialMean
@@ -20,7 +21,6 @@ from pipeline.stages.limits import (
     check_length,
     check_order,
     check_origin,
-    flattened,
     is_moderate,
     text_bytes,
 )
@@ -118,9 +118,7 @@ class ExplainerStage:
                 )
         curve: dict[Method, float] = {}
         if (points := run.ipdp_points[i]) and (ipdp := run.ipdp[i]):
-            curve["ipdp"] = state.move_curve(
-                points, [_output(row, run.classes) for row in ipdp], self._room
-            )
+            curve["ipdp"] = state.move_curve(points, ipdp, run.classes, self._room)
         for method, increment in increments.items():
             state.estimates[method].update(increment)
         return {**increments, **curve}
@@ -188,12 +186,14 @@ class FeatureState:
             "ipdp": Pending(),
         }
 
-    def move_curve(self, points: list[Value], outputs: list[Output], room: int) -> float:
+    def move_curve(
+        self, points: list[Value], rows: list[Row], classes: list[Label] | None, room: int
+    ) -> float:
         """Take the ICE curve of one observation and return its importance.
 
         Parameters
         ----------
-        points, outputs
+        points, rows, classes
             The curve.
         room
             Bytes that the curve, with all classes seen so far, may need in a message.
@@ -204,10 +204,19 @@ class FeatureState:
             If they do not fit; then nothing has changed.
         """
         _check_points(points, categorical=self.curve.categorical)
-        _check_outputs(outputs)
-        told = [output for output in outputs if isinstance(output, dict)]
-        known = all(map(self._classes.issuperset, told))
-        classes = self._classes if known else self._classes.union(*told)
+        width = max([len(row) for row in rows if isinstance(row, list)], default=0)
+        self._check_room(points, range(width), room)  # before the curve is made
+        columns = _columns(rows, classes)
+        _check_outputs(columns)
+        known = self._classes
+        if not known.issuperset(columns):
+            known = known.union(label for label in columns if label is not None)
+        self._check_room(points, known, room)
+        increment = self.curve.update_columns(points, columns)
+        self._classes = known
+        return increment
+
+    def _check_room(self, points: list[Value], classes: Collection[Label], room: int) -> None:
         size = NUMBER_BYTES * (len(points) + 1) * (len(classes) + 1)
         size += text_bytes(classes) + text_bytes(points)
         if size > room:
@@ -215,9 +224,6 @@ class FeatureState:
                 f"a curve of {len(points):,} points and {len(classes):,} classes does not fit into "
                 "a message"
             )
-        increment = self.curve.update(points, outputs)
-        self._classes = classes
-        return increment
 
 
 def _output(row: Row, classes: list[Label] | None) -> Output:
@@ -239,11 +245,27 @@ def _check_points(points: list[Value], *, categorical: bool) -> None:
             raise ValueError(f"a point is not of the feature's type: {describe(point)}")
 
 
-def _check_outputs(outputs: list[Output]) -> None:
-    numbers = flattened(outputs)
-    if not are_moderate(numbers):
-        large = next(number for number in numbers if not is_moderate(number))
-        raise ValueError(f"an output is not finite or too large to square: {large}")
+def _columns(rows: list[Row], classes: list[Label] | None) -> Columns:
+    """Return the outputs by class, of the classes that any of them knows."""
+    numbers = [row for row in rows if not isinstance(row, list)]
+    if numbers and len(numbers) < len(rows):
+        raise TypeError(MIXED)
+    if numbers:
+        return {None: numbers}
+    columns: dict[Label | None, list[float]] = {}
+    for label, column in zip(classes or (), zip_longest(*cast(list[Any], rows)), strict=False):
+        if None not in column:
+            columns[label] = list(column)
+        elif any(p is not None for p in column):
+            columns[label] = [0.0 if p is None else p for p in column]
+    return columns
+
+
+def _check_outputs(columns: Columns) -> None:
+    for numbers in columns.values():
+        if not are_moderate(numbers):
+            large = next(number for number in numbers if not is_moderate(number))
+            raise ValueError(f"an output is not finite or too large to square: {large}")
 
 
 def _curve(curve: PDPCurve) -> dict[str, Any]:
