@@ -30,6 +30,10 @@ class PartitionOwner(Protocol):
         """
         ...
 
+    def must_commit(self, tp: TP) -> None:
+        """Know that the group's committed offset is not that of the state."""
+        ...
+
     def assigned(self, partitions: int) -> None:
         """Know that a rebalance has ended, and how many partitions it gave to this worker."""
         ...
@@ -76,6 +80,7 @@ class _Consumer(driver.Consumer):
             committed = self._committed_offset[tp]
             if committed is None or not earliest[tp] <= committed <= position:
                 committed = position
+                self.owner.must_commit(tp)
                 self._committed_offset[tp] = position or None
             # else what the state holds already is read again, to be acknowledged
             positions[tp] = committed

@@ -66,6 +66,7 @@ class Partition:
     jumped_to: int | None = None
     sought_at: float | None = None
     must_save: bool = False
+    must_commit: bool = False
 
     def accepts(self, offset: int) -> bool:
         """Return whether a message is the next one, or was done before.
@@ -255,6 +256,14 @@ class RoleWorker:
         log.info("%s: goes on at offset %d", slot, offset)
         return offset
 
+    def must_commit(self, tp: TP) -> None:
+        """Know that the group's committed offset is not that of the state.
+
+        So it is where a worker ended between the checkpoint and its first commit. If no message
+        comes any more, nothing else would commit what the checkpoint holds.
+        """
+        self._partitions[tp].must_commit = self._partitions[tp].saved_offset > 0
+
     def assigned(self, partitions: int) -> None:
         """Know that a rebalance has ended, and how many partitions it gave to this worker."""
         self._assigned = partitions
@@ -328,8 +337,8 @@ class RoleWorker:
     async def _checkpoint_if_due(self) -> None:
         waiting = sum(len(partition.pending) for partition in self._partitions.values())
         late = time.monotonic() - self._checkpointed_at >= self._interval_s
-        jumped = any(partition.must_save for partition in self._partitions.values())
-        if jumped or self._outbox.is_full or waiting >= MAX_PENDING or (waiting and late):
+        urgent = any(p.must_save or p.must_commit for p in self._partitions.values())
+        if urgent or self._outbox.is_full or waiting >= MAX_PENDING or (waiting and late):
             await self.checkpoint()
 
     async def _save(self, partition: Partition) -> None:
@@ -343,9 +352,10 @@ class RoleWorker:
 
     async def _commit(self, tp: TP, partition: Partition) -> bool:
         """Commit what was taken, if anything was; return whether nothing is left to commit."""
-        if not partition.pending:
-            return True
         consumer = self.app.consumer
+        must_commit, partition.must_commit = partition.must_commit, False
+        if not partition.pending:
+            return not must_commit or await consumer._commit({tp: partition.saved_offset})
         done = partition.next_offset
         for message in partition.pending:
             message.ack(consumer)

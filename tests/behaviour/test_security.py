@@ -132,7 +132,7 @@ def test_a_wrong_password_is_told_and_not_shown(configure: Configure, mechanism:
 
 def test_up_ends_when_the_broker_refuses(configure: Configure) -> None:
     result = run(configure(username="nobody"), "up", **{PASSWORD: "x-y-z"})
-    assert result.returncode == 2
+    assert result.returncode == 78
     assert "refused the username 'nobody' with SCRAM-SHA-512" in one_line(result.stderr)
 
 

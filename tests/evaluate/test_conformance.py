@@ -120,10 +120,11 @@ def asked(name: str, *, categorical: bool, missing: bool) -> Iterator[tuple[Any,
     """Yield a model that learns, with what is asked now and then."""
     model, rng = ALL[name](), random.Random(3)
     past: list[Row] = []
-    for i, (x, y) in enumerate(stream(categorical=categorical)):
+    records = RECORDS // 2 if missing else RECORDS
+    for i, (x, y) in enumerate(stream(records, categorical=categorical)):
         if missing and rng.random() < 0.3:
             x = {f: v for f, v in x.items() if rng.random() < 0.8}  # noqa: PLW2901
-        if x and (i < 5 or i % 20 == 0):
+        if x and (i < 5 or i % 40 == 0):
             yield model, x, question(x, past or [x], rng)
         past = [*past[-100:], x]
         model.learn_one(x, target(name, x, y))
@@ -176,7 +177,7 @@ def check(name: str, monkeypatch: pytest.MonkeyPatch, *, categorical: bool, miss
         asked(name, categorical=categorical, missing=missing)
     ):
         expected = GenericEvaluator(model)(x, replacements)
-        before = pickle.dumps((model, x, replacements)) if i % 20 == 0 else b""
+        before = pickle.dumps((model, x, replacements)) if i % 10 == 0 else b""
         kept = kept or choose(model).evaluator
         with monkeypatch.context() as patch:
             # a forest has no trees before it learns; the compiled loops leave out single inputs
