@@ -353,9 +353,11 @@ class RoleWorker:
     async def _commit(self, tp: TP, partition: Partition) -> bool:
         """Commit what was taken, if anything was; return whether nothing is left to commit."""
         consumer = self.app.consumer
-        must_commit, partition.must_commit = partition.must_commit, False
         if not partition.pending:
-            return not must_commit or await consumer._commit({tp: partition.saved_offset})
+            if partition.must_commit:
+                committed = await consumer._commit({tp: partition.saved_offset})
+                partition.must_commit = not committed
+            return not partition.must_commit
         done = partition.next_offset
         for message in partition.pending:
             message.ack(consumer)
@@ -366,6 +368,7 @@ class RoleWorker:
                 return False
             if committed:
                 partition.committed_offset = done
+                partition.must_commit = False
                 return True
             await asyncio.sleep(0.05)
         return False

@@ -214,3 +214,39 @@ def test_what_is_no_number_fails_as_the_model_fails(name: str, value: Any) -> No
                 choose(model).evaluator(x, replacements)
         else:
             assert_same(choose(model).evaluator(x, replacements), expected)
+
+
+def shops(n: int) -> Iterator[Row]:
+    """Yield observations of two numbers and a category."""
+    rng = random.Random(7)
+    for _ in range(n):
+        yield {"a": rng.random(), "b": rng.random(), "shop": rng.choice("abcd")}
+
+
+def test_a_categorical_branch_that_grows_while_the_category_is_not_asked_about() -> None:
+    model = HT(**Grace)
+    evaluate = choose(model).evaluator
+    for i, x in enumerate(shops(4000)):
+        numbers = {"a": x["a"], "b": x["b"]}
+        replacements: list[Row] = [{}, {"a": 0.9}, {"b": 0.1}, {"a": 0.1}]
+        outputs = list(evaluate(numbers, replacements))
+        assert_same(outputs, GenericEvaluator(model)(numbers, replacements))
+        high = float(x["a"]) > 0.5
+        model.learn_one(x, int(high) if i < 1500 else int(high and x["shop"] in {"a", "b"}))
+
+
+def test_a_class_that_comes_later_in_another_leaf() -> None:
+    model = HT(**Grace, leaf_prediction="nb")
+    evaluate = choose(model).evaluator
+    *past, x = shops(1501)
+    for i, row in enumerate(past):
+        high = float(row["a"]) > 0.5
+        model.learn_one(row, int(high) if i % 10 else int(row["shop"] in {"a", "b"}))
+    replacements: list[Row] = [{}, {"a": 0.9}, {"a": 0.1}]
+    assert model.n_leaves > 1
+    for late in range(2):
+        outputs = list(evaluate(x, replacements))
+        assert_same(outputs, GenericEvaluator(model)(x, replacements))
+        model.learn_one({**x, "a": 0.9}, 2 + late)
+        model.learn_one({**x, "a": 0.9}, 2 + late)
+        assert_same(evaluate(x, replacements), GenericEvaluator(model)(x, replacements))

@@ -206,7 +206,7 @@ class BayesLeaves(Leaves[BayesPlace]):
         except KeyError:
             return [0.0] * classes
         logs = place.logs.get((feature, value))
-        if logs is None:
+        if logs is None or len(logs) < classes:  # a class may have come since, in another leaf
             logs = place.logs[feature, value] = [0.0] * classes
             for label, weights in splitter._att_dist_per_class.items():
                 weight = weights.get(value, 0.0)

@@ -151,7 +151,11 @@ class Mirror:
         if not all(isinstance(value, float | int) for value in inputs.x.values()):
             raise UnmirroredError("a feature is no number")
         leaves.begin(inputs.x)
-        self._follow(trees)
+        try:
+            self._follow(trees)
+        except UnmirroredError:
+            self._trees = []  # some may have been followed half-way
+            raise
         x = inputs.matrix(leaves.columns)
         reached = np.empty((len(trees), len(x)), dtype=np.int32)
         seen = np.zeros(leaves.size, dtype=np.bool_)
