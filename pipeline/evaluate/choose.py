@@ -87,9 +87,8 @@ def _hoeffding(model: object) -> Choice | None:
         evaluator = TreeRegressorEvaluator(final)
     else:
         return None
-    if scalers:
-        evaluator = ScaledEvaluator(model, scalers, evaluator)
-    return Choice(evaluator, "hoeffding", "all trees at once, where a replaced feature matters")
+    reason = "all trees at once, where a replaced feature matters"
+    return Choice(_behind(model, scalers, evaluator), "hoeffding", reason)
 
 
 def _linear(model: object) -> Choice | None:
@@ -99,19 +98,20 @@ def _linear(model: object) -> Choice | None:
     reason = "all inputs multiplied at once"
     if all(is_standard(scaler) for scaler in scalers):
         return Choice(LinearEvaluator(model, scalers, final), "linear", reason)
-    return Choice(
-        ScaledEvaluator(model, scalers, LinearEvaluator(final, [], final)), "linear", reason
-    )
+    linear = LinearEvaluator(final, [], final)
+    return Choice(_behind(model, scalers, linear), "linear", reason)
 
 
 def _batch(model: object) -> Choice | None:
     scalers, final = _split(model)
     if not BatchEvaluator.covers(final):
         return None
-    evaluator: Evaluator = BatchEvaluator(final)
-    if scalers:
-        evaluator = ScaledEvaluator(model, scalers, evaluator)
+    evaluator = _behind(model, scalers, BatchEvaluator(final))
     return Choice(evaluator, "batch", "one call for all inputs")
+
+
+def _behind(model: object, scalers: list[Any], evaluator: Evaluator) -> Evaluator:
+    return ScaledEvaluator(model, scalers, evaluator) if scalers else evaluator
 
 
 def _split(model: Any) -> tuple[list[Any], Any]:

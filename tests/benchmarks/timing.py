@@ -75,44 +75,22 @@ class Figure:
 
 
 def faster(
-    name: str,
-    watch: Stopwatch,
-    ours: Sides,
-    other: Sides,
-    bar: str | None = None,
+    name: str, watch: Stopwatch, ours: Sides, other: Sides, bar: str | None = None
 ) -> Figure:
     """Return how many times faster our sides are than the others."""
-    return _figure(name, watch, ours, other, bar, invert=False)
+    pairs = zip(watch.blocks(*ours), watch.blocks(*other), strict=True)
+    return _figure(name, watch, ours, other, bar, [b / a for a, b in pairs])
 
 
-def share(
-    name: str,
-    watch: Stopwatch,
-    ours: Sides,
-    other: Sides,
-    bar: str | None = None,
-) -> Figure:
+def share(name: str, watch: Stopwatch, ours: Sides, other: Sides, bar: str | None = None) -> Figure:
     """Return our sides' cost as a share of the others'."""
-    return _figure(name, watch, ours, other, bar, invert=True)
+    pairs = zip(watch.blocks(*ours), watch.blocks(*other), strict=True)
+    return _figure(name, watch, ours, other, bar, [a / b for a, b in pairs])
 
 
 def _figure(
-    name: str,
-    watch: Stopwatch,
-    ours: Sides,
-    other: Sides,
-    bar: str | None,
-    *,
-    invert: bool,
+    name: str, watch: Stopwatch, ours: Sides, other: Sides, bar: str | None, ratios: list[float]
 ) -> Figure:
-    pairs = zip(watch.blocks(*ours), watch.blocks(*other), strict=True)
-    ratios = sorted(a / b if invert else b / a for a, b in pairs)
-    low, _, high = statistics.quantiles(ratios, n=4)
-    return Figure(
-        name,
-        f"{watch.microseconds(*ours):,.0f} µs",
-        f"{watch.microseconds(*other):,.0f} µs",
-        statistics.median(ratios),
-        (low, high),
-        bar,
-    )
+    low, middle, high = statistics.quantiles(ratios, n=4)
+    mine, theirs = (f"{watch.microseconds(*sides):,.0f} µs" for sides in (ours, other))
+    return Figure(name, mine, theirs, ratio=middle, spread=(low, high), bar=bar)

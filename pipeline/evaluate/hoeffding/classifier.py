@@ -10,12 +10,12 @@ from river.forest.adaptive_random_forest import BaseTreeClassifier
 from river.tree import HoeffdingAdaptiveTreeClassifier
 
 from pipeline.evaluate.base import Label, Observation, Output, Value
-from pipeline.evaluate.generic import GenericEvaluator, plain_label
+from pipeline.evaluate.generic import plain_label
 from pipeline.evaluate.hoeffding import kernels
 from pipeline.evaluate.hoeffding.bayes import BayesLeaves
 from pipeline.evaluate.hoeffding.ensembles import VOTES
 from pipeline.evaluate.hoeffding.mirror import Mirror, UnmirroredError
-from pipeline.evaluate.hoeffding.trees import answers
+from pipeline.evaluate.hoeffding.trees import TreeEvaluator, answers, covers
 from pipeline.evaluate.inputs import Floats, Inputs, NoNumberError
 
 _TREES = (
@@ -26,7 +26,7 @@ _TREES = (
 )
 
 
-class TreeClassifierEvaluator:
+class TreeClassifierEvaluator(TreeEvaluator):
     """Asks all trees of a classifier about all inputs at once.
 
     Only the trees that test a replaced feature on the observation's path, or use it in the
@@ -39,27 +39,15 @@ class TreeClassifierEvaluator:
     """
 
     def __init__(self, model: Any) -> None:
-        self.model = model
+        super().__init__(model)
         self._vote = VOTES[type(model)]
-        self._one_by_one = GenericEvaluator(model)
         self._leaves = BayesLeaves()
         self._mirror = Mirror(self._leaves)
-
-    def __getstate__(self) -> dict[str, Any]:
-        # what is copied from the leaves is copied again when it is needed
-        return {"model": self.model}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__init__(state["model"])  # type: ignore[misc]
 
     @staticmethod
     def covers(model: object) -> bool:
         """Return whether this evaluator knows the model's class, and those of its trees."""
-        kind = VOTES.get(type(model))
-        if kind is None:
-            return False
-        base = getattr(model, "model", None)  # of which bagging and boosting keep copies
-        return type(base) in _TREES if base is not None else True
+        return covers(model, VOTES, _TREES)
 
     def __call__(self, x: Observation, replacements: Sequence[Mapping[str, Value]]) -> list[Output]:
         """Return one output per replacement; see :class:`Evaluator`."""

@@ -11,6 +11,8 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from pipeline.evaluate.inputs import Floats
+
 try:
     import numba
 except ImportError:
@@ -20,7 +22,6 @@ IS_COMPILED = numba is not None
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-Floats = NDArray[np.float64]
 Integers = NDArray[np.int32]
 Flags = NDArray[np.bool_]
 

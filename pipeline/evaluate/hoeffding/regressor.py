@@ -9,9 +9,8 @@ import numpy as np
 from river import ensemble, forest, tree
 
 from pipeline.evaluate.base import Observation, Output, Value
-from pipeline.evaluate.generic import GenericEvaluator
 from pipeline.evaluate.hoeffding.regression import RegressionLeaves
-from pipeline.evaluate.hoeffding.trees import answers
+from pipeline.evaluate.hoeffding.trees import TreeEvaluator, answers, covers
 from pipeline.evaluate.inputs import Floats, Inputs, NoNumberError
 
 _TREES = (tree.HoeffdingTreeRegressor, tree.HoeffdingAdaptiveTreeRegressor)
@@ -67,7 +66,7 @@ COMBINATIONS: dict[type, Combination] = {
 """Class of River → how it combines its trees, which must be single trees."""
 
 
-class TreeRegressorEvaluator:
+class TreeRegressorEvaluator(TreeEvaluator):
     """Asks all trees of a regressor about all inputs at once.
 
     Parameters
@@ -77,25 +76,14 @@ class TreeRegressorEvaluator:
     """
 
     def __init__(self, model: Any) -> None:
-        self.model = model
+        super().__init__(model)
         self._combination = COMBINATIONS[type(model)]
-        self._one_by_one = GenericEvaluator(model)
         self._leaves = RegressionLeaves()
-
-    def __getstate__(self) -> dict[str, Any]:
-        # what is copied from the leaves is copied again when it is needed
-        return {"model": self.model}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__init__(state["model"])  # type: ignore[misc]
 
     @staticmethod
     def covers(model: object) -> bool:
         """Return whether this evaluator knows the model's class, and those of its trees."""
-        if type(model) not in COMBINATIONS:
-            return False
-        base = getattr(model, "model", None)  # of which bagging keeps copies
-        return base is None or type(base) in _TREES
+        return covers(model, COMBINATIONS, _TREES)
 
     def __call__(self, x: Observation, replacements: Sequence[Mapping[str, Value]]) -> list[Output]:
         """Return one output per replacement; see :class:`Evaluator`."""

@@ -1,14 +1,39 @@
 """What several trees answer on the perturbed inputs of one observation."""
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import Any
 
 import numpy as np
 
 from pipeline.evaluate.base import Observation
+from pipeline.evaluate.generic import GenericEvaluator
 from pipeline.evaluate.hoeffding.leaves import Leaves, Place
 from pipeline.evaluate.hoeffding.routing import route
 from pipeline.evaluate.inputs import Floats, Inputs
+
+
+class TreeEvaluator:
+    """What the evaluators of tree classifiers and of tree regressors share.
+
+    What is copied from the leaves is no state: it is copied again when it is needed.
+    """
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+        self._one_by_one = GenericEvaluator(model)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"model": self.model}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(state["model"])  # type: ignore[misc]
+
+
+def covers(model: object, known: Container[type], trees: Container[type]) -> bool:
+    """Return whether a model's class is known, and the class of the trees that it keeps."""
+    base = getattr(model, "model", None)  # of which bagging and boosting keep copies
+    return type(model) in known and (base is None or type(base) in trees)
+
 
 Answer = tuple[int, list[int], Sequence[float]]
 """Tree, rows, and the answer on them."""
