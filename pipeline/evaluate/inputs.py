@@ -1,7 +1,8 @@
 """The perturbed inputs of one observation, sorted by what is replaced."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,9 @@ Floats = NDArray[np.float64]
 
 Item = tuple[Value, int]
 """A replacement value, and the row it makes."""
+
+
+N = TypeVar("N", bound=Collection[Value])
 
 
 class NoNumberError(TypeError):
@@ -105,7 +109,46 @@ class Inputs:
         return matrix
 
 
-def _numbers(values: Sequence[Value]) -> Sequence[Value]:
+class Rows:
+    """Whole inputs of numbers, in the place of :class:`Inputs`.
+
+    Parameters
+    ----------
+    x
+        The observation; all of its values are numbers.
+    rows
+        Shape (inputs, features), in the order of ``x``.
+    """
+
+    def __init__(self, x: Observation, rows: Floats) -> None:
+        self.x = x
+        self._rows = rows
+
+    def matrix(self, columns: Mapping[str, int]) -> Floats:
+        """Return the numbers of all rows; see :meth:`Inputs.matrix`."""
+        places = {feature: place for place, feature in enumerate(self.x) if feature in columns}
+        to, source = [columns[feature] for feature in places], list(places.values())
+        matrix = np.full((len(self._rows) + 1, len(columns) + 1), math.nan)
+        matrix[:-1, to] = self._rows[:, source]
+        matrix[-1, to] = as_floats([self.x[feature] for feature in places])
+        return matrix
+
+
+def as_floats(values: Collection[Value]) -> Floats:
+    """Return numbers as an array.
+
+    Raises
+    ------
+    NoNumberError
+        If one of them is no number, or too large for a float.
+    """
+    try:
+        return np.fromiter(_numbers(values), np.float64, len(values))
+    except OverflowError as error:
+        raise NoNumberError(str(error)) from None
+
+
+def _numbers(values: N) -> N:
     """Return values that are all numbers."""
     if not set(map(type, values)) <= {float, int, bool}:
         for value in values:

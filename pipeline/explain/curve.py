@@ -1,11 +1,17 @@
-"""The smoothed curve of one feature, and its importance."""
+"""What the smoothed curves of numeric and of categorical features have in common."""
 
 import math
-from collections.abc import Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Mapping, Sequence
+from typing import NoReturn
+
+import numpy as np
 
 from pipeline.evaluate import Label, Output, Value
+from pipeline.evaluate.inputs import Floats
+from pipeline.evaluate.table import Table
+from pipeline.explain import kernels
 from pipeline.explain.outputs import label_order, positive_class
-from pipeline.explain.smoothing import ExponentialMean, OutputMean, check_alpha
 
 Grid = list[Value]
 """Numbers in increasing order, or categories."""
@@ -21,49 +27,15 @@ MIXED = "the model gave a number once and probabilities another time"
 LARGEST = 1e153
 """Outputs that are larger have no finite square."""
 
-ABSENT_CATEGORIES = 100
-"""Categories out of the storage whose means are kept: a rare one goes on from there when it comes
-back, instead of jumping to the value of a single record."""
 
-
-class PDPCurve:
+class PDPCurve(ABC):
     """The smoothed curve of one feature.
-
-    Parameters
-    ----------
-    alpha
-        Smoothing of the effects and of the numeric grid points, in (0, 1].
-    categorical
-        Whether each category has a mean of its own, shown while the category is in the storage;
-        else grid points keep their rank and move.
-
-    Attributes
-    ----------
-    n
-        Updates so far.
-    value
-        Importance of the curve: the standard deviation of the effects over the grid, or a quarter
-        of their range over the categories; the mean over the curves if there are more than two
-        classes.
 
     References
     ----------
     iPDP, Algorithm 1, lines 5 to 10; importance after Greenwell, Boehmke, McCarthy (2018), "A
     Simple and Effective Model-Based Variable Importance Measure".
     """
-
-    def __init__(self, alpha: float, *, categorical: bool, debias: bool = True) -> None:
-        self.alpha = check_alpha(alpha)
-        self.categorical = categorical
-        self.debias = debias
-        self.n = 0
-        self.value = 0.0
-        self._effects: _Categories | _Ranks
-        self._effects = (_Categories if categorical else _Ranks)(alpha, debias=debias)
-        self._labels: tuple[Label | None, ...] = ()
-        self._shown: Sequence[Label | None] = ()  # whose curves are shown
-        self._is_number: bool | None = None  # what the outputs are; None before the first
-        self._projections = ExponentialMean(alpha)
 
     def update(self, points: Grid, outputs: Sequence[Output]) -> float:
         """Take the ICE curve of one observation and return its importance, the increment.
@@ -73,213 +45,99 @@ class PDPCurve:
         ValueError, TypeError
             If the points or the outputs do not fit; then nothing has changed.
         """
-        self._check(points, len(outputs))
-        kinds = {isinstance(output, dict) for output in outputs}
-        if len(kinds) > 1:
-            raise TypeError(MIXED)
-        labels = self._labels_with(outputs)
-        return self._move(points, _columns(outputs, labels), labels)
+        return self.update_table(points, table_of(outputs))
 
     def update_columns(self, points: Grid, columns: Columns) -> float:
-        """Take an ICE curve that is given by class, as :meth:`update` does.
+        """Take an ICE curve that is given by class, as :meth:`update` does."""
+        numbers = np.empty((len(next(iter(columns.values()), points)), len(columns)))
+        for place, column in enumerate(columns.values()):
+            numbers[:, place] = column
+        return self.update_table(points, Table(tuple(columns), numbers))
 
-        Parameters
-        ----------
-        points
-            The evaluation points.
-        columns
-            Class → its probability at each point; or None → the number at each point.
-        """
-        self._check(points, *map(len, columns.values()))
-        new = [label for label in columns if label not in self._labels]
-        labels = (*self._labels, *new) if new else self._labels
-        absent = [label for label in labels if label not in columns]
-        zeros = [0.0] * len(points)
-        return self._move(points, {**columns, **dict.fromkeys(absent, zeros)}, labels)
-
-    def _move(self, points: Grid, ice: Columns, labels: tuple[Label | None, ...]) -> float:
-        is_number = None in ice
-        if self._is_number is not None and self._is_number != is_number:
-            raise TypeError(MIXED)
-        for column in ice.values():
-            # an infinite square would spoil the variance for ever
-            if not (math.isfinite(sum(column)) and -LARGEST < min(column) <= max(column) < LARGEST):
-                large = max(column, key=abs)
-                raise ValueError(f"an output is not finite or too large to square: {large}")
-        if labels != self._labels:
-            self._labels, self._shown = labels, _shown(labels)
-        self._is_number = is_number
-        self._effects.update(points, ice)
-        self.n += 1
-        effects = self._effects.columns(labels)
-        increments, projections, values = [], [], []
-        for label in self._shown:
-            value, slopes = _importance_and_slopes(effects[label], self.categorical)
-            values.append(value)
-            projections.append(sum([s * v for s, v in zip(slopes, ice[label], strict=True)]))
-            increments.append(curve_importance(ice[label], categorical=self.categorical))
-        self.value = _mean(values)
-        self._projections.update(_mean(projections))
-        return _mean(increments)
+    @abstractmethod
+    def update_table(self, points: Grid, answers: Table) -> float:
+        """Take an ICE curve that is given as an array, as :meth:`update` does."""
 
     @property
-    def grid(self) -> Grid:
-        """The smoothed grid points, or the categories."""
-        return self._effects.grid()
+    @abstractmethod
+    def n(self) -> int:
+        """Updates so far."""
 
     @property
-    def effect(self) -> Effect:
-        """The smoothed effect: one curve, or one a class if there are more than two."""
-        effects, shown = self._effects.columns(self._labels), self._shown
-        if len(shown) > 1:
-            return {label: list(effects[label]) for label in shown if label is not None}
-        return list(effects[shown[0]]) if shown else [0.0] * len(self.grid)
+    @abstractmethod
+    def value(self) -> float:
+        """Importance of the curve; its mean if more than two classes have one each."""
 
     @property
+    @abstractmethod
     def variance(self) -> float:
         """Variance of what one observation contributes to :attr:`value`, to first order."""
-        return self._projections.variance
 
     @property
+    @abstractmethod
     def std_error(self) -> float:
         """Standard error of :attr:`value`, by the delta method; infinite before an update."""
-        return self._projections.std_error
 
-    def _check(self, points: Grid, *sizes: int) -> None:
-        size = len(set(points)) if self.categorical else self._effects.size() or len(points)
-        for n in (*sizes, len(points)):
-            if n != size:
-                raise ValueError(f"{n} outputs do not fit a curve of {size} points")
-
-    def _labels_with(self, outputs: Sequence[Output]) -> tuple[Label | None, ...]:
-        """Return what is known, and what these outputs tell of, in the order in which it came."""
-        if not isinstance(outputs[0], dict):
-            return (None,)
-        known = dict.fromkeys(self._labels)
-        dicts = [output for output in outputs if isinstance(output, dict)]
-        if all(map(known.keys().__ge__, map(dict.keys, dicts))):
-            return self._labels
-        new = [label for output in dicts for label in output if label not in known]
-        return (*self._labels, *dict.fromkeys(new))
-
-
-class _Ranks:
-    """The effects at numeric grid points, which keep their rank and move."""
-
-    def __init__(self, alpha: float, *, debias: bool) -> None:
-        self._alpha = alpha
-        self._debias = debias
-        self._weight = 0.0  # Σ α(1-α)^(n-s), of all points alike
-        self._grid: list[float] = []
-        self._columns: dict[Label | None, list[float]] = {}
-
-    def size(self) -> int:
-        return len(self._grid)
-
+    @property
+    @abstractmethod
     def grid(self) -> Grid:
-        return list(self._grid)
+        """The smoothed grid points, or the categories."""
 
-    def columns(self, labels: Sequence[Label | None]) -> Columns:
-        return {label: self._columns[label] for label in labels}
-
-    def update(self, points: Grid, ice: Columns) -> None:
-        self._weight = (1.0 - self._alpha) * self._weight + self._alpha
-        w = self._alpha / self._weight if self._debias else self._alpha
-        zeros = [0.0] * len(points)
-        grid = [float(point) for point in points]
-        self._grid = [m + w * (v - m) for m, v in zip(self._grid or zeros, grid, strict=True)]
-        for label, column in ice.items():
-            means = self._columns.get(label, zeros)
-            self._columns[label] = [m + w * (v - m) for m, v in zip(means, column, strict=True)]
+    @property
+    @abstractmethod
+    def effect(self) -> Effect:
+        """The smoothed effect: one curve, or one a class if there are more than two."""
 
 
-class _Categories:
-    """The effects of categories, each with a mean of its own."""
-
-    def __init__(self, alpha: float, *, debias: bool) -> None:
-        self._alpha = alpha
-        self._debias = debias
-        self._keys: list[Value] = []
-        self._effects: dict[Value, OutputMean] = {}  # the longest absent first
-
-    def size(self) -> int:
-        return len(self._keys)
-
-    def grid(self) -> Grid:
-        return list(self._keys)
-
-    def columns(self, labels: Sequence[Label | None]) -> Columns:
-        return _columns([self._effects[key].value for key in self._keys], labels)
-
-    def update(self, points: Grid, ice: Columns) -> None:
-        self._keys = list(points)
-        for i, key in enumerate(self._keys):
-            mean = self._effects.pop(key, None) or OutputMean(self._alpha, debias=self._debias)
-            shares = {label: column[i] for label, column in ice.items() if label is not None}
-            mean.update(ice[None][i] if None in ice else shares)
-            self._effects[key] = mean
-        while len(self._effects) > len(self._keys) + ABSENT_CATEGORIES:
-            del self._effects[next(iter(self._effects))]
-
-
-def curve_importance(curve: Sequence[float], *, categorical: bool) -> float:
-    """Return the importance of a curve: its standard deviation, or range / 4 if categorical.
-
-    References
-    ----------
-    Greenwell, Boehmke, McCarthy (2018), Section 2.
+def table_of(outputs: Sequence[Output]) -> Table:
+    """Return outputs as a table; a class that one lacks counts as 0.
 
     Examples
     --------
-    >>> curve_importance([0.0, 1.0, 2.0], categorical=False)
-    1.0
-    >>> curve_importance([0.0, 1.0, 2.0], categorical=True)
-    0.5
+    >>> table_of([{"a": 1.0}, {"b": 0.75, "a": 0.25}]).numbers.tolist()
+    [[1.0, 0.0], [0.25, 0.75]]
     """
-    return _importance_and_slopes(curve, categorical)[0]
+    dicts = [output for output in outputs if isinstance(output, dict)]
+    numbers = [output for output in outputs if not isinstance(output, dict)]
+    if dicts and numbers:
+        raise TypeError(MIXED)
+    if numbers:
+        return Table((None,), np.array(numbers, np.float64)[:, None])
+    labels = tuple(dict.fromkeys(label for output in dicts for label in output))
+    rows = [[output.get(label, 0.0) for label in labels] for output in dicts]
+    return Table(labels, np.array(rows, np.float64).reshape(len(dicts), len(labels)))
 
 
-def _importance_and_slopes(curve: Sequence[float], categorical: bool) -> tuple[float, list[float]]:
-    """Return :func:`curve_importance` and its derivative by each point, 0 where it is flat."""
-    slopes = [0.0] * len(curve)
-    if len(curve) < 2:
-        return 0.0, slopes
-    if categorical:
-        high, low = max(curve), min(curve)
-        if high > low:
-            slopes[curve.index(high)] = 0.25
-            slopes[curve.index(low)] = -0.25
-        return (high - low) / 4.0, slopes
-    # around the first, so that equal values have no deviation, exactly
-    first = curve[0]
-    shifted = [v - first for v in curve]
-    mean = sum(shifted) / len(curve)
-    deviations = [v - mean for v in shifted]
-    importance = math.sqrt(sum([v * v for v in deviations]) / (len(curve) - 1))
-    if importance == 0.0:
-        return 0.0, slopes
-    scale = importance * (len(curve) - 1)
-    return importance, [v / scale for v in deviations]
+def check_answers(known: Collection[Label | None], answers: Table) -> None:
+    """Raise an error if answers do not fit to earlier ones, or have no finite square."""
+    if known and (None in known) != (None in answers.labels):
+        raise TypeError(MIXED)
+    if not kernels.are_moderate(answers.numbers, LARGEST):
+        _refuse(answers.numbers)
 
 
-def _mean(values: Sequence[float]) -> float:
-    # around the first, so that the mean of equal values is that value, exactly
-    if not values:
-        return 0.0
-    first = values[0]
-    return first + sum([v - first for v in values]) / len(values)
+def check_size(size: int, *numbers: int) -> None:
+    """Raise ``ValueError`` if there are not as many points or outputs as a curve has."""
+    for n in numbers:
+        if n != size:
+            raise ValueError(f"{n} outputs do not fit a curve of {size} points")
 
 
-def _shown(labels: Sequence[Label | None]) -> Sequence[Label | None]:
+def shown_labels(labels: Collection[Label | None]) -> Sequence[Label | None]:
     """Return whose curves are shown: the number, the positive class, or each class."""
     classes = sorted((label for label in labels if label is not None), key=label_order)
     positive = positive_class(classes)
-    return labels if not classes else classes if positive is None else (positive,)
+    return list(labels) if not classes else classes if positive is None else [positive]
 
 
-def _columns(outputs: Sequence[Output], labels: Sequence[Label | None]) -> Columns:
-    """Return the outputs by class; a class that one lacks counts as 0."""
-    if labels == (None,):
-        return {None: [float(o) for o in outputs if not isinstance(o, dict)]}
-    dicts = [o for o in outputs if isinstance(o, dict)]
-    return {c: [d.get(c, 0.0) for d in dicts] for c in labels if c is not None}
+def shown_effect(effects: Mapping[Label | None, list[float]], size: int) -> Effect:
+    """Return the shown curves as users know them; one of zeros if there is none."""
+    if len(effects) > 1:
+        return {label: effect for label, effect in effects.items() if label is not None}
+    return next(iter(effects.values()), [0.0] * size)
+
+
+def _refuse(numbers: Floats) -> NoReturn:
+    columns = [[v for v in column if not abs(v) < LARGEST] for column in numbers.T.tolist()]
+    large = max(next(filter(None, columns)), key=lambda v: math.inf if math.isnan(v) else abs(v))
+    raise ValueError(f"an output is not finite or too large to square: {large}")

@@ -1,11 +1,12 @@
 """What iPFI and iSAGE have in common: one smoothed number a feature."""
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Literal
 
 from pipeline.evaluate import Observation, Value
-from pipeline.explain.smoothing import ExponentialMean
+from pipeline.evaluate.inputs import Floats
+from pipeline.explain.smoothing import ExponentialMeans, confidence_bound
 
 ALL: Literal["all"] = "all"
 
@@ -19,28 +20,28 @@ class ImportanceExplainer:
     def __init__(self, features: Sequence[str], *, alpha: float, debias: bool) -> None:
         self.features = check_features(features)
         self.alpha = alpha
-        self._means = {feature: ExponentialMean(alpha, debias=debias) for feature in self.features}
-        self._increments: dict[str, float] = {}
+        self._means = ExponentialMeans(len(self.features), alpha, debias=debias)
+        self._increments: Floats | None = None
 
     @property
     def values(self) -> dict[str, float]:
         """Feature → current importance, in units of the loss; 0 before the first explanation."""
-        return {feature: mean.value for feature, mean in self._means.items()}
+        return self._by_feature(self._means.values.tolist())
 
     @property
     def variances(self) -> dict[str, float]:
         """Feature → variance of its increments."""
-        return {feature: mean.variance for feature, mean in self._means.items()}
+        return self._by_feature(self._means.variances.tolist())
 
     @property
     def std_errors(self) -> dict[str, float]:
         """Feature → standard error of its importance; infinite before the first explanation."""
-        return {feature: mean.std_error for feature, mean in self._means.items()}
+        return self._by_feature(self._means.std_errors)
 
     @property
     def increments(self) -> dict[str, float]:
         """Feature → what the last explained observation added; empty before the first."""
-        return dict(self._increments)
+        return {} if self._increments is None else self._by_feature(self._increments.tolist())
 
     def confidence(self, delta: float) -> dict[str, float]:
         """Return feature → ε with ``P(|estimate - expectation| > ε) ≤ delta`` (iPFI, Eq. 6).
@@ -50,12 +51,15 @@ class ImportanceExplainer:
         ValueError
             If ``delta`` is not in (0, 1).
         """
-        return {feature: mean.confidence(delta) for feature, mean in self._means.items()}
+        return {f: confidence_bound(error, delta) for f, error in self.std_errors.items()}
 
-    def _smooth(self, increments: Mapping[str, float]) -> None:
-        self._increments = {feature: increments[feature] for feature in self.features}
-        for feature, increment in self._increments.items():
-            self._means[feature].update(increment)
+    def _by_feature(self, numbers: list[float]) -> dict[str, float]:
+        return dict(zip(self.features, numbers, strict=True))
+
+    def _smooth(self, increments: Floats) -> None:
+        """Take the increments of one observation, in the order of the features."""
+        self._increments = increments
+        self._means.update(increments)
 
     def _check(self, x: Observation) -> None:
         check_observation(x, self.features)

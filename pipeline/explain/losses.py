@@ -4,10 +4,15 @@ Classification losses take class → probability, regression losses take a numbe
 loss is any such function.
 """
 
-import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+
+import numpy as np
 
 from pipeline.evaluate import Label, Output
+from pipeline.evaluate.compiled import plain
+from pipeline.evaluate.inputs import Floats
+from pipeline.evaluate.table import Table
+from pipeline.explain import kernels
 from pipeline.explain.outputs import predicted_class
 
 Target = Label | float
@@ -15,8 +20,7 @@ Target = Label | float
 
 Loss = Callable[[Target, Output], float]
 
-PROBABILITY_FLOOR = 1e-15
-"""The ε of the cross-entropy: probabilities are clipped to [ε, 1 - ε], as River's LogLoss does."""
+_surprise = plain(kernels.surprise)
 
 
 def cross_entropy(y: Target, output: Output) -> float:
@@ -29,8 +33,7 @@ def cross_entropy(y: Target, output: Output) -> float:
     >>> round(cross_entropy("c", {"a": 0.5, "b": 0.5}), 4)
     34.5388
     """
-    p = _probabilities(output, "cross_entropy").get(_label(y), 0.0)
-    return -math.log(min(max(p, PROBABILITY_FLOOR), 1.0 - PROBABILITY_FLOOR))
+    return _surprise(_probabilities(output, "cross_entropy").get(_label(y), 0.0))
 
 
 def zero_one(y: Target, output: Output) -> float:
@@ -80,6 +83,38 @@ def squared_error(y: Target, output: Output) -> float:
 LOSSES: dict[str, Loss] = {
     loss.__name__: loss for loss in (cross_entropy, zero_one, brier, absolute_error, squared_error)
 }
+
+
+_OF_PROBABILITIES = {
+    id(cross_entropy): kernels.CROSS_ENTROPY,
+    id(zero_one): kernels.ZERO_ONE,
+    id(brier): kernels.BRIER,
+}
+
+_OF_NUMBERS = {
+    id(absolute_error): kernels.ABSOLUTE_ERROR,
+    id(squared_error): kernels.SQUARED_ERROR,
+}
+
+
+def each_loss(loss: Loss, y: Target, answers: Sequence[Output] | Table) -> Floats:
+    """Return the loss on each output.
+
+    Examples
+    --------
+    >>> each_loss(brier, "a", [{"a": 0.5, "b": 0.5}, {"a": 1.0}]).tolist()
+    [0.5, 0.0]
+    """
+    if not isinstance(answers, Table):
+        # a user's loss may give numpy numbers or truth values
+        return np.array([float(loss(y, output)) for output in answers])
+    labels, numbers = answers
+    if labels != (None,) and (kind := _OF_PROBABILITIES.get(id(loss))) is not None:
+        own = labels.index(_label(y)) if y in labels else -1
+        return kernels.losses(kind, own, 0.0, 2.0, numbers)
+    if labels == (None,) and (kind := _OF_NUMBERS.get(id(loss))) is not None:
+        return kernels.losses(kind, -1, float(y), 2.0, numbers)
+    return each_loss(loss, y, answers.outputs())
 
 
 def get_loss(loss: str | Loss) -> Loss:

@@ -4,9 +4,13 @@ Muschalik, Fumagalli, Jagtani, Hammer, Hüllermeier (2023), "iPDP: On Partial De
 Dynamic Modeling Scenarios".
 """
 
+import math
 import random
-from collections.abc import Collection, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
 
 from pipeline.evaluate import (
     Evaluator,
@@ -15,12 +19,21 @@ from pipeline.evaluate import (
     Value,
     evaluator_for,
 )
-from pipeline.explain.curve import Effect, Grid, PDPCurve
+from pipeline.evaluate.inputs import Floats, NoNumberError
+from pipeline.evaluate.table import Table
+from pipeline.explain import kernels
+from pipeline.explain.categories import CategoryCurve
+from pipeline.explain.curve import Effect, Grid, table_of
 from pipeline.explain.importance import check_features, check_observation
+from pipeline.explain.kernels import Places
 from pipeline.explain.pfi import check_warm_up
+from pipeline.explain.questions import Row, columns_of
+from pipeline.explain.ranks import RankCurves
 from pipeline.explain.smoothing import confidence_bound
-from pipeline.explain.storage import CategoryStorage, FrequencyStorage
+from pipeline.explain.storage import CategoryStorage, FrequencyStorage, FrequencyStorages
 from pipeline.explain.together import explain_together
+
+T = TypeVar("T")
 
 
 class PDPGrid:
@@ -64,6 +77,52 @@ class PDPGrid:
     def update(self, value: Value) -> None:
         """Offer the observation's value to the storage, after it was explained."""
         self._storage.update(value)
+
+
+@dataclass(frozen=True, slots=True)
+class PDPQuestion:
+    """An input for each evaluation point of each feature in turn, with its value replaced.
+
+    Attributes
+    ----------
+    numeric
+        The numeric features that are asked about.
+    which
+        Where they are among all that are numeric.
+    points
+        Their evaluation points, shape (features, points).
+    categories
+        Of each categorical feature those that are asked about.
+    order
+        All features.
+    """
+
+    numeric: tuple[str, ...]
+    which: Places
+    points: Floats
+    categories: dict[str, Grid]
+    order: tuple[str, ...]
+
+    @property
+    def size(self) -> int:
+        """How many inputs there are."""
+        return self.points.size + sum(map(len, self.categories.values()))
+
+    def grids(self) -> dict[str, Grid]:
+        """Return the evaluation points of each feature."""
+        numeric = dict(zip(self.numeric, self.points.tolist(), strict=True))
+        grids = {**numeric, **self.categories}
+        return {feature: grids[feature] for feature in self.order if feature in grids}
+
+    def replacements(self) -> list[Row]:
+        """Return what is replaced; see :class:`Question`."""
+        return [{f: point} for f, grid in self.grids().items() for point in grid]
+
+    def fill(self, features: tuple[str, ...], rows: Floats) -> None:
+        """Replace it in whole inputs; see :class:`Question`."""
+        if self.categories:
+            raise NoNumberError("some features are categorical")
+        kernels.replace_one(rows, columns_of(features, self.numeric), self.points)
 
 
 class IncrementalPDP:
@@ -155,10 +214,13 @@ class IncrementalPDP:
             "warm_up": check_warm_up(warm_up, storage_size),
         }
         self._rng = random.Random(seed)
-        self._grids: dict[str, PDPGrid] = {}
-        self._curves: dict[str, PDPCurve] = {}
+        PDPGrid(categorical=False, rng=self._rng, **self._grid_options)  # names a wrong argument
+        self._curves = RankCurves(0, alpha, debias=debias)
+        self._storages = FrequencyStorages(0, storage_size)
+        self._numeric: tuple[str, ...] = ()
+        self._which: Places = np.zeros(0, np.intp)  # the numeric features that are warm
+        self._categories: dict[str, tuple[CategoryStorage, CategoryCurve]] = {}
         self._increments: dict[str, float] = {}
-        self._new(categorical=False)  # a wrong argument shows here, not at the first observation
         if self._categorical is not None:
             self._start(dict.fromkeys(self.features, 0.0))
 
@@ -173,58 +235,98 @@ class IncrementalPDP:
         [values] = explain_together([self], x)
         return values
 
-    def ask(self, x: Observation) -> tuple[dict[str, Grid], list[dict[str, Value]]]:
+    def ask(self, x: Observation) -> PDPQuestion:
         """Return what to ask; see :func:`~pipeline.explain.explain_together`."""
         check_observation(x, self.features)
-        if not self._grids:
+        if not self._is_started:
             self._start(x)
-        points = {feature: grid.points() for feature, grid in self._grids.items()}
-        return points, [{f: point} for f, grid in points.items() for point in grid]
+        warm_up: int = self._grid_options["warm_up"]
+        if len(self._which) < len(self._numeric):
+            self._which = self._storages.holding(warm_up)
+        points = self._storages.grids(self._grid_options["grid_size"])
+        numeric = self._numeric
+        if len(self._which) < len(numeric):
+            points = points[self._which]
+            numeric = tuple(numeric[place] for place in self._which.tolist())
+        categories = {
+            feature: storage.categories()
+            for feature, (storage, _) in self._categories.items()
+            if len(storage) >= warm_up
+        }
+        return PDPQuestion(numeric, self._which, points, categories, self.features)
 
     def take(
         self,
-        x: Observation,  # noqa: ARG002
         y: object,  # noqa: ARG002
-        asked: dict[str, Grid],
-        outputs: Sequence[Output],
+        question: PDPQuestion,
+        answers: Sequence[Output] | Table,
     ) -> None:
         """Take the answers."""
+        if isinstance(answers, Table):
+            self._move(question.numeric, question.which, question.points, answers)
+            return
+        tables: list[Table] = []
         begin = 0
-        for feature, grid in asked.items():
-            if grid:
-                ice = outputs[begin : begin + len(grid)]
-                self._increments[feature] = self._curves[feature].update(grid, ice)
-                begin += len(grid)
+        for feature, grid in question.grids().items():
+            table = table_of(answers[begin : begin + len(grid)])
+            begin += len(grid)
+            if feature in question.categories:
+                _, curve = self._categories[feature]
+                self._increments[feature] = curve.update_table(grid, table)
+            else:
+                tables.append(table)
+        for i, table in enumerate(tables):
+            one = slice(i, i + 1)
+            self._move(question.numeric[one], question.which[one], question.points[one], table)
+
+    def _move(
+        self, features: tuple[str, ...], which: Places, points: Floats, answers: Table
+    ) -> None:
+        increments: list[float] = self._curves.move(which, points, answers).tolist()
+        self._increments.update(zip(features, increments, strict=True))
 
     def store(self, x: Observation) -> None:
         """Keep the observation's values."""
-        for feature, grid in self._grids.items():
-            grid.update(x[feature])
+        values = np.fromiter(map(float, map(x.__getitem__, self._numeric)), np.float64)
+        enters = np.ones(len(self._numeric), np.bool_)
+        probability: float = self._grid_options["entrance_probability"]
+        if self._categories or probability < 1.0:
+            place = 0
+            for feature in self.features:
+                if feature in self._categories:
+                    self._categories[feature][0].update(x[feature])
+                else:
+                    enters[place] = probability == 1.0 or self._rng.random() < probability
+                    place += 1
+        self._storages.update(values, enters)
 
     @property
     def curves(self) -> dict[str, tuple[Grid, Effect]]:
         """Feature → (grid, effect); both empty before the first explanation."""
-        return {f: (curve.grid, curve.effect) for f, curve in self._items()}
+        curves = self._curves
+        ranks = {f: (curves.grid(i), curves.effect(i)) for i, f in enumerate(self._numeric)}
+        return self._each(ranks, lambda curve: (curve.grid, curve.effect), ([], []))
 
     @property
     def values(self) -> dict[str, float]:
         """Feature → importance of its curve; 0 before the first explanation."""
-        return {feature: curve.value for feature, curve in self._items()}
+        return self._numbers(self._curves.values.tolist(), lambda curve: curve.value, 0.0)
 
     @property
     def variances(self) -> dict[str, float]:
         """Feature → variance of one observation's contribution to the importance."""
-        return {feature: curve.variance for feature, curve in self._items()}
+        return self._numbers(self._curves.variances.tolist(), lambda curve: curve.variance, 0.0)
 
     @property
     def std_errors(self) -> dict[str, float]:
         """Feature → standard error of the importance; infinite before the first explanation."""
-        return {feature: curve.std_error for feature, curve in self._items()}
+        return self._numbers(self._curves.std_errors, lambda curve: curve.std_error, math.inf)
 
     @property
     def increments(self) -> dict[str, float]:
         """Feature → importance of the last ICE curve; empty before the first."""
-        return dict(self._increments)
+        known = self._increments
+        return {feature: known[feature] for feature in self.features if feature in known}
 
     def confidence(self, delta: float) -> dict[str, float]:
         """Return feature → ε with ``P(|estimate - expectation| > ε) ≤ delta`` (iPFI, Eq. 6).
@@ -236,21 +338,46 @@ class IncrementalPDP:
         """
         return {f: confidence_bound(e, delta) for f, e in self.std_errors.items()}
 
-    def _items(self) -> list[tuple[str, PDPCurve]]:
-        empty = PDPCurve(self.alpha, categorical=False)
-        return [(feature, self._curves.get(feature, empty)) for feature in self.features]
+    def _numbers(
+        self, ranks: list[float], of: Callable[[CategoryCurve], float], unknown: float
+    ) -> dict[str, float]:
+        return self._each(dict(zip(self._numeric, ranks, strict=True)), of, unknown)
+
+    def _each(
+        self, ranks: dict[str, T], of: Callable[[CategoryCurve], T], unknown: T
+    ) -> dict[str, T]:
+        """Return what numeric and categorical features have, in the order of all."""
+        if len(ranks) == len(self.features):
+            return ranks
+        if not self._is_started:
+            return dict.fromkeys(self.features, unknown)
+        return {
+            feature: ranks[feature] if feature in ranks else of(self._categories[feature][1])
+            for feature in self.features
+        }
+
+    @property
+    def _is_started(self) -> bool:
+        return bool(self._numeric or self._categories)
 
     def _start(self, x: Observation) -> None:
-        for feature in self.features:
-            categorical = (
-                isinstance(x[feature], bool | str)
-                if self._categorical is None
-                else feature in self._categorical
+        """Tell numeric features from categorical ones."""
+        kinds = {
+            feature: isinstance(x[feature], bool | str)
+            if self._categorical is None
+            else feature in self._categorical
+            for feature in self.features
+        }
+        size: int = self._grid_options["storage_size"]
+        probability: float = self._grid_options["entrance_probability"]
+        self._numeric = tuple(feature for feature in kinds if not kinds[feature])
+        self._storages = FrequencyStorages(len(self._numeric), size)
+        self._curves = RankCurves(len(self._numeric), self.alpha, debias=self._debias)
+        self._categories = {
+            feature: (
+                CategoryStorage(size, self._rng, probability),
+                CategoryCurve(self.alpha, debias=self._debias),
             )
-            self._grids[feature], self._curves[feature] = self._new(categorical=categorical)
-
-    def _new(self, *, categorical: bool) -> tuple[PDPGrid, PDPCurve]:
-        return (
-            PDPGrid(categorical=categorical, rng=self._rng, **self._grid_options),
-            PDPCurve(self.alpha, categorical=categorical, debias=self._debias),
-        )
+            for feature in kinds
+            if kinds[feature]
+        }

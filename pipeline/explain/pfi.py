@@ -6,15 +6,21 @@ Fumagalli, Muschalik, Hüllermeier, Hammer (2022), "Incremental Permutation Feat
 
 import random
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 from pipeline.evaluate import (
     Evaluator,
     Observation,
     Output,
-    Value,
     evaluator_for,
 )
+from pipeline.evaluate.compiled import plain
+from pipeline.evaluate.inputs import Floats
+from pipeline.evaluate.table import Table
+from pipeline.explain import kernels
 from pipeline.explain.importance import (
     ImportanceExplainer,
     InnerSamples,
@@ -22,9 +28,44 @@ from pipeline.explain.importance import (
     check_inner_samples,
     draws,
 )
-from pipeline.explain.losses import Loss, Target, get_loss
+from pipeline.explain.losses import Loss, Target, each_loss, get_loss
+from pipeline.explain.questions import Row, columns_of, drawn
 from pipeline.explain.storage import Reservoir, make_reservoir
 from pipeline.explain.together import explain_together
+
+_running_mean = plain(kernels.running_mean)
+
+
+@dataclass(frozen=True, slots=True)
+class PFIQuestion:
+    """The observation, and M inputs for each feature in turn with its value replaced.
+
+    Attributes
+    ----------
+    features
+        What is replaced.
+    chosen
+        The M stored observations that supply the values; none if nothing is asked.
+    """
+
+    features: tuple[str, ...]
+    chosen: Sequence[Row]
+
+    @property
+    def size(self) -> int:
+        """How many inputs there are."""
+        return 1 + len(self.features) * len(self.chosen) if self.chosen else 0
+
+    def replacements(self) -> list[Row]:
+        """Return what is replaced; see :class:`Question`."""
+        changed = [{feature: draw[feature]} for feature in self.features for draw in self.chosen]
+        return [{}, *changed] if changed else []
+
+    def fill(self, features: tuple[str, ...], rows: Floats) -> None:
+        """Replace it in whole inputs; see :class:`Question`."""
+        if self.chosen:
+            values = np.ascontiguousarray(drawn(self.chosen, self.features).T)
+            kernels.replace_one(rows[1:], columns_of(features, self.features), values)
 
 
 class PFISampler:
@@ -65,13 +106,16 @@ class PFISampler:
         self.inner_samples = check_inner_samples(inner_samples)
         self._rng = rng
 
-    def replacements(self) -> list[dict[str, Value]]:
-        """Return what to replace: M entries for each feature in turn, none while warming up."""
+    def question(self) -> PFIQuestion:
+        """Return what to ask; nothing while warming up."""
         rows = self.reservoir.rows
-        if len(rows) < self.warm_up:
-            return []
-        chosen = draws(rows, self.inner_samples, self._rng)
-        return [{feature: draw[feature]} for feature in self.features for draw in chosen]
+        is_warm = len(rows) >= self.warm_up
+        chosen = draws(rows, self.inner_samples, self._rng) if is_warm else ()
+        return PFIQuestion(self.features, chosen)
+
+    def replacements(self) -> list[Row]:
+        """Return what to replace: M entries for each feature in turn, none while warming up."""
+        return self.question().replacements()[1:]
 
     def answers(self, outputs: Sequence[Output]) -> dict[str, list[Output]]:
         """Return the model's outputs on :meth:`replacements`, grouped by feature."""
@@ -103,11 +147,8 @@ def pfi_increment(loss: Loss, y: Target, prediction: Output, outputs: Sequence[O
 
 def mean_loss(loss: Loss, y: Target, outputs: Sequence[Output]) -> float:
     """Return the mean loss over the draws: the first term of λ_t."""
-    mean = 0.0
-    for count, output in enumerate(outputs, start=1):
-        # a user's loss may give numpy numbers or truth values, which are no JSON
-        mean += (float(loss(y, output)) - mean) / count
-    return mean
+    # a user's loss may give numpy numbers or truth values, which are no JSON
+    return _running_mean([float(loss(y, output)) for output in outputs])
 
 
 class IncrementalPFI(ImportanceExplainer):
@@ -212,21 +253,15 @@ class IncrementalPFI(ImportanceExplainer):
         [values] = explain_together([self], x, y)
         return values
 
-    def ask(self, x: Observation) -> tuple[None, list[dict[str, Value]]]:
+    def ask(self, x: Observation) -> PFIQuestion:
         """Return what to ask; see :func:`~pipeline.explain.explain_together`."""
         self._check(x)
-        replacements = self._sampler.replacements()
-        return None, [{}, *replacements] if replacements else []
+        return self._sampler.question()
 
-    def take(self, x: Observation, y: Any, asked: None, outputs: Sequence[Output]) -> None:  # noqa: ARG002
+    def take(self, y: Any, question: PFIQuestion, answers: Sequence[Output] | Table) -> None:
         """Take the answers."""
-        base = float(self.loss(y, outputs[0]))
-        self._smooth(
-            {
-                feature: mean_loss(self.loss, y, answers) - base
-                for feature, answers in self._sampler.answers(outputs[1:]).items()
-            }
-        )
+        losses = each_loss(self.loss, y, answers)
+        self._smooth(kernels.growths(losses, len(question.features)))
 
     def store(self, x: Observation) -> None:
         """Keep the observation."""

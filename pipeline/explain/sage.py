@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from pipeline.evaluate import (
     Evaluator,
     Observation,
@@ -16,6 +18,9 @@ from pipeline.evaluate import (
     Value,
     evaluator_for,
 )
+from pipeline.evaluate.inputs import Floats
+from pipeline.evaluate.table import Table
+from pipeline.explain import kernels
 from pipeline.explain.importance import (
     ImportanceExplainer,
     InnerSamples,
@@ -23,9 +28,11 @@ from pipeline.explain.importance import (
     check_inner_samples,
     draws,
 )
-from pipeline.explain.losses import Loss, Target, get_loss
+from pipeline.explain.kernels import Places
+from pipeline.explain.losses import Loss, Target, each_loss, get_loss
 from pipeline.explain.outputs import mean_output
 from pipeline.explain.pfi import check_warm_up
+from pipeline.explain.questions import Row, columns_of, drawn
 from pipeline.explain.smoothing import OutputMean
 from pipeline.explain.storage import GeometricReservoir, Reservoir
 from pipeline.explain.together import explain_together
@@ -50,6 +57,48 @@ class SAGEQuestion:
 
     order: tuple[str, ...]
     replacements: list[dict[str, Value]]
+
+
+@dataclass(frozen=True, slots=True)
+class SAGEDraw:
+    """What chance has chosen for one observation.
+
+    Attributes
+    ----------
+    features
+        What is explained.
+    order
+        See :class:`SAGEQuestion`; empty while warming up.
+    places
+        Where these are among the features.
+    chosen
+        The m stored observations that supply the features that are not revealed.
+    """
+
+    features: tuple[str, ...]
+    order: tuple[str, ...]
+    places: Places
+    chosen: Sequence[Row]
+
+    @property
+    def size(self) -> int:
+        """How many inputs there are."""
+        return 1 + max(len(self.order) - 1, 0) * len(self.chosen)
+
+    def replacements(self) -> list[Row]:
+        """Return what is replaced; see :class:`Question`."""
+        hidden = [
+            {feature: draw[feature] for feature in self.order[revealed:]}
+            for revealed in range(1, len(self.order))
+            for draw in self.chosen
+        ]
+        return [{}, *hidden]
+
+    def fill(self, features: tuple[str, ...], rows: Floats) -> None:
+        """Replace it in whole inputs; see :class:`Question`."""
+        if self.order:
+            columns = columns_of(features, self.features)[self.places]
+            kernels.replace_hidden(rows[1:], columns, drawn(self.chosen, self.order))
 
 
 class SAGESampler:
@@ -78,32 +127,37 @@ class SAGESampler:
         rng: random.Random,
     ) -> None:
         self.features = check_features(features)
+        self._places = {feature: place for place, feature in enumerate(self.features)}
         self.reservoir = reservoir
         self.mean_prediction = OutputMean(alpha)
         self.warm_up = warm_up
         self.inner_samples = check_inner_samples(inner_samples)
         self._rng = rng
 
-    def question(self, x: Observation) -> SAGEQuestion | None:
-        """Return what to ask for this observation; None while warming up."""
+    def draw(self, x: Observation) -> SAGEDraw:
+        """Choose what to ask for this observation."""
         rows = self.reservoir.rows
         if len(rows) < self.warm_up:
-            return None
+            return self._draw((), ())
         permutation = self._rng.sample(self.features, len(self.features))
         chosen = draws(rows, self.inner_samples, self._rng)
+        first = rows[0]
         players = [
-            feature for feature in permutation if any(row[feature] != x[feature] for row in rows)
+            feature
+            for feature in permutation
+            if first[feature] != x[feature] or any(row[feature] != x[feature] for row in rows)
         ]
         # with null players only, somebody must still carry what the model knows beyond its mean
-        order = tuple(players or permutation)
-        return SAGEQuestion(
-            order,
-            [
-                {feature: draw[feature] for feature in order[revealed:]}
-                for revealed in range(1, len(order))
-                for draw in chosen
-            ],
-        )
+        return self._draw(tuple(players or permutation), chosen)
+
+    def _draw(self, order: tuple[str, ...], chosen: Sequence[Row]) -> SAGEDraw:
+        places = np.fromiter(map(self._places.__getitem__, order), np.intp, len(order))
+        return SAGEDraw(self.features, order, places, chosen)
+
+    def question(self, x: Observation) -> SAGEQuestion | None:
+        """Return what to ask for this observation; None while warming up."""
+        draw = self.draw(x)
+        return SAGEQuestion(draw.order, draw.replacements()[1:]) if draw.order else None
 
     def answers(
         self, question: SAGEQuestion, prediction: Output, outputs: Sequence[Output]
@@ -112,13 +166,33 @@ class SAGESampler:
 
         Call :meth:`update_mean` with the prediction first, as Algorithm 1 does.
         """
-        m = max(len(outputs) // max(len(question.order) - 1, 1), 1)
-        means = [mean_output(outputs[i : i + m]) for i in range(0, len(outputs), m)]
-        restricted = [self.mean_prediction.value, *means, prediction]
+        restricted = self._outputs(question.order, prediction, outputs)
         pairs = dict.fromkeys(self.features, (prediction, prediction))
         for i, feature in enumerate(question.order):
             pairs[feature] = (restricted[i], restricted[i + 1])
         return pairs
+
+    def restricted(
+        self, draw: SAGEDraw, prediction: Output, answers: Sequence[Output] | Table
+    ) -> Sequence[Output] | Table:
+        """Return what the model says before a feature is revealed, and after each."""
+        if not isinstance(answers, Table):
+            return self._outputs(draw.order, prediction, answers[1:])
+        mean = self.mean_prediction.value
+        labels, means = (
+            (tuple(mean), list(mean.values())) if isinstance(mean, dict) else ((None,), [mean])
+        )
+        if labels != answers.labels:
+            return self._outputs(draw.order, prediction, answers.outputs()[1:])
+        numbers = kernels.restricted(np.array(means), answers.numbers, len(draw.chosen))
+        return Table(answers.labels, numbers)
+
+    def _outputs(
+        self, order: Sequence[str], prediction: Output, outputs: Sequence[Output]
+    ) -> list[Output]:
+        m = max(len(outputs) // max(len(order) - 1, 1), 1)
+        means = [mean_output(outputs[i : i + m]) for i in range(0, len(outputs), m)]
+        return [self.mean_prediction.value, *means, prediction]
 
     def update_mean(self, prediction: Output) -> None:
         """Take the model's output on the observation into the mean prediction."""
@@ -262,34 +336,20 @@ class IncrementalSAGE(ImportanceExplainer):
         [values] = explain_together([self], x, y)
         return values
 
-    def ask(self, x: Observation) -> tuple[SAGEQuestion | None, list[dict[str, Value]]]:
+    def ask(self, x: Observation) -> SAGEDraw:
         """Return what to ask; see :func:`~pipeline.explain.explain_together`."""
         self._check(x)
-        question = self._sampler.question(x)
-        return question, [{}, *(question.replacements if question else ())]
+        return self._sampler.draw(x)
 
-    def take(
-        self,
-        x: Observation,  # noqa: ARG002
-        y: Any,
-        asked: SAGEQuestion | None,
-        outputs: Sequence[Output],
-    ) -> None:
+    def take(self, y: Any, question: SAGEDraw, answers: Sequence[Output] | Table) -> None:
         """Take the answers."""
-        prediction = outputs[0]
+        first = answers.part(0, 1).outputs() if isinstance(answers, Table) else answers
+        prediction = first[0]
         self._sampler.update_mean(prediction)
-        if asked is None:
-            return
-        pairs = self._sampler.answers(asked, prediction, outputs[1:])
-        # what is before one feature is after another
-        restricted = {id(output): output for pair in pairs.values() for output in pair}
-        losses = {key: float(self.loss(y, output)) for key, output in restricted.items()}
-        self._smooth(
-            {
-                feature: losses[id(before)] - losses[id(after)]
-                for feature, (before, after) in pairs.items()
-            }
-        )
+        if question.order:
+            restricted = self._sampler.restricted(question, prediction, answers)
+            losses = each_loss(self.loss, y, restricted)
+            self._smooth(kernels.falls(losses, question.places, len(self.features)))
 
     def store(self, x: Observation) -> None:
         """Keep the observation."""

@@ -2,11 +2,45 @@
 
 import math
 
+import numpy as np
+
 from pipeline.evaluate import Output
+from pipeline.evaluate.compiled import plain
+from pipeline.evaluate.inputs import Floats
+from pipeline.explain import kernels
 from pipeline.explain.outputs import move
 
+_moved = plain(kernels.moved)
 
-class ExponentialMean:
+
+class _Weights:
+    """The weights of a sequence's values in its exponentially weighted mean."""
+
+    __slots__ = ("_squares", "_weight", "alpha", "debias", "n")
+
+    def __init__(self, alpha: float, *, debias: bool = True) -> None:
+        self.alpha = check_alpha(alpha)
+        self.debias = debias
+        self.n = 0
+        self._weight = 0.0 if debias else 1.0  # Σ α(1-α)^(n-s) = 1-(1-α)^n
+        self._squares = 0.0  # Σ (α(1-α)^(n-s))²
+
+    def _next(self) -> float:
+        """Return the weight of the next value."""
+        keep = 1.0 - self.alpha
+        self.n += 1
+        if self.debias:
+            self._weight = keep * self._weight + self.alpha
+        self._squares = keep * keep * self._squares + self.alpha * self.alpha
+        return self.alpha / self._weight
+
+    def _error(self, variance: float) -> float:
+        if self.n == 0:
+            return math.inf
+        return math.sqrt(variance * self._squares) / self._weight
+
+
+class ExponentialMean(_Weights):
     """Exponentially weighted mean of a sequence, with its variance and standard error.
 
     With ``debias``, the estimate after n updates is the weighted mean
@@ -35,35 +69,21 @@ class ExponentialMean:
     (2.7143, 2.2041, 0.9719)
     """
 
-    __slots__ = ("_squares", "_weight", "alpha", "debias", "n", "value", "variance")
+    __slots__ = ("value", "variance")
 
     def __init__(self, alpha: float, *, debias: bool = True) -> None:
-        self.alpha = check_alpha(alpha)
-        self.debias = debias
-        self.n = 0
+        super().__init__(alpha, debias=debias)
         self.value = 0.0
         self.variance = 0.0
-        self._weight = 0.0 if debias else 1.0  # Σ α(1-α)^(n-s) = 1-(1-α)^n
-        self._squares = 0.0  # Σ (α(1-α)^(n-s))²
 
     def update(self, v: float) -> None:
         """Take the next value of the sequence."""
-        keep = 1.0 - self.alpha
-        self.n += 1
-        if self.debias:
-            self._weight = keep * self._weight + self.alpha
-        self._squares = keep * keep * self._squares + self.alpha * self.alpha
-        w = self.alpha / self._weight
-        distance = v - self.value
-        self.value += w * distance
-        self.variance = (1.0 - w) * (self.variance + w * distance * distance)
+        self.value, self.variance = _moved(self.value, self.variance, self._next(), v)
 
     @property
     def std_error(self) -> float:
         """Standard error of the estimate, sqrt(variance · Σ w_s²); infinite before an update."""
-        if self.n == 0:
-            return math.inf
-        return math.sqrt(self.variance * self._squares) / self._weight
+        return self._error(self.variance)
 
     def confidence(self, delta: float) -> float:
         """Return ε such that ``P(|estimate - expectation| > ε) ≤ delta``, by Chebyshev.
@@ -74,6 +94,42 @@ class ExponentialMean:
             If ``delta`` is not in (0, 1).
         """
         return confidence_bound(self.std_error, delta)
+
+
+class ExponentialMeans(_Weights):
+    """The :class:`ExponentialMean` of several sequences that go on together.
+
+    Parameters
+    ----------
+    count
+        How many there are.
+    alpha, debias
+        See :class:`ExponentialMean`.
+
+    Examples
+    --------
+    >>> means = ExponentialMeans(2, alpha=0.5)
+    >>> for v in (1.0, 1.0, 4.0):
+    ...     means.update(np.array([v, 0.0]))
+    >>> [round(v, 4) for v in means.values.tolist()]
+    [2.7143, 0.0]
+    """
+
+    __slots__ = ("values", "variances")
+
+    def __init__(self, count: int, alpha: float, *, debias: bool = True) -> None:
+        super().__init__(alpha, debias=debias)
+        self.values = np.zeros(count)
+        self.variances = np.zeros(count)
+
+    def update(self, increments: Floats) -> None:
+        """Take the next value of each sequence."""
+        kernels.smooth(self.values, self.variances, self._next(), increments)
+
+    @property
+    def std_errors(self) -> list[float]:
+        """Standard errors of the estimates; infinite before an update."""
+        return [self._error(variance) for variance in self.variances.tolist()]
 
 
 class OutputMean:

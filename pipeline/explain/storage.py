@@ -9,7 +9,12 @@ import random
 from collections import Counter, deque
 from typing import Protocol
 
+import numpy as np
+
 from pipeline.evaluate import Observation, Value
+from pipeline.evaluate.inputs import Floats
+from pipeline.explain import kernels
+from pipeline.explain.kernels import Flags, Places
 
 
 class Reservoir(Protocol):
@@ -195,6 +200,47 @@ class FrequencyStorage(_RecentValues):
 
     def _dropped(self, value: Value) -> None:
         del self._sorted[bisect.bisect_left(self._sorted, float(value))]
+
+
+class FrequencyStorages:
+    """The :class:`FrequencyStorage` of several features, whose values come together.
+
+    Parameters
+    ----------
+    count
+        How many features there are.
+    size
+        How many values of each are held, at least 1.
+
+    Examples
+    --------
+    >>> storages = FrequencyStorages(2, 101)
+    >>> for v in range(1000):
+    ...     storages.update(np.array([v, -v], dtype=float), np.array([True, v < 500]))
+    >>> storages.grids(3).tolist()
+    [[904.0, 949.0, 994.0], [-494.0, -449.0, -404.0]]
+    """
+
+    def __init__(self, count: int, size: int) -> None:
+        check_size(size)
+        self._ordered = np.zeros((count, size))
+        self._by_age = np.zeros((count, size))
+        self._counts = np.zeros(count, dtype=np.intp)
+        self._oldest = np.zeros(count, dtype=np.intp)
+
+    def update(self, values: Floats, enters: Flags) -> None:
+        """Offer a value of each feature, and take those that enter."""
+        kernels.offer(values, enters, self._ordered, self._by_age, self._counts, self._oldest)
+
+    def holding(self, n: int) -> Places:
+        """Return the features of which at least n values are stored."""
+        return np.flatnonzero(self._counts >= n)
+
+    def grids(self, size: int) -> Floats:
+        """Return the points from the 5 % to the 95 % quantile, shape (features, size)."""
+        points = np.zeros((len(self._counts), size))
+        kernels.grids(self._ordered, self._counts, points)
+        return points
 
 
 class CategoryStorage(_RecentValues):

@@ -1,12 +1,16 @@
 """Several explainers of one model, asked with one evaluation."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from itertools import islice
 from typing import Any, Protocol
 
-from pipeline.evaluate import Evaluator, NoOutputError, Observation, Output, Value
+import numpy as np
+
+from pipeline.evaluate import Evaluator, NoOutputError, Observation, Output
+from pipeline.evaluate.inputs import NoNumberError, as_floats
+from pipeline.evaluate.table import Table
 from pipeline.explain.losses import Target
+from pipeline.explain.questions import Question
 
 
 class Explainer(Protocol):
@@ -19,12 +23,12 @@ class Explainer(Protocol):
         """Feature → current importance."""
         ...
 
-    def ask(self, x: Observation) -> tuple[Any, list[dict[str, Value]]]:
-        """Return what the answers will be taken with, and the replacements to ask about."""
+    def ask(self, x: Observation) -> Question:
+        """Return what to ask."""
         ...
 
-    def take(self, x: Observation, y: Target | None, asked: Any, outputs: Sequence[Output]) -> None:
-        """Take the answers, in order."""
+    def take(self, y: Target | None, question: Any, answers: Sequence[Output] | Table) -> None:
+        """Take the answers, in the order of the question's inputs."""
         ...
 
     def store(self, x: Observation) -> None:
@@ -72,22 +76,58 @@ def explain_together(
     """
     if len({id(explainer.evaluator) for explainer in explainers}) > 1:
         raise ValueError("the explainers ask different models, or one in different ways")
-    asked = [(explainer, *explainer.ask(x)) for explainer in explainers]
-    replacements = [each for _, _, own in asked for each in own]
-    if replacements:
+    questions = [explainer.ask(x) for explainer in explainers]
+    if any(question.size for question in questions):
         try:
-            outputs: Iterator[Output] = iter(explainers[0].evaluator(x, replacements))
-            for explainer, question, own in asked:
-                if own:
-                    explainer.take(x, y, question, list(islice(outputs, len(own))))
+            _explain(explainers, questions, x, y)
         except NoOutputError:
-            _ask_each(asked, x, y)
+            for explainer, question in zip(explainers, questions, strict=True):
+                with suppress(NoOutputError):  # the model has nothing to say yet
+                    _explain([explainer], [question], x, y)
     for explainer in explainers:
         explainer.store(x)
     return [explainer.values for explainer in explainers]
 
 
-def _ask_each(asked: Sequence[tuple[Explainer, Any, Any]], x: Observation, y: Any) -> None:
-    for explainer, question, own in asked:
-        with suppress(NoOutputError):  # the model has nothing to say yet
-            explainer.take(x, y, question, explainer.evaluator(x, own))
+def _explain(
+    explainers: Sequence[Explainer], questions: Sequence[Question], x: Observation, y: Any
+) -> None:
+    answers = _answers(explainers[0].evaluator, questions, x)
+    begin = 0
+    for explainer, question in zip(explainers, questions, strict=True):
+        end = begin + question.size
+        if end > begin:
+            own = answers.part(begin, end) if isinstance(answers, Table) else answers[begin:end]
+            explainer.take(y, question, own)
+        begin = end
+
+
+def _answers(
+    evaluator: Evaluator, questions: Sequence[Question], x: Observation
+) -> Sequence[Output] | Table:
+    table = _table(evaluator, questions, x)
+    if table is not None:
+        return table
+    replacements = [each for question in questions for each in question.replacements()]
+    outputs = evaluator(x, replacements)
+    if len(outputs) != len(replacements):
+        raise ValueError(f"the evaluator gave {len(outputs)} outputs on {len(replacements)} inputs")
+    return outputs
+
+
+def _table(evaluator: Any, questions: Sequence[Question], x: Observation) -> Table | None:
+    """Return the answers as an array; None if not all that is asked are numbers."""
+    if not hasattr(evaluator, "table"):
+        return None
+    features = tuple(x)
+    rows = np.empty((sum([question.size for question in questions]), len(features)))
+    begin = 0
+    try:
+        rows[:] = as_floats(x.values())
+        for question in questions:
+            end = begin + question.size
+            question.fill(features, rows[begin:end])
+            begin = end
+    except NoNumberError:
+        return None
+    return evaluator.table(x, rows)  # type: ignore[no-any-return]

@@ -8,6 +8,7 @@ from typing import Any, cast
 from pipeline.config import Config
 from pipeline.evaluate import Output
 from pipeline.explain.curve import MIXED, Columns, PDPCurve
+from pipeline.explain.curves import make_curve
 from pipeline.explain.pfi import pfi_increment
 from pipeline.explain.sage import sage_increment
 from pipeline.explain.smoothing import ExponentialMean
@@ -178,7 +179,8 @@ class FeatureState:
             "ipfi": ExponentialMean(alpha),
             "isage": ExponentialMean(alpha),
         }
-        self.curve = PDPCurve(alpha, categorical=categorical)
+        self.curve = make_curve(alpha, categorical=categorical)
+        self._is_categorical = categorical
         self._classes: frozenset[Label] = frozenset()  # of the curve
         self.pending: dict[Method, Pending] = {
             "ipfi": Pending(),
@@ -203,7 +205,7 @@ class FeatureState:
         ValueError, TypeError
             If they do not fit; then nothing has changed.
         """
-        _check_points(points, categorical=self.curve.categorical)
+        _check_points(points, categorical=self._is_categorical)
         width = max([len(row) for row in rows if isinstance(row, list)], default=0)
         self._check_room(points, range(width), room)  # before the curve is made
         columns = _columns(rows, classes)

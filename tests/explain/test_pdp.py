@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from pipeline.evaluate import Label, Output
 from pipeline.explain import IncrementalPDP
-from pipeline.explain.curve import PDPCurve, curve_importance
+from pipeline.explain.curves import curve_importance, make_curve
 from pipeline.explain.pdp import PDPGrid
 from tests.support import NUMBERS, PROPERTY, Linear, Row, Scripted, normal_rows
 
@@ -217,7 +217,7 @@ def test_more_than_two_classes_have_one_curve_each_and_importance_is_their_mean(
 
 def test_a_late_class_counts_as_zero_before_it_appeared() -> None:
     alpha = 0.5
-    curve = PDPCurve(alpha, categorical=False)
+    curve = make_curve(alpha, categorical=False)
     points: list[bool | int | float | str] = [0.0, 1.0]
     curve.update(points, [{"a": 1.0, "b": 0.0}, {"a": 1.0, "b": 0.0}])
     curve.update(points, [{"a": 0.0, "b": 0.0, "c": 1.0}, {"a": 0.0, "b": 1.0, "c": 0.0}])

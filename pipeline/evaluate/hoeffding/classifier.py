@@ -14,9 +14,10 @@ from pipeline.evaluate.generic import plain_label
 from pipeline.evaluate.hoeffding import kernels
 from pipeline.evaluate.hoeffding.bayes import BayesLeaves
 from pipeline.evaluate.hoeffding.ensembles import VOTES
-from pipeline.evaluate.hoeffding.mirror import Mirror, UnmirroredError
+from pipeline.evaluate.hoeffding.mirror import Mirror, UnmirroredError, Voter
 from pipeline.evaluate.hoeffding.trees import TreeEvaluator, answers, covers
-from pipeline.evaluate.inputs import Floats, Inputs, NoNumberError
+from pipeline.evaluate.inputs import Floats, Inputs, NoNumberError, Rows
+from pipeline.evaluate.table import Table
 
 _TREES = (
     tree.HoeffdingTreeClassifier,
@@ -51,37 +52,56 @@ class TreeClassifierEvaluator(TreeEvaluator):
 
     def __call__(self, x: Observation, replacements: Sequence[Mapping[str, Value]]) -> list[Output]:
         """Return one output per replacement; see :class:`Evaluator`."""
-        trees = self._vote.trees(self.model)
-        weights = self._vote.weights(self.model) if trees else ()
-        voting = [t for t, weight in zip(trees, weights, strict=True) if weight]
+        voting = self._voting()
         if not voting:
             return self._one_by_one(x, replacements)
-        inputs, weights = Inputs(x, replacements), [weight for weight in weights if weight]
         try:
-            votes, unknown = self._votes(voting, weights, inputs)
+            votes, unknown = self._votes(voting, Inputs(x, replacements))
         except (NoNumberError, FloatingPointError):
             # River raises for some of these inputs, and answers others
             return self._one_by_one(x, replacements)
-        shares = self._vote.shares(votes)
-        if not np.isfinite(shares).all():
+        table = self._table(voting, votes)
+        if table is None:
             return self._one_by_one(x, replacements)
-        known = self._leaves.labels
-        labels = list(dict.fromkeys(label for tree in voting for label in _classes(tree)))
-        columns = [known[label] for label in labels if label in known]
-        names = [plain_label(label) for label in labels if label in known]
-        outputs: list[Output]
-        outputs = [dict(zip(names, row, strict=True)) for row in shares[:-1, columns].tolist()]
+        outputs = table.outputs()
         for row in unknown:
             [outputs[row]] = self._one_by_one(x, [replacements[row]])
         return outputs
 
-    def _votes(
-        self, trees: Sequence[Any], weights: Sequence[float], inputs: Inputs
-    ) -> tuple[Floats, list[int]]:
+    def table(self, x: Observation, rows: Floats) -> Table | None:
+        """Return the outputs on whole inputs; see :class:`TableEvaluator`."""
+        voting = self._voting()
+        if not voting or not kernels.IS_COMPILED:
+            return None
+        try:
+            votes, unknown = self._mirror.votes(voting, Rows(x, rows))
+        except UnmirroredError:
+            return None
+        return None if unknown else self._table(voting, votes)
+
+    def _voting(self) -> list[Voter]:
+        """Return the trees that have a weight, with it."""
+        trees = self._vote.trees(self.model)
+        weights = self._vote.weights(self.model) if trees else ()
+        return [(t, weight) for t, weight in zip(trees, weights, strict=True) if weight]
+
+    def _table(self, voting: Sequence[Voter], votes: Floats) -> Table | None:
+        """Return what the votes say; None if it is not finite."""
+        shares = self._vote.shares(votes)
+        if not np.isfinite(shares).all():
+            return None
+        known = self._leaves.labels
+        labels = list(dict.fromkeys(label for tree, _ in voting for label in _classes(tree)))
+        columns = [known[label] for label in labels if label in known]
+        names = [plain_label(label) for label in labels if label in known]
+        return Table(tuple(names), np.ascontiguousarray(shares[:-1, columns]))
+
+    def _votes(self, voting: Sequence[Voter], inputs: Inputs) -> tuple[Floats, list[int]]:
         """Return the weighted sums of the trees' answers, and the rows that are not answered."""
         if kernels.IS_COMPILED:
             with suppress(UnmirroredError):
-                return self._mirror.votes(trees, weights, inputs)
+                return self._mirror.votes(voting, inputs)
+        trees, weights = zip(*voting, strict=True)
         with np.errstate(over="raise", divide="raise", invalid="ignore", under="ignore"):
             given = answers(trees, self._leaves, inputs)
         for t, voter in enumerate(trees):

@@ -5,22 +5,14 @@ River does, on the arrays of :class:`~pipeline.evaluate.hoeffding.mirror.Mirror`
 """
 
 import math
-from collections.abc import Callable
-from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pipeline.evaluate.compiled import IS_COMPILED, compiled
 from pipeline.evaluate.inputs import Floats
 
-try:
-    import numba
-except ImportError:
-    numba = None
-
-IS_COMPILED = numba is not None
-
-F = TypeVar("F", bound=Callable[..., Any])
+__all__ = ["FAR", "HALF_LOG_TAU", "IS_COMPILED", "reach", "vote"]
 
 Integers = NDArray[np.int32]
 Flags = NDArray[np.bool_]
@@ -32,12 +24,7 @@ FAR = -200.0
 matters in large terms; above, it makes less than 1e-13."""
 
 
-def _compiled(function: F) -> F:
-    # error_model: a division by zero gives an infinity, as it does in the arrays of NumPy
-    return numba.njit(cache=True, error_model="numpy")(function) if numba else function
-
-
-@_compiled
+@compiled
 def reach(  # noqa: PLR0917  compiled functions take arrays, not objects
     x: Floats,
     roots: Integers,
@@ -80,7 +67,7 @@ def reach(  # noqa: PLR0917  compiled functions take arrays, not objects
             leaves[place] = True
 
 
-@_compiled
+@compiled
 def vote(  # noqa: PLR0912, PLR0917  compiled functions take arrays; loops are what they are for
     x: Floats,
     reached: Integers,

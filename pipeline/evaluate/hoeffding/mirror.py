@@ -15,9 +15,13 @@ from river.tree.splitter import GaussianSplitter
 from pipeline.evaluate.hoeffding import kernels
 from pipeline.evaluate.hoeffding.bayes import BayesLeaves, BayesPlace
 from pipeline.evaluate.hoeffding.routing import NUMERIC, node_kind
-from pipeline.evaluate.inputs import Floats, Inputs
+from pipeline.evaluate.inputs import Floats, Inputs, Rows
 
 MIRRORED = (HoeffdingTreeClassifier, BaseTreeClassifier)
+
+
+Voter = tuple[Any, float]
+"""A tree, and what its vote counts."""
 
 
 class UnmirroredError(Exception):
@@ -124,9 +128,7 @@ class Mirror:
         self._threshold = np.zeros(0)
         self._children = np.zeros((0, 2), dtype=np.int32)
 
-    def votes(
-        self, trees: Sequence[Any], weights: Sequence[float], inputs: Inputs
-    ) -> tuple[Floats, list[int]]:
+    def votes(self, voting: Sequence[Voter], inputs: Inputs | Rows) -> tuple[Floats, list[int]]:
         """Return the weighted sums of the trees' answers.
 
         Which way a row is answered depends on the row, the observation and the model alone, so
@@ -148,6 +150,7 @@ class Mirror:
             If a value should be a number and is none.
         """
         leaves = self._leaves
+        trees, weights = zip(*voting, strict=True)
         if not all(isinstance(value, float | int) for value in inputs.x.values()):
             raise UnmirroredError("a feature is no number")
         leaves.begin(inputs.x)

@@ -1,0 +1,196 @@
+"""The smoothed curves of numeric features, whose grid points keep their rank and move."""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from pipeline.evaluate import Label
+from pipeline.evaluate.inputs import Floats
+from pipeline.evaluate.table import Table
+from pipeline.explain import kernels
+from pipeline.explain.curve import (
+    Effect,
+    Grid,
+    PDPCurve,
+    check_answers,
+    check_size,
+    shown_effect,
+    shown_labels,
+)
+from pipeline.explain.kernels import Places
+from pipeline.explain.smoothing import check_alpha
+
+
+class RankCurves:
+    """Several curves of one model that move together.
+
+    Parameters
+    ----------
+    count
+        How many there are.
+    alpha
+        Smoothing of the effects and of the grid points, in (0, 1].
+    debias
+        Divide by the sum of the smoothing's weights.
+
+    Attributes
+    ----------
+    n
+        Updates of each curve so far.
+    """
+
+    def __init__(self, count: int, alpha: float, *, debias: bool = True) -> None:
+        self.alpha = check_alpha(alpha)
+        self.debias = debias
+        self.n = np.zeros(count, dtype=np.intp)
+        self._grid = np.zeros((count, 0))
+        self._effects = np.zeros((count, 0, 0))
+        self._kept = np.zeros((count, 5))
+        self._labels: tuple[Label | None, ...] = ()
+        self._known: list[tuple[Label | None, ...]] = [()] * count
+        self._shown: Places = np.zeros((count, 0), dtype=np.intp)
+        self._is_settled = False  # whether every curve knows every label
+
+    def move(self, which: Places, points: Floats, answers: Table) -> Floats:
+        """Take the ICE curves of one observation, and return their importances.
+
+        Parameters
+        ----------
+        which
+            The curves that move.
+        points
+            Their evaluation points, shape (moving, points).
+        answers
+            The outputs at the points of one curve after the other.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If the points or the outputs do not fit; then nothing has changed.
+        """
+        count, size = self._grid.shape
+        size = size or points.shape[1]
+        check_size(size, len(answers.numbers) // len(which), points.shape[1])
+        check_answers(self._labels, answers)
+        labels, numbers = answers
+        if not self._is_settled or labels != self._labels:
+            numbers = self._learn(which, labels, numbers)
+        if not self._grid.size:
+            self._grid = np.zeros((count, size))
+            self._effects = np.zeros((count, size, len(self._labels)))
+        self.n[which] += 1
+        return kernels.move_curves(
+            which,
+            points,
+            numbers.reshape(len(which), size, len(self._labels)),
+            self._shown,
+            self.alpha,
+            self.debias,
+            self._grid,
+            self._effects,
+            self._kept,
+        )
+
+    @property
+    def values(self) -> Floats:
+        """The importance of each curve."""
+        return self._kept[:, kernels.VALUE]
+
+    @property
+    def variances(self) -> Floats:
+        """Of each curve the variance of what one observation contributes to its importance."""
+        return self._kept[:, kernels.VARIANCE]
+
+    @property
+    def std_errors(self) -> list[float]:
+        """Standard errors of the importances, by the delta method; infinite before an update."""
+        kept: list[list[float]] = self._kept.tolist()
+        return [
+            math.sqrt(row[kernels.VARIANCE] * row[kernels.SQUARES]) / row[kernels.WEIGHT]
+            if row[kernels.WEIGHT]
+            else math.inf
+            for row in kept
+        ]
+
+    def grid(self, curve: int) -> Grid:
+        """Return the smoothed grid points of one curve; none before its first update."""
+        return self._grid[curve].tolist() if self.n[curve] else []
+
+    def effect(self, curve: int) -> Effect:
+        """Return the smoothed effect of one curve; see :class:`PDPCurve`."""
+        shown = [place for place in self._shown[curve].tolist() if place >= 0]
+        effects = {self._labels[place]: self._effects[curve, :, place].tolist() for place in shown}
+        return shown_effect(effects, len(self.grid(curve)))
+
+    def _learn(self, which: Places, labels: Sequence[Label | None], numbers: Floats) -> Floats:
+        """Take note of classes, and return the numbers with a column for each that is known."""
+        new = [label for label in labels if label not in self._labels]
+        if new:
+            self._labels = (*self._labels, *new)
+            grown = ((0, 0), (0, 0), (0, len(new)))
+            self._effects = np.pad(self._effects, grown)
+            self._shown = np.pad(self._shown, grown[1:], constant_values=-1)
+        columns = {label: place for place, label in enumerate(self._labels)}
+        for curve in which.tolist():
+            known = tuple(dict.fromkeys((*self._known[curve], *labels)))
+            if known != self._known[curve]:
+                self._known[curve] = known
+                shown = [columns[label] for label in shown_labels(known)]
+                self._shown[curve] = -1
+                self._shown[curve, : len(shown)] = shown
+        self._is_settled = all(len(known) == len(columns) for known in self._known)
+        wide = np.zeros((len(numbers), len(columns)))
+        wide[:, [columns[label] for label in labels]] = numbers
+        return wide
+
+
+class RankCurve(PDPCurve):
+    """The curve of one numeric feature; its importance is the effects' standard deviation.
+
+    Parameters
+    ----------
+    alpha, debias
+        See :class:`RankCurves`.
+    """
+
+    def __init__(self, alpha: float, *, debias: bool = True) -> None:
+        self._curves = RankCurves(1, alpha, debias=debias)
+
+    def update_table(self, points: Grid, answers: Table) -> float:
+        """Take the ICE curve of one observation; see :class:`PDPCurve`."""
+        [increment] = self._curves.move(_ALONE, np.array([points], np.float64), answers).tolist()
+        return increment  # type: ignore[no-any-return]
+
+    @property
+    def n(self) -> int:
+        """Updates so far."""
+        return self._curves.n[0].item()  # type: ignore[no-any-return]
+
+    @property
+    def value(self) -> float:
+        """Importance of the curve."""
+        return self._curves.values[0].item()  # type: ignore[no-any-return]
+
+    @property
+    def variance(self) -> float:
+        """Variance of what one observation contributes to the importance."""
+        return self._curves.variances[0].item()  # type: ignore[no-any-return]
+
+    @property
+    def std_error(self) -> float:
+        """Standard error of the importance."""
+        return self._curves.std_errors[0]
+
+    @property
+    def grid(self) -> Grid:
+        """The smoothed grid points."""
+        return self._curves.grid(0)
+
+    @property
+    def effect(self) -> Effect:
+        """The smoothed effect."""
+        return self._curves.effect(0)
+
+
+_ALONE = np.zeros(1, dtype=np.intp)
