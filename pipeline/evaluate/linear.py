@@ -62,19 +62,17 @@ class LinearEvaluator:
     def _table(self, features: Collection[str], rows: Floats) -> Table | None:
         """Return the outputs; None if a number on the way to one is too large."""
         final = self._final
-        scales = [number for scaler in self._scalers for number in _scale(scaler, features)]
-        of_scalers = np.array(scales).reshape(len(self._scalers), 2, len(features))
-        weights = final.weights
-        factors = np.array([weights.get(feature, 0.0) for feature in features])
+        sources = [of for scaler in self._scalers for of in _scale(scaler, features)]
+        sources.append(final.weights)
+        numbers = [of.get(feature, 0.0) for of in sources for feature in features]
+        given = np.fromiter(numbers, np.float64, len(numbers)).reshape(len(sources), len(features))
+        is_class = isinstance(final, linear_model.LogisticRegression)
         sums = np.empty((len(rows), 1))
-        if not _add(rows, of_scalers, factors, float(final.intercept), sums):
+        if not _add(rows, given, float(final.intercept), 0.5, is_class, sums):
             return None
-        if isinstance(final, linear_model.LinearRegression):
-            return Table((None,), sums)
-        _flatten(sums)
-        shares = np.empty((len(rows), 2))
-        _share(np.exp(sums), shares)
-        return Table((False, True), shares)
+        return (
+            Table((False, True), _share(np.exp(sums, sums))) if is_class else Table((None,), sums)
+        )
 
 
 def is_linear(model: Any) -> bool:
@@ -89,28 +87,32 @@ def is_standard(transformer: Any) -> bool:
     return type(transformer) is preprocessing.StandardScaler and transformer.window_size is None
 
 
-def _scale(scaler: Any, features: Collection[str]) -> list[float]:
-    """Return the mean of each feature, then what its distance from it is divided by."""
-    means, variances = scaler.means, scaler.vars
-    centres = [means.get(feature, 0.0) for feature in features]
-    if not scaler.with_std:
-        return [*centres, *[1.0] * len(centres)]
-    return [*centres, *[variances.get(feature, 0.0) ** 0.5 for feature in features]]
+def _scale(
+    scaler: Any, features: Collection[str]
+) -> tuple[Mapping[str, float], Mapping[str, float]]:
+    """Return the mean and the variance of each feature."""
+    return scaler.means, scaler.vars if scaler.with_std else dict.fromkeys(features, 1.0)
 
 
 @compiled
-def _add(rows: Floats, scales: Floats, weights: Floats, intercept: float, sums: Floats) -> bool:
+def _add(  # noqa: PLR0917  compiled functions take arrays, not objects
+    rows: Floats, given: Floats, intercept: float, half: float, is_class: bool, sums: Floats
+) -> bool:
     """Add up the weighted features of each row, one after the other, as River does.
 
     Parameters
     ----------
     rows
         Shape (rows, features); NaN where a feature is missing, which adds nothing.
-    scales
-        Of each scaler the features' means and deviations, shape (scalers, 2, features); what has
-        no deviation becomes 0.
-    weights, intercept
+    given
+        Of each scaler the means, then the variances; then the model's weights. What has no variance
+        becomes 0.
+    intercept
         Of the model.
+    half
+        0.5: the compiler must not know it, or it would take the root in another way than Python.
+    is_class
+        Whether the exponents of the sigmoid are wanted, infinite where it is 0 or 1.
     sums
         Filled, shape (rows, 1).
 
@@ -118,44 +120,40 @@ def _add(rows: Floats, scales: Floats, weights: Floats, intercept: float, sums: 
     -------
     Whether all numbers are finite.
     """
+    scalers = given.shape[0] // 2
+    deviations = np.empty((scalers, rows.shape[1]))
+    for scaler in range(scalers):
+        for column in range(rows.shape[1]):
+            deviations[scaler, column] = math.pow(given[2 * scaler + 1, column], half)
     for row in range(rows.shape[0]):
         total = 0.0
         for column in range(rows.shape[1]):
             value = rows[row, column]
-            for scaler in range(scales.shape[0]):
-                value -= scales[scaler, 0, column]
-                deviation = scales[scaler, 1, column]
-                if deviation == 0.0:
+            for scaler in range(scalers):
+                value -= given[2 * scaler, column]
+                if deviations[scaler, column] == 0.0:
                     value *= 0.0
                 else:
-                    value /= deviation
+                    value /= deviations[scaler, column]
             if math.isinf(value):
                 return False
             if not math.isnan(value):
-                total += value * weights[column]
-        sums[row, 0] = total + intercept
-        if not math.isfinite(sums[row, 0]):
+                total += value * given[2 * scalers, column]
+        total += intercept
+        if not math.isfinite(total):
             return False
+        if is_class:
+            total = -math.inf if total > LARGE else math.inf if total < -LARGE else -total
+        sums[row, 0] = total
     return True
 
 
 @compiled
-def _flatten(sums: Floats) -> None:
-    """Make sums the exponents of the sigmoid, infinite where it is 0 or 1."""
-    for row in range(sums.shape[0]):
-        total = sums[row, 0]
-        if total > LARGE:
-            sums[row, 0] = -math.inf
-        elif total < -LARGE:
-            sums[row, 0] = math.inf
-        else:
-            sums[row, 0] = -total
-
-
-@compiled
-def _share(powers: Floats, shares: Floats) -> None:
-    """Fill in the probabilities of False and True, from the powers of e in the sigmoid."""
+def _share(powers: Floats) -> Floats:
+    """Return the probabilities of False and True, from the powers of e in the sigmoid."""
+    shares = np.empty((powers.shape[0], 2))
     for row in range(powers.shape[0]):
         p = 1.0 / (1.0 + powers[row, 0])
         shares[row, 0] = 1.0 - p
         shares[row, 1] = p
+    return shares

@@ -61,9 +61,6 @@ class ImportanceExplainer:
         self._increments = increments
         self._means.update(increments)
 
-    def _check(self, x: Observation) -> None:
-        check_observation(x, self.features)
-
 
 def check_features(features: Sequence[str]) -> tuple[str, ...]:
     """Return the names, or raise ``ValueError`` if there are none or one is there twice."""

@@ -21,13 +21,15 @@ CROSS_ENTROPY, ZERO_ONE, BRIER, ABSOLUTE_ERROR, SQUARED_ERROR = range(5)
 
 
 @compiled
-def replace_one(rows: Floats, columns: Places, values: Floats) -> None:
+def replace_one(rows: Floats, begin: int, columns: Places, values: Floats) -> None:
     """Replace one feature in each input.
 
     Parameters
     ----------
     rows
-        The observation in each row, shape (features · m, columns).
+        The observation in each row, shape (inputs, columns).
+    begin
+        The first of features · m inputs.
     columns
         The column of each feature.
     values
@@ -36,17 +38,19 @@ def replace_one(rows: Floats, columns: Places, values: Floats) -> None:
     m = values.shape[1]
     for i in range(columns.shape[0]):
         for j in range(m):
-            rows[i * m + j, columns[i]] = values[i, j]
+            rows[begin + i * m + j, columns[i]] = values[i, j]
 
 
 @compiled
-def replace_hidden(rows: Floats, columns: Places, draws: Floats) -> None:
+def replace_hidden(rows: Floats, begin: int, columns: Places, draws: Floats) -> None:
     """Replace the features that are not revealed yet: all but one, then all but two, …
 
     Parameters
     ----------
     rows
-        The observation in each row, shape ((features - 1) · m, columns).
+        The observation in each row, shape (inputs, columns).
+    begin
+        The first of (features - 1) · m inputs.
     columns
         The columns of the features, in the order in which they are revealed.
     draws
@@ -56,7 +60,7 @@ def replace_hidden(rows: Floats, columns: Places, draws: Floats) -> None:
     for revealed in range(1, n):
         for j in range(m):
             for k in range(revealed, n):
-                rows[(revealed - 1) * m + j, columns[k]] = draws[j, k]
+                rows[begin + (revealed - 1) * m + j, columns[k]] = draws[j, k]
 
 
 @compiled
@@ -147,8 +151,8 @@ def restricted(mean: Floats, numbers: Floats, m: int) -> Floats:
     """
     steps = (numbers.shape[0] - 1) // m
     outputs = np.empty((steps + 2, numbers.shape[1]))
-    outputs[0] = mean
     for c in range(numbers.shape[1]):
+        outputs[0, c] = mean[c]
         for i in range(steps):
             value = numbers[1 + i * m, c]
             for j in range(1, m):
@@ -189,6 +193,47 @@ def smooth(values: Floats, variances: Floats, w: float, increments: Floats) -> N
     """Move many exponential means, each by its increment."""
     for i in range(values.shape[0]):
         values[i], variances[i] = moved(values[i], variances[i], w, increments[i])
+
+
+@compiled
+def explain_replaced(  # noqa: PLR0917  compiled functions take arrays, not objects
+    kind: int,
+    own: int,
+    y: float,
+    two: float,
+    numbers: Floats,
+    values: Floats,
+    variances: Floats,
+    w: float,
+) -> Floats:
+    """Return the increments of iPFI from the model's outputs, and smooth them; see the parts."""
+    increments = growths(losses(kind, own, y, two, numbers), values.shape[0])
+    smooth(values, variances, w, increments)
+    return increments
+
+
+@compiled
+def explain_revealed(  # noqa: PLR0917  compiled functions take arrays, not objects
+    kind: int,
+    own: int,
+    y: float,
+    two: float,
+    numbers: Floats,
+    mean: Floats,
+    mean_weight: float,
+    m: int,
+    places: Places,
+    values: Floats,
+    variances: Floats,
+    w: float,
+) -> Floats:
+    """Return the increments of iSAGE from the model's outputs, and smooth them; see the parts."""
+    for c in range(mean.shape[0]):
+        mean[c] += mean_weight * (numbers[0, c] - mean[c])
+    given = losses(kind, own, y, two, restricted(mean, numbers, m))
+    increments = falls(given, places, values.shape[0])
+    smooth(values, variances, w, increments)
+    return increments
 
 
 @compiled
@@ -267,16 +312,6 @@ def grids(ordered: Floats, counts: Places, points: Floats) -> None:
 
 
 @compiled
-def are_moderate(numbers: Floats, largest: float) -> bool:
-    """Return whether all numbers are finite and smaller than the largest, whatever their sign."""
-    for row in range(numbers.shape[0]):
-        for c in range(numbers.shape[1]):
-            if not -largest < numbers[row, c] < largest:
-                return False
-    return True
-
-
-@compiled
 def middle(values: Sequence[float] | Floats) -> float:
     """Return the mean's distance from the first: exactly 0 if all values are equal."""
     total = 0.0
@@ -316,6 +351,16 @@ def projection(curve: Floats, ice: Floats) -> float:
     return total
 
 
+@compiled
+def are_moderate(numbers: Floats, largest: float) -> bool:
+    """Return whether all numbers are finite and smaller than the largest, whatever their sign."""
+    for row in range(numbers.shape[0]):
+        for c in range(numbers.shape[1]):
+            if not -largest < numbers[row, c] < largest:
+                return False
+    return True
+
+
 WEIGHT, SQUARES, VALUE, PROJECTION, VARIANCE = range(5)
 """What is kept of each curve: the sum of its smoothing's weights and of their squares, its
 importance, and the exponential mean of its projections with its variance."""
@@ -325,37 +370,48 @@ importance, and the exponential mean of its projections with its variance."""
 def move_curves(  # noqa: PLR0917  compiled functions take arrays, not objects
     which: Places,
     points: Floats,
-    ice: Floats,
+    outputs: Floats,
+    largest: float,
     shown: Places,
     alpha: float,
     debias: bool,
     grid: Floats,
     effects: Floats,
     kept: Floats,
-) -> Floats:
+    n: Places,
+    increments: Floats,
+) -> bool:
     """Move curves towards the ICE curves of one observation (iPDP, Algorithm 1, lines 5 to 10).
 
     Parameters
     ----------
     which
         The curves that move.
-    points, ice
+    points, outputs
         Their evaluation points, shape (moving, points), and the outputs there, shape
-        (moving, points, classes).
+        (moving · points, classes).
+    largest
+        What is not smaller does not fit.
     shown
         Of each curve the classes that count, then -1; shape (curves, classes).
     alpha, debias
         The smoothing.
     grid, effects, kept
         What moves; shapes (curves, points), (curves, points, classes) and (curves, 5).
+    n
+        Of each curve how often it has moved.
+    increments
+        Of each curve the importance of its last ICE curve.
 
     Returns
     -------
-    The importance of each ICE curve.
+    Whether the outputs fit; if not, nothing has changed.
     """
+    if not are_moderate(outputs, largest):
+        return False
+    ice = outputs.reshape((points.shape[0], points.shape[1], outputs.shape[1]))
     keep = 1.0 - alpha
     classes = effects.shape[2]
-    increments = np.empty(which.shape[0])
     per_class = np.empty((3, classes))
     for i in range(which.shape[0]):
         curve = which[i]
@@ -367,19 +423,20 @@ def move_curves(  # noqa: PLR0917  compiled functions take arrays, not objects
             grid[curve, k] += w * (points[i, k] - grid[curve, k])
             for c in range(classes):
                 effects[curve, k, c] += w * (ice[i, k, c] - effects[curve, k, c])
-        n = 0
-        while n < classes and shown[curve, n] >= 0:
-            effect, own = effects[curve, :, shown[curve, n]], ice[i, :, shown[curve, n]]
-            per_class[0, n] = deviation(effect)
-            per_class[1, n] = projection(effect, own)
-            per_class[2, n] = deviation(own)
-            n += 1
-        kept[curve, VALUE] = mean_of(per_class[0, :n])
+        m = 0
+        while m < classes and shown[curve, m] >= 0:
+            effect, own = effects[curve, :, shown[curve, m]], ice[i, :, shown[curve, m]]
+            per_class[0, m] = deviation(effect)
+            per_class[1, m] = projection(effect, own)
+            per_class[2, m] = deviation(own)
+            m += 1
+        kept[curve, VALUE] = mean_of(per_class[0, :m])
         kept[curve, PROJECTION], kept[curve, VARIANCE] = moved(
             kept[curve, PROJECTION],
             kept[curve, VARIANCE],
             alpha / weight,
-            mean_of(per_class[1, :n]),
+            mean_of(per_class[1, :m]),
         )
-        increments[i] = mean_of(per_class[2, :n])
-    return increments
+        increments[curve] = mean_of(per_class[2, :m])
+        n[curve] += 1
+    return True

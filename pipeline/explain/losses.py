@@ -11,7 +11,6 @@ import numpy as np
 from pipeline.evaluate import Label, Output
 from pipeline.evaluate.compiled import plain
 from pipeline.evaluate.inputs import Floats
-from pipeline.evaluate.table import Table
 from pipeline.explain import kernels
 from pipeline.explain.outputs import predicted_class
 
@@ -85,19 +84,34 @@ LOSSES: dict[str, Loss] = {
 }
 
 
-_OF_PROBABILITIES = {
+_KINDS = {
     id(cross_entropy): kernels.CROSS_ENTROPY,
     id(zero_one): kernels.ZERO_ONE,
     id(brier): kernels.BRIER,
-}
-
-_OF_NUMBERS = {
     id(absolute_error): kernels.ABSOLUTE_ERROR,
     id(squared_error): kernels.SQUARED_ERROR,
 }
 
 
-def each_loss(loss: Loss, y: Target, answers: Sequence[Output] | Table) -> Floats:
+def compiled_loss(
+    loss: Loss, y: Target, labels: tuple[Label | None, ...]
+) -> tuple[int, int, float] | None:
+    """Return what :func:`kernels.losses` takes for a loss and a label; None if it has no such loss.
+
+    Examples
+    --------
+    >>> compiled_loss(brier, "b", ("a", "b")), compiled_loss(brier, 1.0, (None,))
+    ((2, 1, 0.0), None)
+    """
+    kind = _KINDS.get(id(loss))
+    if kind is None or (kind >= kernels.ABSOLUTE_ERROR) != (labels == (None,)):
+        return None
+    if kind >= kernels.ABSOLUTE_ERROR:
+        return kind, -1, float(y)
+    return kind, labels.index(_label(y)) if y in labels else -1, 0.0
+
+
+def each_loss(loss: Loss, y: Target, outputs: Sequence[Output]) -> Floats:
     """Return the loss on each output.
 
     Examples
@@ -105,16 +119,8 @@ def each_loss(loss: Loss, y: Target, answers: Sequence[Output] | Table) -> Float
     >>> each_loss(brier, "a", [{"a": 0.5, "b": 0.5}, {"a": 1.0}]).tolist()
     [0.5, 0.0]
     """
-    if not isinstance(answers, Table):
-        # a user's loss may give numpy numbers or truth values
-        return np.array([float(loss(y, output)) for output in answers])
-    labels, numbers = answers
-    if labels != (None,) and (kind := _OF_PROBABILITIES.get(id(loss))) is not None:
-        own = labels.index(_label(y)) if y in labels else -1
-        return kernels.losses(kind, own, 0.0, 2.0, numbers)
-    if labels == (None,) and (kind := _OF_NUMBERS.get(id(loss))) is not None:
-        return kernels.losses(kind, -1, float(y), 2.0, numbers)
-    return each_loss(loss, y, answers.outputs())
+    # a user's loss may give numpy numbers or truth values
+    return np.array([float(loss(y, output)) for output in outputs])
 
 
 def get_loss(loss: str | Loss) -> Loss:

@@ -7,8 +7,7 @@ Dynamic Modeling Scenarios".
 import math
 import random
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
@@ -25,12 +24,17 @@ from pipeline.explain import kernels
 from pipeline.explain.categories import CategoryCurve
 from pipeline.explain.curve import Effect, Grid, table_of
 from pipeline.explain.importance import check_features, check_observation
-from pipeline.explain.kernels import Places
+from pipeline.explain.kernels import Flags, Places
 from pipeline.explain.pfi import check_warm_up
-from pipeline.explain.questions import Row, columns_of
+from pipeline.explain.questions import Observed, Row, columns_of
 from pipeline.explain.ranks import RankCurves
 from pipeline.explain.smoothing import confidence_bound
-from pipeline.explain.storage import CategoryStorage, FrequencyStorage, FrequencyStorages
+from pipeline.explain.storage import (
+    CategoryStorage,
+    FrequencyStorage,
+    FrequencyStorages,
+    check_probability,
+)
 from pipeline.explain.together import explain_together
 
 T = TypeVar("T")
@@ -57,10 +61,8 @@ class PDPGrid:
         warm_up: int,
         rng: random.Random,
     ) -> None:
-        if grid_size < 2:
-            raise ValueError(f"grid_size is {grid_size!r}, but must be at least 2")
         storage = CategoryStorage if categorical else FrequencyStorage
-        self.grid_size = grid_size
+        self.grid_size = check_grid_size(grid_size)
         self.warm_up = warm_up
         self._storage = storage(storage_size, rng, entrance_probability)
 
@@ -79,12 +81,13 @@ class PDPGrid:
         self._storage.update(value)
 
 
-@dataclass(frozen=True, slots=True)
 class PDPQuestion:
     """An input for each evaluation point of each feature in turn, with its value replaced.
 
-    Attributes
+    Parameters
     ----------
+    features
+        All features.
     numeric
         The numeric features that are asked about.
     which
@@ -93,36 +96,40 @@ class PDPQuestion:
         Their evaluation points, shape (features, points).
     categories
         Of each categorical feature those that are asked about.
-    order
-        All features.
     """
 
-    numeric: tuple[str, ...]
-    which: Places
-    points: Floats
-    categories: dict[str, Grid]
-    order: tuple[str, ...]
+    __slots__ = ("categories", "features", "numeric", "points", "size", "which")
 
-    @property
-    def size(self) -> int:
-        """How many inputs there are."""
-        return self.points.size + sum(map(len, self.categories.values()))
+    def __init__(
+        self,
+        features: tuple[str, ...],
+        *,
+        numeric: tuple[str, ...],
+        which: Places,
+        points: Floats,
+        categories: dict[str, Grid],
+    ) -> None:
+        self.features = features
+        self.numeric = numeric
+        self.which = which
+        self.points = points
+        self.categories = categories
+        self.size = points.size + sum(map(len, categories.values()))
 
     def grids(self) -> dict[str, Grid]:
         """Return the evaluation points of each feature."""
-        numeric = dict(zip(self.numeric, self.points.tolist(), strict=True))
-        grids = {**numeric, **self.categories}
-        return {feature: grids[feature] for feature in self.order if feature in grids}
+        grids = {**dict(zip(self.numeric, self.points.tolist(), strict=True)), **self.categories}
+        return {feature: grids[feature] for feature in self.features if feature in grids}
 
     def replacements(self) -> list[Row]:
         """Return what is replaced; see :class:`Question`."""
-        return [{f: point} for f, grid in self.grids().items() for point in grid]
+        return [{feature: point} for feature, grid in self.grids().items() for point in grid]
 
-    def fill(self, features: tuple[str, ...], rows: Floats) -> None:
+    def fill(self, features: tuple[str, ...], rows: Floats, begin: int) -> None:
         """Replace it in whole inputs; see :class:`Question`."""
         if self.categories:
             raise NoNumberError("some features are categorical")
-        kernels.replace_one(rows, columns_of(features, self.numeric), self.points)
+        kernels.replace_one(rows, begin, columns_of(features, self.numeric), self.points)
 
 
 class IncrementalPDP:
@@ -207,20 +214,18 @@ class IncrementalPDP:
         self.evaluator = (
             evaluator_for(model, evaluator) if isinstance(evaluator, str) else evaluator
         )
-        self._grid_options: dict[str, Any] = {
-            "grid_size": grid_size,
-            "storage_size": storage_size,
-            "entrance_probability": entrance_probability,
-            "warm_up": check_warm_up(warm_up, storage_size),
-        }
+        self._grid_size = check_grid_size(grid_size)
+        self._storage_size = storage_size
+        self._entrance_probability = check_probability(entrance_probability)
+        self._warm_up = check_warm_up(warm_up, storage_size)
         self._rng = random.Random(seed)
-        PDPGrid(categorical=False, rng=self._rng, **self._grid_options)  # names a wrong argument
         self._curves = RankCurves(0, alpha, debias=debias)
         self._storages = FrequencyStorages(0, storage_size)
+        self._all_enter: Flags = np.ones(0, np.bool_)
         self._numeric: tuple[str, ...] = ()
         self._which: Places = np.zeros(0, np.intp)  # the numeric features that are warm
         self._categories: dict[str, tuple[CategoryStorage, CategoryCurve]] = {}
-        self._increments: dict[str, float] = {}
+        self._increments: dict[str, float] = {}  # of categorical features
         if self._categorical is not None:
             self._start(dict.fromkeys(self.features, 0.0))
 
@@ -235,25 +240,25 @@ class IncrementalPDP:
         [values] = explain_together([self], x)
         return values
 
-    def ask(self, x: Observation) -> PDPQuestion:
+    def ask(self, observed: Observed) -> PDPQuestion:
         """Return what to ask; see :func:`~pipeline.explain.explain_together`."""
-        check_observation(x, self.features)
+        check_observation(observed.x, self.features)
         if not self._is_started:
-            self._start(x)
-        warm_up: int = self._grid_options["warm_up"]
-        if len(self._which) < len(self._numeric):
-            self._which = self._storages.holding(warm_up)
-        points = self._storages.grids(self._grid_options["grid_size"])
-        numeric = self._numeric
-        if len(self._which) < len(numeric):
-            points = points[self._which]
-            numeric = tuple(numeric[place] for place in self._which.tolist())
+            self._start(observed.x)
+        numeric, which = self._numeric, self._which
+        points = self._storages.grids(self._grid_size)
+        if len(which) < len(numeric):
+            which = self._which = self._storages.holding(self._warm_up)
+            numeric = tuple([numeric[place] for place in which.tolist()])
+            points = points[which]
         categories = {
             feature: storage.categories()
             for feature, (storage, _) in self._categories.items()
-            if len(storage) >= warm_up
+            if len(storage) >= self._warm_up
         }
-        return PDPQuestion(numeric, self._which, points, categories, self.features)
+        return PDPQuestion(
+            self.features, numeric=numeric, which=which, points=points, categories=categories
+        )
 
     def take(
         self,
@@ -263,10 +268,9 @@ class IncrementalPDP:
     ) -> None:
         """Take the answers."""
         if isinstance(answers, Table):
-            self._move(question.numeric, question.which, question.points, answers)
+            self._curves.move(question.which, question.points, answers)
             return
-        tables: list[Table] = []
-        begin = 0
+        begin = place = 0
         for feature, grid in question.grids().items():
             table = table_of(answers[begin : begin + len(grid)])
             begin += len(grid)
@@ -274,31 +278,28 @@ class IncrementalPDP:
                 _, curve = self._categories[feature]
                 self._increments[feature] = curve.update_table(grid, table)
             else:
-                tables.append(table)
-        for i, table in enumerate(tables):
-            one = slice(i, i + 1)
-            self._move(question.numeric[one], question.which[one], question.points[one], table)
+                one = slice(place, place + 1)
+                self._curves.move(question.which[one], question.points[one], table)
+                place += 1
 
-    def _move(
-        self, features: tuple[str, ...], which: Places, points: Floats, answers: Table
-    ) -> None:
-        increments: list[float] = self._curves.move(which, points, answers).tolist()
-        self._increments.update(zip(features, increments, strict=True))
-
-    def store(self, x: Observation) -> None:
+    def store(self, observed: Observed) -> None:
         """Keep the observation's values."""
-        values = np.fromiter(map(float, map(x.__getitem__, self._numeric)), np.float64)
-        enters = np.ones(len(self._numeric), np.bool_)
-        probability: float = self._grid_options["entrance_probability"]
-        if self._categories or probability < 1.0:
-            place = 0
-            for feature in self.features:
-                if feature in self._categories:
-                    self._categories[feature][0].update(x[feature])
-                else:
-                    enters[place] = probability == 1.0 or self._rng.random() < probability
-                    place += 1
-        self._storages.update(values, enters)
+        values = observed.some(self._numeric)
+        if self._categories or self._entrance_probability < 1.0:
+            self._storages.update(values, self._entrances(observed.x))
+        else:
+            self._storages.update(values, self._all_enter)
+
+    def _entrances(self, x: Observation) -> Flags:
+        """Draw which numeric values enter; categories draw for themselves, in their turn."""
+        probability = self._entrance_probability
+        enters = []
+        for feature in self.features:
+            if feature in self._categories:
+                self._categories[feature][0].update(x[feature])
+            else:
+                enters.append(probability == 1.0 or self._rng.random() < probability)
+        return np.array(enters, np.bool_)
 
     @property
     def curves(self) -> dict[str, tuple[Grid, Effect]]:
@@ -325,7 +326,9 @@ class IncrementalPDP:
     @property
     def increments(self) -> dict[str, float]:
         """Feature → importance of the last ICE curve; empty before the first."""
-        known = self._increments
+        curves = self._curves
+        ranks = zip(self._numeric, curves.increments.tolist(), curves.n.tolist(), strict=True)
+        known = {**self._increments, **{feature: v for feature, v, n in ranks if n}}
         return {feature: known[feature] for feature in self.features if feature in known}
 
     def confidence(self, delta: float) -> dict[str, float]:
@@ -368,9 +371,9 @@ class IncrementalPDP:
             else feature in self._categorical
             for feature in self.features
         }
-        size: int = self._grid_options["storage_size"]
-        probability: float = self._grid_options["entrance_probability"]
+        size, probability = self._storage_size, self._entrance_probability
         self._numeric = tuple(feature for feature in kinds if not kinds[feature])
+        self._all_enter = np.ones(len(self._numeric), np.bool_)
         self._storages = FrequencyStorages(len(self._numeric), size)
         self._curves = RankCurves(len(self._numeric), self.alpha, debias=self._debias)
         self._categories = {
@@ -381,3 +384,10 @@ class IncrementalPDP:
             for feature in kinds
             if kinds[feature]
         }
+
+
+def check_grid_size(grid_size: int) -> int:
+    """Return ``grid_size``, or raise ``ValueError`` if it is below 2."""
+    if grid_size < 2:
+        raise ValueError(f"grid_size is {grid_size!r}, but must be at least 2")
+    return grid_size

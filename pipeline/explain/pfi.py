@@ -6,10 +6,7 @@ Fumagalli, Muschalik, Hüllermeier, Hammer (2022), "Incremental Permutation Feat
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
-
-import numpy as np
 
 from pipeline.evaluate import (
     Evaluator,
@@ -18,7 +15,7 @@ from pipeline.evaluate import (
     evaluator_for,
 )
 from pipeline.evaluate.compiled import plain
-from pipeline.evaluate.inputs import Floats
+from pipeline.evaluate.inputs import Floats, as_floats
 from pipeline.evaluate.table import Table
 from pipeline.explain import kernels
 from pipeline.explain.importance import (
@@ -26,21 +23,21 @@ from pipeline.explain.importance import (
     InnerSamples,
     check_features,
     check_inner_samples,
+    check_observation,
     draws,
 )
-from pipeline.explain.losses import Loss, Target, each_loss, get_loss
-from pipeline.explain.questions import Row, columns_of, drawn
+from pipeline.explain.losses import Loss, Target, compiled_loss, each_loss, get_loss
+from pipeline.explain.questions import Observed, Row, columns_of
 from pipeline.explain.storage import Reservoir, make_reservoir
 from pipeline.explain.together import explain_together
 
 _running_mean = plain(kernels.running_mean)
 
 
-@dataclass(frozen=True, slots=True)
 class PFIQuestion:
     """The observation, and M inputs for each feature in turn with its value replaced.
 
-    Attributes
+    Parameters
     ----------
     features
         What is replaced.
@@ -48,24 +45,24 @@ class PFIQuestion:
         The M stored observations that supply the values; none if nothing is asked.
     """
 
-    features: tuple[str, ...]
-    chosen: Sequence[Row]
+    __slots__ = ("chosen", "features", "size")
 
-    @property
-    def size(self) -> int:
-        """How many inputs there are."""
-        return 1 + len(self.features) * len(self.chosen) if self.chosen else 0
+    def __init__(self, features: tuple[str, ...], chosen: Sequence[Row]) -> None:
+        self.features = features
+        self.chosen = chosen
+        self.size = 1 + len(features) * len(chosen) if chosen else 0
 
     def replacements(self) -> list[Row]:
         """Return what is replaced; see :class:`Question`."""
         changed = [{feature: draw[feature]} for feature in self.features for draw in self.chosen]
         return [{}, *changed] if changed else []
 
-    def fill(self, features: tuple[str, ...], rows: Floats) -> None:
+    def fill(self, features: tuple[str, ...], rows: Floats, begin: int) -> None:
         """Replace it in whole inputs; see :class:`Question`."""
         if self.chosen:
-            values = np.ascontiguousarray(drawn(self.chosen, self.features).T)
-            kernels.replace_one(rows[1:], columns_of(features, self.features), values)
+            values = [draw[feature] for feature in self.features for draw in self.chosen]
+            numbers = as_floats(values).reshape(len(self.features), len(self.chosen))
+            kernels.replace_one(rows, begin + 1, columns_of(features, self.features), numbers)
 
 
 class PFISampler:
@@ -253,19 +250,28 @@ class IncrementalPFI(ImportanceExplainer):
         [values] = explain_together([self], x, y)
         return values
 
-    def ask(self, x: Observation) -> PFIQuestion:
+    def ask(self, observed: Observed) -> PFIQuestion:
         """Return what to ask; see :func:`~pipeline.explain.explain_together`."""
-        self._check(x)
+        check_observation(observed.x, self.features)
         return self._sampler.question()
 
     def take(self, y: Any, question: PFIQuestion, answers: Sequence[Output] | Table) -> None:
         """Take the answers."""
-        losses = each_loss(self.loss, y, answers)
-        self._smooth(kernels.growths(losses, len(question.features)))
+        if not isinstance(answers, Table):
+            losses = each_loss(self.loss, y, answers)
+            self._smooth(kernels.growths(losses, len(self.features)))
+            return
+        loss, means = compiled_loss(self.loss, y, answers.labels), self._means
+        if loss is None:
+            self.take(y, question, answers.outputs())
+            return
+        self._increments = kernels.explain_replaced(
+            *loss, 2.0, answers.numbers, means.values, means.variances, means.advance()
+        )
 
-    def store(self, x: Observation) -> None:
+    def store(self, observed: Observed) -> None:
         """Keep the observation."""
-        self._sampler.update(x)
+        self._sampler.update(observed.x)
 
 
 def check_warm_up(warm_up: int | None, reservoir_size: int) -> int:

@@ -1,16 +1,48 @@
 """What an explainer asks the model about one observation."""
 
-from collections.abc import Sequence
 from functools import lru_cache
 from typing import Protocol
 
 import numpy as np
 
-from pipeline.evaluate import Value
-from pipeline.evaluate.inputs import Floats, as_floats
+from pipeline.evaluate import Observation, Value
+from pipeline.evaluate.inputs import Floats, NoNumberError, as_floats
 from pipeline.explain.kernels import Places
 
 Row = dict[str, Value]
+
+
+class Observed:
+    """An observation, and its values as an array.
+
+    Attributes
+    ----------
+    x
+        The observation.
+    features
+        Its features, in its order.
+    numbers
+        Its values; None if they are not all numbers.
+    """
+
+    __slots__ = ("features", "numbers", "x")
+
+    def __init__(self, x: Observation) -> None:
+        self.x = x
+        self.features = tuple(x)
+        self.numbers: Floats | None
+        try:
+            self.numbers = as_floats(x.values())
+        except NoNumberError:
+            self.numbers = None
+
+    def some(self, features: tuple[str, ...]) -> Floats:
+        """Return the values of some features, or raise what ``float`` raises."""
+        if self.numbers is None:
+            return np.array([float(self.x[feature]) for feature in features])
+        if features == self.features:
+            return self.numbers
+        return self.numbers[columns_of(self.features, features)]
 
 
 class Question(Protocol):
@@ -25,7 +57,7 @@ class Question(Protocol):
         """Return for each input what is replaced; nothing in the observation itself."""
         ...
 
-    def fill(self, features: tuple[str, ...], rows: Floats) -> None:
+    def fill(self, features: tuple[str, ...], rows: Floats, begin: int) -> None:
         """Replace it in whole inputs.
 
         Parameters
@@ -34,6 +66,8 @@ class Question(Protocol):
             Those of the observation.
         rows
             The observation in each row, shape (inputs, features).
+        begin
+            The first row of this question.
 
         Raises
         ------
@@ -47,9 +81,3 @@ class Question(Protocol):
 def columns_of(features: tuple[str, ...], some: tuple[str, ...]) -> Places:
     """Return where some of the features are among them."""
     return np.array([features.index(feature) for feature in some], dtype=np.intp)
-
-
-def drawn(rows: Sequence[Row], features: Sequence[str]) -> Floats:
-    """Return the values of some features in stored observations, shape (rows, features)."""
-    values = [row[feature] for row in rows for feature in features]
-    return as_floats(values).reshape(len(rows), len(features))

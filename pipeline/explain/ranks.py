@@ -10,6 +10,7 @@ from pipeline.evaluate.inputs import Floats
 from pipeline.evaluate.table import Table
 from pipeline.explain import kernels
 from pipeline.explain.curve import (
+    LARGEST,
     Effect,
     Grid,
     PDPCurve,
@@ -38,12 +39,15 @@ class RankCurves:
     ----------
     n
         Updates of each curve so far.
+    increments
+        The importance of the last ICE curve of each.
     """
 
     def __init__(self, count: int, alpha: float, *, debias: bool = True) -> None:
         self.alpha = check_alpha(alpha)
         self.debias = debias
         self.n = np.zeros(count, dtype=np.intp)
+        self.increments = np.zeros(count)
         self._grid = np.zeros((count, 0))
         self._effects = np.zeros((count, 0, 0))
         self._kept = np.zeros((count, 5))
@@ -52,8 +56,8 @@ class RankCurves:
         self._shown: Places = np.zeros((count, 0), dtype=np.intp)
         self._is_settled = False  # whether every curve knows every label
 
-    def move(self, which: Places, points: Floats, answers: Table) -> Floats:
-        """Take the ICE curves of one observation, and return their importances.
+    def move(self, which: Places, points: Floats, answers: Table) -> None:
+        """Take the ICE curves of one observation.
 
         Parameters
         ----------
@@ -67,30 +71,30 @@ class RankCurves:
         Raises
         ------
         ValueError, TypeError
-            If the points or the outputs do not fit; then nothing has changed.
+            If the points or the outputs do not fit; then no curve has moved.
         """
-        count, size = self._grid.shape
-        size = size or points.shape[1]
-        check_size(size, len(answers.numbers) // len(which), points.shape[1])
-        check_answers(self._labels, answers)
         labels, numbers = answers
+        size = self._grid.shape[1] or points.shape[1]
+        if points.shape[1] != size or len(numbers) != points.size:
+            check_size(size, len(numbers) // len(which), points.shape[1])
         if not self._is_settled or labels != self._labels:
-            numbers = self._learn(which, labels, numbers)
-        if not self._grid.size:
-            self._grid = np.zeros((count, size))
-            self._effects = np.zeros((count, size, len(self._labels)))
-        self.n[which] += 1
-        return kernels.move_curves(
+            check_answers(self._labels, answers)
+            numbers = self._learn(which, labels, numbers, size)
+        if not kernels.move_curves(
             which,
             points,
-            numbers.reshape(len(which), size, len(self._labels)),
+            numbers,
+            LARGEST,
             self._shown,
             self.alpha,
             self.debias,
             self._grid,
             self._effects,
             self._kept,
-        )
+            self.n,
+            self.increments,
+        ):
+            check_answers(self._labels, answers)
 
     @property
     def values(self) -> Floats:
@@ -123,8 +127,13 @@ class RankCurves:
         effects = {self._labels[place]: self._effects[curve, :, place].tolist() for place in shown}
         return shown_effect(effects, len(self.grid(curve)))
 
-    def _learn(self, which: Places, labels: Sequence[Label | None], numbers: Floats) -> Floats:
+    def _learn(
+        self, which: Places, labels: Sequence[Label | None], numbers: Floats, size: int
+    ) -> Floats:
         """Take note of classes, and return the numbers with a column for each that is known."""
+        if self._grid.shape[1] != size:
+            self._grid = np.zeros((len(self.n), size))
+            self._effects = np.zeros((len(self.n), size, 0))
         new = [label for label in labels if label not in self._labels]
         if new:
             self._labels = (*self._labels, *new)
@@ -159,8 +168,8 @@ class RankCurve(PDPCurve):
 
     def update_table(self, points: Grid, answers: Table) -> float:
         """Take the ICE curve of one observation; see :class:`PDPCurve`."""
-        [increment] = self._curves.move(_ALONE, np.array([points], np.float64), answers).tolist()
-        return increment  # type: ignore[no-any-return]
+        self._curves.move(_ALONE, np.array([points], np.float64), answers)
+        return self._curves.increments[0].item()  # type: ignore[no-any-return]
 
     @property
     def n(self) -> int:

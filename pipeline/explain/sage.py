@@ -18,7 +18,7 @@ from pipeline.evaluate import (
     Value,
     evaluator_for,
 )
-from pipeline.evaluate.inputs import Floats
+from pipeline.evaluate.inputs import Floats, as_floats
 from pipeline.evaluate.table import Table
 from pipeline.explain import kernels
 from pipeline.explain.importance import (
@@ -26,13 +26,13 @@ from pipeline.explain.importance import (
     InnerSamples,
     check_features,
     check_inner_samples,
+    check_observation,
     draws,
 )
-from pipeline.explain.kernels import Places
-from pipeline.explain.losses import Loss, Target, each_loss, get_loss
+from pipeline.explain.losses import Loss, Target, compiled_loss, each_loss, get_loss
 from pipeline.explain.outputs import mean_output
 from pipeline.explain.pfi import check_warm_up
-from pipeline.explain.questions import Row, columns_of, drawn
+from pipeline.explain.questions import Observed, Row, columns_of
 from pipeline.explain.smoothing import OutputMean
 from pipeline.explain.storage import GeometricReservoir, Reservoir
 from pipeline.explain.together import explain_together
@@ -59,31 +59,30 @@ class SAGEQuestion:
     replacements: list[dict[str, Value]]
 
 
-@dataclass(frozen=True, slots=True)
 class SAGEDraw:
-    """What chance has chosen for one observation.
+    """The observation, and what chance has chosen for it.
 
-    Attributes
+    Parameters
     ----------
     features
         What is explained.
-    order
-        See :class:`SAGEQuestion`; empty while warming up.
     places
-        Where these are among the features.
+        Which of them can change an input, in the order in which they are revealed; none while
+        warming up.
     chosen
         The m stored observations that supply the features that are not revealed.
     """
 
-    features: tuple[str, ...]
-    order: tuple[str, ...]
-    places: Places
-    chosen: Sequence[Row]
+    __slots__ = ("chosen", "features", "order", "places", "size")
 
-    @property
-    def size(self) -> int:
-        """How many inputs there are."""
-        return 1 + max(len(self.order) - 1, 0) * len(self.chosen)
+    def __init__(
+        self, features: tuple[str, ...], places: Sequence[int], chosen: Sequence[Row]
+    ) -> None:
+        self.features = features
+        self.chosen = chosen
+        self.places = np.array(places, np.intp)
+        self.order = tuple([features[place] for place in places])
+        self.size = 1 + max(len(places) - 1, 0) * len(chosen)
 
     def replacements(self) -> list[Row]:
         """Return what is replaced; see :class:`Question`."""
@@ -94,11 +93,13 @@ class SAGEDraw:
         ]
         return [{}, *hidden]
 
-    def fill(self, features: tuple[str, ...], rows: Floats) -> None:
+    def fill(self, features: tuple[str, ...], rows: Floats, begin: int) -> None:
         """Replace it in whole inputs; see :class:`Question`."""
         if self.order:
+            values = [draw[feature] for draw in self.chosen for feature in self.order]
+            numbers = as_floats(values).reshape(len(self.chosen), len(self.order))
             columns = columns_of(features, self.features)[self.places]
-            kernels.replace_hidden(rows[1:], columns, drawn(self.chosen, self.order))
+            kernels.replace_hidden(rows, begin + 1, columns, numbers)
 
 
 class SAGESampler:
@@ -127,7 +128,6 @@ class SAGESampler:
         rng: random.Random,
     ) -> None:
         self.features = check_features(features)
-        self._places = {feature: place for place, feature in enumerate(self.features)}
         self.reservoir = reservoir
         self.mean_prediction = OutputMean(alpha)
         self.warm_up = warm_up
@@ -136,23 +136,19 @@ class SAGESampler:
 
     def draw(self, x: Observation) -> SAGEDraw:
         """Choose what to ask for this observation."""
-        rows = self.reservoir.rows
+        rows, features = self.reservoir.rows, self.features
         if len(rows) < self.warm_up:
-            return self._draw((), ())
-        permutation = self._rng.sample(self.features, len(self.features))
+            return SAGEDraw(features, (), ())
+        permutation = self._rng.sample(range(len(features)), len(features))
         chosen = draws(rows, self.inner_samples, self._rng)
-        first = rows[0]
-        players = [
-            feature
-            for feature in permutation
-            if first[feature] != x[feature] or any(row[feature] != x[feature] for row in rows)
-        ]
+        players = []
+        for place in permutation:
+            feature = features[place]
+            value = x[feature]
+            if rows[0][feature] != value or any(row[feature] != value for row in rows):
+                players.append(place)
         # with null players only, somebody must still carry what the model knows beyond its mean
-        return self._draw(tuple(players or permutation), chosen)
-
-    def _draw(self, order: tuple[str, ...], chosen: Sequence[Row]) -> SAGEDraw:
-        places = np.fromiter(map(self._places.__getitem__, order), np.intp, len(order))
-        return SAGEDraw(self.features, order, places, chosen)
+        return SAGEDraw(features, players or permutation, chosen)
 
     def question(self, x: Observation) -> SAGEQuestion | None:
         """Return what to ask for this observation; None while warming up."""
@@ -166,30 +162,16 @@ class SAGESampler:
 
         Call :meth:`update_mean` with the prediction first, as Algorithm 1 does.
         """
-        restricted = self._outputs(question.order, prediction, outputs)
+        restricted = self.restricted(question.order, prediction, outputs)
         pairs = dict.fromkeys(self.features, (prediction, prediction))
         for i, feature in enumerate(question.order):
             pairs[feature] = (restricted[i], restricted[i + 1])
         return pairs
 
     def restricted(
-        self, draw: SAGEDraw, prediction: Output, answers: Sequence[Output] | Table
-    ) -> Sequence[Output] | Table:
-        """Return what the model says before a feature is revealed, and after each."""
-        if not isinstance(answers, Table):
-            return self._outputs(draw.order, prediction, answers[1:])
-        mean = self.mean_prediction.value
-        labels, means = (
-            (tuple(mean), list(mean.values())) if isinstance(mean, dict) else ((None,), [mean])
-        )
-        if labels != answers.labels:
-            return self._outputs(draw.order, prediction, answers.outputs()[1:])
-        numbers = kernels.restricted(np.array(means), answers.numbers, len(draw.chosen))
-        return Table(answers.labels, numbers)
-
-    def _outputs(
         self, order: Sequence[str], prediction: Output, outputs: Sequence[Output]
     ) -> list[Output]:
+        """Return what the model says before a feature is revealed, and after each."""
         m = max(len(outputs) // max(len(order) - 1, 1), 1)
         means = [mean_output(outputs[i : i + m]) for i in range(0, len(outputs), m)]
         return [self.mean_prediction.value, *means, prediction]
@@ -336,21 +318,43 @@ class IncrementalSAGE(ImportanceExplainer):
         [values] = explain_together([self], x, y)
         return values
 
-    def ask(self, x: Observation) -> SAGEDraw:
+    def ask(self, observed: Observed) -> SAGEDraw:
         """Return what to ask; see :func:`~pipeline.explain.explain_together`."""
-        self._check(x)
-        return self._sampler.draw(x)
+        check_observation(observed.x, self.features)
+        return self._sampler.draw(observed.x)
 
     def take(self, y: Any, question: SAGEDraw, answers: Sequence[Output] | Table) -> None:
         """Take the answers."""
-        first = answers.part(0, 1).outputs() if isinstance(answers, Table) else answers
-        prediction = first[0]
+        if not isinstance(answers, Table):
+            self._take_outputs(y, question, answers)
+            return
+        loss, mean = compiled_loss(self.loss, y, answers.labels), None
+        if loss and question.order:
+            mean = self._sampler.mean_prediction.advance(answers.labels)
+        if not loss or not mean:
+            self._take_outputs(y, question, answers.outputs())
+            return
+        means = self._means
+        self._increments = kernels.explain_revealed(
+            *loss,
+            2.0,
+            answers.numbers,
+            *mean,
+            len(question.chosen),
+            question.places,
+            means.values,
+            means.variances,
+            means.advance(),
+        )
+
+    def _take_outputs(self, y: Any, question: SAGEDraw, outputs: Sequence[Output]) -> None:
+        prediction, *others = outputs
         self._sampler.update_mean(prediction)
         if question.order:
-            restricted = self._sampler.restricted(question, prediction, answers)
+            restricted = self._sampler.restricted(question.order, prediction, others)
             losses = each_loss(self.loss, y, restricted)
             self._smooth(kernels.falls(losses, question.places, len(self.features)))
 
-    def store(self, x: Observation) -> None:
+    def store(self, observed: Observed) -> None:
         """Keep the observation."""
-        self._sampler.update(x)
+        self._sampler.update(observed.x)

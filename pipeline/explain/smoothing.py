@@ -4,9 +4,10 @@ import math
 
 import numpy as np
 
-from pipeline.evaluate import Output
+from pipeline.evaluate import Label, Output
 from pipeline.evaluate.compiled import plain
 from pipeline.evaluate.inputs import Floats
+from pipeline.evaluate.table import Table
 from pipeline.explain import kernels
 from pipeline.explain.outputs import move
 
@@ -25,8 +26,8 @@ class _Weights:
         self._weight = 0.0 if debias else 1.0  # Σ α(1-α)^(n-s) = 1-(1-α)^n
         self._squares = 0.0  # Σ (α(1-α)^(n-s))²
 
-    def _next(self) -> float:
-        """Return the weight of the next value."""
+    def advance(self) -> float:
+        """Count the next value, and return its weight."""
         keep = 1.0 - self.alpha
         self.n += 1
         if self.debias:
@@ -78,7 +79,7 @@ class ExponentialMean(_Weights):
 
     def update(self, v: float) -> None:
         """Take the next value of the sequence."""
-        self.value, self.variance = _moved(self.value, self.variance, self._next(), v)
+        self.value, self.variance = _moved(self.value, self.variance, self.advance(), v)
 
     @property
     def std_error(self) -> float:
@@ -124,7 +125,7 @@ class ExponentialMeans(_Weights):
 
     def update(self, increments: Floats) -> None:
         """Take the next value of each sequence."""
-        kernels.smooth(self.values, self.variances, self._next(), increments)
+        kernels.smooth(self.values, self.variances, self.advance(), increments)
 
     @property
     def std_errors(self) -> list[float]:
@@ -156,23 +157,56 @@ class OutputMean:
     {'a': 0.25, 'b': 0.5}
     """
 
-    __slots__ = ("_weight", "alpha", "debias", "value")
+    __slots__ = ("_labels", "_numbers", "_value", "_weight", "alpha", "debias")
 
     def __init__(self, alpha: float, *, debias: bool = True) -> None:
         self.alpha = check_alpha(alpha)
         self.debias = debias
-        self.value: Output = {}
         self._weight = 0.0
+        self._value: Output = {}
+        self._labels: tuple[Label | None, ...] = ()
+        self._numbers: Floats | None = None  # the value, if the last outputs came as arrays
+
+    @property
+    def value(self) -> Output:
+        """The mean; empty before the first output."""
+        if self._numbers is None:
+            return self._value
+        [value] = Table(self._labels, self._numbers[None]).outputs()
+        return value
 
     def update(self, output: Output) -> None:
         """Take the model's next output."""
-        first = not self._weight
-        self._weight = (1.0 - self.alpha) * self._weight + self.alpha
-        if first:
-            self.value = {} if isinstance(output, dict) else 0.0
-        self.value = move(
-            self.value, output, self.alpha / self._weight if self.debias else self.alpha
+        value = self.value if self._weight or isinstance(output, dict) else 0.0
+        self._value, self._numbers = move(value, output, self._advance()), None
+
+    def advance(self, labels: tuple[Label | None, ...]) -> tuple[Floats, float] | None:
+        """Count the next output, and return the mean and the weight to move it with, in place.
+
+        Parameters
+        ----------
+        labels
+            The classes of the output. If they are not those of the mean, nothing is done.
+        """
+        if self._numbers is None or labels != self._labels:
+            numbers = self._as_numbers(labels)
+            if numbers is None:
+                return None
+            self._labels, self._numbers = labels, numbers
+        return self._numbers, self._advance()
+
+    def _as_numbers(self, labels: tuple[Label | None, ...]) -> Floats | None:
+        if not self._weight:
+            return np.zeros(len(labels))
+        value = self.value
+        known, numbers = (
+            (tuple(value), list(value.values())) if isinstance(value, dict) else ((None,), [value])
         )
+        return np.array(numbers) if known == labels else None
+
+    def _advance(self) -> float:
+        self._weight = (1.0 - self.alpha) * self._weight + self.alpha
+        return self.alpha / self._weight if self.debias else self.alpha
 
 
 def confidence_bound(std_error: float, delta: float) -> float:

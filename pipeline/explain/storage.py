@@ -127,12 +127,8 @@ class _RecentValues:
     """Values of one feature; a new one enters by chance and then replaces the oldest."""
 
     def __init__(self, size: int, rng: random.Random, entrance_probability: float = 1.0) -> None:
-        if not 0.0 < entrance_probability <= 1.0:
-            raise ValueError(
-                f"entrance_probability is {entrance_probability!r}, but must lie in (0, 1]"
-            )
         self.size = check_size(size)
-        self.entrance_probability = entrance_probability
+        self.entrance_probability = check_probability(entrance_probability)
         self._rng = rng
         self._by_age: deque[Value] = deque()
 
@@ -275,6 +271,15 @@ class CategoryStorage(_RecentValues):
 def category_order(value: Value) -> tuple[str, Value]:
     """Return a sort key that orders categories of any kinds, the same in every process."""
     return (type(value).__name__, value)
+
+
+def check_probability(entrance_probability: float) -> float:
+    """Return ``entrance_probability``, or raise ``ValueError`` if it is not in (0, 1]."""
+    if not 0.0 < entrance_probability <= 1.0:
+        raise ValueError(
+            f"entrance_probability is {entrance_probability!r}, but must lie in (0, 1]"
+        )
+    return entrance_probability
 
 
 def check_size(size: int) -> int:

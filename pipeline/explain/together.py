@@ -7,10 +7,10 @@ from typing import Any, Protocol
 import numpy as np
 
 from pipeline.evaluate import Evaluator, NoOutputError, Observation, Output
-from pipeline.evaluate.inputs import NoNumberError, as_floats
+from pipeline.evaluate.inputs import NoNumberError
 from pipeline.evaluate.table import Table
 from pipeline.explain.losses import Target
-from pipeline.explain.questions import Question
+from pipeline.explain.questions import Observed, Question
 
 
 class Explainer(Protocol):
@@ -23,7 +23,7 @@ class Explainer(Protocol):
         """Feature → current importance."""
         ...
 
-    def ask(self, x: Observation) -> Question:
+    def ask(self, observed: Observed) -> Question:
         """Return what to ask."""
         ...
 
@@ -31,7 +31,7 @@ class Explainer(Protocol):
         """Take the answers, in the order of the question's inputs."""
         ...
 
-    def store(self, x: Observation) -> None:
+    def store(self, observed: Observed) -> None:
         """Keep the observation as a source of replacements, after it was explained."""
         ...
 
@@ -74,25 +74,36 @@ def explain_together(
     >>> importance == pfi.values, effect == pdp.values
     (True, True)
     """
-    if len({id(explainer.evaluator) for explainer in explainers}) > 1:
-        raise ValueError("the explainers ask different models, or one in different ways")
-    questions = [explainer.ask(x) for explainer in explainers]
-    if any(question.size for question in questions):
-        try:
-            _explain(explainers, questions, x, y)
-        except NoOutputError:
-            for explainer, question in zip(explainers, questions, strict=True):
-                with suppress(NoOutputError):  # the model has nothing to say yet
-                    _explain([explainer], [question], x, y)
+    evaluator = explainers[0].evaluator if explainers else None
     for explainer in explainers:
-        explainer.store(x)
+        if explainer.evaluator is not evaluator:
+            raise ValueError("the explainers ask different models, or one in different ways")
+    observed = Observed(x)
+    questions = [explainer.ask(observed) for explainer in explainers]
+    try:
+        _explain(explainers, questions, observed, y)
+    except NoOutputError:
+        for explainer, question in zip(explainers, questions, strict=True):
+            with suppress(NoOutputError):  # the model has nothing to say yet
+                _explain([explainer], [question], observed, y)
+    for explainer in explainers:
+        explainer.store(observed)
     return [explainer.values for explainer in explainers]
 
 
 def _explain(
-    explainers: Sequence[Explainer], questions: Sequence[Question], x: Observation, y: Any
+    explainers: Sequence[Explainer], questions: Sequence[Question], observed: Observed, y: Any
 ) -> None:
-    answers = _answers(explainers[0].evaluator, questions, x)
+    size = sum([question.size for question in questions])
+    if not size:
+        return
+    evaluator = explainers[0].evaluator
+    answers: Sequence[Output] | Table | None = _table(evaluator, questions, observed, size)
+    if answers is None:
+        replacements = [each for question in questions for each in question.replacements()]
+        answers = evaluator(observed.x, replacements)
+        if len(answers) != size:
+            raise ValueError(f"the evaluator gave {len(answers)} outputs on {size} inputs")
     begin = 0
     for explainer, question in zip(explainers, questions, strict=True):
         end = begin + question.size
@@ -102,32 +113,19 @@ def _explain(
         begin = end
 
 
-def _answers(
-    evaluator: Evaluator, questions: Sequence[Question], x: Observation
-) -> Sequence[Output] | Table:
-    table = _table(evaluator, questions, x)
-    if table is not None:
-        return table
-    replacements = [each for question in questions for each in question.replacements()]
-    outputs = evaluator(x, replacements)
-    if len(outputs) != len(replacements):
-        raise ValueError(f"the evaluator gave {len(outputs)} outputs on {len(replacements)} inputs")
-    return outputs
-
-
-def _table(evaluator: Any, questions: Sequence[Question], x: Observation) -> Table | None:
+def _table(
+    evaluator: Any, questions: Sequence[Question], observed: Observed, size: int
+) -> Table | None:
     """Return the answers as an array; None if not all that is asked are numbers."""
-    if not hasattr(evaluator, "table"):
+    if observed.numbers is None or not hasattr(evaluator, "table"):
         return None
-    features = tuple(x)
-    rows = np.empty((sum([question.size for question in questions]), len(features)))
+    rows = np.empty((size, len(observed.numbers)))
+    rows[:] = observed.numbers
     begin = 0
     try:
-        rows[:] = as_floats(x.values())
         for question in questions:
-            end = begin + question.size
-            question.fill(features, rows[begin:end])
-            begin = end
+            question.fill(observed.features, rows, begin)
+            begin += question.size
     except NoNumberError:
         return None
-    return evaluator.table(x, rows)  # type: ignore[no-any-return]
+    return evaluator.table(observed.x, rows)  # type: ignore[no-any-return]
