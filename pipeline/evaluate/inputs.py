@@ -18,6 +18,9 @@ Item = tuple[Value, int]
 N = TypeVar("N", bound=Collection[Value])
 
 
+_PLAIN = {float, int, bool}
+
+
 class NoNumberError(TypeError):
     """A value that should be a number is none."""
 
@@ -143,14 +146,15 @@ def as_floats(values: Collection[Value]) -> Floats:
         If one of them is no number, or too large for a float.
     """
     try:
-        return np.fromiter(_numbers(values), np.float64, len(values))
+        numbers = values if set(map(type, values)) <= _PLAIN else _numbers(values)
+        return np.fromiter(numbers, np.float64, len(numbers))
     except OverflowError as error:
         raise NoNumberError(str(error)) from None
 
 
 def _numbers(values: N) -> N:
     """Return values that are all numbers."""
-    if not set(map(type, values)) <= {float, int, bool}:
+    if not set(map(type, values)) <= _PLAIN:
         for value in values:
             if not isinstance(value, float | int):  # NumPy's are these too
                 raise NoNumberError(f"{value!r} is no number")

@@ -4,8 +4,9 @@ import random
 from collections.abc import Sequence
 from typing import Literal
 
-from pipeline.evaluate import Observation, Value
+from pipeline.evaluate import Value
 from pipeline.evaluate.inputs import Floats
+from pipeline.explain.questions import Observed
 from pipeline.explain.smoothing import ExponentialMeans, confidence_bound
 
 ALL: Literal["all"] = "all"
@@ -26,7 +27,7 @@ class ImportanceExplainer:
     @property
     def values(self) -> dict[str, float]:
         """Feature → current importance, in units of the loss; 0 before the first explanation."""
-        return self._by_feature(self._means.values.tolist())
+        return dict(zip(self.features, self._means.values.tolist(), strict=True))
 
     @property
     def variances(self) -> dict[str, float]:
@@ -75,11 +76,12 @@ def check_features(features: Sequence[str]) -> tuple[str, ...]:
     return names
 
 
-def check_observation(x: Observation, features: Sequence[str]) -> None:
+def check_observation(observed: Observed, features: tuple[str, ...]) -> None:
     """Raise ``ValueError`` naming the first explained feature that the observation lacks."""
-    for feature in features:
-        if feature not in x:
-            raise ValueError(f"the observation lacks the feature {feature!r}")
+    if observed.features != features:
+        for feature in features:
+            if feature not in observed.x:
+                raise ValueError(f"the observation lacks the feature {feature!r}")
 
 
 def check_inner_samples(inner_samples: InnerSamples) -> InnerSamples:

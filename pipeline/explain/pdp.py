@@ -242,7 +242,7 @@ class IncrementalPDP:
 
     def ask(self, observed: Observed) -> PDPQuestion:
         """Return what to ask; see :func:`~pipeline.explain.explain_together`."""
-        check_observation(observed.x, self.features)
+        check_observation(observed, self.features)
         if not self._is_started:
             self._start(observed.x)
         numeric, which = self._numeric, self._which
@@ -311,6 +311,8 @@ class IncrementalPDP:
     @property
     def values(self) -> dict[str, float]:
         """Feature → importance of its curve; 0 before the first explanation."""
+        if len(self._numeric) == len(self.features):
+            return dict(zip(self.features, self._curves.values.tolist(), strict=True))
         return self._numbers(self._curves.values.tolist(), lambda curve: curve.value, 0.0)
 
     @property

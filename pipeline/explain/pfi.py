@@ -252,7 +252,7 @@ class IncrementalPFI(ImportanceExplainer):
 
     def ask(self, observed: Observed) -> PFIQuestion:
         """Return what to ask; see :func:`~pipeline.explain.explain_together`."""
-        check_observation(observed.x, self.features)
+        check_observation(observed, self.features)
         return self._sampler.question()
 
     def take(self, y: Any, question: PFIQuestion, answers: Sequence[Output] | Table) -> None:

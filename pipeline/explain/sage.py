@@ -139,13 +139,13 @@ class SAGESampler:
         rows, features = self.reservoir.rows, self.features
         if len(rows) < self.warm_up:
             return SAGEDraw(features, (), ())
-        permutation = self._rng.sample(range(len(features)), len(features))
+        permutation = permuted(len(features), self._rng)
         chosen = draws(rows, self.inner_samples, self._rng)
-        players = []
+        first, players = rows[0], []
         for place in permutation:
             feature = features[place]
             value = x[feature]
-            if rows[0][feature] != value or any(row[feature] != value for row in rows):
+            if first[feature] != value or any(row[feature] != value for row in rows):
                 players.append(place)
         # with null players only, somebody must still carry what the model knows beyond its mean
         return SAGEDraw(features, players or permutation, chosen)
@@ -183,6 +183,28 @@ class SAGESampler:
     def update(self, x: Observation) -> None:
         """Offer the observation to the reservoir, after it was explained."""
         self.reservoir.update(x)
+
+
+def permuted(n: int, rng: random.Random) -> list[int]:
+    """Return the places from 0 to n - 1 in a random order.
+
+    It is ``rng.sample(range(n), n)``, with the same draws and less around them.
+
+    Examples
+    --------
+    >>> permuted(5, random.Random(1)) == random.Random(1).sample(range(5), 5)
+    True
+    """
+    pool, bits = list(range(n)), rng.getrandbits
+    order = []
+    for left in range(n, 0, -1):
+        length = left.bit_length()
+        place = bits(length)
+        while place >= left:
+            place = bits(length)
+        order.append(pool[place])
+        pool[place] = pool[left - 1]
+    return order
 
 
 def sage_increment(loss: Loss, y: Target, before: Output, after: Output) -> float:
@@ -320,7 +342,7 @@ class IncrementalSAGE(ImportanceExplainer):
 
     def ask(self, observed: Observed) -> SAGEDraw:
         """Return what to ask; see :func:`~pipeline.explain.explain_together`."""
-        check_observation(observed.x, self.features)
+        check_observation(observed, self.features)
         return self._sampler.draw(observed.x)
 
     def take(self, y: Any, question: SAGEDraw, answers: Sequence[Output] | Table) -> None:
