@@ -1,13 +1,13 @@
 """The smoothed curve of a categorical feature: each category has a mean of its own."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+
+import numpy as np
 
 from pipeline.evaluate import Label, Value
-from pipeline.evaluate.compiled import plain
 from pipeline.evaluate.table import Table
 from pipeline.explain import kernels
 from pipeline.explain.curve import (
-    Columns,
     Effect,
     Grid,
     PDPCurve,
@@ -22,8 +22,6 @@ from pipeline.explain.smoothing import ExponentialMean, OutputMean
 ABSENT_CATEGORIES = 100
 """Categories out of the storage whose means are kept: a rare one goes on from there when it comes
 back, instead of jumping to the value of a single record."""
-
-_mean = plain(kernels.mean_of)
 
 
 class CategoryCurve(PDPCurve):
@@ -62,9 +60,9 @@ class CategoryCurve(PDPCurve):
             values.append(value)
             projections.append(sum([s * v for s, v in zip(slopes, ice[label], strict=True)]))
             increments.append(range_and_slopes(ice[label])[0])
-        self._value = _mean(values)
-        self._projections.update(_mean(projections))
-        return _mean(increments)
+        self._value = kernels.mean_of(np.array(values))
+        self._projections.update(kernels.mean_of(np.array(projections)))
+        return kernels.mean_of(np.array(increments))
 
     @property
     def n(self) -> int:
@@ -96,7 +94,7 @@ class CategoryCurve(PDPCurve):
         """The smoothed effect."""
         return shown_effect(self._shown(), len(self._keys))
 
-    def _move(self, points: Grid, ice: Columns) -> None:
+    def _move(self, points: Grid, ice: Mapping[Label | None, list[float]]) -> None:
         self._keys = list(points)
         for i, key in enumerate(self._keys):
             mean = self._effects.pop(key, None) or OutputMean(self.alpha, debias=self.debias)

@@ -19,9 +19,6 @@ Grid = list[Value]
 Effect = list[float] | dict[Label, list[float]]
 """One number a grid point; for more than two classes, one such curve a class."""
 
-Columns = Mapping[Label | None, list[float]]
-"""Class → one number a grid point; None for the number of a regressor."""
-
 MIXED = "the model gave a number once and probabilities another time"
 
 LARGEST = 1e153
@@ -46,13 +43,6 @@ class PDPCurve(ABC):
             If the points or the outputs do not fit; then nothing has changed.
         """
         return self.update_table(points, table_of(outputs))
-
-    def update_columns(self, points: Grid, columns: Columns) -> float:
-        """Take an ICE curve that is given by class, as :meth:`update` does."""
-        numbers = np.empty((len(next(iter(columns.values()), points)), len(columns)))
-        for place, column in enumerate(columns.values()):
-            numbers[:, place] = column
-        return self.update_table(points, Table(tuple(columns), numbers))
 
     @abstractmethod
     def update_table(self, points: Grid, answers: Table) -> float:
@@ -138,6 +128,6 @@ def shown_effect(effects: Mapping[Label | None, list[float]], size: int) -> Effe
 
 
 def _refuse(numbers: Floats) -> NoReturn:
-    columns = [[v for v in column if not abs(v) < LARGEST] for column in numbers.T.tolist()]
+    columns = [[v for v in column if not abs(v) <= LARGEST] for column in numbers.T.tolist()]
     large = max(next(filter(None, columns)), key=lambda v: math.inf if math.isnan(v) else abs(v))
     raise ValueError(f"an output is not finite or too large to square: {large}")

@@ -284,14 +284,14 @@ def offer(  # noqa: PLR0917  compiled functions take arrays, not objects
 
 
 @compiled
-def quantile(ordered: Sequence[float] | Floats, q: float) -> float:
+def quantile(ordered: Floats, q: float) -> float:
     """Return the ``q``-quantile (0 to 1) of numbers in increasing order, interpolated linearly."""
     position = q * (len(ordered) - 1)
     below = int(position)
-    low = ordered[below]
-    if below + 1 == len(ordered):
-        return low
-    return low + (position - below) * (ordered[below + 1] - low)
+    low: float = ordered[below]
+    if below + 1 < len(ordered):
+        low += (position - below) * (ordered[below + 1] - low)
+    return low
 
 
 @compiled
@@ -312,7 +312,7 @@ def grids(ordered: Floats, counts: Places, points: Floats) -> None:
 
 
 @compiled
-def middle(values: Sequence[float] | Floats) -> float:
+def middle(values: Floats) -> float:
     """Return the mean's distance from the first: exactly 0 if all values are equal."""
     total = 0.0
     for i in range(len(values)):
@@ -321,13 +321,13 @@ def middle(values: Sequence[float] | Floats) -> float:
 
 
 @compiled
-def mean_of(values: Sequence[float] | Floats) -> float:
+def mean_of(values: Floats) -> float:
     """Return the mean, exactly that value if all are equal; 0 of none."""
     return values[0] + middle(values) if len(values) > 0 else 0.0
 
 
 @compiled
-def deviation(curve: Sequence[float] | Floats) -> float:
+def deviation(curve: Floats) -> float:
     """Return the standard deviation of the values, exactly 0 if all are equal."""
     n = len(curve)
     if n < 2:
@@ -353,10 +353,10 @@ def projection(curve: Floats, ice: Floats) -> float:
 
 @compiled
 def are_moderate(numbers: Floats, largest: float) -> bool:
-    """Return whether all numbers are finite and smaller than the largest, whatever their sign."""
+    """Return whether all numbers are finite and not above the largest, whatever their sign."""
     for row in range(numbers.shape[0]):
         for c in range(numbers.shape[1]):
-            if not -largest < numbers[row, c] < largest:
+            if not -largest <= numbers[row, c] <= largest:
                 return False
     return True
 
@@ -391,7 +391,7 @@ def move_curves(  # noqa: PLR0917  compiled functions take arrays, not objects
         Their evaluation points, shape (moving, points), and the outputs there, shape
         (moving · points, classes).
     largest
-        What is not smaller does not fit.
+        What is above it does not fit.
     shown
         Of each curve the classes that count, then -1; shape (curves, classes).
     alpha, debias

@@ -1,19 +1,25 @@
 """The second stage: evaluations become increments, and increments become explanations."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 from typing import Any, cast
 
+import numpy as np
+
 from pipeline.config import Config
 from pipeline.evaluate import Output
-from pipeline.explain.curve import MIXED, Columns, PDPCurve
+from pipeline.evaluate.inputs import Floats
+from pipeline.evaluate.table import Table
+from pipeline.explain import kernels
+from pipeline.explain.curve import MIXED, PDPCurve
 from pipeline.explain.curves import make_curve
 from pipeline.explain.pfi import pfi_increment
 from pipeline.explain.sage import sage_increment
 from pipeline.explain.smoothing import ExponentialMean
 from pipeline.stages.base import Message
 from pipeline.stages.limits import (
+    MAX_NUMBER,
     MAX_RECORD_BYTES,
     MAX_RUN,
     NUMBER_BYTES,
@@ -206,26 +212,25 @@ class FeatureState:
             If they do not fit; then nothing has changed.
         """
         _check_points(points, categorical=self._is_categorical)
+        texts = text_bytes(points) if self._is_categorical else 0
         width = max([len(row) for row in rows if isinstance(row, list)], default=0)
-        self._check_room(points, range(width), room)  # before the curve is made
-        columns = _columns(rows, classes)
-        _check_outputs(columns)
+        _check_room(len(points), width, texts, room)  # before the curve is made
+        table = _table(rows, classes)
+        _check_outputs(table.numbers)
         known = self._classes
-        if not known.issuperset(columns):
-            known = known.union(label for label in columns if label is not None)
-        self._check_room(points, known, room)
-        increment = self.curve.update_columns(points, columns)
+        if not known.issuperset(table.labels):
+            known = known.union([label for label in table.labels if label is not None])
+        _check_room(len(points), len(known), texts + text_bytes(known), room)
+        increment = self.curve.update_table(points, table)
         self._classes = known
         return increment
 
-    def _check_room(self, points: list[Value], classes: Collection[Label], room: int) -> None:
-        size = NUMBER_BYTES * (len(points) + 1) * (len(classes) + 1)
-        size += text_bytes(classes) + text_bytes(points)
-        if size > room:
-            raise ValueError(
-                f"a curve of {len(points):,} points and {len(classes):,} classes does not fit into "
-                "a message"
-            )
+
+def _check_room(points: int, classes: int, texts: int, room: int) -> None:
+    if NUMBER_BYTES * (points + 1) * (classes + 1) + texts > room:
+        raise ValueError(
+            f"a curve of {points:,} points and {classes:,} classes does not fit into a message"
+        )
 
 
 def _output(row: Row, classes: list[Label] | None) -> Output:
@@ -247,27 +252,28 @@ def _check_points(points: list[Value], *, categorical: bool) -> None:
             raise ValueError(f"a point is not of the feature's type: {describe(point)}")
 
 
-def _columns(rows: list[Row], classes: list[Label] | None) -> Columns:
-    """Return the outputs by class, of the classes that any of them knows."""
+def _table(rows: list[Row], classes: list[Label] | None) -> Table:
+    """Return the outputs on the classes that any of them knows; a class that one lacks has 0."""
     numbers = [row for row in rows if not isinstance(row, list)]
     if numbers and len(numbers) < len(rows):
         raise TypeError(MIXED)
     if numbers:
-        return {None: numbers}
-    columns: dict[Label | None, list[float]] = {}
-    for label, column in zip(classes or (), zip_longest(*cast(list[Any], rows)), strict=False):
-        if None not in column:
-            columns[label] = list(column)
-        elif any(p is not None for p in column):
-            columns[label] = [0.0 if p is None else p for p in column]
-    return columns
+        return Table((None,), np.array(numbers, np.float64)[:, None])
+    shares, labels = cast(list[list[float | None]], rows), classes or []
+    is_whole = not any(None in row for row in shares)
+    if is_whole and all(len(row) == len(labels) for row in shares):
+        return Table(tuple(labels), np.array(shares, np.float64))
+    columns = zip(labels, zip_longest(*shares), strict=False)
+    known = {label: column for label, column in columns if any(p is not None for p in column)}
+    filled = [[0.0 if p is None else p for p in column] for column in known.values()]
+    table = np.array(filled, np.float64).reshape(len(filled), len(rows))
+    return Table(tuple(known), np.ascontiguousarray(table.T))
 
 
-def _check_outputs(columns: Columns) -> None:
-    for numbers in columns.values():
-        if not are_moderate(numbers):
-            large = next(number for number in numbers if not is_moderate(number))
-            raise ValueError(f"an output is not finite or too large to square: {large}")
+def _check_outputs(numbers: Floats) -> None:
+    if not kernels.are_moderate(numbers, MAX_NUMBER):
+        large = next(number for number in numbers.T.flat if not is_moderate(number))
+        raise ValueError(f"an output is not finite or too large to square: {large}")
 
 
 def _curve(curve: PDPCurve) -> dict[str, Any]:

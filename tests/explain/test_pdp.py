@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.evaluate import Label, Output
-from pipeline.explain import IncrementalPDP
-from pipeline.explain.curves import curve_importance, make_curve
+from pipeline.explain import IncrementalPDP, kernels
+from pipeline.explain.categories import range_and_slopes
+from pipeline.explain.curves import make_curve
 from pipeline.explain.pdp import PDPGrid
 from tests.support import NUMBERS, PROPERTY, Linear, Row, Scripted, normal_rows
 
@@ -119,15 +120,13 @@ def test_the_standard_error_covers_the_importance_of_the_true_curve() -> None:
 def test_importance_of_a_numeric_curve_is_its_standard_deviation(curve: list[float]) -> None:
     expected = float(np.std(curve, ddof=1))
     scale = max(map(abs, curve))
-    assert curve_importance(curve, categorical=False) == pytest.approx(
-        expected, rel=1e-9, abs=1e-9 * scale
-    )
+    assert kernels.deviation(np.array(curve)) == pytest.approx(expected, rel=1e-9, abs=1e-9 * scale)
 
 
 @PROPERTY
 @given(CURVES)
 def test_importance_of_a_categorical_curve_is_a_quarter_of_its_range(curve: list[float]) -> None:
-    assert curve_importance(curve, categorical=True) == (max(curve) - min(curve)) / 4.0
+    assert range_and_slopes(curve)[0] == (max(curve) - min(curve)) / 4.0
 
 
 def test_a_categorical_curve_has_the_categories_of_the_storage() -> None:
