@@ -60,9 +60,9 @@ class CategoryCurve(PDPCurve):
             values.append(value)
             projections.append(sum([s * v for s, v in zip(slopes, ice[label], strict=True)]))
             increments.append(range_and_slopes(ice[label])[0])
-        self._value = kernels.mean_of(np.array(values))
-        self._projections.update(kernels.mean_of(np.array(projections)))
-        return kernels.mean_of(np.array(increments))
+        self._value = _mean(values)
+        self._projections.update(_mean(projections))
+        return _mean(increments)
 
     @property
     def n(self) -> int:
@@ -109,6 +109,10 @@ class CategoryCurve(PDPCurve):
         means = table_of([self._effects[key].value for key in self._keys])
         effects = dict(zip(means.labels, means.numbers.T.tolist(), strict=True))
         return {label: effects[label] for label in shown_labels(self._labels)}
+
+
+def _mean(values: Sequence[float]) -> float:
+    return float(kernels.mean_of(np.array(values)))
 
 
 def range_and_slopes(curve: Sequence[float]) -> tuple[float, list[float]]:

@@ -114,10 +114,10 @@ def test_an_evaluator_with_arrays_gives_what_it_gives_when_called(
     arrays = explainers(model, asked, loss, "auto")
     called = explainers(model, asked, loss, Called(model))
     own = explainers(model, asked, functools.partial(LOSSES[loss]), "auto")
-    for i, (x, y) in enumerate(agrawal(150)):
-        x = {feature: v / 1e5 if v > 1000 else v for feature, v in x.items()}  # noqa: PLW2901
+    for i, (raw, y) in enumerate(agrawal(150)):
+        x = {feature: float(v) / 1e5 if float(v) > 1000 else v for feature, v in raw.items()}
         if i % 10 == 9:
-            x = dict(reversed(x.items()))  # noqa: PLW2901
+            x = dict(reversed(x.items()))
         label = target(x, y)
         estimates = [explain_together(each, x, label) for each in (arrays, called, own)]
         assert estimates[0] == estimates[1] == estimates[2]
