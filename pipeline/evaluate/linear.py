@@ -70,9 +70,11 @@ class LinearEvaluator:
         sums = np.empty((len(rows), 1))
         if not _add(rows, given, float(final.intercept), 0.5, is_class, sums):
             return None
-        return (
-            Table((False, True), _share(np.exp(sums, sums))) if is_class else Table((None,), sums)
-        )
+        if not is_class:
+            return Table((None,), sums)
+        shares = np.empty((len(rows), 2))
+        _share(np.exp(sums, sums), shares)
+        return Table((False, True), shares)
 
 
 def is_linear(model: Any) -> bool:
@@ -98,7 +100,7 @@ def _scale(
 def _add(  # noqa: PLR0917  compiled functions take arrays, not objects
     rows: Floats, given: Floats, intercept: float, half: float, is_class: bool, sums: Floats
 ) -> bool:
-    """Add up the weighted features of each row, one after the other, as River does.
+    """Add up the weighted features of each row, in their order, as River does.
 
     Parameters
     ----------
@@ -121,25 +123,27 @@ def _add(  # noqa: PLR0917  compiled functions take arrays, not objects
     Whether all numbers are finite.
     """
     scalers = given.shape[0] // 2
-    deviations = np.empty((scalers, rows.shape[1]))
-    for scaler in range(scalers):
-        for column in range(rows.shape[1]):
-            deviations[scaler, column] = math.pow(given[2 * scaler + 1, column], half)
+    deviations = np.empty(scalers)
+    sums[:] = 0.0
+    for column in range(rows.shape[1]):
+        for scaler in range(scalers):
+            deviations[scaler] = math.pow(given[2 * scaler + 1, column], half)
+        last, term = math.nan, 0.0
+        for row in range(rows.shape[0]):
+            if rows[row, column] != last:  # most rows have the observation's value
+                last = value = rows[row, column]
+                for scaler in range(scalers):
+                    value -= given[2 * scaler, column]
+                    if deviations[scaler] == 0.0:
+                        value *= 0.0
+                    else:
+                        value /= deviations[scaler]
+                if math.isinf(value):
+                    return False
+                term = 0.0 if math.isnan(value) else value * given[2 * scalers, column]
+            sums[row, 0] += term
     for row in range(rows.shape[0]):
-        total = 0.0
-        for column in range(rows.shape[1]):
-            value = rows[row, column]
-            for scaler in range(scalers):
-                value -= given[2 * scaler, column]
-                if deviations[scaler, column] == 0.0:
-                    value *= 0.0
-                else:
-                    value /= deviations[scaler, column]
-            if math.isinf(value):
-                return False
-            if not math.isnan(value):
-                total += value * given[2 * scalers, column]
-        total += intercept
+        total = sums[row, 0] + intercept
         if not math.isfinite(total):
             return False
         if is_class:
@@ -149,11 +153,9 @@ def _add(  # noqa: PLR0917  compiled functions take arrays, not objects
 
 
 @compiled
-def _share(powers: Floats) -> Floats:
-    """Return the probabilities of False and True, from the powers of e in the sigmoid."""
-    shares = np.empty((powers.shape[0], 2))
+def _share(powers: Floats, shares: Floats) -> None:
+    """Fill in the probabilities of False and True, from the powers of e in the sigmoid."""
     for row in range(powers.shape[0]):
         p = 1.0 / (1.0 + powers[row, 0])
         shares[row, 0] = 1.0 - p
         shares[row, 1] = p
-    return shares

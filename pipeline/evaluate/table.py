@@ -20,10 +20,6 @@ class Table(NamedTuple):
     labels: tuple[Label | None, ...]
     numbers: Floats
 
-    def part(self, begin: int, end: int) -> "Table":
-        """Return what it says of some inputs."""
-        return Table(self.labels, self.numbers[begin:end])
-
     def outputs(self) -> list[Output]:
         """Return the outputs as :class:`Evaluator` gives them.
 

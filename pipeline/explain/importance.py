@@ -4,6 +4,8 @@ import random
 from collections.abc import Sequence
 from typing import Literal
 
+import numpy as np
+
 from pipeline.evaluate import Value
 from pipeline.evaluate.inputs import Floats
 from pipeline.explain.questions import Observed
@@ -22,7 +24,7 @@ class ImportanceExplainer:
         self.features = check_features(features)
         self.alpha = alpha
         self._means = ExponentialMeans(len(self.features), alpha, debias=debias)
-        self._increments: Floats | None = None
+        self._increments = np.zeros(len(self.features))
 
     @property
     def values(self) -> dict[str, float]:
@@ -42,7 +44,7 @@ class ImportanceExplainer:
     @property
     def increments(self) -> dict[str, float]:
         """Feature → what the last explained observation added; empty before the first."""
-        return {} if self._increments is None else self._by_feature(self._increments.tolist())
+        return self._by_feature(self._increments.tolist()) if self._means.n else {}
 
     def confidence(self, delta: float) -> dict[str, float]:
         """Return feature → ε with ``P(|estimate - expectation| > ε) ≤ delta`` (iPFI, Eq. 6).
@@ -59,7 +61,7 @@ class ImportanceExplainer:
 
     def _smooth(self, increments: Floats) -> None:
         """Take the increments of one observation, in the order of the features."""
-        self._increments = increments
+        self._increments[:] = increments
         self._means.update(increments)
 
 

@@ -205,11 +205,11 @@ def explain_replaced(  # noqa: PLR0917  compiled functions take arrays, not obje
     values: Floats,
     variances: Floats,
     w: float,
-) -> Floats:
-    """Return the increments of iPFI from the model's outputs, and smooth them; see the parts."""
-    increments = growths(losses(kind, own, y, two, numbers), values.shape[0])
+    increments: Floats,
+) -> None:
+    """Fill in the increments of iPFI from the model's outputs, and smooth them; see the parts."""
+    increments[:] = growths(losses(kind, own, y, two, numbers), values.shape[0])
     smooth(values, variances, w, increments)
-    return increments
 
 
 @compiled
@@ -226,14 +226,14 @@ def explain_revealed(  # noqa: PLR0917  compiled functions take arrays, not obje
     values: Floats,
     variances: Floats,
     w: float,
-) -> Floats:
-    """Return the increments of iSAGE from the model's outputs, and smooth them; see the parts."""
+    increments: Floats,
+) -> None:
+    """Fill in the increments of iSAGE from the model's outputs, and smooth them; see the parts."""
     for c in range(mean.shape[0]):
         mean[c] += mean_weight * (numbers[0, c] - mean[c])
     given = losses(kind, own, y, two, restricted(mean, numbers, m))
-    increments = falls(given, places, values.shape[0])
+    increments[:] = falls(given, places, values.shape[0])
     smooth(values, variances, w, increments)
-    return increments
 
 
 @compiled

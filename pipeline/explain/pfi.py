@@ -265,8 +265,14 @@ class IncrementalPFI(ImportanceExplainer):
         if loss is None:
             self.take(y, question, answers.outputs())
             return
-        self._increments = kernels.explain_replaced(
-            *loss, 2.0, answers.numbers, means.values, means.variances, means.advance()
+        kernels.explain_replaced(
+            *loss,
+            2.0,
+            answers.numbers,
+            means.values,
+            means.variances,
+            means.advance(),
+            self._increments,
         )
 
     def store(self, observed: Observed) -> None:

@@ -357,7 +357,7 @@ class IncrementalSAGE(ImportanceExplainer):
             self._take_outputs(y, question, answers.outputs())
             return
         means = self._means
-        self._increments = kernels.explain_revealed(
+        kernels.explain_revealed(
             *loss,
             2.0,
             answers.numbers,
@@ -367,6 +367,7 @@ class IncrementalSAGE(ImportanceExplainer):
             means.values,
             means.variances,
             means.advance(),
+            self._increments,
         )
 
     def _take_outputs(self, y: Any, question: SAGEDraw, outputs: Sequence[Output]) -> None:

@@ -108,8 +108,10 @@ def _explain(
     for explainer, question in zip(explainers, questions, strict=True):
         end = begin + question.size
         if end > begin:
-            own = answers.part(begin, end) if isinstance(answers, Table) else answers[begin:end]
-            explainer.take(y, question, own)
+            if isinstance(answers, Table):
+                explainer.take(y, question, Table(answers.labels, answers.numbers[begin:end]))
+            else:
+                explainer.take(y, question, answers[begin:end])
         begin = end
 
 
