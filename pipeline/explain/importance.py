@@ -6,7 +6,6 @@ from typing import Literal
 
 import numpy as np
 
-from pipeline.evaluate import Value
 from pipeline.evaluate.inputs import Floats
 from pipeline.explain.questions import Observed
 from pipeline.explain.smoothing import ExponentialMeans, confidence_bound
@@ -93,10 +92,8 @@ def check_inner_samples(inner_samples: InnerSamples) -> InnerSamples:
     raise ValueError(f"inner_samples is {inner_samples!r}, but must be at least 1, or {ALL!r}")
 
 
-def draws(
-    rows: Sequence[dict[str, Value]], inner_samples: InnerSamples, rng: random.Random
-) -> Sequence[dict[str, Value]]:
-    """Return the stored observations that supply replacements: chosen with replacement, or all.
+def draws(n: int, inner_samples: InnerSamples, rng: random.Random) -> Sequence[int]:
+    """Return which of n stored observations supply replacements: chosen with replacement, or all.
 
     Each observation of the reservoir once gives the exact expectation over it, without chance.
 
@@ -105,5 +102,5 @@ def draws(
     iPFI, Section 3.1: the expected PFI averages over what it is sampled from.
     """
     if inner_samples == ALL:
-        return rows
-    return [rows[rng.randrange(len(rows))] for _ in range(int(inner_samples))]
+        return range(n)
+    return [rng.randrange(n) for _ in range(int(inner_samples))]

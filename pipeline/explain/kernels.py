@@ -42,25 +42,60 @@ def replace_one(rows: Floats, begin: int, columns: Places, values: Floats) -> No
 
 
 @compiled
-def replace_hidden(rows: Floats, begin: int, columns: Places, draws: Floats) -> None:
+def replace_drawn(
+    rows: Floats, begin: int, columns: Places, stored: Floats, chosen: Places
+) -> bool:
+    """Replace one feature in each input by its values in some of the stored observations.
+
+    Parameters
+    ----------
+    rows, begin, columns
+        See :func:`replace_one`.
+    stored
+        Numbers of stored observations, NaN for what is none; shape (observations, features).
+    chosen
+        The m observations that supply the values.
+
+    Returns
+    -------
+    Whether these are numbers.
+    """
+    m = chosen.shape[0]
+    for i in range(columns.shape[0]):
+        for j in range(m):
+            value = stored[chosen[j], i]
+            if math.isnan(value):
+                return False
+            rows[begin + i * m + j, columns[i]] = value
+    return True
+
+
+@compiled
+def replace_hidden(  # noqa: PLR0917  compiled functions take arrays, not objects
+    rows: Floats, begin: int, columns: Places, stored: Floats, chosen: Places, places: Places
+) -> bool:
     """Replace the features that are not revealed yet: all but one, then all but two, …
 
     Parameters
     ----------
-    rows
-        The observation in each row, shape (inputs, columns).
-    begin
-        The first of (features - 1) · m inputs.
-    columns
-        The columns of the features, in the order in which they are revealed.
-    draws
-        The m draws of their values, in that order; shape (m, features).
+    rows, begin, columns, stored, chosen
+        See :func:`replace_drawn`; but of (n - 1) · m inputs.
+    places
+        Which n of the features, in the order in which they are revealed.
+
+    Returns
+    -------
+    Whether these are numbers.
     """
-    m, n = draws.shape
+    m, n = chosen.shape[0], places.shape[0]
     for revealed in range(1, n):
         for j in range(m):
             for k in range(revealed, n):
-                rows[begin + (revealed - 1) * m + j, columns[k]] = draws[j, k]
+                value = stored[chosen[j], places[k]]
+                if math.isnan(value):
+                    return False
+                rows[begin + (revealed - 1) * m + j, columns[places[k]]] = value
+    return True
 
 
 @compiled

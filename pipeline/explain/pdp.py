@@ -285,6 +285,8 @@ class IncrementalPDP:
     def store(self, observed: Observed) -> None:
         """Keep the observation's values."""
         values = observed.some(self._numeric)
+        if values is None:
+            values = np.array([float(observed.x[feature]) for feature in self._numeric])
         if self._categories or self._entrance_probability < 1.0:
             self._storages.update(values, self._entrances(observed.x))
         else:

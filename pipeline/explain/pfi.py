@@ -8,6 +8,8 @@ import random
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from pipeline.evaluate import (
     Evaluator,
     Observation,
@@ -15,7 +17,7 @@ from pipeline.evaluate import (
     evaluator_for,
 )
 from pipeline.evaluate.compiled import plain
-from pipeline.evaluate.inputs import Floats, as_floats
+from pipeline.evaluate.inputs import Floats, NoNumberError
 from pipeline.evaluate.table import Table
 from pipeline.explain import kernels
 from pipeline.explain.importance import (
@@ -41,28 +43,37 @@ class PFIQuestion:
     ----------
     features
         What is replaced.
+    reservoir
+        Where replacement values come from.
     chosen
         The M stored observations that supply the values; none if nothing is asked.
     """
 
-    __slots__ = ("chosen", "features", "size")
+    __slots__ = ("chosen", "features", "reservoir", "size")
 
-    def __init__(self, features: tuple[str, ...], chosen: Sequence[Row]) -> None:
+    def __init__(
+        self, features: tuple[str, ...], reservoir: Reservoir, chosen: Sequence[int]
+    ) -> None:
         self.features = features
+        self.reservoir = reservoir
         self.chosen = chosen
         self.size = 1 + len(features) * len(chosen) if chosen else 0
 
     def replacements(self) -> list[Row]:
         """Return what is replaced; see :class:`Question`."""
-        changed = [{feature: draw[feature]} for feature in self.features for draw in self.chosen]
+        chosen = [self.reservoir.rows[place] for place in self.chosen]
+        changed = [{feature: draw[feature]} for feature in self.features for draw in chosen]
         return [{}, *changed] if changed else []
 
     def fill(self, features: tuple[str, ...], rows: Floats, begin: int) -> None:
         """Replace it in whole inputs; see :class:`Question`."""
         if self.chosen:
-            values = [draw[feature] for feature in self.features for draw in self.chosen]
-            numbers = as_floats(values).reshape(len(self.features), len(self.chosen))
-            kernels.replace_one(rows, begin + 1, columns_of(features, self.features), numbers)
+            stored, chosen = self.reservoir.numbers, np.array(self.chosen, np.intp)
+            columns = columns_of(features, self.features)
+            if stored is None or not kernels.replace_drawn(
+                rows, begin + 1, columns, stored, chosen
+            ):
+                raise NoNumberError("a stored observation has a value that is no number")
 
 
 class PFISampler:
@@ -105,10 +116,9 @@ class PFISampler:
 
     def question(self) -> PFIQuestion:
         """Return what to ask; nothing while warming up."""
-        rows = self.reservoir.rows
-        is_warm = len(rows) >= self.warm_up
-        chosen = draws(rows, self.inner_samples, self._rng) if is_warm else ()
-        return PFIQuestion(self.features, chosen)
+        n = len(self.reservoir.rows)
+        chosen = draws(n, self.inner_samples, self._rng) if n >= self.warm_up else ()
+        return PFIQuestion(self.features, self.reservoir, chosen)
 
     def replacements(self) -> list[Row]:
         """Return what to replace: M entries for each feature in turn, none while warming up."""
@@ -121,9 +131,15 @@ class PFISampler:
             feature: list(outputs[i * m : (i + 1) * m]) for i, feature in enumerate(self.features)
         }
 
-    def update(self, x: Observation) -> None:
-        """Offer the observation to the reservoir, after it was explained."""
-        self.reservoir.update(x)
+    def update(self, x: Observation, numbers: Floats | None = None) -> None:
+        """Offer the observation to the reservoir, after it was explained.
+
+        Parameters
+        ----------
+        numbers
+            The values of the features, if all are numbers and inputs are to be filled with them.
+        """
+        self.reservoir.update(x, numbers)
 
 
 def pfi_increment(loss: Loss, y: Target, prediction: Output, outputs: Sequence[Output]) -> float:
@@ -277,7 +293,7 @@ class IncrementalPFI(ImportanceExplainer):
 
     def store(self, observed: Observed) -> None:
         """Keep the observation."""
-        self._sampler.update(observed.x)
+        self._sampler.update(observed.x, observed.some(self.features))
 
 
 def check_warm_up(warm_up: int | None, reservoir_size: int) -> int:

@@ -36,11 +36,9 @@ class Observed:
         except NoNumberError:
             self.numbers = None
 
-    def some(self, features: tuple[str, ...]) -> Floats:
-        """Return the values of some features, or raise what ``float`` raises."""
-        if self.numbers is None:
-            return np.array([float(self.x[feature]) for feature in features])
-        if features == self.features:
+    def some(self, features: tuple[str, ...]) -> Floats | None:
+        """Return the values of some features; None if :attr:`numbers` is."""
+        if self.numbers is None or features == self.features:
             return self.numbers
         return self.numbers[columns_of(self.features, features)]
 

@@ -18,7 +18,7 @@ from pipeline.evaluate import (
     Value,
     evaluator_for,
 )
-from pipeline.evaluate.inputs import Floats, as_floats
+from pipeline.evaluate.inputs import Floats, NoNumberError
 from pipeline.evaluate.table import Table
 from pipeline.explain import kernels
 from pipeline.explain.importance import (
@@ -69,16 +69,23 @@ class SAGEDraw:
     places
         Which of them can change an input, in the order in which they are revealed; none while
         warming up.
+    reservoir
+        Where replacement values come from.
     chosen
         The m stored observations that supply the features that are not revealed.
     """
 
-    __slots__ = ("chosen", "features", "order", "places", "size")
+    __slots__ = ("chosen", "features", "order", "places", "reservoir", "size")
 
     def __init__(
-        self, features: tuple[str, ...], places: Sequence[int], chosen: Sequence[Row]
+        self,
+        features: tuple[str, ...],
+        places: Sequence[int],
+        reservoir: Reservoir,
+        chosen: Sequence[int],
     ) -> None:
         self.features = features
+        self.reservoir = reservoir
         self.chosen = chosen
         self.places = np.array(places, np.intp)
         self.order = tuple([features[place] for place in places])
@@ -86,20 +93,23 @@ class SAGEDraw:
 
     def replacements(self) -> list[Row]:
         """Return what is replaced; see :class:`Question`."""
+        chosen = [self.reservoir.rows[place] for place in self.chosen]
         hidden = [
             {feature: draw[feature] for feature in self.order[revealed:]}
             for revealed in range(1, len(self.order))
-            for draw in self.chosen
+            for draw in chosen
         ]
         return [{}, *hidden]
 
     def fill(self, features: tuple[str, ...], rows: Floats, begin: int) -> None:
         """Replace it in whole inputs; see :class:`Question`."""
         if self.order:
-            values = [draw[feature] for draw in self.chosen for feature in self.order]
-            numbers = as_floats(values).reshape(len(self.chosen), len(self.order))
-            columns = columns_of(features, self.features)[self.places]
-            kernels.replace_hidden(rows, begin + 1, columns, numbers)
+            stored, chosen = self.reservoir.numbers, np.array(self.chosen, np.intp)
+            columns = columns_of(features, self.features)
+            if stored is None or not kernels.replace_hidden(
+                rows, begin + 1, columns, stored, chosen, self.places
+            ):
+                raise NoNumberError("a stored observation has a value that is no number")
 
 
 class SAGESampler:
@@ -138,9 +148,9 @@ class SAGESampler:
         """Choose what to ask for this observation."""
         rows, features = self.reservoir.rows, self.features
         if len(rows) < self.warm_up:
-            return SAGEDraw(features, (), ())
+            return SAGEDraw(features, (), self.reservoir, ())
         permutation = permuted(len(features), self._rng)
-        chosen = draws(rows, self.inner_samples, self._rng)
+        chosen = draws(len(rows), self.inner_samples, self._rng)
         first, players = rows[0], []
         for place in permutation:
             feature = features[place]
@@ -148,7 +158,7 @@ class SAGESampler:
             if first[feature] != value or any(row[feature] != value for row in rows):
                 players.append(place)
         # with null players only, somebody must still carry what the model knows beyond its mean
-        return SAGEDraw(features, players or permutation, chosen)
+        return SAGEDraw(features, players or permutation, self.reservoir, chosen)
 
     def question(self, x: Observation) -> SAGEQuestion | None:
         """Return what to ask for this observation; None while warming up."""
@@ -180,9 +190,15 @@ class SAGESampler:
         """Take the model's output on the observation into the mean prediction."""
         self.mean_prediction.update(prediction)
 
-    def update(self, x: Observation) -> None:
-        """Offer the observation to the reservoir, after it was explained."""
-        self.reservoir.update(x)
+    def update(self, x: Observation, numbers: Floats | None = None) -> None:
+        """Offer the observation to the reservoir, after it was explained.
+
+        Parameters
+        ----------
+        numbers
+            The values of the features, if all are numbers and inputs are to be filled with them.
+        """
+        self.reservoir.update(x, numbers)
 
 
 def permuted(n: int, rng: random.Random) -> list[int]:
@@ -380,4 +396,4 @@ class IncrementalSAGE(ImportanceExplainer):
 
     def store(self, observed: Observed) -> None:
         """Keep the observation."""
-        self._sampler.update(observed.x)
+        self._sampler.update(observed.x, observed.some(self.features))

@@ -5,6 +5,7 @@ entries, and stores copies.
 """
 
 import bisect
+import math
 import random
 from collections import Counter, deque
 from typing import Protocol
@@ -18,16 +19,45 @@ from pipeline.explain.kernels import Flags, Places
 
 
 class Reservoir(Protocol):
-    """A bounded sample of past observations."""
+    """A bounded sample of past observations.
+
+    Attributes
+    ----------
+    rows
+        The observations.
+    numbers
+        Those that were offered as numbers too, NaN for the others; shape (size, features).
+    """
 
     rows: list[dict[str, Value]]
+    numbers: Floats | None
 
-    def update(self, x: Observation) -> None:
-        """Offer the observation to the sample."""
+    def update(self, x: Observation, numbers: Floats | None = None) -> None:
+        """Offer the observation to the sample, and with it the values of some features."""
         ...
 
 
-class UniformReservoir:
+class _Observations:
+    """What is in a sample, in both forms."""
+
+    def __init__(self, size: int) -> None:
+        self.size = check_size(size)
+        self.rows: list[dict[str, Value]] = []
+        self.numbers: Floats | None = None
+
+    def _keep(self, slot: int, x: Observation, numbers: Floats | None) -> None:
+        if slot < len(self.rows):
+            self.rows[slot] = dict(x)
+        else:
+            self.rows.append(dict(x))
+        if self.numbers is not None:
+            self.numbers[slot] = math.nan if numbers is None else numbers
+        elif numbers is not None:
+            self.numbers = np.full((self.size, len(numbers)), math.nan)
+            self.numbers[slot] = numbers
+
+
+class UniformReservoir(_Observations):
     """Reservoir in which every past observation is equally likely.
 
     Parameters
@@ -52,23 +82,20 @@ class UniformReservoir:
     """
 
     def __init__(self, size: int, rng: random.Random) -> None:
-        self.size = check_size(size)
-        self.rows: list[dict[str, Value]] = []
+        super().__init__(size)
         self.seen = 0
         self._rng = rng
 
-    def update(self, x: Observation) -> None:
+    def update(self, x: Observation, numbers: Floats | None = None) -> None:
         """Keep the observation with probability size / seen."""
         self.seen += 1
-        if len(self.rows) < self.size:
-            self.rows.append(dict(x))
-            return
-        slot = self._rng.randrange(self.seen)
+        n = len(self.rows)
+        slot = n if n < self.size else self._rng.randrange(self.seen)
         if slot < self.size:
-            self.rows[slot] = dict(x)
+            self._keep(slot, x, numbers)
 
 
-class GeometricReservoir:
+class GeometricReservoir(_Observations):
     """Reservoir that favours recent observations: every new one replaces a random old one.
 
     With L = size the observation of age a (1 for the newest) is drawn with probability
@@ -88,16 +115,13 @@ class GeometricReservoir:
     """
 
     def __init__(self, size: int, rng: random.Random) -> None:
-        self.size = check_size(size)
-        self.rows: list[dict[str, Value]] = []
+        super().__init__(size)
         self._rng = rng
 
-    def update(self, x: Observation) -> None:
+    def update(self, x: Observation, numbers: Floats | None = None) -> None:
         """Keep the observation, in place of a uniformly chosen one once the reservoir is full."""
-        if len(self.rows) < self.size:
-            self.rows.append(dict(x))
-        else:
-            self.rows[self._rng.randrange(self.size)] = dict(x)
+        n = len(self.rows)
+        self._keep(n if n < self.size else self._rng.randrange(self.size), x, numbers)
 
 
 RESERVOIRS: dict[str, type[UniformReservoir] | type[GeometricReservoir]] = {
