@@ -7,6 +7,7 @@ numbers as asking the model one by one.
 from pipeline.evaluate.base import Evaluator, Label, NoOutputError, Observation, Output, Value
 from pipeline.evaluate.choose import Choice, Kind, choose, evaluator_for
 from pipeline.evaluate.generic import GenericEvaluator, model_kind
+from pipeline.evaluate.table import Table, TableEvaluator
 
 __all__ = [
     "Choice",
@@ -17,6 +18,8 @@ __all__ = [
     "NoOutputError",
     "Observation",
     "Output",
+    "Table",
+    "TableEvaluator",
     "Value",
     "choose",
     "evaluator_for",

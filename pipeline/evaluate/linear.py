@@ -55,7 +55,7 @@ class LinearEvaluator:
         # River raises for some of the inputs that have no answer here, and answers others
         return self._one_by_one(x, replacements) if table is None else table.outputs()
 
-    def table(self, x: Observation, rows: Floats) -> Table | None:
+    def evaluate_rows(self, x: Observation, rows: Floats) -> Table | None:
         """Return the outputs on whole inputs; see :class:`TableEvaluator`."""
         return self._table(x, rows)
 

@@ -43,7 +43,7 @@ class TableEvaluator(Evaluator, Protocol):
     It says the same as when it is called, bit for bit.
     """
 
-    def table(self, x: Observation, rows: Floats) -> Table | None:
+    def evaluate_rows(self, x: Observation, rows: Floats) -> Table | None:
         """Return what the model says of whole inputs; None if it must be called instead.
 
         Parameters

@@ -319,7 +319,7 @@ def offer(  # noqa: PLR0917  compiled functions take arrays, not objects
 
 
 @compiled
-def quantile(ordered: Floats, q: float) -> float:
+def quantile(ordered: Sequence[float] | Floats, q: float) -> float:
     """Return the ``q``-quantile (0 to 1) of numbers in increasing order, interpolated linearly."""
     position = q * (len(ordered) - 1)
     below = int(position)

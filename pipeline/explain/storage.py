@@ -13,9 +13,12 @@ from typing import Protocol
 import numpy as np
 
 from pipeline.evaluate import Observation, Value
+from pipeline.evaluate.compiled import plain
 from pipeline.evaluate.inputs import Floats
 from pipeline.explain import kernels
 from pipeline.explain.kernels import Flags, Places
+
+_quantile = plain(kernels.quantile)
 
 
 class Reservoir(Protocol):
@@ -208,12 +211,7 @@ class FrequencyStorage(_RecentValues):
 
     def quantile(self, q: float) -> float:
         """Return the ``q``-quantile (0 to 1) of the values, interpolated linearly."""
-        position = q * (len(self._sorted) - 1)
-        below = int(position)
-        low = self._sorted[below]
-        if below + 1 == len(self._sorted):
-            return low
-        return low + (position - below) * (self._sorted[below + 1] - low)
+        return _quantile(self._sorted, q)
 
     def _added(self, value: Value) -> None:
         bisect.insort(self._sorted, float(value))

@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import numpy as np
 
 from pipeline.evaluate import Evaluator, NoOutputError, Observation, Output
 from pipeline.evaluate.inputs import NoNumberError
-from pipeline.evaluate.table import Table
+from pipeline.evaluate.table import Table, TableEvaluator
 from pipeline.explain.losses import Target
 from pipeline.explain.questions import Observed, Question
 
@@ -102,8 +102,9 @@ def _explain(
     if answers is None:
         replacements = [each for question in questions for each in question.replacements()]
         answers = evaluator(observed.x, replacements)
-        if len(answers) != size:
-            raise ValueError(f"the evaluator gave {len(answers)} outputs on {size} inputs")
+    given = len(answers.numbers if isinstance(answers, Table) else answers)
+    if given != size:
+        raise ValueError(f"the evaluator gave {given} outputs on {size} inputs")
     begin = 0
     for explainer, question in zip(explainers, questions, strict=True):
         end = begin + question.size
@@ -116,10 +117,10 @@ def _explain(
 
 
 def _table(
-    evaluator: Any, questions: Sequence[Question], observed: Observed, size: int
+    evaluator: Evaluator, questions: Sequence[Question], observed: Observed, size: int
 ) -> Table | None:
     """Return the answers as an array; None if not all that is asked are numbers."""
-    if observed.numbers is None or not hasattr(evaluator, "table"):
+    if observed.numbers is None or not hasattr(evaluator, "evaluate_rows"):
         return None
     rows = np.empty((size, len(observed.numbers)))
     rows[:] = observed.numbers
@@ -130,4 +131,4 @@ def _table(
             begin += question.size
     except NoNumberError:
         return None
-    return evaluator.table(observed.x, rows)  # type: ignore[no-any-return]
+    return cast(TableEvaluator, evaluator).evaluate_rows(observed.x, rows)

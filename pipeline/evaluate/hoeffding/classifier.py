@@ -68,7 +68,7 @@ class TreeClassifierEvaluator(TreeEvaluator):
             [outputs[row]] = self._one_by_one(x, [replacements[row]])
         return outputs
 
-    def table(self, x: Observation, rows: Floats) -> Table | None:
+    def evaluate_rows(self, x: Observation, rows: Floats) -> Table | None:
         """Return the outputs on whole inputs; see :class:`TableEvaluator`."""
         voting = self._voting()
         if not voting or not kernels.IS_COMPILED:
