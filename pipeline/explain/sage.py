@@ -75,7 +75,7 @@ class SAGEDraw:
         The m stored observations that supply the features that are not revealed.
     """
 
-    __slots__ = ("chosen", "features", "order", "places", "reservoir", "size")
+    __slots__ = ("chosen", "features", "places", "reservoir", "size")
 
     def __init__(
         self,
@@ -88,22 +88,27 @@ class SAGEDraw:
         self.reservoir = reservoir
         self.chosen = chosen
         self.places = np.array(places, np.intp)
-        self.order = tuple([features[place] for place in places])
         self.size = 1 + max(len(places) - 1, 0) * len(chosen)
+
+    @property
+    def order(self) -> tuple[str, ...]:
+        """The names of the places."""
+        return tuple([self.features[place] for place in self.places.tolist()])
 
     def replacements(self) -> list[Row]:
         """Return what is replaced; see :class:`Question`."""
+        order = self.order
         chosen = [self.reservoir.rows[place] for place in self.chosen]
         hidden = [
-            {feature: draw[feature] for feature in self.order[revealed:]}
-            for revealed in range(1, len(self.order))
+            {feature: draw[feature] for feature in order[revealed:]}
+            for revealed in range(1, len(order))
             for draw in chosen
         ]
         return [{}, *hidden]
 
     def fill(self, features: tuple[str, ...], rows: Floats, begin: int) -> None:
         """Replace it in whole inputs; see :class:`Question`."""
-        if self.order:
+        if self.places.size:
             stored, chosen = self.reservoir.numbers, np.array(self.chosen, np.intp)
             columns = columns_of(features, self.features)
             if stored is None or not kernels.replace_hidden(
@@ -211,8 +216,7 @@ def permuted(n: int, rng: random.Random) -> list[int]:
     >>> permuted(5, random.Random(1)) == random.Random(1).sample(range(5), 5)
     True
     """
-    pool, bits = list(range(n)), rng.getrandbits
-    order = []
+    pool, bits, order = list(range(n)), rng.getrandbits, []
     for left in range(n, 0, -1):
         length = left.bit_length()
         place = bits(length)
@@ -367,7 +371,7 @@ class IncrementalSAGE(ImportanceExplainer):
             self._take_outputs(y, question, answers)
             return
         loss, mean = compiled_loss(self.loss, y, answers.labels), None
-        if loss and question.order:
+        if loss and question.places.size:
             mean = self._sampler.mean_prediction.advance(answers.labels)
         if not loss or not mean:
             self._take_outputs(y, question, answers.outputs())
@@ -389,7 +393,7 @@ class IncrementalSAGE(ImportanceExplainer):
     def _take_outputs(self, y: Any, question: SAGEDraw, outputs: Sequence[Output]) -> None:
         prediction, *others = outputs
         self._sampler.update_mean(prediction)
-        if question.order:
+        if question.places.size:
             restricted = self._sampler.restricted(question.order, prediction, others)
             losses = each_loss(self.loss, y, restricted)
             self._smooth(kernels.falls(losses, question.places, len(self.features)))
