@@ -5,7 +5,7 @@ Online Explanation on Data Streams".
 """
 
 import random
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,13 +43,38 @@ class SAGEQuestion:
     ----------
     order
         The features that can change an input, in the order in which they are revealed.
+    revealed
+        How many of them are revealed in the inputs that are asked: 1, 2, … but not all of them,
+        which is the observation itself.
     replacements
-        For each revealed feature but the last, m inputs in which the features not yet revealed
-        are replaced. (The last one completes the observation itself.)
+        For each of these numbers in turn, m inputs in which the features not yet revealed are
+        replaced.
     """
 
     order: tuple[str, ...]
+    revealed: tuple[int, ...]
     replacements: list[dict[str, Value]]
+
+    @property
+    def draws(self) -> int:
+        """How many inputs there are of each kind, m; 0 if there are none."""
+        return len(self.replacements) // max(len(self.revealed), 1)
+
+    def about(self, features: Collection[str]) -> "SAGEQuestion":
+        """Return what must be asked for some of the features: what is before and after each."""
+        places = [i for i, feature in enumerate(self.order) if feature in features]
+        wanted = {i + after for i in places for after in (0, 1)}
+        m = self.draws
+        return SAGEQuestion(
+            self.order,
+            tuple(n for n in self.revealed if n in wanted),
+            [
+                replacement
+                for i, n in enumerate(self.revealed)
+                if n in wanted
+                for replacement in self.replacements[i * m : (i + 1) * m]
+            ],
+        )
 
 
 class SAGESampler:
@@ -96,13 +121,11 @@ class SAGESampler:
         ]
         # with null players only, somebody must still carry what the model knows beyond its mean
         order = tuple(players or permutation)
+        counts = range(1, len(order))
         return SAGEQuestion(
             order,
-            [
-                {feature: draw[feature] for feature in order[revealed:]}
-                for revealed in range(1, len(order))
-                for draw in chosen
-            ],
+            tuple(counts),
+            [{feature: draw[feature] for feature in order[n:]} for n in counts for draw in chosen],
         )
 
     def answers(
@@ -110,14 +133,19 @@ class SAGESampler:
     ) -> dict[str, tuple[Output, Output]]:
         """Return for each feature the restricted outputs before and after it is revealed.
 
-        Call :meth:`update_mean` with the prediction first, as Algorithm 1 does.
+        Features that the question is not about are left out. Call :meth:`update_mean` with the
+        prediction first, as Algorithm 1 does.
         """
-        m = max(len(outputs) // max(len(question.order) - 1, 1), 1)
-        means = [mean_output(outputs[i : i + m]) for i in range(0, len(outputs), m)]
-        restricted = [self.mean_prediction.value, *means, prediction]
+        m = question.draws
+        restricted = {0: self.mean_prediction.value, len(question.order): prediction}
+        for i, n in enumerate(question.revealed):
+            restricted[n] = mean_output(outputs[i * m : (i + 1) * m])
         pairs = dict.fromkeys(self.features, (prediction, prediction))
         for i, feature in enumerate(question.order):
-            pairs[feature] = (restricted[i], restricted[i + 1])
+            if i in restricted and i + 1 in restricted:
+                pairs[feature] = (restricted[i], restricted[i + 1])
+            else:
+                del pairs[feature]
         return pairs
 
     def update_mean(self, prediction: Output) -> None:

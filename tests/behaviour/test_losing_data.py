@@ -22,6 +22,7 @@ from pipeline.kafka.progress import GroupOffsets
 from pipeline.kafka.reader import TopicReader
 from pipeline.kafka.topics import create_topics
 from pipeline.outputs import OUTPUTS
+from pipeline.parts import Part
 from pipeline.stages import ExplainerStage
 from tests.behaviour.faulty_broker import PRODUCE, FaultyBroker
 from tests.behaviour.faulty_worker import AT_SEQ
@@ -136,7 +137,7 @@ def test_a_gap_in_the_offsets_commits_no_message_that_is_not_done(
     config: Config, config_path: Path
 ) -> None:
     # what compaction and transactions leave: offsets 0 to 2, then 7, 8
-    worker = create_worker(config, "explainer", lambda _t, _p: ExplainerStage(config))
+    worker = create_worker(config, Part("explainer"), lambda _t, _p: ExplainerStage(config))
     consumer = worker.app.consumer
     tp = TP("evaluations", 0)
     worker.app.topics._acking_topics.add(tp.topic)
@@ -151,7 +152,7 @@ def test_a_gap_in_the_offsets_commits_no_message_that_is_not_done(
 
 
 def test_the_pipeline_relies_on_neither_exactly_once_nor_tables(config: Config) -> None:
-    app = create_worker(config, "explainer", lambda _t, _p: ExplainerStage(config)).app
+    app = create_worker(config, Part("explainer"), lambda _t, _p: ExplainerStage(config)).app
     assert app.conf.processing_guarantee == faust.types.enums.ProcessingGuarantee.AT_LEAST_ONCE
     assert not app.tables
     assert not app.conf.stream_wait_empty

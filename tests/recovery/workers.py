@@ -12,7 +12,8 @@ from urllib.request import urlopen
 
 import orjson
 
-from pipeline.config import Config, Role
+from pipeline.config import Config
+from pipeline.parts import Role
 from pipeline.supervisor import Supervisor
 from tests.command import LOG
 
