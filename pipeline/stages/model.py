@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from typing import cast
 
 from pipeline.config import Config
 from pipeline.evaluate import Label, NoOutputError, Output, Value, evaluator_for
@@ -209,9 +210,6 @@ class ModelStage:
         published = self._published[feature]
         classes = published.classes
 
-        def row(output: Output) -> Row:
-            return _row(output, classes)
-
         rows = len(answer.ipfi) + len(answer.ipdp) + 3
         try:
             labels = prediction if isinstance(prediction, dict) else ()
@@ -219,7 +217,7 @@ class ModelStage:
             _check_fits(f"the answers about {feature}", known, rows, answer.ipdp_points)
         except ValueError as error:
             return _unusable(sample, feature, str(error))
-        h = row(prediction)
+        h = _row(prediction, classes)
         record = Evaluation(
             stream=self.stream,
             feature=feature,
@@ -228,10 +226,12 @@ class ModelStage:
             ts=[sample.source.ts],
             y=[sample.y],
             prediction=[h],
-            ipfi=[[row(output) for output in answer.ipfi] or None],
-            isage=[answer.isage and (row(answer.isage[0]), row(answer.isage[1]))],
+            ipfi=[_rows(answer.ipfi, classes) or None],
+            isage=[
+                answer.isage and (_row(answer.isage[0], classes), _row(answer.isage[1], classes))
+            ],
             ipdp_points=[answer.ipdp_points or None],
-            ipdp=[[row(output) for output in answer.ipdp] or None],
+            ipdp=[_rows(answer.ipdp, classes) or None],
             classes=list(classes) if isinstance(prediction, dict) else None,
         )
         published.seq = sample.seq
@@ -247,6 +247,14 @@ def _failures_are_the_records() -> Iterator[None]:
         raise
     except Exception as error:
         raise BadRecordError(f"the model failed: {type(error).__name__}: {error}") from error
+
+
+def _rows(outputs: Sequence[Output], classes: list[Label]) -> list[Row]:
+    if all(isinstance(output, dict) for output in outputs):
+        dicts = cast(Sequence[dict[Label, float]], outputs)
+        if all(map(classes.__eq__, map(list, dicts))):  # as almost always, and quickly seen
+            return list(map(list, map(dict.values, dicts)))
+    return [_row(output, classes) for output in outputs]
 
 
 def _row(output: Output, classes: list[Label]) -> Row:
