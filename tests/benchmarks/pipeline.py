@@ -25,6 +25,7 @@ from pipeline.stages import Message, ModelStage, process
 from pipeline.supervisor import Supervisor
 from tests.behaviour.conftest import write_config
 from tests.benchmarks import library
+from tests.benchmarks.run import Run
 from tests.benchmarks.timing import Figure
 from tests.command import FailedError
 
@@ -46,7 +47,7 @@ FEATURES = list(next(library.agrawal())[0])
 ALL = ["ipfi", "isage", "ipdp"]
 
 
-def throughput() -> Iterator[Figure]:
+def throughput(_run: Run) -> Iterator[Figure]:
     """Measure records per second on both brokers, with all methods and without iPDP."""
     for methods, bar in ((ALL, 5.0), (ALL[:2], 2.0)):
         name = "full set" if methods == ALL else "iPFI and iSAGE"
