@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from deploy.kafka.cluster import say as tell
-from tests.benchmarks import library, pipeline, report
+from tests.benchmarks import library, pipeline, report, variance
 from tests.benchmarks.run import Measure, Run
 from tests.command import Clock, execute, say
 
@@ -17,6 +17,7 @@ PARTS: dict[str, Measure] = {
     "pfi": library.pfi_and_training,
     "full": library.full_sets,
     "features": library.by_features,
+    "variance": variance.error_for_time,
     "pipeline": pipeline.throughput,
 }
 
