@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from deploy.kafka.cluster import say as tell
-from tests.benchmarks import library, pipeline, report, variance
+from tests.benchmarks import latency, library, pipeline, report, variance
 from tests.benchmarks.run import Measure, Run
 from tests.command import Clock, execute, say
 
@@ -19,6 +19,7 @@ PARTS: dict[str, Measure] = {
     "features": library.by_features,
     "variance": variance.error_for_time,
     "pipeline": pipeline.throughput,
+    "latency": latency.half_load,
 }
 
 
