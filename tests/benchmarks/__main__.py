@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from deploy.kafka.cluster import say as tell
-from tests.benchmarks import latency, library, pipeline, report, variance
+from tests.benchmarks import latency, library, pipeline, report, scaling, variance
 from tests.benchmarks.run import Measure, Run
 from tests.command import Clock, execute, say
 
@@ -20,6 +20,7 @@ PARTS: dict[str, Measure] = {
     "variance": variance.error_for_time,
     "pipeline": pipeline.throughput,
     "latency": latency.half_load,
+    "workers": scaling.two_workers,
 }
 
 
