@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from deploy.kafka.cluster import say as tell
-from tests.benchmarks import latency, library, pipeline, report, scaling, variance
+from tests.benchmarks import latency, library, memory, pipeline, report, scaling, variance
 from tests.benchmarks.run import Measure, Run
 from tests.command import Clock, execute, say
 
@@ -21,6 +21,7 @@ PARTS: dict[str, Measure] = {
     "pipeline": pipeline.throughput,
     "latency": latency.half_load,
     "workers": scaling.two_workers,
+    "memory": memory.long_stream,
 }
 
 
