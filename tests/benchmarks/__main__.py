@@ -21,6 +21,7 @@ PARTS: dict[str, Measure] = {
     "pipeline": pipeline.throughput,
     "latency": latency.half_load,
     "workers": scaling.two_workers,
+    "shards": scaling.two_shards,
     "memory": memory.long_stream,
 }
 

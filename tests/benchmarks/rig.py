@@ -13,10 +13,11 @@ from river.datasets import synth
 
 from deploy.kafka import Cluster
 from deploy.kafka.cluster import say as tell
-from pipeline.config import Config, Role, load_config
+from pipeline.config import Config, load_config
 from pipeline.kafka.embedded import CHECKPOINT_INTERVAL_S, EmbeddedBroker
 from pipeline.kafka.progress import GroupOffsets
 from pipeline.kafka.topics import create_topics
+from pipeline.parts import Part, Role
 from pipeline.supervisor import ROLES
 from tests.behaviour.conftest import write_config
 from tests.benchmarks import library
@@ -76,9 +77,9 @@ class Rig:
     workers: Workers
     started: list[str] = field(default_factory=list)
 
-    def start(self, *roles: Role) -> None:
-        """Start a worker of each role, and wait until all have partitions."""
-        self.started.extend(map(self.workers.add, roles))
+    def start(self, *parts: Part | Role) -> None:
+        """Start a worker of each role or shard, and wait until all have partitions."""
+        self.started.extend(map(self.workers.add, parts))
         for _ in self.ticks("the workers have partitions"):
             if all(map(self.workers.partitions, self.started)):
                 return
