@@ -33,9 +33,9 @@ FUZZ_TARGETS := features evaluations explanations checkpoint
 FUZZ_SECONDS ?= 60
 FUZZ_EXAMPLES ?= 500
 
-bench: $(STAMP)  ## what explaining costs, beside learning and beside iXAI; ratios of what takes turns
+bench: $(STAMP)  ## what explaining costs, beside learning and beside iXAI; writes tests/benchmarks/results
 	$(BIN)/pip install --quiet --disable-pip-version-check ixai==0.1.3
-	$(BIN)/python -m tests.benchmarks
+	$(BIN)/python -m tests.benchmarks --out tests/benchmarks/results
 
 fuzz: $(STAMP)  ## new examples for the property tests, then coverage-guided fuzzing of each decoder
 	FUZZ_EXAMPLES=$(FUZZ_EXAMPLES) $(BIN)/python -m pytest -n 2 --timeout 3600 tests/fuzz

@@ -3,14 +3,15 @@
 from collections.abc import Callable
 
 from agents import drift, explainer, model
-from pipeline.config import Config, Role
+from pipeline.config import Config
 from pipeline.kafka.worker import RoleWorker
+from pipeline.parts import Part, Role
 
-WORKERS: dict[Role, Callable[[Config], RoleWorker]] = {
+WORKERS: dict[Role, Callable[[Config, Part], RoleWorker]] = {
     "model": model.create,
     "explainer": explainer.create,
     "drift": drift.create,
 }
-"""Role → what makes its worker."""
+"""Role → what makes a worker of it."""
 
 __all__ = ["WORKERS"]

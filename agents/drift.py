@@ -5,12 +5,13 @@ from typing import Any
 from pipeline.config import Config
 from pipeline.kafka.app import create_worker
 from pipeline.kafka.worker import RoleWorker
+from pipeline.parts import Part
 from pipeline.stages import DriftStage
 
 
-def create(config: Config) -> RoleWorker:
+def create(config: Config, part: Part) -> RoleWorker:
     """Return the role's worker."""
-    worker = create_worker(config, "drift", lambda _topic, _partition: DriftStage(config))
+    worker = create_worker(config, part, lambda _topic, _partition: DriftStage(config))
 
     @worker.app.agent(  # type: ignore[untyped-decorator]
         worker.source("explanations"), name="drift", concurrency=1

@@ -5,15 +5,18 @@ from typing import Any
 from pipeline.config import Config
 from pipeline.kafka.app import create_worker
 from pipeline.kafka.worker import RoleWorker
+from pipeline.parts import Part
 from pipeline.stages import ModelStage
 from schemas import stream_name
 
 
-def create(config: Config) -> RoleWorker:
-    """Return the role's worker."""
-    worker = create_worker(
-        config, "model", lambda topic, partition: ModelStage(config, stream_name(topic, partition))
-    )
+def create(config: Config, part: Part) -> RoleWorker:
+    """Return the role's worker, or that of one of its shards."""
+
+    def make_stage(topic: str, partition: int) -> ModelStage:
+        return ModelStage(config, stream_name(topic, partition), part)
+
+    worker = create_worker(config, part, make_stage)
 
     @worker.app.agent(  # type: ignore[untyped-decorator]
         worker.source("features"), name="model", concurrency=1

@@ -5,9 +5,9 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import Annotated, NoReturn, cast
+from typing import Annotated, NoReturn
 
 import typer
 from rich.console import Console
@@ -23,7 +23,7 @@ from rich.progress import (
 from rich.table import Table
 
 from pipeline import __version__
-from pipeline.config import EMBEDDED, ENV_PREFIX, Config, ConfigError, Role, load_config
+from pipeline.config import EMBEDDED, ENV_PREFIX, Config, ConfigError, load_config
 from pipeline.evaluate import choose
 from pipeline.interruption import until_interrupted
 from pipeline.kafka.checkpoints import CheckpointError, CheckpointStore, Slot, open_store, slots
@@ -45,8 +45,9 @@ from pipeline.monitor.history import History
 from pipeline.monitor.tail import line
 from pipeline.monitor.watch import printable, render
 from pipeline.outputs import OUTPUTS, LocalFiles
+from pipeline.parts import Part, Role
 from pipeline.sources import SourceError, open_source
-from pipeline.supervisor import ROLES, Supervisor, WorkerRefusedError, end_with_supervisor
+from pipeline.supervisor import Supervisor, WorkerRefusedError, end_with_supervisor
 from schemas import RECORDS, BadRecordError
 
 USER_ERRORS = (ConfigError, BrokerError, DeliveryError, SourceError, WorkerRefusedError)
@@ -189,14 +190,13 @@ def topics_describe(config: ConfigPath = DEFAULT_CONFIG) -> None:
             continue
         topic = spec.name.removeprefix(settings.topics.prefix)
         role = readers.get(topic)
-        offsets = GroupOffsets(settings, role or "model", topic)
-        starts, ends = offsets.starts(), offsets.ends()
-        lag = ""
-        if role:
-            committed = offsets.committed()
-            behind = sum(end - max(committed[p], starts[p]) for p, end in ends.items())
-            lag = f"{behind:,}"
-        offsets.close()
+        lags = []
+        for part in settings.parts(role) if role else settings.parts()[:1]:
+            with closing(GroupOffsets(settings, part, topic)) as offsets:
+                starts, ends = offsets.starts(), offsets.ends()
+                committed = offsets.committed()
+                lags.append(sum(end - max(committed[p], starts[p]) for p, end in ends.items()))
+        lag = f"{max(lags):,}" if role else ""
         kept = sum(ends.values()) - sum(starts.values())
         table.add_row(spec.name, spec.purpose, str(len(ends)), f"{kept:,}", lag, role or "")
     console.print(table)
@@ -247,10 +247,15 @@ def worker(
         Role, typer.Option(help="Which part of the pipeline: model, explainer or drift.")
     ],
     config: ConfigPath = DEFAULT_CONFIG,
+    shard: Annotated[
+        int | None,
+        typer.Option(min=0, help="Which shard of the model role, from 0; if model.shards > 1."),
+    ] = None,
 ) -> None:
     """Run one role of the pipeline, until SIGTERM or Ctrl-C.
 
     Each role is a consumer group: run as many workers of a role as its topic has partitions.
+    With model.shards above 1 each shard of the model role is a group: run a worker of each.
     """
     # Faust is slow to import, and only workers need it
     from agents import WORKERS  # noqa: PLC0415
@@ -259,7 +264,7 @@ def worker(
     settings = load_config(config)
     end_with_supervisor()
     with _broker_may_come_back():
-        run(WORKERS[role](_ready(settings)))
+        run(WORKERS[role](_ready(settings), _part(settings, role, shard)))
 
 
 @app.command()
@@ -477,6 +482,17 @@ class _Patience:
         return time.monotonic() - self._since > self.SECONDS
 
 
+def _part(settings: Config, role: Role, shard: int | None) -> Part:
+    parts = settings.parts(role)
+    if len(parts) > 1 and shard is None:
+        raise ConfigError(
+            f"model.shards is {len(parts)}: name one of them by --shard 0 to {len(parts) - 1}"
+        )
+    if (shard or 0) >= len(parts):
+        raise ConfigError(f"--shard is {shard}, but the role {role} has {len(parts)}, from 0 on")
+    return parts[shard or 0]
+
+
 def _standing(store: CheckpointStore, slot: Slot) -> str:
     try:
         checkpoint = store.load(slot)
@@ -501,6 +517,7 @@ def _supervise(
 ) -> NoReturn:
     with Supervisor(
         config,
+        settings.parts(),
         environment=environment,
         environment_of=lambda name: _own_environment(settings, name),
         tell=_say,
@@ -515,10 +532,11 @@ def _supervise(
 
 def _own_environment(settings: Config, name: str) -> dict[str, str]:
     """Return the variables of one worker, for what two workers on a machine cannot share."""
-    role, _, number = name.rpartition("-")
+    part, _, number = name.rpartition("-")
     own = {}
     if settings.health.port:
-        index = [*ROLES].index(cast(Role, role)) + len(ROLES) * (int(number) - 1)
+        parts = [str(each) for each in settings.parts()]
+        index = parts.index(part) + len(parts) * (int(number) - 1)
         own[f"{ENV_PREFIX}HEALTH__PORT"] = str(settings.health.port + index)
     if instance := settings.kafka.group_instance_id:
         own[f"{ENV_PREFIX}KAFKA__GROUP_INSTANCE_ID"] = f"{instance}-{number}"

@@ -39,6 +39,7 @@ from pipeline.explain import LOSSES, get_loss
 from pipeline.explain.importance import ALL
 from pipeline.explain.losses import Loss
 from pipeline.kafka.security import SecuritySettings, read_secret
+from pipeline.parts import Part, Role
 from schemas.explanation import Method
 
 ENV_PREFIX = "FLUXPLAIN_"
@@ -52,7 +53,6 @@ KEY_LENGTH = 32
 
 FeatureType = Literal["numeric", "categorical"]
 LabelType = Literal["boolean", "integer", "string", "number"]
-Role = Literal["model", "explainer", "drift"]
 Reference = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][\w.]*:[A-Za-z_][\w.]*$")]
 Name = Annotated[str, StringConstraints(min_length=1, max_length=249)]
 Alpha = Annotated[float, Field(gt=0.0, le=1.0)]
@@ -139,6 +139,13 @@ class ModelSettings(Section):
         "auto",
         description="How the model is asked about changed inputs: 'auto' takes the fastest way "
         "that fits it, which `fluxplain check` names; 'generic' asks one by one.",
+    )
+    shards: int = Field(
+        1,
+        ge=1,
+        le=100,
+        description="Replicas of the model: each learns everything, and asks its copy about a "
+        "share of the features. More than one need as many workers of the model role.",
     )
 
 
@@ -302,6 +309,15 @@ class Config(BaseSettings):
     checkpoint: CheckpointSettings = CheckpointSettings()
     health: HealthSettings = HealthSettings()
 
+    @validates_model(mode="after")
+    def _each_shard_has_a_feature(self) -> Self:
+        if self.model.shards > len(self.features):
+            raise ValueError(
+                f"model.shards is {self.model.shards}, but must be at most the number of features, "
+                f"{len(self.features)}"
+            )
+        return self
+
     @classmethod
     def settings_customise_sources(  # the signature is the library's
         cls,
@@ -324,14 +340,21 @@ class Config(BaseSettings):
         """Return a topic's full name."""
         return self.topics.prefix + name
 
-    def group(self, role: Role) -> str:
-        """Return the consumer group of a role."""
-        return f"{self.topics.prefix}{role}"
+    def parts(self, role: Role | None = None) -> list[Part]:
+        """Return all that runs, in the order of the data's flow; or what a role consists of."""
+        shards = self.model.shards
+        model = [Part("model", shard, shards) for shard in range(shards)]
+        parts = [*model, Part("explainer"), Part("drift")]
+        return [part for part in parts if role in {None, part.role}]
 
-    def group_instance_id(self, role: Role) -> str | None:
-        """Return the worker's name as a static member of the role's group, if it has one."""
+    def group(self, part: Part | Role) -> str:
+        """Return the consumer group of a role, or of a shard."""
+        return f"{self.topics.prefix}{part}"
+
+    def group_instance_id(self, part: Part) -> str | None:
+        """Return the worker's name as a static member of its group, if it has one."""
         name = self.kafka.group_instance_id
-        return None if name is None else f"{name}-{role}"
+        return None if name is None else f"{name}-{part}"
 
     def loss(self) -> Loss:
         """Return the loss, loading the user's function if it is one."""
@@ -364,6 +387,7 @@ class Config(BaseSettings):
         # features are dealt to so many partitions
         settings["topics"] = self.topics.model_dump(include={"prefix", "partitions"})
         settings["label"] = {"type": self.label.type}
+        del settings["model"]["shards"]  # whoever evaluates a feature, the answers are the same
         # their order is that of permutations and partitions
         settings["features"] = list(self.features.items())
         return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
 
-from pipeline.config import Role
+from pipeline.parts import Part, Role
 
 ROLES: tuple[Role, ...] = ("model", "explainer", "drift")
 
@@ -40,6 +40,8 @@ class Supervisor:
     ----------
     config_path
         The configuration file that the workers read.
+    parts
+        What runs: the roles, or the shards of one that has several.
     environment
         Variables to add to this process's for the workers.
     environment_of
@@ -60,6 +62,7 @@ class Supervisor:
     def __init__(
         self,
         config_path: Path,
+        parts: Sequence[Part] = tuple(map(Part, ROLES)),
         *,
         environment: Mapping[str, str] | None = None,
         environment_of: Callable[[str], Mapping[str, str]] = lambda _name: {},
@@ -67,6 +70,7 @@ class Supervisor:
         tell: Callable[[str], None] = lambda _line: None,
     ) -> None:
         self._config_path = config_path
+        self._parts = parts
         self._environment = {**os.environ, **(environment or {}), _PARENT: str(os.getpid())}
         self._environment_of = environment_of
         self._stderr = stderr
@@ -76,15 +80,16 @@ class Supervisor:
         self.exit_statuses: dict[str, int] = {}
 
     def start(self, workers: int = 1) -> None:
-        """Start so many workers of every role."""
+        """Start so many workers of every role; of every shard, if one has several."""
         for _ in range(workers):
-            for role in ROLES:
-                self.add(role)
+            for part in self._parts:
+                self.add(part)
 
-    def add(self, role: Role) -> str:
-        """Start one more worker of a role and return its name: the first that is free."""
-        name = next(n for i in count(1) if (n := f"{role}-{i}") not in self._children)
-        self._children[name] = _Child(role, self._spawn(name, role))
+    def add(self, part: Part | Role) -> str:
+        """Start one more worker of a role or a shard; return its name, the first that is free."""
+        part = part if isinstance(part, Part) else Part(part)
+        name = next(n for i in count(1) if (n := f"{part}-{i}") not in self._children)
+        self._children[name] = _Child(part, self._spawn(name, part))
         return name
 
     def remove(self, name: str) -> int:
@@ -117,14 +122,14 @@ class Supervisor:
                     f"in {child.pause_s:.1f} s"
                 )
             elif now >= child.restart_at:
-                child.restarted(self._spawn(name, child.role))
+                child.restarted(self._spawn(name, child.part))
 
     def running(self, role: Role | None = None) -> dict[str, int]:
         """Return name → process id of the workers that are running, of one role or of all."""
         return {
             name: child.process.pid
             for name, child in self._children.items()
-            if role in {None, child.role} and child.process.poll() is None
+            if role in {None, child.part.role} and child.process.poll() is None
         }
 
     def kill(self, name: str, with_signal: signal.Signals = signal.SIGKILL) -> None:
@@ -148,10 +153,10 @@ class Supervisor:
             self.exit_statuses[name] = process.wait()
             del self._children[name]
 
-    def _spawn(self, name: str, role: Role) -> "subprocess.Popen[bytes]":
+    def _spawn(self, name: str, part: Part) -> "subprocess.Popen[bytes]":
         # a session of their own: Ctrl-C is for the supervisor, which then stops them in order
         return subprocess.Popen(  # noqa: S603  our own command line
-            worker_command(role, self._config_path),
+            worker_command(part, self._config_path),
             env={**self._environment, **self._environment_of(name)},
             stdin=subprocess.DEVNULL,
             stderr=self._stderr,
@@ -170,10 +175,11 @@ class Supervisor:
         self.stop()
 
 
-def worker_command(role: Role, config_path: Path) -> Sequence[str]:
+def worker_command(part: Part, config_path: Path) -> Sequence[str]:
     """Return the command line of a worker."""
-    command = (sys.executable, "-m", "pipeline.cli", "worker")
-    return [*command, "--role", role, "--config", str(config_path)]
+    command = (sys.executable, "-m", "pipeline.cli", "worker", "--role", part.role)
+    shard = ("--shard", str(part.shard)) if part.shards > 1 else ()
+    return [*command, *shard, "--config", str(config_path)]
 
 
 def describe_status(status: int) -> str:
@@ -190,8 +196,8 @@ def describe_status(status: int) -> str:
 class _Child:
     """One worker process, and when to start it again."""
 
-    def __init__(self, role: Role, process: "subprocess.Popen[bytes]") -> None:
-        self.role = role
+    def __init__(self, part: Part, process: "subprocess.Popen[bytes]") -> None:
+        self.part = part
         self.process = process
         self.pause_s = FIRST_PAUSE_S
         self.restart_at: float | None = None

@@ -28,10 +28,22 @@ class FailedError(Exception):
     """The run cannot go on; the message says why."""
 
 
-class Clock:
-    """Puts the time since the start before each line, and says now and then how far it is."""
+def say(line: str) -> None:
+    """Print a line, at once."""
+    print(line, flush=True)
 
-    def __init__(self) -> None:
+
+class Clock:
+    """Puts the time since the start before each line, and says now and then how far it is.
+
+    Parameters
+    ----------
+    tell
+        What prints a line.
+    """
+
+    def __init__(self, tell: Callable[[str], None] = say) -> None:
+        self._tell = tell
         self._began_at = self._told_at = time.monotonic()
 
     def elapsed_s(self) -> float:
@@ -40,7 +52,7 @@ class Clock:
 
     def say(self, line: str) -> None:
         """Print a line."""
-        say(f"{self.elapsed_s():6.1f} s  {line}")
+        self._tell(f"{self.elapsed_s():6.1f} s  {line}")
 
     def progress(self, line: Callable[[], str]) -> None:
         """Print a line, unless the last one about progress was printed only just now."""
@@ -86,11 +98,6 @@ def execute(name: str, work: Work, *, passed: str, settings: str = "") -> NoRetu
     shutil.rmtree(folder)
     say(f"PASS: {passed}{suffix}")
     sys.exit(0)
-
-
-def say(line: str) -> None:
-    """Print a line, at once."""
-    print(line, flush=True)
 
 
 def _problems(work: Work, folder: Path) -> Sequence[str]:

@@ -227,10 +227,27 @@ def test_without_a_broker_a_supervisor_is_told_to_try_again(folder: Path, comman
     assert "no broker answers at 127.0.0.1:1" in _one_line(result.stderr)
 
 
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        ("--role model", "model.shards is 2: name one of them by --shard 0 to 1"),
+        ("--role model --shard 2", "--shard is 2, but the role model has 2, from 0 on"),
+        ("--role drift --shard 1", "--shard is 1, but the role drift has 1, from 0 on"),
+    ],
+)
+def test_a_worker_must_be_told_which_shard_it_is(
+    with_topics: Path, arguments: str, reason: str
+) -> None:
+    result = _run(with_topics, "worker", *arguments.split(), FLUXPLAIN_MODEL__SHARDS="2")
+    assert result.returncode == 2
+    assert reason in _one_line(result.stderr)
+
+
 def test_ctrl_c_while_the_command_is_loaded_leaves_no_stack_trace(folder: Path) -> None:
     command = [sys.executable, "-m", "pipeline", "check"]
     with subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE) as process:
-        time.sleep(0.5)  # it takes longer to load
+        while "numpy" not in Path(f"/proc/{process.pid}/maps").read_text():
+            time.sleep(0.01)  # libraries are being loaded, for a second more
         process.send_signal(signal.SIGINT)
         _, stderr = process.communicate(timeout=40)
     assert process.returncode == 130
@@ -370,3 +387,11 @@ def test_workers_on_one_machine_share_neither_ports_nor_names() -> None:
     }
     assert len(instances) == len(names)
     assert not any(_own_environment(make_config(), name) for name in names)
+
+
+def test_shards_on_one_machine_share_no_ports() -> None:
+    model = {**make_config().model.model_dump(), "shards": 2}
+    config = make_config(health={"port": 9000}, model=model)
+    names = [f"{part}-{n}" for n in (1, 2) for part in config.parts()]
+    ports = [_own_environment(config, name)["FLUXPLAIN_HEALTH__PORT"] for name in names]
+    assert ports == [str(port) for port in range(9000, 9008)]

@@ -67,6 +67,8 @@ def test_a_table_with_one_key_keeps_the_defaults_of_the_others(
 
 
 WRONG: list[tuple[str, list[str]]] = [
+    ("shards = 0", ["model.shards", "0", "greater than or equal to 1"]),
+    ("shards = 3", ["model.shards is 3", "number of features, 2"]),
     ("[explain]\nalpha = 0.0", ["explain.alpha", "0.0", "greater than 0"]),
     ("[explain]\nalpha = 1.5", ["explain.alpha", "1.5", "less than or equal to 1"]),
     ("[explain]\nalpha = nan", ["explain.alpha", "nan"]),
@@ -309,6 +311,8 @@ def test_the_fingerprint_is_of_what_changes_results_and_nothing_else() -> None:
     assert same.fingerprint() == config.fingerprint()
     assert make_config(checkpoint={"interval_s": 1.0}).fingerprint() == config.fingerprint()
     assert make_config(topics={"replication": 3}).fingerprint() == config.fingerprint()
+    sharded = make_config(model={**config.model.model_dump(), "shards": 2})
+    assert sharded.fingerprint() == config.fingerprint()
     # the partition where a feature's state is
     assert make_config(topics={"partitions": 2}).fingerprint() != config.fingerprint()
     others = [

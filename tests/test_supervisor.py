@@ -10,7 +10,7 @@ import psutil
 import pytest
 
 from pipeline import supervisor
-from pipeline.config import Role
+from pipeline.parts import Role
 from pipeline.supervisor import Supervisor, WorkerRefusedError
 from tests.behaviour.conftest import no_process_left
 

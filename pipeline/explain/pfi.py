@@ -124,13 +124,6 @@ class PFISampler:
         """Return what to replace: M entries for each feature in turn, none while warming up."""
         return self.question().replacements()[1:]
 
-    def answers(self, outputs: Sequence[Output]) -> dict[str, list[Output]]:
-        """Return the model's outputs on :meth:`replacements`, grouped by feature."""
-        m = len(outputs) // len(self.features)
-        return {
-            feature: list(outputs[i * m : (i + 1) * m]) for i, feature in enumerate(self.features)
-        }
-
     def update(self, x: Observation, numbers: Floats | None = None) -> None:
         """Offer the observation to the reservoir, after it was explained.
 

@@ -5,7 +5,7 @@ Online Explanation on Data Streams".
 """
 
 import random
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,13 +50,38 @@ class SAGEQuestion:
     ----------
     order
         The features that can change an input, in the order in which they are revealed.
+    revealed
+        How many of them are revealed in the inputs that are asked: 1, 2, … but not all of them,
+        which is the observation itself.
     replacements
-        For each revealed feature but the last, m inputs in which the features not yet revealed
-        are replaced. (The last one completes the observation itself.)
+        For each of these numbers in turn, m inputs in which the features not yet revealed are
+        replaced.
     """
 
     order: tuple[str, ...]
+    revealed: tuple[int, ...]
     replacements: list[dict[str, Value]]
+
+    @property
+    def draws(self) -> int:
+        """How many inputs there are of each kind, m; 0 if there are none."""
+        return len(self.replacements) // max(len(self.revealed), 1)
+
+    def about(self, features: Collection[str]) -> "SAGEQuestion":
+        """Return what must be asked for some of the features: what is before and after each."""
+        places = [i for i, feature in enumerate(self.order) if feature in features]
+        wanted = {i + after for i in places for after in (0, 1)}
+        m = self.draws
+        return SAGEQuestion(
+            self.order,
+            tuple(n for n in self.revealed if n in wanted),
+            [
+                replacement
+                for i, n in enumerate(self.revealed)
+                if n in wanted
+                for replacement in self.replacements[i * m : (i + 1) * m]
+            ],
+        )
 
 
 class SAGEDraw:
@@ -168,28 +193,36 @@ class SAGESampler:
     def question(self, x: Observation) -> SAGEQuestion | None:
         """Return what to ask for this observation; None while warming up."""
         draw = self.draw(x)
-        return SAGEQuestion(draw.order, draw.replacements()[1:]) if draw.order else None
+        order = draw.order
+        if not order:
+            return None
+        return SAGEQuestion(order, tuple(range(1, len(order))), draw.replacements()[1:])
 
     def answers(
         self, question: SAGEQuestion, prediction: Output, outputs: Sequence[Output]
     ) -> dict[str, tuple[Output, Output]]:
         """Return for each feature the restricted outputs before and after it is revealed.
 
-        Call :meth:`update_mean` with the prediction first, as Algorithm 1 does.
+        Features that the question is not about are left out. Call :meth:`update_mean` with the
+        prediction first, as Algorithm 1 does.
         """
-        restricted = self.restricted(question.order, prediction, outputs)
+        order = question.order
+        restricted = self.restricted(len(order), question.revealed, prediction, outputs)
         pairs = dict.fromkeys(self.features, (prediction, prediction))
-        for i, feature in enumerate(question.order):
-            pairs[feature] = (restricted[i], restricted[i + 1])
+        for i, feature in enumerate(order):
+            if i in restricted and i + 1 in restricted:
+                pairs[feature] = (restricted[i], restricted[i + 1])
+            else:
+                del pairs[feature]
         return pairs
 
     def restricted(
-        self, order: Sequence[str], prediction: Output, outputs: Sequence[Output]
-    ) -> list[Output]:
-        """Return what the model says before a feature is revealed, and after each."""
-        m = max(len(outputs) // max(len(order) - 1, 1), 1)
-        means = [mean_output(outputs[i : i + m]) for i in range(0, len(outputs), m)]
-        return [self.mean_prediction.value, *means, prediction]
+        self, n: int, revealed: Sequence[int], prediction: Output, outputs: Sequence[Output]
+    ) -> dict[int, Output]:
+        """Return what the model says when none, some, and all n features are revealed."""
+        m = len(outputs) // max(len(revealed), 1)
+        some = {k: mean_output(outputs[i * m : (i + 1) * m]) for i, k in enumerate(revealed)}
+        return {0: self.mean_prediction.value, **some, n: prediction}
 
     def update_mean(self, prediction: Output) -> None:
         """Take the model's output on the observation into the mean prediction."""
@@ -394,8 +427,9 @@ class IncrementalSAGE(ImportanceExplainer):
         prediction, *others = outputs
         self._sampler.update_mean(prediction)
         if question.places.size:
-            restricted = self._sampler.restricted(question.order, prediction, others)
-            losses = each_loss(self.loss, y, restricted)
+            n = question.places.size
+            restricted = self._sampler.restricted(n, range(1, n), prediction, others)
+            losses = each_loss(self.loss, y, list(restricted.values()))
             self._smooth(kernels.falls(losses, question.places, len(self.features)))
 
     def store(self, observed: Observed) -> None:

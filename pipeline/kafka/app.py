@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 import faust
 from faust.auth import Credentials, SASLCredentials, SSLCredentials
 
-from pipeline.config import Config, KafkaSettings, Role
+from pipeline.config import Config, KafkaSettings
 from pipeline.kafka.checkpoints import StageFactory, make_private_folder, open_store
 from pipeline.kafka.client import LIBRDKAFKA_LOG, cluster
 from pipeline.kafka.exits import EXIT_FAILED, end
@@ -23,6 +23,7 @@ from pipeline.kafka.topics import feature_partitions
 from pipeline.kafka.transport import install
 from pipeline.kafka.watchdog import Watchdog
 from pipeline.kafka.worker import RoleWorker
+from pipeline.parts import Part
 
 log = logging.getLogger("fluxplain.worker")
 
@@ -48,15 +49,15 @@ SHUTDOWN_S = 9.0
 TICK_S = 0.1
 
 
-def create_worker(config: Config, role: Role, make_stage: StageFactory) -> RoleWorker:
+def create_worker(config: Config, part: Part, make_stage: StageFactory) -> RoleWorker:
     """Return a role's worker, with its Faust app, for a broker that answers.
 
     Parameters
     ----------
     config
         The settings.
-    role
-        ``"model"``, ``"explainer"`` or ``"drift"``; each is a consumer group of its own.
+    part
+        Which role, or which shard of it; each is a consumer group of its own.
     make_stage
         Makes the stage of a partition that has no checkpoint.
 
@@ -68,11 +69,11 @@ def create_worker(config: Config, role: Role, make_stage: StageFactory) -> RoleW
         If the broker cannot keep checkpoints as configured.
     """
     metadata = cluster(config)
-    app = _faust_app(config, role)
+    app = _faust_app(config, part)
     worker = RoleWorker(
         app,
         config,
-        role,
+        part,
         make_stage=make_stage,
         store=open_store(config, metadata),
         outbox=Outbox(config, RecordProducer(config), feature_partitions(config)),
@@ -108,8 +109,8 @@ def run(worker: RoleWorker) -> NoReturn:
         "loggers": {"fluxplain": {"level": "INFO"}, LIBRDKAFKA_LOG: {"propagate": True}},
     }
     logging.config.dictConfig(logging_config)
-    watchdog = Watchdog(worker.config, worker.role, worker)
-    log.info("%s: health at %s", worker.role, HealthServer(worker.config, watchdog).start())
+    watchdog = Watchdog(worker.config, worker.part, worker)
+    log.info("%s: health at %s", worker.part, HealthServer(worker.config, watchdog).start())
     watchdog.start()
     process = _Process(
         worker.app,
@@ -145,13 +146,13 @@ class _Process(faust.Worker):
         end(EXIT_FAILED)
 
 
-def _faust_app(config: Config, role: Role) -> faust.App:
+def _faust_app(config: Config, part: Part) -> faust.App:
     folder = config.checkpoint.directory / "faust"
     make_private_folder(folder)
     servers = config.kafka.bootstrap_servers.split(",")
     is_static = config.kafka.group_instance_id is not None
     return faust.App(
-        config.group(role),
+        config.group(part),
         broker=[f"kafka://{server.strip()}" for server in servers],
         broker_credentials=credentials(config.kafka),
         store="memory://",
@@ -162,7 +163,7 @@ def _faust_app(config: Config, role: Role) -> faust.App:
         stream_wait_empty=False,  # else a revocation hangs on what is not acknowledged
         consumer_auto_offset_reset="earliest",
         consumer_metadata_max_age_ms=METADATA_MAX_AGE_MS,
-        consumer_group_instance_id=config.group_instance_id(role),
+        consumer_group_instance_id=config.group_instance_id(part),
         broker_session_timeout=STATIC_SESSION_TIMEOUT_S if is_static else SESSION_TIMEOUT_S,
         broker_heartbeat_interval=HEARTBEAT_S,
         stream_recovery_delay=0.0,

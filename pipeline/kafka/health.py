@@ -67,7 +67,7 @@ class HealthServer:
     def _answer(self, well: bool) -> web.Response:
         progress = self._watchdog.progress
         body: dict[str, Any] = {
-            "role": self._watchdog.role,
+            "role": str(self._watchdog.part),
             "topic": self._watchdog.topic,
             "ready": self._watchdog.is_ready,
             "stalled": progress.stalled(),

@@ -15,7 +15,7 @@ from confluent_kafka import (
     TopicPartition,
 )
 
-from pipeline.config import Config, Role
+from pipeline.config import Config
 from pipeline.kafka.client import (
     NOT_AUTHORIZED,
     client_settings,
@@ -23,6 +23,7 @@ from pipeline.kafka.client import (
     partitions_of,
     refusal,
 )
+from pipeline.parts import Part, Role
 
 CHAIN: tuple[tuple[Role, str], ...] = (
     ("model", "features"),
@@ -57,16 +58,16 @@ Offsets = Mapping[int, int]
 
 
 class GroupOffsets:
-    """What a role has committed, and where the topic that it reads ends."""
+    """What a role, or a shard, has committed, and where the topic that it reads ends."""
 
-    def __init__(self, config: Config, role: Role, topic: str) -> None:
+    def __init__(self, config: Config, part: Part | Role, topic: str) -> None:
         self._config = config
         self._topic = config.topic(topic)
         self._partitions = partitions_of(config, self._topic)
         self._consumer = Consumer(
             {
                 **client_settings(config),
-                "group.id": config.group(role),  # asked about, never joined
+                "group.id": config.group(part),  # asked about, never joined
                 "enable.auto.commit": False,
             }
         )
@@ -123,25 +124,28 @@ class GroupOffsets:
 class PipelineProgress:
     """Follows one partition of ``features`` through all roles.
 
-    A role commits only after its outputs have arrived. So once the model role has committed
-    offset n, all that follows from the observations below n stands in ``evaluations`` below its
-    ends of that moment; once the explainer role has committed those, the same holds for
+    A role commits only after its outputs have arrived. So once all shards of the model role have
+    committed offset n, all that follows from the observations below n stands in ``evaluations``
+    below its ends of that moment; once the explainer role has committed those, the same holds for
     ``explanations``; and once the drift role has committed these, the observations are through.
     """
 
     def __init__(self, config: Config, partition: int) -> None:
         self._partition = partition
-        self._groups = [GroupOffsets(config, role, topic) for role, topic in CHAIN]
+        self._groups = [
+            [GroupOffsets(config, part, topic) for part in config.parts(role)]
+            for role, topic in CHAIN
+        ]
         self._marks: list[deque[tuple[int, Offsets]]] = [deque() for _ in CHAIN[1:]]
         self.modelled = 0
         self.through = 0
 
     def update(self) -> int:
         """Ask the broker and return the offset below which all observations are through."""
-        model, *others = self._groups
-        reached = model.committed()[self._partition]
+        shards, *others = self._groups
+        reached = min(shard.committed()[self._partition] for shard in shards)
         self.modelled = reached
-        for marks, group in zip(self._marks, others, strict=True):
+        for marks, [group] in zip(self._marks, others, strict=True):
             if not marks or marks[-1][0] < reached:
                 marks.append((reached, group.ends()))
             reached = self._passed(marks, group.committed())
@@ -150,12 +154,13 @@ class PipelineProgress:
 
     def end_of_features(self) -> int:
         """Return the offset of the next observation to come."""
-        return self._groups[0].ends()[self._partition]
+        return self._groups[0][0].ends()[self._partition]
 
     def close(self) -> None:
         """Leave the broker."""
-        for group in self._groups:
-            group.close()
+        for groups in self._groups:
+            for group in groups:
+                group.close()
 
     def _passed(self, marks: deque[tuple[int, Offsets]], committed: Offsets) -> int:
         passed = self.through

@@ -5,6 +5,7 @@ made earlier. State and committed offset can differ: a checkpoint may be older (
 damaged) or missing (the directory is gone). So the seek is made here, right after Faust's own.
 """
 
+import asyncio
 from collections.abc import Mapping
 from typing import Any, ClassVar, Protocol
 
@@ -14,6 +15,11 @@ from faust.types import TP, AppT
 FETCH_MAX_WAIT_MS = 20
 """How long a broker may hold a fetch of idle partitions. Faust's 1,500 ms make a busy partition
 wait behind the idle ones."""
+
+
+PAUSED_S = 0.01
+"""How often to look whether a worker that has read ahead enough may read on. Faust sleeps for a
+second then, which is longer than what it has read lasts."""
 
 
 class PartitionOwner(Protocol):
@@ -57,6 +63,16 @@ class _Consumer(driver.Consumer):
 
     def _new_consumer_thread(self) -> _ConsumerThread:
         return _ConsumerThread(self, loop=self.loop, beacon=self.beacon)
+
+    async def _wait_next_records(self, timeout: float) -> Any:
+        while (
+            self.flow_active
+            and not self.should_stop
+            and self.assignment()
+            and not self._get_active_partitions()
+        ):
+            await asyncio.sleep(PAUSED_S)
+        return await super()._wait_next_records(timeout)
 
     async def perform_seek(self) -> None:
         """Seek to the committed offsets, then to where state and committed offset agree.

@@ -19,7 +19,7 @@ from confluent_kafka import (
     TopicPartition,
 )
 
-from pipeline.config import Config, Role
+from pipeline.config import Config
 from pipeline.kafka.checkpoints import Slot
 from pipeline.kafka.client import (
     AccessError,
@@ -36,6 +36,7 @@ from pipeline.kafka.progress import CHAIN
 from pipeline.kafka.stalls import Progress, Sight
 from pipeline.kafka.topics import topic_ids, topic_specs
 from pipeline.kafka.worker import RoleWorker, Standing, shorter_log
+from pipeline.parts import Part
 
 log = logging.getLogger("fluxplain.watchdog")
 
@@ -53,17 +54,17 @@ class Watchdog:
 
     Parameters
     ----------
-    config, role
+    config, part
         Settings, and whose worker.
     worker
         What is watched.
     """
 
-    def __init__(self, config: Config, role: Role, worker: RoleWorker) -> None:
+    def __init__(self, config: Config, part: Part, worker: RoleWorker) -> None:
         self._config = config
         self._worker = worker
-        self.role = role
-        self.topic = config.topic(dict(CHAIN)[role])
+        self.part = part
+        self.topic = config.topic(dict(CHAIN)[part.role])
         self.progress = Progress(config.health.stall_s, config.checkpoint.interval_s)
         self._topics = _Topics(config, self.topic)
         self._errors: list[KafkaError] = []
@@ -71,7 +72,7 @@ class Watchdog:
         self._consumer = Consumer(
             {
                 **client_settings(config),
-                "group.id": config.group(role),  # asked about, never joined
+                "group.id": config.group(part),  # asked about, never joined
                 "enable.auto.commit": False,
                 "enable.partition.eof": True,
                 "error_cb": self._errors.append,
@@ -104,21 +105,21 @@ class Watchdog:
                     topics_at = time.monotonic()
                     self._check_topics()
         except Exception as error:
-            fail(f"{self.role}: nobody watches any more", error)
+            fail(f"{self.part}: nobody watches any more", error)
 
     def _check_progress(self) -> None:
         self.progress.see(self._look())
         if stalled := self.progress.stalled():
-            log.critical("%s: %s: ending, to be started again", self.role, stalled)
+            log.critical("%s: %s: ending, to be started again", self.part, stalled)
             end(EXIT_FAILED)
         if shortened := self.progress.shortened():
             standing, end_of_log = shortened
-            slot = Slot(self.role, self.topic, standing.partition)
+            slot = Slot.of(self.part, self.topic, standing.partition)
             refuse(shorter_log(slot, standing.next_offset, end_of_log))
 
     def _check_topics(self) -> None:
         if problem := self._topics.look(self._consumer):
-            log.critical("%s: %s: ending, to be started again", self.role, problem)
+            log.critical("%s: %s: ending, to be started again", self.part, problem)
             end(EXIT_NOT_YET)
 
     def _look(self) -> Sight:

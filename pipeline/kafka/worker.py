@@ -23,7 +23,7 @@ import faust
 from confluent_kafka import Consumer
 from faust.types import TP, EventT
 
-from pipeline.config import Config, Role
+from pipeline.config import Config
 from pipeline.kafka.checkpoints import (
     Checkpoint,
     CheckpointError,
@@ -34,6 +34,7 @@ from pipeline.kafka.checkpoints import (
 from pipeline.kafka.client import client_settings, first_offset
 from pipeline.kafka.exits import fail, refuse
 from pipeline.kafka.outbox import Outbox
+from pipeline.parts import Part
 from pipeline.stages import Message, Stage, process
 from schemas import Change, stream_name
 
@@ -130,8 +131,8 @@ class RoleWorker:
     ----------
     app
         The Faust app of the role.
-    config, role
-        Settings, and which role.
+    config, part
+        Settings, and which role or shard.
     make_stage
         Makes the stage of a partition that has no checkpoint.
     store, outbox
@@ -149,7 +150,7 @@ class RoleWorker:
         self,
         app: faust.App,
         config: Config,
-        role: Role,
+        part: Part,
         *,
         make_stage: StageFactory,
         store: CheckpointStore,
@@ -157,7 +158,7 @@ class RoleWorker:
     ) -> None:
         self.app = app
         self.config = config
-        self.role = role
+        self.part = part
         self._interval_s = config.checkpoint.interval_s
         self._out_of_range = config.checkpoint.out_of_range
         self._make_stage = make_stage
@@ -191,7 +192,7 @@ class RoleWorker:
                 else:
                     self._outbox.send_all()
         except Exception as error:
-            fail(f"{self.role}: cannot go on", error)
+            fail(f"{self.part}: cannot go on", error)
 
     async def tick(self) -> None:
         """Write a checkpoint if one is due; for the times when no message comes."""
@@ -201,7 +202,7 @@ class RoleWorker:
                 self._outbox.send_all_if_old(time.monotonic())
                 await self._checkpoint_if_due()
         except Exception as error:
-            fail(f"{self.role}: cannot write a checkpoint", error)
+            fail(f"{self.part}: cannot write a checkpoint", error)
 
     async def shut_down(self) -> None:
         """Finish the current step, write a last checkpoint and commit."""
@@ -210,7 +211,7 @@ class RoleWorker:
             async with self._busy:
                 self.is_finished = await self.checkpoint()
         except Exception as error:
-            fail(f"{self.role}: cannot write the last checkpoint", error)
+            fail(f"{self.part}: cannot write the last checkpoint", error)
 
     def owns(self, tp: TP) -> bool:
         """Return whether the state of the partition is loaded."""
@@ -221,7 +222,7 @@ class RoleWorker:
 
         None if the partition was taken away, or was started by another call, meanwhile.
         """
-        slot = Slot(self.role, tp.topic, tp.partition)
+        slot = Slot.of(self.part, tp.topic, tp.partition)
         assignment = self._assignments
         try:
             # in a thread: the loop must go on to hear of rebalances and signals
@@ -407,7 +408,7 @@ class RoleWorker:
     def _peek(self, tp: TP, offset: int) -> int | None:
         if self._peeker is None:
             settings = client_settings(self.config)
-            group = self.config.group(self.role)  # never joined: a partition is assigned
+            group = self.config.group(self.part)  # never joined: a partition is assigned
             self._peeker = Consumer(
                 {
                     **settings,
@@ -439,12 +440,12 @@ class RoleWorker:
         lost = f"offsets {offset} to {earliest - 1} of {stream} were deleted before they were read"
         if self._out_of_range == "fail":
             refuse(
-                f"{self.role}: {lost}. Set checkpoint.out_of_range to 'earliest' or 'latest' to "
+                f"{self.part}: {lost}. Set checkpoint.out_of_range to 'earliest' or 'latest' to "
                 "go on without them, or remove the checkpoint (`fluxplain checkpoints remove`) to "
                 "start anew from what is there"
             )
         target = earliest if self._out_of_range == "earliest" else end
-        detail = f"{lost}; {self.role} goes on at offset {target}"
+        detail = f"{lost}; {self.part} goes on at offset {target}"
         log.warning(detail)
         notice = Change.notice(
             kind="gap", stream=stream, seq=target, previous_seq=offset - 1, detail=detail
@@ -455,7 +456,7 @@ class RoleWorker:
     def _tell_cold_start(self, tp: TP, earliest: int) -> None:
         stream = stream_name(tp.topic, tp.partition)
         detail = (
-            f"{self.role} starts cold at offset {earliest} of {stream}: there is no checkpoint, "
+            f"{self.part} starts cold at offset {earliest} of {stream}: there is no checkpoint, "
             "and the log no longer holds what came before"
         )
         log.warning(detail)

@@ -1,20 +1,16 @@
 """The first stage: predict, ask all that the explanations need, then learn."""
 
 import math
-import random
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
-from itertools import islice
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from typing import cast
 
 from pipeline.config import Config
 from pipeline.evaluate import Label, NoOutputError, Output, Value, evaluator_for
 from pipeline.explain.losses import Target
 from pipeline.explain.outputs import predicted_class
-from pipeline.explain.pdp import PDPGrid
-from pipeline.explain.pfi import PFISampler, check_warm_up
-from pipeline.explain.sage import SAGEQuestion, SAGESampler
-from pipeline.explain.storage import GeometricReservoir, make_reservoir
+from pipeline.parts import Part
 from pipeline.stages.base import Message
 from pipeline.stages.limits import (
     MAX_RECORD_BYTES,
@@ -25,9 +21,13 @@ from pipeline.stages.limits import (
     is_moderate,
     text_bytes,
 )
+from pipeline.stages.questions import Answers, Question, Questions
 from pipeline.stages.validation import ObservationValidator
-from schemas import BadRecordError, Evaluation, Observation, Prediction, Record
+from schemas import BadRecordError, DeadLetter, Evaluation, Observation, Prediction, Record
 from schemas.evaluation import Row
+
+WHOLE = Part("model")
+"""The model role without shards."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +38,15 @@ class Sample:
     x: dict[str, Value]
     y: Target | None
     source: Observation
+    message: Message
+
+
+@dataclass(slots=True)
+class Published:
+    """What the evaluations of one feature told so far."""
+
+    classes: list[Label] = field(default_factory=list)
+    seq: int | None = None
 
 
 class ModelStage:
@@ -46,66 +55,131 @@ class ModelStage:
     Without a label an observation is predicted and has iPDP, and the samplers see it; iPFI, iSAGE
     and learning need the label.
 
+    A shard of the model role keeps a model and samplers like those of any other, and asks for its
+    features only. What concerns the observation as a whole is published by the first shard.
+
     Parameters
     ----------
     config
         The settings.
     stream
         Name of the partition; with ``config.seed`` it seeds the random numbers.
+    part
+        Which shard this is; by default one that asks for all features.
     """
 
-    def __init__(self, config: Config, stream: str) -> None:
+    def __init__(self, config: Config, stream: str, part: Part = WHOLE) -> None:
         self.stream = stream
+        self._is_first = part.shard == 0
         self._validator = ObservationValidator(config.features, config.label.type)
         self._model = config.make_model()
         self._evaluate = evaluator_for(self._model, config.model.evaluator)
         self._loss = config.loss()
-        self._questions = Questions(config, stream)
-        self._classes: list[Label] = []
+        self._features = part.share(config.features)
+        self._questions = Questions(config, stream, self._features)
+        self._published = {feature: Published() for feature in self._features}
         self._previous_seq: int | None = None
-        self._previous_evaluated: int | None = None
 
-    def decode(self, message: Message) -> Sample:
-        """Return the validated observation.
+    def decode(self, message: Message) -> Sample | None:
+        """Return the validated observation; None if it is bad and the first shard will say so.
 
         Raises
         ------
         BadRecordError
             If it is not as configured.
         """
-        check_key(message)
-        observation = Observation.decode(message.value)
-        return Sample(
-            message.offset,
-            self._validator.x(observation),
-            self._validator.y(observation),
-            observation,
-        )
+        with self._told_once():
+            check_key(message)
+            observation = Observation.decode(message.value)
+            return Sample(
+                message.offset,
+                self._validator.x(observation),
+                self._validator.y(observation),
+                observation,
+                message,
+            )
+        return None
 
-    def step(self, sample: Sample) -> Sequence[Record]:
+    def step(self, sample: Sample | None) -> Sequence[Record]:
         """Return the prediction, and the evaluations of each feature once samplers are warm.
+
+        A feature on whose changed values the model fails gets a dead letter instead; the model
+        learns all the same, so that every shard's does.
 
         Raises
         ------
         BadRecordError
-            If the model fails on the observation, or gives an output that is not finite.
+            If the model fails on the observation itself, or gives an output that is not finite.
         """
-        question = self._questions.ask(sample)
+        if sample is None:
+            return []
+        with self._told_once():
+            return self._step(sample)
+        return []
+
+    def _step(self, sample: Sample) -> list[Record]:
+        question = self._questions.ask(sample.x, is_labelled=sample.y is not None)
         try:
             with _failures_are_the_records():
-                prediction, *outputs = self._evaluate(sample.x, [{}, *question.replacements])
-                _check_moderate([prediction, *outputs])
+                prediction, outputs = self._ask(sample, question)
+                _check_fits("the prediction", prediction, rows=1)
                 loss = None if sample.y is None else _finite(self._loss(sample.y, prediction))
-                answers = self._questions.answers(question, prediction, outputs)
-                _check_size(self._known(prediction), answers)
+                self._questions.update_mean(prediction)
         except NoOutputError:
             self._learn(sample)  # it may have nothing to say before it has learned
-            return [self._prediction(sample, None, None)]
+            return [self._prediction(sample, None, None)] if self._is_first else []
+        evaluations = self._evaluations(sample, question, prediction, outputs)
         self._learn(sample)
-        records: list[Record] = [self._prediction(sample, prediction, loss)]
-        if question.asked:
-            records += self._evaluations(sample, prediction, answers)
-        return records
+        told = [self._prediction(sample, prediction, loss)] if self._is_first else []
+        return [*told, *evaluations]
+
+    def _ask(self, sample: Sample, question: Question) -> tuple[Output, Sequence[Output] | None]:
+        """Return the prediction, and the answers; None for these if the model fails on some."""
+        with suppress(Exception):
+            prediction, *outputs = self._evaluate(sample.x, [{}, *question.replacements])
+            _check_moderate([prediction, *outputs])
+            return prediction, outputs
+        [prediction] = self._evaluate(sample.x, [{}])
+        _check_moderate([prediction])
+        return prediction, None
+
+    def _evaluations(
+        self,
+        sample: Sample,
+        question: Question,
+        prediction: Output,
+        outputs: Sequence[Output] | None,
+    ) -> list[Record]:
+        if not question.asked:
+            return []
+        if outputs is not None:
+            with suppress(TypeError):  # some are numbers, and some probabilities
+                answers = self._questions.answers(question, prediction, outputs)
+                return [self._evaluation(sample, prediction, *each) for each in answers.items()]
+        return [self._alone(sample, question, prediction, feature) for feature in self._features]
+
+    def _alone(
+        self, sample: Sample, question: Question, prediction: Output, feature: str
+    ) -> Record:
+        """Return the evaluation of one feature, asked for by itself; or why there is none."""
+        about = question.about(feature)
+        try:
+            with _failures_are_the_records():
+                outputs = self._evaluate(sample.x, about.replacements)
+                _check_moderate(outputs)
+                answer = self._questions.answers(about, prediction, outputs)[feature]
+        except (BadRecordError, NoOutputError) as error:
+            return _unusable(sample, feature, str(error))
+        return self._evaluation(sample, prediction, feature, answer)
+
+    @contextmanager
+    def _told_once(self) -> Iterator[None]:
+        """Leave it to the first shard to say that an observation cannot be used."""
+        try:
+            yield
+        except BadRecordError:
+            if self._is_first:
+                raise
 
     def _learn(self, sample: Sample) -> None:
         with _failures_are_the_records():
@@ -130,180 +204,38 @@ class ModelStage:
         self._previous_seq = sample.seq
         return record
 
-    def _evaluations(
-        self, sample: Sample, prediction: Output, answers: "dict[str, Answers]"
-    ) -> list[Evaluation]:
-        row = self._row
-        h = row(prediction)
-        rows = [
-            (
-                feature,
-                _each(row, answer.ipfi),
-                answer.isage and (row(answer.isage[0]), row(answer.isage[1])),
-                answer.ipdp_points or None,
-                _each(row, answer.ipdp),
-            )
-            for feature, answer in answers.items()
-        ]
-        classes = list(self._classes) if isinstance(prediction, dict) else None
-        records = [
-            Evaluation(
-                stream=self.stream,
-                feature=feature,
-                previous_seq=self._previous_evaluated,
-                seqs=[sample.seq],
-                ts=[sample.source.ts],
-                y=[sample.y],
-                classes=classes,
-                prediction=[h],
-                ipfi=[ipfi],
-                isage=[isage],
-                ipdp_points=[points],
-                ipdp=[ipdp],
-            )
-            for feature, ipfi, isage, points, ipdp in rows
-        ]
-        self._previous_evaluated = sample.seq
-        return records
+    def _evaluation(
+        self, sample: Sample, prediction: Output, feature: str, answer: Answers
+    ) -> Record:
+        published = self._published[feature]
+        classes = published.classes
 
-    def _known(self, output: Output) -> list[Label]:
-        labels = output if isinstance(output, dict) else ()
-        return list(dict.fromkeys((*self._classes, *labels)))
-
-    def _row(self, output: Output) -> Row:
-        if not isinstance(output, dict):
-            return output
-        if list(output) == self._classes:
-            return list(output.values())
-        for label in output:
-            if label not in self._classes:
-                self._classes.append(label)
-        return [output.get(label) for label in self._classes]
-
-
-@dataclass(frozen=True, slots=True)
-class Question:
-    """What is asked about one observation; ``replacements`` in the order iPFI, iSAGE, iPDP."""
-
-    ipfi: list[dict[str, Value]]
-    isage: SAGEQuestion | None
-    ipdp: dict[str, list[Value]]
-
-    @property
-    def asked(self) -> bool:
-        """Whether any method is warm; iSAGE of a single feature then needs no replacement."""
-        return bool(self.ipfi or self.isage or any(self.ipdp.values()))
-
-    @property
-    def replacements(self) -> list[dict[str, Value]]:
-        """All perturbed inputs."""
-        return [
-            *self.ipfi,
-            *(self.isage.replacements if self.isage else ()),
-            *({feature: point} for feature, points in self.ipdp.items() for point in points),
-        ]
-
-
-@dataclass(slots=True)
-class Answers:
-    """The model's outputs that concern one feature; empty or None where nothing was asked."""
-
-    ipfi: list[Output]
-    isage: tuple[Output, Output] | None
-    ipdp_points: list[Value]
-    ipdp: list[Output]
-
-
-class Questions:
-    """The samplers of the configured methods, asked in one go.
-
-    Each method has random numbers of its own, so that switching one off changes no other.
-    """
-
-    def __init__(self, config: Config, stream: str) -> None:
-        features = list(config.features)
-        methods, explain = config.explain.methods, config.explain
-        self._features = features
-        self._ipfi: PFISampler | None = None
-        self._isage: SAGESampler | None = None
-        self._ipdp: dict[str, PDPGrid] = {}
-
-        def rng(name: str) -> random.Random:
-            return random.Random(f"{config.seed}/{stream}/{name}")
-
-        if "ipfi" in methods:
-            pfi, source = explain.ipfi, rng("ipfi")
-            self._ipfi = PFISampler(
-                features,
-                reservoir=make_reservoir(pfi.sampler, pfi.reservoir_size, source),
-                warm_up=check_warm_up(pfi.warm_up, pfi.reservoir_size),
-                inner_samples=pfi.inner_samples,
-                rng=source,
-            )
-        if "isage" in methods:
-            sage, source = explain.isage, rng("isage")
-            self._isage = SAGESampler(
-                features,
-                reservoir=GeometricReservoir(sage.reservoir_size, source),
-                alpha=explain.alpha,
-                warm_up=check_warm_up(sage.warm_up, sage.reservoir_size),
-                inner_samples=sage.inner_samples,
-                rng=source,
-            )
-        if "ipdp" in methods:
-            pdp = explain.ipdp
-            self._ipdp = {
-                feature: PDPGrid(
-                    categorical=kind == "categorical",
-                    grid_size=pdp.grid_size,
-                    storage_size=pdp.storage_size,
-                    entrance_probability=pdp.entrance_probability,
-                    warm_up=check_warm_up(pdp.warm_up, pdp.storage_size),
-                    rng=rng(f"ipdp/{feature}"),
-                )
-                for feature, kind in config.features.items()
-            }
-
-    def ask(self, sample: Sample) -> Question:
-        """Return what to ask about an observation."""
-        labelled = sample.y is not None
-        return Question(
-            ipfi=self._ipfi.replacements() if self._ipfi and labelled else [],
-            isage=self._isage.question(sample.x) if self._isage and labelled else None,
-            ipdp={feature: grid.points() for feature, grid in self._ipdp.items()},
+        rows = len(answer.ipfi) + len(answer.ipdp) + 3
+        try:
+            labels = prediction if isinstance(prediction, dict) else ()
+            known: Output = dict.fromkeys((*classes, *labels), 0.0)
+            _check_fits(f"the answers about {feature}", known, rows, answer.ipdp_points)
+        except ValueError as error:
+            return _unusable(sample, feature, str(error))
+        h = _row(prediction, classes)
+        record = Evaluation(
+            stream=self.stream,
+            feature=feature,
+            previous_seq=published.seq,
+            seqs=[sample.seq],
+            ts=[sample.source.ts],
+            y=[sample.y],
+            prediction=[h],
+            ipfi=[_rows(answer.ipfi, classes) or None],
+            isage=[
+                answer.isage and (_row(answer.isage[0], classes), _row(answer.isage[1], classes))
+            ],
+            ipdp_points=[answer.ipdp_points or None],
+            ipdp=[_rows(answer.ipdp, classes) or None],
+            classes=list(classes) if isinstance(prediction, dict) else None,
         )
-
-    def answers(
-        self, question: Question, prediction: Output, outputs: Sequence[Output]
-    ) -> dict[str, Answers]:
-        """Return the outputs by feature."""
-        rest = iter(outputs)
-        ipfi_outputs = list(islice(rest, len(question.ipfi)))
-        ipfi = self._ipfi.answers(ipfi_outputs) if self._ipfi and ipfi_outputs else {}
-        if self._isage:
-            self._isage.update_mean(prediction)
-        isage: dict[str, tuple[Output, Output]] = {}
-        if self._isage and question.isage:
-            asked = list(islice(rest, len(question.isage.replacements)))
-            isage = self._isage.answers(question.isage, prediction, asked)
-        return {
-            feature: Answers(
-                ipfi=ipfi.get(feature, []),
-                isage=isage.get(feature),
-                ipdp_points=question.ipdp.get(feature, []),
-                ipdp=list(islice(rest, len(question.ipdp.get(feature, [])))),
-            )
-            for feature in self._features
-        }
-
-    def update(self, x: dict[str, Value]) -> None:
-        """Offer the observation to the reservoirs and storages, after it was explained."""
-        if self._ipfi:
-            self._ipfi.update(x)
-        if self._isage:
-            self._isage.update(x)
-        for feature, grid in self._ipdp.items():
-            grid.update(x[feature])
+        published.seq = sample.seq
+        return record
 
 
 @contextmanager
@@ -317,8 +249,27 @@ def _failures_are_the_records() -> Iterator[None]:
         raise BadRecordError(f"the model failed: {type(error).__name__}: {error}") from error
 
 
-def _each(row: Callable[[Output], Row], outputs: Sequence[Output]) -> list[Row] | None:
-    return [row(output) for output in outputs] or None
+def _rows(outputs: Sequence[Output], classes: list[Label]) -> list[Row]:
+    if all(isinstance(output, dict) for output in outputs):
+        dicts = cast(Sequence[dict[Label, float]], outputs)
+        if all(map(classes.__eq__, map(list, dicts))):  # as almost always, and quickly seen
+            return list(map(list, map(dict.values, dicts)))
+    return [_row(output, classes) for output in outputs]
+
+
+def _row(output: Output, classes: list[Label]) -> Row:
+    """Return an output as numbers in the order of the classes, which take in new ones."""
+    if not isinstance(output, dict):
+        return output
+    if list(output) == classes:
+        return list(output.values())
+    classes += [label for label in output if label not in classes]
+    return [output.get(label) for label in classes]
+
+
+def _unusable(sample: Sample, feature: str, reason: str) -> DeadLetter:
+    source = replace(sample.message, key=feature.encode())
+    return source.dead_letter(f"cannot explain {feature}: {reason}")
 
 
 def _predicted(output: Output | None) -> Target | None:
@@ -335,18 +286,16 @@ def _check_moderate(outputs: Sequence[Output]) -> None:
         raise ValueError(f"the model's output is too large: {large}")
 
 
-def _check_size(classes: Sequence[Label], answers: dict[str, Answers]) -> None:
-    """Raise ``ValueError`` if what one observation becomes would not fit into a message."""
-    labels = NUMBER_BYTES * len(classes) + text_bytes(classes)
-    for feature, answer in answers.items():
-        rows = len(answer.ipfi) + len(answer.ipdp) + 3
-        numbers = rows * max(len(classes), 1) + len(answer.ipdp_points)
-        size = NUMBER_BYTES * numbers + labels + text_bytes(answer.ipdp_points)
-        if size > MAX_RECORD_BYTES:
-            raise ValueError(
-                f"the answers about {feature} need up to {size:,} bytes, but a message holds "
-                f"{MAX_RECORD_BYTES:,}: take fewer grid points, inner samples or classes"
-            )
+def _check_fits(what: str, output: Output, rows: int, points: Sequence[Value] = ()) -> None:
+    """Raise ``ValueError`` if so many outputs like this one would not fit into a message."""
+    classes = list(output) if isinstance(output, dict) else []
+    numbers = (rows + 1) * max(len(classes), 1) + len(points)
+    size = NUMBER_BYTES * numbers + text_bytes(classes) + text_bytes(points)
+    if size > MAX_RECORD_BYTES:
+        raise ValueError(
+            f"{what} may need {size:,} bytes, but a message holds {MAX_RECORD_BYTES:,}: "
+            "take fewer grid points, inner samples or classes"
+        )
 
 
 def _finite(loss: float) -> float:

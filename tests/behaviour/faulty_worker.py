@@ -11,12 +11,13 @@ from pathlib import Path
 from typing import Any, cast
 
 from agents import WORKERS
-from pipeline.config import Role, load_config
+from pipeline.config import load_config
 from pipeline.kafka.app import run
 from pipeline.kafka.checkpoints import Envelope
 from pipeline.kafka.outbox import Outbox
 from pipeline.kafka.producer import RecordProducer
 from pipeline.kafka.worker import RoleWorker
+from pipeline.parts import Part, Role
 from pipeline.stages import ModelStage
 from schemas import Record
 
@@ -158,7 +159,8 @@ FAULTS: dict[str, Callable[[], None]] = {
 def main(config: str, fault: str, role: str = "model") -> None:
     """Run the worker."""
     FAULTS[fault]()
-    run(WORKERS[cast(Role, role)](load_config(Path(config))))
+    part = Part(cast(Role, role))
+    run(WORKERS[part.role](load_config(Path(config)), part))
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import orjson
 
-from pipeline.config import Config, Role, load_config
+from pipeline.config import Config, load_config
 from pipeline.kafka.embedded import CHECKPOINT_INTERVAL_S
 from pipeline.kafka.producer import RecordProducer
 from pipeline.kafka.progress import PipelineProgress
@@ -18,6 +18,7 @@ from pipeline.kafka.replay import ReplayOptions, replay
 from pipeline.kafka.topics import create_topics
 from pipeline.local import LocalPipeline
 from pipeline.outputs import OUTPUTS
+from pipeline.parts import Role
 from pipeline.supervisor import ROLES, Supervisor
 
 Published = dict[tuple[Any, ...], set[bytes]]
@@ -71,6 +72,7 @@ class KafkaPipeline:
         }
         self.workers = Supervisor(
             config_path,
+            self.config.parts(),
             environment=self.environment,
             environment_of=environment_of,
             stderr=self._log,
@@ -150,7 +152,8 @@ class KafkaPipeline:
 
     def __enter__(self) -> Self:
         for role in self._roles:
-            self.workers.add(role)
+            for part in self.config.parts(role):
+                self.workers.add(part)
         return self
 
     def __exit__(

@@ -4,11 +4,13 @@ Each test is one way of losing data: it fails if messages are acknowledged by Fa
 ``take`` or Faust's own producer is used, or if offsets are committed before the outputs arrived.
 """
 
+import asyncio
 import os
 import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import faust
 import pytest
@@ -22,6 +24,7 @@ from pipeline.kafka.progress import GroupOffsets
 from pipeline.kafka.reader import TopicReader
 from pipeline.kafka.topics import create_topics
 from pipeline.outputs import OUTPUTS
+from pipeline.parts import Part
 from pipeline.stages import ExplainerStage
 from tests.behaviour.faulty_broker import PRODUCE, FaultyBroker
 from tests.behaviour.faulty_worker import AT_SEQ
@@ -136,7 +139,7 @@ def test_a_gap_in_the_offsets_commits_no_message_that_is_not_done(
     config: Config, config_path: Path
 ) -> None:
     # what compaction and transactions leave: offsets 0 to 2, then 7, 8
-    worker = create_worker(config, "explainer", lambda _t, _p: ExplainerStage(config))
+    worker = create_worker(config, Part("explainer"), lambda _t, _p: ExplainerStage(config))
     consumer = worker.app.consumer
     tp = TP("evaluations", 0)
     worker.app.topics._acking_topics.add(tp.topic)
@@ -150,8 +153,41 @@ def test_a_gap_in_the_offsets_commits_no_message_that_is_not_done(
         assert messages[done - 1].offset < offset <= messages[done].offset
 
 
+def test_a_worker_that_has_read_ahead_enough_reads_on_as_soon_as_it_may(
+    config: Config, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Faust would sleep for a second, in which the worker has nothing to do."""
+    worker = create_worker(config, Part("explainer"), lambda _t, _p: ExplainerStage(config))
+    consumer = worker.app.consumer
+    tp = TP("evaluations", 0)
+    asked: list[set[TP]] = []
+
+    async def no_sleep(*_: Any) -> None:
+        raise AssertionError("it slept")
+
+    async def getmany(active_partitions: set[TP], timeout: float) -> dict[TP, Any]:
+        asked.append(set(active_partitions))
+        return {}
+
+    monkeypatch.setattr(consumer, "assignment", lambda: {tp})
+    monkeypatch.setattr(consumer, "sleep", no_sleep)
+    monkeypatch.setattr(consumer, "_getmany", getmany)
+
+    async def read() -> None:
+        consumer.resume_flow()
+        consumer.on_buffer_full(tp)
+        waiting = asyncio.ensure_future(consumer._wait_next_records(1.0))
+        await asyncio.sleep(0.05)
+        assert not waiting.done()
+        consumer.on_buffer_drop(tp)
+        await waiting
+
+    asyncio.run(read())
+    assert asked == [{tp}]
+
+
 def test_the_pipeline_relies_on_neither_exactly_once_nor_tables(config: Config) -> None:
-    app = create_worker(config, "explainer", lambda _t, _p: ExplainerStage(config)).app
+    app = create_worker(config, Part("explainer"), lambda _t, _p: ExplainerStage(config)).app
     assert app.conf.processing_guarantee == faust.types.enums.ProcessingGuarantee.AT_LEAST_ONCE
     assert not app.tables
     assert not app.conf.stream_wait_empty

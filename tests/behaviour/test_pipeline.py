@@ -2,14 +2,17 @@
 
 from collections.abc import Callable, Iterator
 from itertools import chain, repeat
+from pathlib import Path
 
 import orjson
 import pytest
 from river.datasets import synth
 
-from pipeline.config import Role
+from pipeline.config import load_config
 from pipeline.kafka.producer import RecordProducer
 from pipeline.kafka.progress import CHAIN, GroupOffsets
+from pipeline.parts import Role
+from tests.behaviour.conftest import SETTINGS, topics, write_config
 from tests.behaviour.kafka_pipeline import (
     KafkaPipeline,
     Published,
@@ -75,6 +78,28 @@ def test_publishes_the_same_when_every_role_is_killed_in_between(start: Start) -
         pipeline.wait_until_through(sent, timeout_s=180)
     assert_same(pipeline.published, reference(pipeline.config, values))
     assert len(pipeline.workers.deaths) == len(kills)
+
+
+def test_shards_of_the_model_publish_the_same_also_when_one_is_killed(
+    start: Start, config_path: Path, prefix: str
+) -> None:
+    model = {**SETTINGS["model"], "shards": 3}
+    write_config(config_path, {**SETTINGS, "model": model, "topics": topics(prefix)})
+    values = with_hostile(observations(600))
+    with start() as pipeline:
+        assert set(pipeline.workers.running("model")) == {f"model-{i}of3-1" for i in range(3)}
+
+        def killing() -> Iterator[bytes]:
+            for i, value in enumerate(values):
+                if i in (200, 400):
+                    pipeline.workers.kill(f"model-{i // 200 - 1}of3-1")
+                yield value
+
+        sent = pipeline.feed(killing(), max_lag=100)
+        pipeline.wait_until_through(sent, timeout_s=180)
+    write_config(config_path, {**SETTINGS, "topics": topics(prefix)})
+    assert_same(pipeline.published, reference(load_config(config_path), values))
+    assert len(pipeline.workers.deaths) == 2
 
 
 def test_all_roles_killed_at_once_go_on_where_they_were(start: Start) -> None:

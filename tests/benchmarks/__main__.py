@@ -1,27 +1,29 @@
-"""The command ``python -m tests.benchmarks``: one line a figure, and all of them as JSON."""
+"""The command ``python -m tests.benchmarks``: one line a figure, and all of them as files."""
 
-import json
-import os
-import platform
-from collections.abc import Callable, Iterator
-from importlib.metadata import PackageNotFoundError, version
+import inspect
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from tests.benchmarks import library, pipeline
-from tests.benchmarks.timing import Figure
-from tests.command import say
+from deploy.kafka.cluster import say as tell
+from tests.benchmarks import latency, library, memory, pipeline, report, scaling, variance
+from tests.benchmarks.run import Measure, Run
+from tests.command import Clock, execute, say
 
-PARTS: dict[str, Callable[[], Iterator[Figure]]] = {
+PARTS: dict[str, Measure] = {
     "pfi": library.pfi_and_training,
     "full": library.full_sets,
     "features": library.by_features,
+    "variance": variance.error_for_time,
     "pipeline": pipeline.throughput,
+    "latency": latency.half_load,
+    "workers": scaling.two_workers,
+    "shards": scaling.two_shards,
+    "memory": memory.long_stream,
 }
-
-PACKAGES = ("fluxplain", "river", "numpy", "ixai", "confluent-kafka", "faust-streaming", "aiokafka")
 
 
 def bench(
@@ -29,42 +31,33 @@ def bench(
         list[str] | None, typer.Argument(help=f"Of {', '.join(PARTS)}; all by default.")
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Where to write the figures as JSON.")
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Where to write each part as JSON, and a table."),
     ] = None,
 ) -> None:
     """Measure what explaining costs, beside learning and beside others."""
     unknown = sorted(set(parts or ()) - set(PARTS))
     if unknown:
         raise typer.BadParameter(f"{unknown[0]} is none of {', '.join(PARTS)}")
-    machine = _machine()
+    work = partial(_work, parts or list(PARTS), out)
+    execute("bench", lambda folder, _: work(folder), passed="every part was measured")
+
+
+def _work(parts: Sequence[str], out: Path | None, folder: Path) -> Sequence[str]:
+    """Measure, and keep what a part has measured as soon as it is done."""
+    run, machine = Run(folder, Clock(tell)), report.machine()
     say(", ".join(f"{name} {value}" for name, value in machine.items()))
-    figures: list[Figure] = []
-    for part in parts or PARTS:
-        for figure in PARTS[part]():
+    for name in parts:
+        run.clock.say(f"{name} …")
+        figures = []
+        for figure in PARTS[name](run):
             figures.append(figure)
             say(figure.line())
-    if out is not None:
-        report = {"machine": machine, "figures": [figure.as_json() for figure in figures]}
-        out.write_text(json.dumps(report, indent=1, ensure_ascii=False) + "\n")
-
-
-def _machine() -> dict[str, str]:
-    """Return what the figures depend on."""
-    found = {"python": platform.python_version(), "cores": str(os.cpu_count()), "cpu": _cpu()}
-    for package in PACKAGES:
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            found[package] = "not installed"
-    return found
-
-
-def _cpu() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        return platform.processor()
-    return next((x.partition(":")[2].strip() for x in lines if x.startswith("model name")), "?")
+        if out is not None:
+            out.mkdir(parents=True, exist_ok=True)
+            report.Part(name, inspect.getdoc(PARTS[name]) or "", machine, figures).write(out)
+            report.write_table(out, list(PARTS))
+    return []
 
 
 if __name__ == "__main__":

@@ -20,8 +20,9 @@ from river.datasets import synth
 
 from pipeline.evaluate import GenericEvaluator, evaluator_for
 from pipeline.explain import IncrementalPDP, IncrementalPFI, IncrementalSAGE, explain_together
+from tests.benchmarks.run import Run
 from tests.benchmarks.timing import Figure, Stopwatch, faster, share
-from tests.command import say
+from tests.command import Clock
 
 ELEC2 = Path("../shared/data/elec2.csv.gz")
 
@@ -59,12 +60,14 @@ class Case:
     measured: int
     difference: float = 0.0
 
-    def run(self, sides: Mapping[str, Side]) -> Stopwatch:
+    def run(self, sides: Mapping[str, Side], clock: Clock) -> Stopwatch:
         """Explain each record on every side, then let the model learn it."""
+        records = self.trained + self.measured
         watch, order = Stopwatch(), list(sides)
         fast, generic = evaluator_for(self.model), GenericEvaluator(self.model)
         past: list[dict[str, Any]] = []
-        for i, (x, y) in enumerate(itertools.islice(self.records, self.trained + self.measured)):
+        for i, (x, y) in enumerate(itertools.islice(self.records, records)):
+            clock.progress(functools.partial("{:,} of {:,} records".format, i, records))
             past = [*past[-99:], x]
             if i < self.trained - WARM_UP:
                 self.model.learn_one(x, y)
@@ -139,13 +142,13 @@ def logistic_agrawal() -> Iterator[Record]:
     return ((x, bool(y)) for x, y in agrawal())
 
 
-def pfi_and_training() -> Iterator[Figure]:
+def pfi_and_training(run: Run) -> Iterator[Figure]:
     """Measure iPFI of a forest of 10 trees."""
     model = forest.ARFClassifier(n_models=10, seed=1)
     case = Case(model, agrawal(), trained=5000, measured=1000)
     features = list(next(agrawal())[0])
     sides = {"pfi": ours(model, features)["pfi"], "ixai-pfi": ixai(model, features)["ixai-pfi"]}
-    watch = case.run(sides)
+    watch = case.run(sides, run.clock)
     name = "iPFI, ARF-10, agrawal (d = 9)"
     yield faster(f"{name}: faster than iXAI", watch, ("pfi",), ("ixai-pfi",), "at least 3")
     yield share(f"{name}: share of predict + learn", watch, ("pfi",), LEARNING, "at most 0.5")
@@ -153,7 +156,7 @@ def pfi_and_training() -> Iterator[Figure]:
 
 
 def full_set(
-    name: str, model: Any, records: Callable[[], Iterator[Record]], bar: str
+    run: Run, name: str, model: Any, records: Callable[[], Iterator[Record]], bar: str
 ) -> Iterator[Figure]:
     """Measure iPFI, iSAGE and iPDP together."""
     features = list(next(records())[0])
@@ -166,7 +169,7 @@ def full_set(
         "generic-pdp": generic["pdp"],
     }
     case = Case(model, records(), trained=5000, measured=1000)
-    watch = case.run(sides)
+    watch = case.run(sides, run.clock)
     mine, alone = ("together",), ("pfi", "sage", "pdp")
     other = ("ixai-pfi", "ixai-sage", "generic-pdp")
     yield faster(f"{name}: faster than iXAI and generic iPDP", watch, mine, other, bar)
@@ -176,10 +179,10 @@ def full_set(
     yield difference(name, case)
 
 
-def by_features() -> Iterator[Figure]:
+def by_features(run: Run) -> Iterator[Figure]:
     """Measure iPFI of a forest of 25 trees on streams of 3 to 72 features, beside the talk's."""
     ratios: dict[int, float] = {}
-    for name, records in _streams().items():
+    for name, records in _streams(run.clock).items():
         model = forest.ARFClassifier(n_models=25, seed=1)
         features = list(next(records())[0])
         d = len(features)
@@ -187,7 +190,7 @@ def by_features() -> Iterator[Figure]:
         if d == max(TALK):
             sides["ixai-pfi"] = ixai(model, features)["ixai-pfi"]
         case = Case(model, records(), trained=2000, measured=400)
-        watch = case.run(sides)
+        watch = case.run(sides, run.clock)
         talk = f"; the talk's: {TALK[d]}" if d in TALK else ""
         yield share(f"iPFI ÷ training, ARF-25, {name} (d = {d}{talk})", watch, ("pfi",), ("learn",))
         ratios[d] = share("", watch, ("pfi",), ("learn",)).ratio
@@ -217,7 +220,7 @@ def difference(name: str, case: Case) -> Figure:
     )
 
 
-def _streams() -> dict[str, Callable[[], Iterator[Record]]]:
+def _streams(clock: Clock) -> dict[str, Callable[[], Iterator[Record]]]:
     streams: dict[str, Callable[[], Iterator[Record]]] = {
         "stagger": lambda: iter(synth.STAGGER(seed=1)),
         "agrawal": agrawal,
@@ -225,7 +228,7 @@ def _streams() -> dict[str, Callable[[], Iterator[Record]]]:
     if ELEC2.is_file():
         streams["elec2"] = _elec2
     else:
-        say(f"{ELEC2} is not there: elec2 is left out")
+        clock.say(f"{ELEC2} is not there: elec2 is left out")
     for d in (14, 16, 33, 72):
         streams[f"RBF {d}"] = functools.partial(_rbf, d)
     return streams
@@ -242,10 +245,10 @@ def _elec2() -> Iterator[Record]:
             yield {name: float(value) for name, value in row.items()}, label
 
 
-def full_sets() -> Iterator[Figure]:
+def full_sets(run: Run) -> Iterator[Figure]:
     """Measure all three explanations, of a forest and of a linear model."""
     arf = forest.ARFClassifier(n_models=10, seed=1)
-    yield from full_set("full set, ARF-10, agrawal (d = 9)", arf, agrawal, "at least 10")
+    yield from full_set(run, "full set, ARF-10, agrawal (d = 9)", arf, agrawal, "at least 10")
     logistic = preprocessing.StandardScaler() | linear_model.LogisticRegression()
     name = "full set, logistic regression behind a scaler, agrawal (d = 9)"
-    yield from full_set(name, logistic, logistic_agrawal, "at least 20")
+    yield from full_set(run, name, logistic, logistic_agrawal, "at least 20")

@@ -2,9 +2,9 @@
 
 import statistics
 import time
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
-from typing import Any, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self, TypeVar
 
 T = TypeVar("T")
 
@@ -65,13 +65,20 @@ class Figure:
 
     def line(self) -> str:
         """Return ``name: ours, other, ratio``."""
-        spread = f" ({self.spread[0]:.2f} to {self.spread[1]:.2f})" if self.spread else ""
         bar = f"; bar: {self.bar}" if self.bar else ""
-        return f"{self.name}: {self.ours}, {self.other}, {self.ratio:.3g}{spread}{bar}"
+        return f"{self.name}: {self.ours}, {self.other}, {self.ratio_text}{bar}"
 
-    def as_json(self) -> dict[str, Any]:
-        """Return the figure as JSON knows it."""
-        return asdict(self)
+    @property
+    def ratio_text(self) -> str:
+        """The ratio, and its spread if it has one."""
+        spread = f" ({self.spread[0]:.2f} to {self.spread[1]:.2f})" if self.spread else ""
+        return f"{self.ratio:.3g}{spread}"
+
+    @classmethod
+    def from_json(cls, fields: Mapping[str, Any]) -> Self:
+        """Return a figure that was written as JSON."""
+        spread = fields["spread"]
+        return cls(**{**fields, "spread": spread and tuple(spread)})
 
 
 def faster(
@@ -91,6 +98,12 @@ def share(name: str, watch: Stopwatch, ours: Sides, other: Sides, bar: str | Non
 def _figure(
     name: str, watch: Stopwatch, ours: Sides, other: Sides, bar: str | None, ratios: list[float]
 ) -> Figure:
-    low, middle, high = statistics.quantiles(ratios, n=4)
+    middle, spread = quartiles(ratios)
     mine, theirs = (f"{watch.microseconds(*sides):,.0f} µs" for sides in (ours, other))
-    return Figure(name, mine, theirs, ratio=middle, spread=(low, high), bar=bar)
+    return Figure(name, mine, theirs, middle, spread, bar)
+
+
+def quartiles(ratios: Sequence[float]) -> tuple[float, tuple[float, float]]:
+    """Return the median, and the quartiles beside it."""
+    low, middle, high = statistics.quantiles(ratios, n=4)
+    return middle, (low, high)

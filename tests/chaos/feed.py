@@ -10,6 +10,13 @@ from pipeline.kafka.replay import ReplayOptions, replay
 class Feed(Thread):
     """Feeds one partition until there is nothing more, or it is closed.
 
+    Parameters
+    ----------
+    config, partition, values
+        What goes where.
+    rate
+        Records a second; None for as fast as it goes.
+
     Attributes
     ----------
     error
@@ -17,7 +24,7 @@ class Feed(Thread):
     """
 
     def __init__(
-        self, config: Config, partition: int, values: Iterable[bytes], rate: float
+        self, config: Config, partition: int, values: Iterable[bytes], rate: float | None
     ) -> None:
         super().__init__(name=f"feed-{partition}", daemon=True)
         self.error: Exception | None = None

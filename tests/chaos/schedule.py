@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import cycle, islice
 from typing import Literal
 
-from pipeline.config import Role
+from pipeline.parts import Role
 from pipeline.supervisor import ROLES
 
 Kind = Literal["kill", "broker-kill", "add", "remove", "pause"]

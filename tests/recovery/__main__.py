@@ -10,8 +10,9 @@ from typing import Annotated
 import typer
 
 from deploy.kafka import Cluster
-from pipeline.config import Role, load_config
+from pipeline.config import load_config
 from pipeline.kafka.topics import create_topics
+from pipeline.parts import Role
 from pipeline.supervisor import ROLES
 from tests.behaviour.conftest import write_config
 from tests.command import Clock, execute, say

@@ -7,8 +7,9 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import TypeVar
 
-from pipeline.config import Config, Role
+from pipeline.config import Config
 from pipeline.kafka.progress import CHAIN, GroupOffsets
+from pipeline.parts import Role
 from pipeline.supervisor import ROLES
 from tests.chaos.feed import Feed
 from tests.command import FailedError

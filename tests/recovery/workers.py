@@ -12,11 +12,12 @@ from urllib.request import urlopen
 
 import orjson
 
-from pipeline.config import Config, Role
+from pipeline.config import Config
+from pipeline.parts import Part, Role
 from pipeline.supervisor import Supervisor
 from tests.command import LOG
 
-_HEALTH = re.compile(r"^\S+ \S+ (\d+) INFO \S+ \w+: health at (\S+)$", re.MULTILINE)
+_HEALTH = re.compile(r"^\S+ \S+ (\d+) INFO \S+ [\w-]+: health at (\S+)$", re.MULTILINE)
 
 _GOES_ON = re.compile(
     r"^(?P<time>\S+ \S+) (?P<pid>\d+) INFO \S+ (?P<role>\w+) "
@@ -51,9 +52,9 @@ class Workers:
             stderr=self._log,
         )
 
-    def add(self, role: Role) -> str:
+    def add(self, part: Part | Role) -> str:
         """Start one more worker and return its name."""
-        return self._supervisor.add(role)
+        return self._supervisor.add(part)
 
     def kill(self, name: str) -> None:
         """Kill a worker as a crash would, and see that it is gone."""
@@ -76,16 +77,22 @@ class Workers:
 
     def partitions(self, name: str) -> set[int]:
         """Return the partitions that a worker has; none unless it is ready."""
+        return set(self.next_offsets(name))
+
+    def next_offsets(self, name: str) -> dict[int, int]:
+        """Return how far a worker is in each of its partitions; nothing unless it is ready."""
         address = dict(_HEALTH.findall(self._text())).get(str(self.running().get(name)))
         if address is None:
-            return set()
+            return {}
         state: dict[str, Any] = {"ready": False}
         with (
             suppress(HTTPError, URLError, TimeoutError),
             urlopen(f"{address}/readyz", timeout=2) as answer,
         ):
             state = orjson.loads(answer.read())
-        return {each["partition"] for each in state["partitions"]} if state["ready"] else set()
+        if not state["ready"]:
+            return {}
+        return {each["partition"]: each["next_offset"] for each in state["partitions"]}
 
     def loaded(self, role: Role, pids: Collection[int], since: float) -> Loaded:
         """Return the partitions whose state some workers first loaded after a moment."""

@@ -104,7 +104,9 @@ def test_a_label_of_another_kind_is_refused(kind: str) -> None:
         value = {"x": X, "y": label}
         # any number will do as a numeric label
         if other == kind or (kind, other) == ("number", "integer"):
-            assert model_stage(config).decode(message(0, value)).y == label
+            sample = model_stage(config).decode(message(0, value))
+            assert sample is not None
+            assert sample.y == label
             continue
         [letter] = run(model_stage(config), [message(0, value)])
         assert isinstance(letter, DeadLetter)

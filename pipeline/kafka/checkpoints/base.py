@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
+from pipeline.parts import Part, Role
 from pipeline.stages import Stage
 
 KEPT = 2
@@ -19,14 +20,25 @@ class CheckpointError(RuntimeError):
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """Whose state it is: one role and one partition of its input."""
+    """Whose state it is: one role, or a shard of it, and one partition of its input."""
 
-    role: str
+    role: Role
     topic: str
     partition: int
+    shard: str = ""
+
+    @classmethod
+    def of(cls, part: Part, topic: str, partition: int) -> "Slot":
+        """Return the slot of a role, or of a shard."""
+        return cls(part.role, topic, partition, str(part).removeprefix(part.role))
+
+    @property
+    def owner(self) -> str:
+        """The role's name, with the shard's if there are several."""
+        return self.role + self.shard
 
     def __str__(self) -> str:
-        return f"{self.role} {self.topic}-{self.partition}"
+        return f"{self.owner} {self.topic}-{self.partition}"
 
 
 @dataclass(frozen=True, slots=True)

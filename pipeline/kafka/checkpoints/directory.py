@@ -62,7 +62,7 @@ class DirectoryCheckpointStore:
     def _folder(self, slot: Slot) -> Path:
         # another cluster's log is another log, even of a topic with the same name
         cluster = self._envelope.identity.cluster
-        return self._directory / cluster / slot.role / f"{slot.topic}-{slot.partition}"
+        return self._directory / cluster / slot.owner / f"{slot.topic}-{slot.partition}"
 
     def _files(self, folder: Path) -> list[Path]:
         return sorted(folder.glob("*.checkpoint"), reverse=True)

@@ -2,7 +2,7 @@
 
 from confluent_kafka.admin import ClusterMetadata
 
-from pipeline.config import Config, ConfigError, Role
+from pipeline.config import Config, ConfigError
 from pipeline.kafka.checkpoints.base import CheckpointStore, Slot
 from pipeline.kafka.checkpoints.directory import DirectoryCheckpointStore
 from pipeline.kafka.checkpoints.envelope import Envelope, Identity
@@ -11,6 +11,7 @@ from pipeline.kafka.client import partitions_of
 from pipeline.kafka.embedded import is_embedded_cluster
 from pipeline.kafka.progress import CHAIN
 from pipeline.kafka.topics import topic_ids
+from pipeline.parts import Role
 
 
 def open_store(config: Config, metadata: ClusterMetadata) -> CheckpointStore:
@@ -53,9 +54,9 @@ def slots(config: Config, role: Role | None = None, partition: int | None = None
         If there is no such partition.
     """
     found = [
-        Slot(reader, topic, each)
-        for reader, topic in ((reader, config.topic(name)) for reader, name in CHAIN)
-        if role in (None, reader)
+        Slot.of(part, topic, each)
+        for part in config.parts(role)
+        for topic in [config.topic(dict(CHAIN)[part.role])]
         for each in partitions_of(config, topic)
         if partition in (None, each)
     ]

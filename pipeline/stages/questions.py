@@ -1,0 +1,175 @@
+"""What the model stage asks about an observation, for all methods in one go."""
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+from pipeline.config import Config
+from pipeline.evaluate import Output, Value
+from pipeline.explain.pdp import PDPGrid
+from pipeline.explain.pfi import PFISampler, check_warm_up
+from pipeline.explain.sage import SAGEQuestion, SAGESampler
+from pipeline.explain.storage import GeometricReservoir, make_reservoir
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked about one observation.
+
+    Attributes
+    ----------
+    ipfi
+        Feature → its replacements.
+    isage
+        The restricted inputs; None where iSAGE is not asked.
+    ipdp
+        Feature → its evaluation points.
+    """
+
+    ipfi: dict[str, list[dict[str, Value]]]
+    isage: SAGEQuestion | None
+    ipdp: dict[str, list[Value]]
+
+    @property
+    def asked(self) -> bool:
+        """Whether any method is warm; iSAGE of a single feature then needs no replacement."""
+        return bool(self.ipfi or self.isage or any(self.ipdp.values()))
+
+    @property
+    def replacements(self) -> list[dict[str, Value]]:
+        """All perturbed inputs, in the order iPFI, iSAGE, iPDP."""
+        return [
+            *(replacement for own in self.ipfi.values() for replacement in own),
+            *(self.isage.replacements if self.isage else ()),
+            *({feature: point} for feature, points in self.ipdp.items() for point in points),
+        ]
+
+    def about(self, feature: str) -> "Question":
+        """Return what is asked for one of the features."""
+        return Question(
+            ipfi={name: own for name, own in self.ipfi.items() if name == feature},
+            isage=self.isage.about([feature]) if self.isage else None,
+            ipdp={name: own for name, own in self.ipdp.items() if name == feature},
+        )
+
+
+@dataclass(slots=True)
+class Answers:
+    """The model's outputs that concern one feature; empty or None where nothing was asked."""
+
+    ipfi: list[Output]
+    isage: tuple[Output, Output] | None
+    ipdp_points: list[Value]
+    ipdp: list[Output]
+
+
+class Questions:
+    """The samplers of the configured methods.
+
+    Each method has random numbers of its own, so that switching one off changes no other. They
+    do not depend on which of the features are asked for.
+
+    Parameters
+    ----------
+    config
+        The settings.
+    stream
+        With ``config.seed`` it seeds the random numbers.
+    features
+        Which of the configured features to ask for.
+    """
+
+    def __init__(self, config: Config, stream: str, features: Sequence[str]) -> None:
+        methods, explain = config.explain.methods, config.explain
+        self._features = list(features)
+        self._asks_for_all = len(features) == len(config.features)
+        self._ipfi: PFISampler | None = None
+        self._isage: SAGESampler | None = None
+        self._ipdp: dict[str, PDPGrid] = {}
+
+        def rng(name: str) -> random.Random:
+            return random.Random(f"{config.seed}/{stream}/{name}")
+
+        if "ipfi" in methods:
+            pfi, source = explain.ipfi, rng("ipfi")
+            self._ipfi = PFISampler(
+                features,
+                reservoir=make_reservoir(pfi.sampler, pfi.reservoir_size, source),
+                warm_up=check_warm_up(pfi.warm_up, pfi.reservoir_size),
+                inner_samples=pfi.inner_samples,
+                rng=source,
+            )
+        if "isage" in methods:
+            sage, source = explain.isage, rng("isage")
+            self._isage = SAGESampler(
+                list(config.features),
+                reservoir=GeometricReservoir(sage.reservoir_size, source),
+                alpha=explain.alpha,
+                warm_up=check_warm_up(sage.warm_up, sage.reservoir_size),
+                inner_samples=sage.inner_samples,
+                rng=source,
+            )
+        if "ipdp" in methods:
+            pdp = explain.ipdp
+            self._ipdp = {
+                feature: PDPGrid(
+                    categorical=config.features[feature] == "categorical",
+                    grid_size=pdp.grid_size,
+                    storage_size=pdp.storage_size,
+                    entrance_probability=pdp.entrance_probability,
+                    warm_up=check_warm_up(pdp.warm_up, pdp.storage_size),
+                    rng=rng(f"ipdp/{feature}"),
+                )
+                for feature in features
+            }
+
+    def ask(self, x: dict[str, Value], *, is_labelled: bool) -> Question:
+        """Return what to ask about an observation; without a label, for iPDP only."""
+        isage = self._isage.question(x) if self._isage and is_labelled else None
+        return Question(
+            ipfi=self._ask_ipfi() if is_labelled else {},
+            isage=isage if isage is None or self._asks_for_all else isage.about(self._features),
+            ipdp={feature: grid.points() for feature, grid in self._ipdp.items()},
+        )
+
+    def update_mean(self, prediction: Output) -> None:
+        """Take the model's output on the observation, before its answers are sorted."""
+        if self._isage:
+            self._isage.update_mean(prediction)
+
+    def answers(
+        self, question: Question, prediction: Output, outputs: Sequence[Output]
+    ) -> dict[str, Answers]:
+        """Return the outputs by feature."""
+        rest = iter(outputs)
+        ipfi = {feature: list(islice(rest, len(own))) for feature, own in question.ipfi.items()}
+        isage: dict[str, tuple[Output, Output]] = {}
+        if self._isage and question.isage:
+            asked = list(islice(rest, len(question.isage.replacements)))
+            isage = self._isage.answers(question.isage, prediction, asked)
+        return {
+            feature: Answers(
+                ipfi=ipfi.get(feature, []),
+                isage=isage.get(feature),
+                ipdp_points=question.ipdp.get(feature, []),
+                ipdp=list(islice(rest, len(question.ipdp.get(feature, [])))),
+            )
+            for feature in self._features
+        }
+
+    def update(self, x: dict[str, Value]) -> None:
+        """Offer the observation to the reservoirs and storages, after it was explained."""
+        if self._ipfi:
+            self._ipfi.update(x)
+        if self._isage:
+            self._isage.update(x)
+        for feature, grid in self._ipdp.items():
+            grid.update(x[feature])
+
+    def _ask_ipfi(self) -> dict[str, list[dict[str, Value]]]:
+        replacements = self._ipfi.replacements() if self._ipfi else []
+        m = len(replacements) // len(self._features)
+        if not m:
+            return {}
+        return {f: replacements[i * m : (i + 1) * m] for i, f in enumerate(self._features)}

@@ -1,0 +1,122 @@
+"""Shards of the model role: together they publish what a single one does, bit for bit."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import pytest
+
+from pipeline.config import Config
+from pipeline.parts import Part
+from pipeline.stages import Message, ModelStage
+from schemas import DeadLetter, Evaluation, Prediction, Record
+from tests.support import (
+    agrawal,
+    by_feature,
+    linear_config,
+    linear_records,
+    make_config,
+    message,
+    observations,
+    of_kind,
+    run,
+)
+
+STREAM = "fluxplain.features-0"
+
+LINEAR = linear_records(60)
+
+OBSERVED = {record["x"]["b"] for record in LINEAR}
+
+
+class Picky:
+    """Fails at times on a value of ``b`` that was never observed, as grid points are."""
+
+    def __init__(self) -> None:
+        self._learned = 0
+
+    def predict_one(self, x: Mapping[str, Any]) -> float:
+        if self._learned % 3 == 0 and x["b"] not in OBSERVED:
+            raise RuntimeError(f"b is never {x['b']}")
+        return float(x["a"]) + self._learned
+
+    def learn_one(self, _x: Mapping[str, Any], _y: float) -> None:
+        self._learned += 1
+
+
+def hostile(messages: Sequence[Message]) -> list[Message]:
+    """Put what cannot be used, and what has no label, between observations."""
+    mixed: list[Message] = []
+    for each in messages:
+        if each.offset % 7 == 3:
+            mixed.append(message(len(mixed), b"not JSON"))
+        mixed.append(Message(each.topic, each.partition, len(mixed), each.key, each.value))
+    return mixed
+
+
+def forest() -> tuple[Config, list[Message]]:
+    config = make_config(
+        model={"factory": "river.forest:ARFClassifier", "params": {"n_models": 3, "seed": 1}},
+        explain={"loss": "brier", "isage": {"inner_samples": 2}},
+    )
+    return config, hostile(observations(agrawal(400)))
+
+
+def linear() -> tuple[Config, list[Message]]:
+    return linear_config(), hostile([message(t, record) for t, record in enumerate(LINEAR)])
+
+
+def failing() -> tuple[Config, list[Message]]:
+    config = linear_config(model={"factory": "tests.stages.test_shards:Picky"})
+    return config, [message(t, record) for t, record in enumerate(LINEAR)]
+
+
+CASES = {"forest": forest, "linear": linear, "a model that fails on changed values": failing}
+
+
+def of_shards(config: Config, messages: Iterable[Message], shards: int) -> list[list[Record]]:
+    """Return what each shard publishes."""
+    stages = [ModelStage(config, STREAM, Part("model", i, shards)) for i in range(shards)]
+    return [run(stage, list(messages)) for stage in stages]
+
+
+@pytest.mark.parametrize("shards", [1, 2, 3])
+@pytest.mark.parametrize("case", CASES)
+def test_shards_publish_what_a_single_one_does(case: str, shards: int) -> None:
+    config, messages = CASES[case]()
+    whole = run(ModelStage(config, STREAM), messages)
+    published = of_shards(config, messages, shards)
+    everything = [record.encode() for records in published for record in records]
+    assert sorted(everything) == sorted(record.encode() for record in whole)
+    assert len(of_kind(whole, Evaluation)) > 100
+
+    together: dict[str, list[Evaluation]] = {}
+    for i, records in enumerate(published):
+        mine = by_feature(records)
+        assert mine.keys() <= set(Part("model", i, shards).share(config.features))
+        together |= mine
+    assert together == by_feature(whole), "in the order of the observations"
+
+
+def test_what_concerns_the_whole_observation_is_published_by_the_first_shard() -> None:
+    first, *others = of_shards(*forest(), shards=3)
+    assert of_kind(first, Prediction)
+    assert of_kind(first, DeadLetter)
+    for other in others:
+        assert not of_kind(other, Prediction)
+        assert not of_kind(other, DeadLetter)
+
+
+def test_a_feature_on_whose_changed_values_the_model_fails_is_a_dead_letter() -> None:
+    config, messages = failing()
+    published = run(ModelStage(config, STREAM), messages)
+    letters = of_kind(published, DeadLetter)
+    assert {letter.key for letter in letters} == {"b"}
+    reason = "cannot explain b: the model failed: RuntimeError: b is never"
+    assert all(reason in letter.reason for letter in letters)
+    assert [p.seq for p in of_kind(published, Prediction)] == list(range(len(LINEAR)))
+    runs = by_feature(published)
+    # the others go on, and what b lacks is no gap for those who read it
+    assert len(runs["a"]) == len(runs["c"]) == len(runs["b"]) + len(letters)
+    for each in runs.values():
+        seqs = [run.seqs[0] for run in each]
+        assert [run.previous_seq for run in each] == [None, *seqs[:-1]]
