@@ -18,8 +18,9 @@ wait behind the idle ones."""
 
 
 PAUSED_S = 0.01
-"""How often to look whether a worker that has read ahead enough may read on. Faust sleeps for a
-second then, which is longer than what it has read lasts."""
+"""How often to look whether a worker that has read ahead enough of a partition may read on. Faust
+sleeps for a second then, or waits as long for other partitions: longer than what it has read
+lasts."""
 
 
 class PartitionOwner(Protocol):
@@ -72,6 +73,8 @@ class _Consumer(driver.Consumer):
             and not self._get_active_partitions()
         ):
             await asyncio.sleep(PAUSED_S)
+        if self._buffered_partitions:
+            timeout = min(timeout, PAUSED_S)
         return await super()._wait_next_records(timeout)
 
     async def perform_seek(self) -> None:
