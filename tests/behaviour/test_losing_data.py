@@ -178,6 +178,7 @@ def test_a_worker_that_has_read_ahead_enough_reads_on_as_soon_as_it_may(
 
     async def read() -> None:
         consumer.resume_flow()
+        consumer.resume_partitions(tps)
         consumer.on_buffer_full(tp)
         waiting = asyncio.ensure_future(consumer._wait_next_records(1.0))
         await asyncio.sleep(0.05)
