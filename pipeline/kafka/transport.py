@@ -12,6 +12,8 @@ from typing import Any, ClassVar, Protocol
 from faust.transport.drivers import aiokafka as driver
 from faust.types import TP, AppT
 
+from pipeline.kafka.prompt import PromptService
+
 FETCH_MAX_WAIT_MS = 20
 """How long a broker may hold a fetch of idle partitions. Faust's 1,500 ms make a busy partition
 wait behind the idle ones."""
@@ -59,7 +61,7 @@ class _ConsumerThread(driver.AIOKafkaConsumerThread):
         return consumer
 
 
-class _Consumer(driver.Consumer):
+class _Consumer(PromptService, driver.Consumer):
     owner: ClassVar[PartitionOwner]
 
     def _new_consumer_thread(self) -> _ConsumerThread:
