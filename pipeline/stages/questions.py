@@ -128,7 +128,7 @@ class Questions:
         """Return what to ask about an observation; without a label, for iPDP only."""
         isage = self._isage.question(x) if self._isage and is_labelled else None
         return Question(
-            ipfi=self._ask_ipfi() if is_labelled else {},
+            ipfi=self._ask_ipfi(x) if is_labelled else {},
             isage=isage if isage is None or self._asks_for_all else isage.about(self._features),
             ipdp={feature: grid.points() for feature, grid in self._ipdp.items()},
         )
@@ -167,8 +167,8 @@ class Questions:
         for feature, grid in self._ipdp.items():
             grid.update(x[feature])
 
-    def _ask_ipfi(self) -> dict[str, list[dict[str, Value]]]:
-        replacements = self._ipfi.replacements() if self._ipfi else []
+    def _ask_ipfi(self, x: dict[str, Value]) -> dict[str, list[dict[str, Value]]]:
+        replacements = self._ipfi.replacements(x) if self._ipfi else []
         m = len(replacements) // len(self._features)
         if not m:
             return {}
