@@ -197,8 +197,8 @@ class IncrementalPFI(ImportanceExplainer):
     alpha
         Smoothing, in (0, 1].
     sampler
-        ``"geometric"`` (favours recent observations) or ``"uniform"``, which ``"observational"``
-        does not have.
+        ``"geometric"`` (favours recent observations), ``"uniform"`` or ``"window"`` (the last
+        ones); for ``"observational"`` only the first.
     reservoir_size
         How many past observations replacement values are drawn from; for ``"observational"`` how
         many values each leaf of a feature's tree holds.

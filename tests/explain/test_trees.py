@@ -155,22 +155,52 @@ def test_a_pickled_storage_goes_on_the_same(cut: int, categorical: str) -> None:
     assert copy.draws(rows[0], {"b"}, 50) == original.draws(rows[0], {"b"}, 50)
 
 
+def test_an_alternate_subtree_is_filled_before_it_takes_over() -> None:
+    storage, seen = TreeStorage("b", SIZE, random.Random(1), Codes([])), 0
+    for x in drifting(5_000):
+        storage.update(x)
+        for branch in storage._tree._root.iter_branches():
+            if branch._alternate_tree is not None:
+                seen += 1
+                assert branch._alternate_tree.values
+    assert seen > 0
+
+
 def test_memory_is_bounded_by_the_depth() -> None:
     """A branch has one alternate leaf at most, beside the leaves below it."""
-    size = 5
-    rng = random.Random(1)
-    codes = Codes(["c", "d"])
-    storages = [TreeStorage(feature, size, rng, codes) for feature in "bd"]
-    for t in range(20_000):
+    size, rng = 5, random.Random(1)
+    storage, heights = TreeStorage("b", size, rng, Codes([])), set()
+    for t in range(16_000):
         a = rng.random()
-        x: Row = {"a": a, "b": (a * 16) // 1 % 2 + (t // 4_000), "c": f"{t}", "d": f"{t // 9}"}
-        for storage in storages:
-            storage.update(x)
+        storage.update({"a": a, "b": a if t < 12_000 else -a})
+        if t % 100 == 99:
+            heights.add(storage._tree.height)
             assert len(storage) <= size * (2 ** (MAX_DEPTH + 1) - 1)
-    for storage in storages:
-        assert storage._tree.height <= MAX_DEPTH + 1
-    assert codes({"c": "0"}) == {"c": 0}
-    assert codes({"c": "new"}) == {"c": MOST_CATEGORIES}
+    assert max(heights) == MAX_DEPTH + 1  # levels, with the leaves
+
+
+def test_later_categories_are_not_told_apart() -> None:
+    codes = Codes(["c"])
+    storage = TreeStorage("c", 5, random.Random(1), codes)
+    for t in range(500):
+        storage.update({"a": float(t), "c": t})
+    assert codes({"c": 0}) == {"c": 0}
+    assert codes({"c": MOST_CATEGORIES}) == codes({"c": "new"}) == {"c": MOST_CATEGORIES}
+    assert len(storage._tree._root.stats) == MOST_CATEGORIES + 1
+
+
+def test_two_subtrees_without_error_are_no_harm() -> None:
+    """River's comparison of them divides by the variance of their errors."""
+    rng = random.Random(1)
+    storage = TreeStorage("b", 5, rng, Codes([]))
+    for _ in range(1_000):
+        a = rng.random()
+        storage.update({"a": a, "b": float(a > 0.5)})
+    while not storage._tree.n_alternate_trees:
+        storage.update({"a": 0.9, "b": 0.0})
+    for _ in range(1_000):
+        storage.update({"a": 0.1, "b": 0.0})
+    assert storage.draws({"a": 0.1, "b": 1.0}, {"b"}, 1) == [0.0]
 
 
 def test_a_feature_that_is_missing_is_as_hidden() -> None:

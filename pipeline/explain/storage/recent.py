@@ -33,9 +33,12 @@ class _RecentValues:
         if self.entrance_probability < 1.0 and self._rng.random() >= self.entrance_probability:
             return
         if len(self._by_age) == self.size:
-            self._dropped(self._by_age.popleft())
+            self._dropped(self._leave())
         self._by_age.append(value)
         self._added(value)
+
+    def _leave(self) -> Value:
+        return self._by_age.popleft()
 
     def _added(self, value: Value) -> None:
         raise NotImplementedError
@@ -84,6 +87,47 @@ class FrequencyStorage(_RecentValues):
 
     def _dropped(self, value: Value) -> None:
         del self._sorted[bisect.bisect_left(self._sorted, float(value))]
+
+
+class AgeWeightedStorage(FrequencyStorage):
+    """The same, but any value may go: with a chance in proportion to its age.
+
+    The age is the number of observations since it entered, so new values hardly go at once and very
+    old ones hardly stay.
+
+    References
+    ----------
+    iPDP, Algorithm 3, line 8: "or sample it based on the age".
+
+    Examples
+    --------
+    >>> storage = AgeWeightedStorage(101, random.Random(1))
+    >>> for v in range(1000):
+    ...     storage.update(float(v))
+    >>> storage.quantile(0.0) < 899.0, storage.quantile(1.0)
+    (True, 999.0)
+    """
+
+    def __init__(self, size: int, rng: random.Random, entrance_probability: float = 1.0) -> None:
+        super().__init__(size, rng, entrance_probability)
+        self._seen = 0
+        self._entered: deque[int] = deque()
+
+    def update(self, value: Value) -> None:
+        """Offer a value to the storage."""
+        self._seen += 1
+        super().update(value)
+
+    def _leave(self) -> Value:
+        ages = [self._seen - entered for entered in self._entered]
+        [place] = self._rng.choices(range(len(ages)), ages)
+        value = self._by_age[place]
+        del self._by_age[place], self._entered[place]
+        return value
+
+    def _added(self, value: Value) -> None:
+        super()._added(value)
+        self._entered.append(self._seen)
 
 
 class FrequencyStorages:

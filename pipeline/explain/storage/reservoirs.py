@@ -2,6 +2,7 @@
 
 import math
 import random
+from collections.abc import Callable
 from typing import Protocol
 
 import numpy as np
@@ -36,8 +37,9 @@ class Reservoir(Protocol):
 class _Observations:
     """What is in a sample, in both forms."""
 
-    def __init__(self, size: int) -> None:
+    def __init__(self, size: int, rng: random.Random) -> None:
         self.size = check_size(size)
+        self._rng = rng
         self.rows: list[dict[str, Value]] = []
         self.numbers: Floats | None = None
 
@@ -78,9 +80,8 @@ class UniformReservoir(_Observations):
     """
 
     def __init__(self, size: int, rng: random.Random) -> None:
-        super().__init__(size)
+        super().__init__(size, rng)
         self.seen = 0
-        self._rng = rng
 
     def update(self, x: Observation, numbers: Floats | None = None) -> None:
         """Keep the observation with probability size / seen."""
@@ -110,19 +111,42 @@ class GeometricReservoir(_Observations):
     True
     """
 
-    def __init__(self, size: int, rng: random.Random) -> None:
-        super().__init__(size)
-        self._rng = rng
-
     def update(self, x: Observation, numbers: Floats | None = None) -> None:
         """Keep the observation, in place of a uniformly chosen one once the reservoir is full."""
         n = len(self.rows)
         self._keep(n if n < self.size else self._rng.randrange(self.size), x, numbers)
 
 
-RESERVOIRS: dict[str, type[UniformReservoir] | type[GeometricReservoir]] = {
+class SlidingWindow(_Observations):
+    """The last observations, without chance.
+
+    References
+    ----------
+    iSAGE, Section 4.2: what the sliding-window SAGE, a baseline, is computed on.
+
+    Examples
+    --------
+    >>> window = SlidingWindow(2, random.Random(1))
+    >>> for a in range(100):
+    ...     window.update({"a": a})
+    >>> sorted(row["a"] for row in window.rows)
+    [98, 99]
+    """
+
+    def __init__(self, size: int, rng: random.Random) -> None:
+        super().__init__(size, rng)
+        self._next = 0
+
+    def update(self, x: Observation, numbers: Floats | None = None) -> None:
+        """Keep the observation, in place of the oldest one once the window is full."""
+        self._keep(self._next, x, numbers)
+        self._next = (self._next + 1) % self.size
+
+
+RESERVOIRS: dict[str, Callable[[int, random.Random], Reservoir]] = {
     "uniform": UniformReservoir,
     "geometric": GeometricReservoir,
+    "window": SlidingWindow,
 }
 
 
@@ -132,7 +156,7 @@ def make_reservoir(sampler: str, size: int, rng: random.Random) -> Reservoir:
     Raises
     ------
     ValueError
-        If ``sampler`` is not ``"uniform"`` or ``"geometric"``, or ``size`` is below 1.
+        If ``sampler`` is none of :data:`RESERVOIRS`, or ``size`` is below 1.
     """
     try:
         kind = RESERVOIRS[sampler]
