@@ -3,7 +3,9 @@
 import math
 import random
 from collections.abc import Callable, Iterator
+from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -214,6 +216,16 @@ def test_nothing_can_be_drawn_before_anything_is_stored() -> None:
     assert len(storage) == 0
     with pytest.raises(ValueError, match="no value of b is stored yet"):
         storage.draws({"a": 1.0, "b": 1.0}, {"b"}, 1)
+
+
+@pytest.mark.parametrize("kind", [int, bool, np.float32, np.int64])
+def test_numbers_may_be_of_any_kind(kind: Callable[[int], Any]) -> None:
+    storage, same = (TreeStorage("b", 5, random.Random(1), Codes([])) for _ in range(2))
+    for t in range(300):
+        storage.update({"a": kind(t % 2), "b": kind(t % 2)})
+        same.update({"a": float(t % 2), "b": float(t % 2)})
+    assert storage.draws({"a": kind(1), "b": 0}, {"b"}, 1) == [kind(1)]
+    assert list(storage.leaves()) == list(same.leaves())
 
 
 def test_a_category_in_place_of_a_number_is_named_and_nothing_is_stored() -> None:

@@ -1,6 +1,7 @@
 """Categories as numbers, for trees."""
 
 from collections.abc import Collection
+from numbers import Real
 
 from pipeline.evaluate import Observation, Value
 
@@ -55,9 +56,8 @@ class Codes:
         table = self._tables.get(feature)
         if table is not None:
             return table.get(value, self.size)
-        if not isinstance(value, float | int):  # NumPy's are these too
+        if not isinstance(value, float | int | Real):  # the first two are sooner told
             raise ValueError(
-                f"{feature} is {value!r}, but must be a number, since it is not named in "
-                f"categorical"
+                f"{feature} is {value!r}, but must be a number unless it is categorical"
             )
         return value
