@@ -149,10 +149,15 @@ class ModelSettings(Section):
     )
 
 
+Imputer = Literal["interventional", "product", "observational"]
+"""What replaces a feature; see :data:`pipeline.explain.imputers.IMPUTERS`."""
+
+
 class PFISettings(Section):
     """iPFI."""
 
-    sampler: Literal["geometric", "uniform"] = "geometric"
+    imputer: Imputer = "interventional"
+    sampler: Literal["geometric", "uniform", "window"] = "geometric"
     reservoir_size: Size = 100
     warm_up: Size | None = None
     inner_samples: InnerSamples = 1
@@ -161,7 +166,7 @@ class PFISettings(Section):
 class SAGESettings(Section):
     """iSAGE."""
 
-    imputer: Literal["interventional"] = "interventional"
+    imputer: Imputer = "interventional"
     reservoir_size: Size = 100
     warm_up: Size | None = None
     inner_samples: InnerSamples = 5
@@ -198,6 +203,21 @@ class ExplainSettings(Section):
                 raise ValueError(
                     f"{name}.warm_up is {warm_up}, but must be at most the storage's size, {size}"
                 )
+        return self
+
+    @validates_model(mode="after")
+    def _imputers_fit(self) -> Self:
+        for name, method in (("ipfi", self.ipfi), ("isage", self.isage)):
+            if method.inner_samples == ALL and method.imputer != "interventional":
+                raise ValueError(
+                    f"{name}.inner_samples is {ALL!r}, but must be a number for {name}.imputer "
+                    f"{method.imputer!r}"
+                )
+        if self.ipfi.imputer == "observational" and self.ipfi.sampler != "geometric":
+            raise ValueError(
+                f"ipfi.sampler is {self.ipfi.sampler!r}, but must be 'geometric' for ipfi.imputer "
+                f"'observational'"
+            )
         return self
 
 

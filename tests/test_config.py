@@ -86,7 +86,19 @@ WRONG: list[tuple[str, list[str]]] = [
     ("[explain.isage]\nwarm_up = 200", ["isage.warm_up", "200", "at most", "100"]),
     ("[explain.isage]\ninner_samples = -1", ["explain.isage.inner_samples is -1", "1 to 1,000"]),
     ("[explain.ipfi]\ninner_samples = 'some'", ["explain.ipfi.inner_samples is 'some'", "'all'"]),
-    ("[explain.isage]\nimputer = 'x'", ["explain.isage.imputer", "'x'", "'interventional'"]),
+    ("[explain.isage]\nimputer = 'x'", ["explain.isage.imputer", "'x'", "'observational'"]),
+    (
+        "[explain.isage]\nimputer = 'product'\ninner_samples = 'all'",
+        ["isage.inner_samples is 'all'", "must be a number", "'product'"],
+    ),
+    (
+        "[explain.ipfi]\nimputer = 'observational'\ninner_samples = 'all'",
+        ["ipfi.inner_samples is 'all'", "must be a number", "'observational'"],
+    ),
+    (
+        "[explain.ipfi]\nimputer = 'observational'\nsampler = 'window'",
+        ["ipfi.sampler is 'window'", "'geometric'", "'observational'"],
+    ),
     ("[explain.ipdp]\ngrid_size = 1", ["explain.ipdp.grid_size", "1", "equal to 2"]),
     ("[explain.ipdp]\nwarm_up = 101", ["ipdp.warm_up", "101", "at most", "100"]),
     (

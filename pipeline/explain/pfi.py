@@ -5,7 +5,7 @@ Fumagalli, Muschalik, Hüllermeier, Hammer (2022), "Incremental Permutation Feat
 """
 
 import random
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,12 +24,12 @@ from pipeline.explain.importance import (
     ImportanceExplainer,
     InnerSamples,
     check_features,
-    check_inner_samples,
     check_observation,
     draws,
 )
+from pipeline.explain.imputers import Mixture, Sample, check_imputer, conditional
 from pipeline.explain.losses import Loss, Target, compiled_loss, each_loss, get_loss
-from pipeline.explain.questions import Observed, Row, columns_of
+from pipeline.explain.questions import Observed, Question, Replaced, Row, columns_of
 from pipeline.explain.storage import Reservoir, make_reservoir
 from pipeline.explain.together import explain_together
 
@@ -43,32 +43,30 @@ class PFIQuestion:
     ----------
     features
         What is replaced.
-    reservoir
+    sample
         Where replacement values come from.
     chosen
-        The M stored observations that supply the values; none if nothing is asked.
+        The M observations of it that supply the values; none if nothing is asked.
     """
 
-    __slots__ = ("chosen", "features", "reservoir", "size")
+    __slots__ = ("chosen", "features", "sample", "size")
 
-    def __init__(
-        self, features: tuple[str, ...], reservoir: Reservoir, chosen: Sequence[int]
-    ) -> None:
+    def __init__(self, features: tuple[str, ...], sample: Sample, chosen: Sequence[int]) -> None:
         self.features = features
-        self.reservoir = reservoir
+        self.sample = sample
         self.chosen = chosen
         self.size = 1 + len(features) * len(chosen) if chosen else 0
 
     def replacements(self) -> list[Row]:
         """Return what is replaced; see :class:`Question`."""
-        chosen = [self.reservoir.rows[place] for place in self.chosen]
+        chosen = [self.sample.rows[place] for place in self.chosen]
         changed = [{feature: draw[feature]} for feature in self.features for draw in chosen]
         return [{}, *changed] if changed else []
 
     def fill(self, features: tuple[str, ...], rows: Floats, begin: int) -> None:
         """Replace it in whole inputs; see :class:`Question`."""
         if self.chosen:
-            stored, chosen = self.reservoir.numbers, np.array(self.chosen, np.intp)
+            stored, chosen = self.sample.numbers, np.array(self.chosen, np.intp)
             columns = columns_of(features, self.features)
             if stored is None or not kernels.replace_drawn(
                 rows, begin + 1, columns, stored, chosen
@@ -79,14 +77,19 @@ class PFIQuestion:
 class PFISampler:
     """Chooses the inputs on which iPFI asks the model.
 
-    Owns the reservoir. One stored observation supplies the replacement values of a draw.
+    Owns the reservoir. One stored observation supplies the replacement values of a draw, unless
+    the imputer is another one.
 
     Parameters
     ----------
     features
         Names of the features to explain.
     reservoir
-        Where replacement values come from.
+        Past observations, whose features replace others unless the imputer is observational.
+    imputer
+        One of :data:`~pipeline.explain.imputers.IMPUTERS`.
+    categorical
+        Which features are categorical, for the observational imputer.
     warm_up
         How many observations the reservoir must hold before anything is asked.
     inner_samples
@@ -96,7 +99,7 @@ class PFISampler:
 
     References
     ----------
-    iPFI, Algorithm 1, lines 2, 3 and 5.
+    iPFI, Algorithm 1, lines 2, 3 and 5; observational draws as in iSAGE, Algorithms 3 and 4.
     """
 
     def __init__(
@@ -104,25 +107,37 @@ class PFISampler:
         features: Sequence[str],
         *,
         reservoir: Reservoir,
+        imputer: str = "interventional",
+        categorical: Collection[str] | None = None,
         warm_up: int,
         inner_samples: InnerSamples,
         rng: random.Random,
     ) -> None:
         self.features = check_features(features)
         self.reservoir = reservoir
+        self.imputer = check_imputer(imputer, inner_samples)
         self.warm_up = warm_up
-        self.inner_samples = check_inner_samples(inner_samples)
+        self.inner_samples = inner_samples
         self._rng = rng
+        self._conditional = conditional(imputer, self.features, reservoir, rng, categorical)
 
-    def question(self) -> PFIQuestion:
-        """Return what to ask; nothing while warming up."""
-        n = len(self.reservoir.rows)
-        chosen = draws(n, self.inner_samples, self._rng) if n >= self.warm_up else ()
-        return PFIQuestion(self.features, self.reservoir, chosen)
+    def question(self, x: Observation) -> Question:
+        """Return what to ask about this observation; nothing while warming up."""
+        features, n = self.features, len(self.reservoir.rows)
+        if n < self.warm_up:
+            return PFIQuestion(features, self.reservoir, ())
+        chosen = draws(n, self.inner_samples, self._rng)
+        if self._conditional is not None:
+            m, imputer = len(chosen), self._conditional
+            return Replaced([row for f in features for row in imputer.draws(x, [f], m)])
+        if self.imputer == "product":
+            mixture = Mixture(features, self.reservoir, len(chosen), self._rng)
+            return PFIQuestion(features, mixture, range(len(chosen)))
+        return PFIQuestion(features, self.reservoir, chosen)
 
-    def replacements(self) -> list[Row]:
+    def replacements(self, x: Observation) -> list[Row]:
         """Return what to replace: M entries for each feature in turn, none while warming up."""
-        return self.question().replacements()[1:]
+        return self.question(x).replacements()[1:]
 
     def update(self, x: Observation, numbers: Floats | None = None) -> None:
         """Offer the observation to the reservoir, after it was explained.
@@ -132,6 +147,8 @@ class PFISampler:
         numbers
             The values of the features, if all are numbers and inputs are to be filled with them.
         """
+        if self._conditional is not None:
+            self._conditional.update(x)
         self.reservoir.update(x, numbers)
 
 
@@ -167,21 +184,31 @@ class IncrementalPFI(ImportanceExplainer):
         never changed.
     features
         Names of the features to explain.
+    imputer
+        What replaces a feature: ``"interventional"`` takes the values of all features from one
+        past observation, ``"product"`` those of each from a separate one, ``"observational"``
+        draws such as go with the observation's other features (conditional importance).
+    categorical
+        Which features are categorical, for ``"observational"``. By default those whose first value
+        is text or a truth value.
     loss
         ``"cross_entropy"``, ``"zero_one"``, ``"brier"``, ``"absolute_error"``,
         ``"squared_error"``, or a function of (label, output).
     alpha
         Smoothing, in (0, 1].
     sampler
-        ``"geometric"`` (favours recent observations) or ``"uniform"``.
+        ``"geometric"`` (favours recent observations), ``"uniform"`` or ``"window"`` (the last
+        ones); for ``"observational"`` only the first.
     reservoir_size
-        How many past observations replacement values are drawn from.
+        How many past observations replacement values are drawn from; for ``"observational"`` how
+        many values each leaf of a feature's tree holds.
     warm_up
         Observations to store before the first explanation, at least 1 and at most
         ``reservoir_size``, which is the default.
     inner_samples
-        Replacement draws per observation, M; ``"all"`` takes each stored observation once: the
-        exact expectation over the reservoir, for ``reservoir_size`` times the questions.
+        Replacement draws per observation, M; ``"all"``, for ``"interventional"`` only, takes each
+        stored observation once: the exact expectation over the reservoir, for ``reservoir_size``
+        times the questions.
     debias
         Divide by the sum of the smoothing's weights.
     seed
@@ -199,7 +226,8 @@ class IncrementalPFI(ImportanceExplainer):
 
     References
     ----------
-    iPFI, Section 3, Algorithm 1; smoothing debiased as in iPDP, Algorithm 1.
+    iPFI, Section 3, Algorithm 1; smoothing debiased as in iPDP, Algorithm 1. Observational
+    replacement as in iSAGE, Section 3.2.2.
 
     Examples
     --------
@@ -224,6 +252,8 @@ class IncrementalPFI(ImportanceExplainer):
         *,
         loss: str | Loss = "cross_entropy",
         alpha: float = 0.001,
+        imputer: str = "interventional",
+        categorical: Collection[str] | None = None,
         sampler: str = "geometric",
         reservoir_size: int = 100,
         warm_up: int | None = None,
@@ -241,6 +271,8 @@ class IncrementalPFI(ImportanceExplainer):
         self._sampler = PFISampler(
             self.features,
             reservoir=make_reservoir(sampler, reservoir_size, rng),
+            imputer=imputer,
+            categorical=categorical,
             warm_up=check_warm_up(warm_up, reservoir_size),
             inner_samples=inner_samples,
             rng=rng,
@@ -259,12 +291,12 @@ class IncrementalPFI(ImportanceExplainer):
         [values] = explain_together([self], x, y)
         return values
 
-    def ask(self, observed: Observed) -> PFIQuestion:
+    def ask(self, observed: Observed) -> Question:
         """Return what to ask; see :func:`~pipeline.explain.explain_together`."""
         check_observation(observed, self.features)
-        return self._sampler.question()
+        return self._sampler.question(observed.x)
 
-    def take(self, y: Any, question: PFIQuestion, answers: Sequence[Output] | Table) -> None:
+    def take(self, y: Any, question: Question, answers: Sequence[Output] | Table) -> None:
         """Take the answers."""
         if not isinstance(answers, Table):
             losses = each_loss(self.loss, y, answers)

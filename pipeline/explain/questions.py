@@ -75,6 +75,32 @@ class Question(Protocol):
         ...
 
 
+class Replaced:
+    """Any replacements, after an input in which nothing is replaced.
+
+    Parameters
+    ----------
+    rows
+        For each input what is replaced.
+    """
+
+    __slots__ = ("rows", "size")
+
+    def __init__(self, rows: list[Row]) -> None:
+        self.rows = rows
+        self.size = 1 + len(rows)
+
+    def replacements(self) -> list[Row]:
+        """Return what is replaced; see :class:`Question`."""
+        return [{}, *self.rows]
+
+    def fill(self, features: tuple[str, ...], rows: Floats, begin: int) -> None:
+        """Replace it in whole inputs; see :class:`Question`."""
+        columns = {feature: column for column, feature in enumerate(features)}
+        for place, row in enumerate(self.rows, start=begin + 1):
+            rows[place, [columns[feature] for feature in row]] = as_floats(row.values())
+
+
 @lru_cache(maxsize=16)
 def columns_of(features: tuple[str, ...], some: tuple[str, ...]) -> Places:
     """Return where some of the features are among them."""

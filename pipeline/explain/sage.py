@@ -25,19 +25,17 @@ from pipeline.explain.importance import (
     ImportanceExplainer,
     InnerSamples,
     check_features,
-    check_inner_samples,
     check_observation,
     draws,
 )
+from pipeline.explain.imputers import Mixture, Sample, check_imputer, conditional
 from pipeline.explain.losses import Loss, Target, compiled_loss, each_loss, get_loss
 from pipeline.explain.outputs import mean_output
 from pipeline.explain.pfi import check_warm_up
-from pipeline.explain.questions import Observed, Row, columns_of
+from pipeline.explain.questions import Observed, Replaced, Row, columns_of
 from pipeline.explain.smoothing import OutputMean
 from pipeline.explain.storage import GeometricReservoir, Reservoir
 from pipeline.explain.together import explain_together
-
-IMPUTERS = ("interventional",)
 
 DEFAULT_INNER_SAMPLES = 5
 
@@ -94,23 +92,23 @@ class SAGEDraw:
     places
         Which of them can change an input, in the order in which they are revealed; none while
         warming up.
-    reservoir
+    sample
         Where replacement values come from.
     chosen
-        The m stored observations that supply the features that are not revealed.
+        The m observations of it that supply the features that are not revealed.
     """
 
-    __slots__ = ("chosen", "features", "places", "reservoir", "size")
+    __slots__ = ("chosen", "features", "places", "sample", "size")
 
     def __init__(
         self,
         features: tuple[str, ...],
         places: Sequence[int],
-        reservoir: Reservoir,
+        sample: Sample,
         chosen: Sequence[int],
     ) -> None:
         self.features = features
-        self.reservoir = reservoir
+        self.sample = sample
         self.chosen = chosen
         self.places = np.array(places, np.intp)
         self.size = 1 + max(len(places) - 1, 0) * len(chosen)
@@ -123,7 +121,7 @@ class SAGEDraw:
     def replacements(self) -> list[Row]:
         """Return what is replaced; see :class:`Question`."""
         order = self.order
-        chosen = [self.reservoir.rows[place] for place in self.chosen]
+        chosen = [self.sample.rows[place] for place in self.chosen]
         hidden = [
             {feature: draw[feature] for feature in order[revealed:]}
             for revealed in range(1, len(order))
@@ -134,7 +132,7 @@ class SAGEDraw:
     def fill(self, features: tuple[str, ...], rows: Floats, begin: int) -> None:
         """Replace it in whole inputs; see :class:`Question`."""
         if self.places.size:
-            stored, chosen = self.reservoir.numbers, np.array(self.chosen, np.intp)
+            stored, chosen = self.sample.numbers, np.array(self.chosen, np.intp)
             columns = columns_of(features, self.features)
             if stored is None or not kernels.replace_hidden(
                 rows, begin + 1, columns, stored, chosen, self.places
@@ -142,19 +140,70 @@ class SAGEDraw:
                 raise NoNumberError("a stored observation has a value that is no number")
 
 
+class ConditionalDraw(SAGEDraw):
+    """The same, with new values of the features that are not revealed at each step.
+
+    Parameters
+    ----------
+    hidden
+        For each revealed feature but the last, m times the values of those not yet revealed.
+    """
+
+    __slots__ = ("_hidden",)
+
+    def __init__(
+        self,
+        features: tuple[str, ...],
+        places: Sequence[int],
+        sample: Sample,
+        chosen: Sequence[int],
+        hidden: list[Row],
+    ) -> None:
+        super().__init__(features, places, sample, chosen)
+        self._hidden = Replaced(hidden)
+
+    def replacements(self) -> list[Row]:
+        """Return what is replaced; see :class:`Question`."""
+        return self._hidden.replacements()
+
+    def fill(self, features: tuple[str, ...], rows: Floats, begin: int) -> None:
+        """Replace it in whole inputs; see :class:`Question`."""
+        self._hidden.fill(features, rows, begin)
+
+
 class SAGESampler:
     """Chooses the inputs on which iSAGE asks the model, and averages the answers.
 
-    Owns the reservoir and the mean prediction. The m draws of an observation supply the replaced
-    features along the whole permutation: each restricted output has the distribution that
+    Owns the reservoir and the mean prediction. Interventional draws of an observation supply the
+    replaced features along the whole permutation: each restricted output has the distribution that
     Algorithm 1 gives it, and differences of neighbours have less variance than with new draws.
+    Observational draws are made anew each time, since they depend on what is revealed.
 
     A feature that has the observation's value everywhere in the reservoir cannot change an input,
     so it is a null player: it takes no part in the permutation and its contribution is 0.
 
+    Parameters
+    ----------
+    features
+        Names of the features to explain.
+    reservoir
+        Past observations, whose features replace others unless the imputer is observational.
+    imputer
+        One of :data:`~pipeline.explain.imputers.IMPUTERS`.
+    categorical
+        Which features are categorical, for the observational imputer.
+    alpha
+        Smoothing of the mean prediction, in (0, 1].
+    warm_up
+        How many observations the reservoir must hold before anything is asked.
+    inner_samples
+        Draws per observation, m.
+    rng
+        Source of its random numbers.
+
     References
     ----------
-    iSAGE, Algorithms 1 and 2.
+    iSAGE, Algorithms 1 and 2; 3 and 4 if observational.
     """
 
     def __init__(
@@ -162,6 +211,8 @@ class SAGESampler:
         features: Sequence[str],
         *,
         reservoir: Reservoir,
+        imputer: str = "interventional",
+        categorical: Collection[str] | None = None,
         alpha: float,
         warm_up: int,
         inner_samples: InnerSamples,
@@ -169,10 +220,12 @@ class SAGESampler:
     ) -> None:
         self.features = check_features(features)
         self.reservoir = reservoir
+        self.imputer = check_imputer(imputer, inner_samples)
         self.mean_prediction = OutputMean(alpha)
         self.warm_up = warm_up
-        self.inner_samples = check_inner_samples(inner_samples)
+        self.inner_samples = inner_samples
         self._rng = rng
+        self._conditional = conditional(imputer, self.features, reservoir, rng, categorical)
 
     def draw(self, x: Observation) -> SAGEDraw:
         """Choose what to ask for this observation."""
@@ -188,7 +241,19 @@ class SAGESampler:
             if first[feature] != value or any(row[feature] != value for row in rows):
                 players.append(place)
         # with null players only, somebody must still carry what the model knows beyond its mean
-        return SAGEDraw(features, players or permutation, self.reservoir, chosen)
+        places = players or permutation
+        if self._conditional is not None:
+            order = [features[place] for place in places]
+            hidden = [
+                values
+                for revealed in range(1, len(order))
+                for values in self._conditional.draws(x, order[revealed:], len(chosen))
+            ]
+            return ConditionalDraw(features, places, self.reservoir, chosen, hidden)
+        if self.imputer == "product":
+            mixture = Mixture(features, self.reservoir, len(chosen), self._rng)
+            return SAGEDraw(features, places, mixture, range(len(chosen)))
+        return SAGEDraw(features, places, self.reservoir, chosen)
 
     def question(self, x: Observation) -> SAGEQuestion | None:
         """Return what to ask for this observation; None while warming up."""
@@ -236,6 +301,8 @@ class SAGESampler:
         numbers
             The values of the features, if all are numbers and inputs are to be filled with them.
         """
+        if self._conditional is not None:
+            self._conditional.update(x)
         self.reservoir.update(x, numbers)
 
 
@@ -293,20 +360,27 @@ class IncrementalSAGE(ImportanceExplainer):
     features
         Names of the features to explain.
     imputer
-        How features are hidden: ``"interventional"`` draws them from past observations.
+        What hides features: ``"interventional"`` takes the values of all of them from one past
+        observation, ``"product"`` those of each from a separate one, ``"observational"`` draws
+        such as go with the revealed features.
+    categorical
+        Which features are categorical, for ``"observational"``. By default those whose first value
+        is text or a truth value.
     loss
         ``"cross_entropy"``, ``"zero_one"``, ``"brier"``, ``"absolute_error"``,
         ``"squared_error"``, or a function of (label, output).
     alpha
         Smoothing of the values and of the mean prediction, in (0, 1].
     reservoir_size
-        How many past observations (favouring recent ones) hidden features are drawn from.
+        How many past observations (favouring recent ones) hidden features are drawn from; for
+        ``"observational"`` how many values each leaf of a feature's tree holds.
     warm_up
         Observations to store before the first explanation, at least 1 and at most
         ``reservoir_size``, which is the default.
     inner_samples
-        Draws per observation that a restricted output is the mean of, m; ``"all"`` takes each
-        stored observation once: the exact expectation over the reservoir.
+        Draws per observation that a restricted output is the mean of, m; ``"all"``, for
+        ``"interventional"`` only, takes each stored observation once: the exact expectation over
+        the reservoir.
     debias
         Divide by the sum of the smoothing's weights.
     seed
@@ -324,7 +398,8 @@ class IncrementalSAGE(ImportanceExplainer):
 
     References
     ----------
-    iSAGE, Section 3.1, Algorithm 1 and Definition 3; Algorithm 2 for the reservoir.
+    iSAGE, Section 3.1, Algorithm 1 and Definition 3; Algorithm 2 for the reservoir,
+    Section 3.2.2 and Algorithms 3 and 4 for observational draws.
 
     Examples
     --------
@@ -348,6 +423,7 @@ class IncrementalSAGE(ImportanceExplainer):
         features: Sequence[str],
         *,
         imputer: str = "interventional",
+        categorical: Collection[str] | None = None,
         loss: str | Loss = "cross_entropy",
         alpha: float = 0.001,
         reservoir_size: int = 100,
@@ -357,8 +433,6 @@ class IncrementalSAGE(ImportanceExplainer):
         seed: int | None = None,
         evaluator: Evaluator | str = "auto",
     ) -> None:
-        if imputer not in IMPUTERS:
-            raise ValueError(f"unknown imputer {imputer!r}: use one of {', '.join(IMPUTERS)}")
         super().__init__(features, alpha=alpha, debias=debias)
         rng = random.Random(seed)
         self.loss = get_loss(loss)
@@ -368,6 +442,8 @@ class IncrementalSAGE(ImportanceExplainer):
         self._sampler = SAGESampler(
             self.features,
             reservoir=GeometricReservoir(reservoir_size, rng),
+            imputer=imputer,
+            categorical=categorical,
             alpha=alpha,
             warm_up=check_warm_up(warm_up, reservoir_size),
             inner_samples=inner_samples,

@@ -82,6 +82,7 @@ class Questions:
 
     def __init__(self, config: Config, stream: str, features: Sequence[str]) -> None:
         methods, explain = config.explain.methods, config.explain
+        categorical = [name for name, kind in config.features.items() if kind == "categorical"]
         self._features = list(features)
         self._asks_for_all = len(features) == len(config.features)
         self._ipfi: PFISampler | None = None
@@ -94,8 +95,11 @@ class Questions:
         if "ipfi" in methods:
             pfi, source = explain.ipfi, rng("ipfi")
             self._ipfi = PFISampler(
-                features,
+                # one stored observation replaces any of the features; other draws are of each
+                features if pfi.imputer == "interventional" else list(config.features),
                 reservoir=make_reservoir(pfi.sampler, pfi.reservoir_size, source),
+                imputer=pfi.imputer,
+                categorical=categorical,
                 warm_up=check_warm_up(pfi.warm_up, pfi.reservoir_size),
                 inner_samples=pfi.inner_samples,
                 rng=source,
@@ -105,6 +109,8 @@ class Questions:
             self._isage = SAGESampler(
                 list(config.features),
                 reservoir=GeometricReservoir(sage.reservoir_size, source),
+                imputer=sage.imputer,
+                categorical=categorical,
                 alpha=explain.alpha,
                 warm_up=check_warm_up(sage.warm_up, sage.reservoir_size),
                 inner_samples=sage.inner_samples,
@@ -114,7 +120,7 @@ class Questions:
             pdp = explain.ipdp
             self._ipdp = {
                 feature: PDPGrid(
-                    categorical=config.features[feature] == "categorical",
+                    categorical=feature in categorical,
                     grid_size=pdp.grid_size,
                     storage_size=pdp.storage_size,
                     entrance_probability=pdp.entrance_probability,
@@ -128,7 +134,7 @@ class Questions:
         """Return what to ask about an observation; without a label, for iPDP only."""
         isage = self._isage.question(x) if self._isage and is_labelled else None
         return Question(
-            ipfi=self._ask_ipfi() if is_labelled else {},
+            ipfi=self._ask_ipfi(x) if is_labelled else {},
             isage=isage if isage is None or self._asks_for_all else isage.about(self._features),
             ipdp={feature: grid.points() for feature, grid in self._ipdp.items()},
         )
@@ -167,9 +173,10 @@ class Questions:
         for feature, grid in self._ipdp.items():
             grid.update(x[feature])
 
-    def _ask_ipfi(self) -> dict[str, list[dict[str, Value]]]:
-        replacements = self._ipfi.replacements() if self._ipfi else []
-        m = len(replacements) // len(self._features)
-        if not m:
+    def _ask_ipfi(self, x: dict[str, Value]) -> dict[str, list[dict[str, Value]]]:
+        if not self._ipfi:
             return {}
-        return {f: replacements[i * m : (i + 1) * m] for i, f in enumerate(self._features)}
+        replacements, drawn = self._ipfi.replacements(x), self._ipfi.features
+        m = len(replacements) // len(drawn)
+        asked = {f: replacements[i * m : (i + 1) * m] for i, f in enumerate(drawn)}
+        return {feature: asked[feature] for feature in self._features} if m else {}

@@ -78,6 +78,13 @@ def explainers(model: Any, features: list[str], loss: Any, evaluator: Any) -> li
     return [
         IncrementalPFI(model, features, reservoir_size=20, evaluator=evaluator, **options),
         IncrementalSAGE(model, features, reservoir_size=15, evaluator=evaluator, **options),
+        *[
+            kind(
+                model, features, imputer=imputer, reservoir_size=15, evaluator=evaluator, **options
+            )
+            for kind in (IncrementalPFI, IncrementalSAGE)
+            for imputer in ("product", "observational")
+        ],
         IncrementalPDP(
             model,
             features,

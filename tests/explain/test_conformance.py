@@ -18,7 +18,37 @@ from pipeline.explain import IncrementalPDP, IncrementalPFI, IncrementalSAGE
 from tests.support import SLOW_PROPERTY, Constant, Row, Scripted, pickled
 
 Explainer = IncrementalPFI | IncrementalSAGE | IncrementalPDP
-KINDS: list[type[Explainer]] = [IncrementalPFI, IncrementalSAGE, IncrementalPDP]
+
+
+class ProductPFI(IncrementalPFI):
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, imputer="product", **options)
+
+
+class ProductSAGE(IncrementalSAGE):
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, imputer="product", **options)
+
+
+class ObservationalPFI(IncrementalPFI):
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, imputer="observational", **options)
+
+
+class ObservationalSAGE(IncrementalSAGE):
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, imputer="observational", **options)
+
+
+IMPORTANCES: list[type[IncrementalPFI | IncrementalSAGE]] = [
+    IncrementalPFI,
+    ProductPFI,
+    ObservationalPFI,
+    IncrementalSAGE,
+    ProductSAGE,
+    ObservationalSAGE,
+]
+KINDS: list[type[Explainer]] = [*IMPORTANCES, IncrementalPDP]
 FEATURES = ["a", "b", "c"]
 
 every_explainer = pytest.mark.parametrize("kind", KINDS)
@@ -151,7 +181,7 @@ def test_the_same_seed_gives_the_same_values(kind: type[Explainer]) -> None:
     assert state(one) == state(two)
 
 
-@pytest.mark.parametrize("kind", [IncrementalPFI, IncrementalSAGE])
+@pytest.mark.parametrize("kind", IMPORTANCES)
 def test_another_seed_gives_other_values(kind: type[Explainer]) -> None:
     one, two, unseeded = (make(kind, Known(), seed=seed) for seed in (7, 8, None))
     for x, y in stream(60):
@@ -228,7 +258,7 @@ def test_a_wrong_warm_up_is_named(kind: type[Explainer], warm_up: int) -> None:
         make(kind, Known(), warm_up=warm_up)
 
 
-@pytest.mark.parametrize("kind", [IncrementalPFI, IncrementalSAGE])
+@pytest.mark.parametrize("kind", IMPORTANCES)
 @pytest.mark.parametrize("inner_samples", [0, -2])
 def test_wrong_inner_samples_are_named(kind: type[Explainer], inner_samples: int) -> None:
     with pytest.raises(ValueError, match=f"inner_samples is {inner_samples}"):
@@ -245,10 +275,23 @@ def test_wrong_options_of_ipdp_are_named(option: str, value: float) -> None:
 
 
 def test_an_unknown_imputer_or_sampler_is_named_with_what_is_allowed() -> None:
-    with pytest.raises(ValueError, match=r"'magic'.*interventional"):
-        make(IncrementalSAGE, Known(), imputer="magic")
+    for kind in (IncrementalPFI, IncrementalSAGE):
+        with pytest.raises(ValueError, match=r"'magic'.*interventional, product, observational"):
+            make(kind, Known(), imputer="magic")
     with pytest.raises(ValueError, match=r"'magic'.*uniform, geometric"):
         make(IncrementalPFI, Known(), sampler="magic")
+
+
+@pytest.mark.parametrize("kind", [IncrementalPFI, IncrementalSAGE])
+@pytest.mark.parametrize("imputer", ["product", "observational"])
+def test_only_whole_observations_can_all_be_drawn(kind: type[Explainer], imputer: str) -> None:
+    with pytest.raises(ValueError, match=f"inner_samples is 'all'.*'{imputer}'"):
+        make(kind, Known(), imputer=imputer, inner_samples="all")
+
+
+def test_the_observational_imputer_has_no_uniform_reservoirs() -> None:
+    with pytest.raises(ValueError, match=r"sampler must be 'geometric'.*'observational'"):
+        make(IncrementalPFI, Known(), imputer="observational", sampler="uniform")
 
 
 @every_explainer
@@ -267,7 +310,7 @@ def test_a_model_that_cannot_be_asked_is_named(kind: type[Explainer]) -> None:
         make(kind, object())
 
 
-@pytest.mark.parametrize("kind", [IncrementalPFI, IncrementalSAGE])
+@pytest.mark.parametrize("kind", IMPORTANCES)
 def test_a_loss_for_the_other_kind_of_output_is_refused_when_used(kind: type[Explainer]) -> None:
     explainer = make(kind, Known(), loss="cross_entropy", size=1)
     (first, y), (second, _) = stream(2)
@@ -301,7 +344,11 @@ def test_explaining_starts_when_the_storage_holds_the_warm_up(kind: type[Explain
         assert bool(explainer.increments) == (t >= 4)
 
 
-@every_explainer
+@pytest.mark.parametrize(
+    "kind",
+    # trees grow for longer than a test can run: their bound is that of their depth
+    [kind for kind in KINDS if kind not in {ObservationalPFI, ObservationalSAGE}],
+)
 def test_memory_is_bounded(kind: type[Explainer]) -> None:
     explainer = make(kind, Known(), size=50)
     sizes = []
@@ -348,7 +395,7 @@ def boolean_loss(y: Any, output: Output) -> Any:
     return np.float64(y) > np.float64(output)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("kind", [IncrementalPFI, IncrementalSAGE])
+@pytest.mark.parametrize("kind", IMPORTANCES)
 @pytest.mark.parametrize("loss", [numpy_loss, boolean_loss])
 def test_a_users_loss_may_return_numpy_numbers_and_truth_values(
     kind: type[Explainer], loss: Callable[[Any, Output], Any]

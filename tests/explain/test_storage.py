@@ -11,16 +11,18 @@ from hypothesis import strategies as st
 
 from pipeline.evaluate import Value
 from pipeline.explain.storage import (
+    AgeWeightedStorage,
     CategoryStorage,
     FrequencyStorage,
     GeometricReservoir,
+    Histogram,
     Reservoir,
-    UniformReservoir,
+    RollingExtremes,
     make_reservoir,
 )
-from tests.support import NUMBERS, PROPERTY, pickled
+from tests.support import NUMBERS, PROPERTY
 
-SAMPLERS = ("uniform", "geometric")
+SAMPLERS = ("uniform", "geometric", "window")
 
 
 def filled(sampler: str, size: int, n: int, seed: int) -> Reservoir:
@@ -48,34 +50,6 @@ def test_a_reservoir_holds_size_different_past_observations(
     assert len(rows) == min(size, n)
     assert len(set(rows)) == len(rows)
     assert set(rows) <= set(range(n))
-
-
-@PROPERTY
-@given(st.sampled_from(SAMPLERS), st.integers(1, 20), st.integers(0, 80), st.integers(0, 99))
-def test_the_same_seed_gives_the_same_sample(sampler: str, size: int, n: int, seed: int) -> None:
-    assert filled(sampler, size, n, seed).rows == filled(sampler, size, n, seed).rows
-
-
-@PROPERTY
-@given(st.sampled_from(SAMPLERS), st.integers(0, 40), st.integers(0, 99))
-def test_a_pickled_reservoir_goes_on_the_same(sampler: str, cut: int, seed: int) -> None:
-    original = filled(sampler, 5, cut, seed)
-    copy = pickled(original)
-    for t in range(cut, cut + 40):
-        original.update({"t": t})
-        copy.update({"t": t})
-    assert copy.rows == original.rows
-
-
-@pytest.mark.parametrize("sampler", SAMPLERS)
-@pytest.mark.parametrize("before", [0, 30])
-def test_a_reservoir_holds_copies(sampler: str, before: int) -> None:
-    reservoir = filled(sampler, 5, before, seed=1)
-    for t in range(100, 200):
-        x: dict[str, Value] = {"t": t}
-        reservoir.update(x)
-        x["t"] = -1
-    assert all(row["t"] != -1 for row in reservoir.rows)
 
 
 def test_uniform_means_every_past_observation_is_equally_likely() -> None:
@@ -114,20 +88,13 @@ def test_the_newest_observation_is_always_in_a_geometric_reservoir() -> None:
 
 
 def test_an_unknown_sampler_is_named_with_what_is_allowed() -> None:
-    with pytest.raises(ValueError, match=r"'best'.*uniform, geometric"):
+    with pytest.raises(ValueError, match=r"'best'.*uniform, geometric, window"):
         make_reservoir("best", 5, random.Random(1))
-
-
-@pytest.mark.parametrize("size", [0, -1])
-def test_a_size_below_one_is_refused(size: int) -> None:
-    for kind in (UniformReservoir, GeometricReservoir, FrequencyStorage, CategoryStorage):
-        with pytest.raises(ValueError, match=f"size is {size}"):
-            kind(size, random.Random(1))
 
 
 @pytest.mark.parametrize("probability", [0.0, -0.5, 1.5, math.nan])
 def test_an_entrance_probability_out_of_range_is_named(probability: float) -> None:
-    for kind in (FrequencyStorage, CategoryStorage):
+    for kind in (FrequencyStorage, AgeWeightedStorage, CategoryStorage):
         with pytest.raises(ValueError, match="entrance_probability is"):
             kind(5, random.Random(1), probability)
 
@@ -188,3 +155,85 @@ def test_with_an_entrance_probability_the_storage_spans_size_over_it_values(
     else:
         oldest = 5_000 - float(storage.categories()[0])
     assert abs(oldest - size / p) < 4.0 * math.sqrt(size * (1 - p)) / p
+
+
+@PROPERTY
+@given(
+    st.lists(NUMBERS | st.integers(-3, 3), min_size=1, max_size=80),
+    st.integers(1, 20),
+)
+def test_extremes_are_those_of_the_last_values(values: list[float], size: int) -> None:
+    extremes = RollingExtremes(size)
+    for t, v in enumerate(values, start=1):
+        extremes.update(v)
+        window = values[max(t - size, 0) : t]
+        assert (extremes.low, extremes.high) == (min(window), max(window))
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_of_a_monotone_sequence_all_values_are_kept(sign: int) -> None:
+    """The worst case: any of them may become the extreme."""
+    extremes = RollingExtremes(7)
+    for t in range(30):
+        extremes.update(float(sign * t))
+    assert len(extremes) == 7
+
+
+def test_a_window_holds_the_last_observations() -> None:
+    for n in (0, 3, 5, 12):
+        rows = [row["t"] for row in filled("window", 5, n, seed=1).rows]
+        assert sorted(map(int, rows)) == list(range(max(n - 5, 0), n))
+
+
+def test_of_two_values_the_older_one_goes_in_proportion_to_its_age() -> None:
+    """The age k of the older one has the probability 1/(k! (e - 2)), for k from 2 on.
+
+    The newer one has age 1, so the older one stays with probability 1/(k + 1), and then has age
+    k + 1; else the other one is the older one next, of age 2.
+    """
+    n, last = 40_000, 6
+    storage = AgeWeightedStorage(2, random.Random(1))
+    ages: Counter[int] = Counter()
+    for t in range(n):
+        storage.update(t)
+        # 8 steps apart, so that the chain, which starts anew with 2/3 at least, forgets
+        if t % 8 == 7:
+            ages[min(t + 1 - int(storage.quantile(0.0)), last)] += 1
+    draws = n // 8
+    shares = [1.0 / (math.factorial(k) * (math.e - 2.0)) for k in range(2, last)]
+    expected = [draws * share for share in (*shares, 1.0 - sum(shares))]
+    observed = [ages[k] for k in range(2, last + 1)]
+    assert chi_squared(observed, expected) < chi_squared_bound(last - 2)
+
+
+def test_a_histogram_draws_as_often_as_it_has_seen() -> None:
+    histogram = Histogram(["u", "v", "w", "x"], random.Random(1))
+    for value, count in (("u", 6), ("v", 3), ("w", 1)):
+        for _ in range(count):
+            histogram.update(value)
+    n = 5_000
+    drawn = Counter(histogram.draws(n))
+    expected = [0.6 * n, 0.3 * n, 0.1 * n]
+    assert chi_squared([drawn[v] for v in "uvw"], expected) < chi_squared_bound(2)
+    assert drawn["x"] == 0
+    assert histogram.counts == {"u": 6, "v": 3, "w": 1, "x": 0}
+
+
+def test_a_histogram_names_what_it_cannot_take() -> None:
+    with pytest.raises(ValueError, match=r"values is \[\]"):
+        Histogram([], random.Random(1))
+    with pytest.raises(ValueError, match=r"values is \['u', 'u'\]"):
+        Histogram(["u", "u"], random.Random(1))
+    with pytest.raises(ValueError, match=r"'v' is none of the values \['u'\]"):
+        Histogram(["u"], random.Random(1)).update("v")
+
+
+def test_nothing_can_be_had_from_what_is_empty() -> None:
+    extremes = RollingExtremes(2)
+    for ask in (
+        lambda: Histogram(["u"], random.Random(1)).draws(1),
+        lambda: extremes.low,
+        lambda: extremes.high,
+    ):
+        with pytest.raises(ValueError, match="no value is stored yet"):
+            ask()

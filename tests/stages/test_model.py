@@ -331,18 +331,27 @@ CLASSIFIERS: dict[str, tuple[str, dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("name", [*CLASSIFIERS, "regression"])
-@pytest.mark.parametrize("loss", ["brier", "zero_one"])
-def test_the_pipeline_gives_the_numbers_of_the_library(name: str, loss: str) -> None:
+@pytest.mark.parametrize(
+    ("loss", "imputer"),
+    [
+        ("brier", "interventional"),
+        ("brier", "product"),
+        ("brier", "observational"),
+        ("zero_one", "interventional"),
+    ],
+)
+def test_the_pipeline_gives_the_numbers_of_the_library(name: str, loss: str, imputer: str) -> None:
     """The same seeds, the same stream: the same estimates, bit for bit."""
+    methods = {m: {"imputer": imputer, "reservoir_size": 20} for m in ("ipfi", "isage")}
     if name == "regression":
         loss = "squared_error" if loss == "brier" else "absolute_error"
-        config = linear_config(explain={"loss": loss, "emit_every": 1})
+        config = linear_config(explain={"loss": loss, "emit_every": 1, **methods})
         records: list[tuple[dict[str, Any], Any]] = [(r["x"], r["y"]) for r in RECORDS]
     else:
         factory, params = CLASSIFIERS[name]
         config = make_config(
             model={"factory": factory, "params": params},
-            explain={"loss": loss, "emit_every": 1},
+            explain={"loss": loss, "emit_every": 1, **methods},
         )
         records = [
             (
@@ -360,12 +369,15 @@ def test_the_pipeline_gives_the_numbers_of_the_library(name: str, loss: str) -> 
     }
     model, features = config.make_model(), list(config.features)
     e = config.explain
+    categorical = [n for n, kind in config.features.items() if kind == "categorical"]
     seeds: dict[str, Any] = {m: f"{config.seed}/{STREAM}/{m}" for m in ("ipfi", "isage")}
     pfi = IncrementalPFI(
         model,
         features,
         loss=loss,
         alpha=e.alpha,
+        imputer=imputer,
+        categorical=categorical,
         reservoir_size=e.ipfi.reservoir_size,
         inner_samples=e.ipfi.inner_samples,
         seed=seeds["ipfi"],
@@ -375,6 +387,8 @@ def test_the_pipeline_gives_the_numbers_of_the_library(name: str, loss: str) -> 
         features,
         loss=loss,
         alpha=e.alpha,
+        imputer=imputer,
+        categorical=categorical,
         reservoir_size=e.isage.reservoir_size,
         inner_samples=e.isage.inner_samples,
         seed=seeds["isage"],
@@ -385,7 +399,7 @@ def test_the_pipeline_gives_the_numbers_of_the_library(name: str, loss: str) -> 
         alpha=e.alpha,
         grid_size=e.ipdp.grid_size,
         storage_size=e.ipdp.storage_size,
-        categorical=[n for n, kind in config.features.items() if kind == "categorical"],
+        categorical=categorical,
         seed=1,
     )
     compared = 0

@@ -70,7 +70,29 @@ def failing() -> tuple[Config, list[Message]]:
     return config, [message(t, record) for t, record in enumerate(LINEAR)]
 
 
-CASES = {"forest": forest, "linear": linear, "a model that fails on changed values": failing}
+def with_imputer(imputer: str) -> tuple[Config, list[Message]]:
+    """Both methods with the imputer, for long enough that trees split."""
+    settings = {"imputer": imputer, "reservoir_size": 5, "inner_samples": 2}
+    config = linear_config(explain={"ipfi": settings, "isage": settings})
+    records = linear_records(450)
+    return config, [message(t, record) for t, record in enumerate(records)]
+
+
+def product() -> tuple[Config, list[Message]]:
+    return with_imputer("product")
+
+
+def observational() -> tuple[Config, list[Message]]:
+    return with_imputer("observational")
+
+
+CASES = {
+    "product": product,
+    "observational": observational,
+    "forest": forest,
+    "linear": linear,
+    "a model that fails on changed values": failing,
+}
 
 
 def of_shards(config: Config, messages: Iterable[Message], shards: int) -> list[list[Record]]:

@@ -1,0 +1,167 @@
+"""Reservoirs: random samples of past observations."""
+
+import math
+import random
+from collections.abc import Callable
+from typing import Protocol
+
+import numpy as np
+
+from pipeline.evaluate import Observation, Value
+from pipeline.evaluate.inputs import Floats
+from pipeline.explain.storage.base import check_size
+
+
+class Reservoir(Protocol):
+    """A bounded sample of past observations.
+
+    Attributes
+    ----------
+    size
+        How many it holds.
+    rows
+        The observations.
+    numbers
+        Those that were offered as numbers too, NaN for the others; shape (size, features).
+    """
+
+    size: int
+    rows: list[dict[str, Value]]
+    numbers: Floats | None
+
+    def update(self, x: Observation, numbers: Floats | None = None) -> None:
+        """Offer the observation to the sample, and with it the values of some features."""
+        ...
+
+
+class _Observations:
+    """What is in a sample, in both forms."""
+
+    def __init__(self, size: int, rng: random.Random) -> None:
+        self.size = check_size(size)
+        self._rng = rng
+        self.rows: list[dict[str, Value]] = []
+        self.numbers: Floats | None = None
+
+    def _keep(self, slot: int, x: Observation, numbers: Floats | None) -> None:
+        if slot < len(self.rows):
+            self.rows[slot] = dict(x)
+        else:
+            self.rows.append(dict(x))
+        if self.numbers is not None:
+            self.numbers[slot] = math.nan if numbers is None else numbers
+        elif numbers is not None:
+            self.numbers = np.full((self.size, len(numbers)), math.nan)
+            self.numbers[slot] = numbers
+
+
+class UniformReservoir(_Observations):
+    """Reservoir in which every past observation is equally likely.
+
+    Parameters
+    ----------
+    size
+        How many observations it holds, at least 1.
+    rng
+        Source of its random numbers.
+
+    References
+    ----------
+    Vitter (1985), Random sampling with a reservoir, Algorithm R; iPFI, Section 3.2, uniform
+    sampling.
+
+    Examples
+    --------
+    >>> reservoir = UniformReservoir(2, random.Random(1))
+    >>> for a in range(100):
+    ...     reservoir.update({"a": a})
+    >>> len(reservoir.rows)
+    2
+    """
+
+    def __init__(self, size: int, rng: random.Random) -> None:
+        super().__init__(size, rng)
+        self.seen = 0
+
+    def update(self, x: Observation, numbers: Floats | None = None) -> None:
+        """Keep the observation with probability size / seen."""
+        self.seen += 1
+        n = len(self.rows)
+        slot = n if n < self.size else self._rng.randrange(self.seen)
+        if slot < self.size:
+            self._keep(slot, x, numbers)
+
+
+class GeometricReservoir(_Observations):
+    """Reservoir that favours recent observations: every new one replaces a random old one.
+
+    With L = size the observation of age a (1 for the newest) is drawn with probability
+    ``(1/L)(1 - 1/L)^(a-1)``, so the mean age is L.
+
+    References
+    ----------
+    iPFI, Section 3.2, geometric sampling; iSAGE (Muschalik et al. 2023), Algorithm 2.
+
+    Examples
+    --------
+    >>> reservoir = GeometricReservoir(2, random.Random(1))
+    >>> for a in range(100):
+    ...     reservoir.update({"a": a})
+    >>> {"a": 99} in reservoir.rows
+    True
+    """
+
+    def update(self, x: Observation, numbers: Floats | None = None) -> None:
+        """Keep the observation, in place of a uniformly chosen one once the reservoir is full."""
+        n = len(self.rows)
+        self._keep(n if n < self.size else self._rng.randrange(self.size), x, numbers)
+
+
+class SlidingWindow(_Observations):
+    """The last observations, without chance.
+
+    References
+    ----------
+    iSAGE, Section 4.2: what the sliding-window SAGE, a baseline, is computed on.
+
+    Examples
+    --------
+    >>> window = SlidingWindow(2, random.Random(1))
+    >>> for a in range(100):
+    ...     window.update({"a": a})
+    >>> sorted(row["a"] for row in window.rows)
+    [98, 99]
+    """
+
+    def __init__(self, size: int, rng: random.Random) -> None:
+        super().__init__(size, rng)
+        self._next = 0
+
+    def update(self, x: Observation, numbers: Floats | None = None) -> None:
+        """Keep the observation, in place of the oldest one once the window is full."""
+        self._keep(self._next, x, numbers)
+        self._next = (self._next + 1) % self.size
+
+
+RESERVOIRS: dict[str, Callable[[int, random.Random], Reservoir]] = {
+    "uniform": UniformReservoir,
+    "geometric": GeometricReservoir,
+    "window": SlidingWindow,
+}
+
+
+def make_reservoir(sampler: str, size: int, rng: random.Random) -> Reservoir:
+    """Return an empty reservoir of that kind.
+
+    Raises
+    ------
+    ValueError
+        If ``sampler`` is none of :data:`RESERVOIRS`, or ``size`` is below 1.
+    """
+    try:
+        kind = RESERVOIRS[sampler]
+    except KeyError:
+        raise ValueError(
+            f"unknown sampler {sampler!r}: use one of {', '.join(RESERVOIRS)}"
+        ) from None
+    return kind(size, rng)

@@ -1,0 +1,175 @@
+"""What every storage keeps to, whatever it stores."""
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.evaluate import Value
+from pipeline.explain.storage import (
+    AgeWeightedStorage,
+    CategoryStorage,
+    Codes,
+    FrequencyStorage,
+    GeometricReservoir,
+    Histogram,
+    RollingExtremes,
+    SlidingWindow,
+    TreeStorage,
+    UniformReservoir,
+)
+from tests.support import PROPERTY, Row, pickled
+
+CATEGORIES = ["u", "v", "w"]
+
+
+def row(t: int) -> Row:
+    """Return an observation that is like no other one."""
+    return {"t": t, "number": float(t * 37 % 101), "category": CATEGORIES[t * 7 % 5 % 3]}
+
+
+@dataclass(frozen=True)
+class Kind:
+    """How a storage is made, fed and read.
+
+    Attributes
+    ----------
+    make
+        From its size and a source of random numbers.
+    item
+        What it is offered at a time.
+    held
+        What is in it: one list for each bounded part.
+    """
+
+    make: Callable[[int, random.Random], Any]
+    item: Callable[[int], Any]
+    held: Callable[[Any], list[list[Any]]]
+
+    def filled(self, size: int, n: int, rng: random.Random) -> Any:
+        storage = self.make(size, rng)
+        for t in range(n):
+            storage.update(self.item(t))
+        return storage
+
+
+def rows(storage: Any) -> list[list[Any]]:
+    return [storage.rows]
+
+
+def values(storage: Any) -> list[list[Any]]:
+    n = len(storage)
+    return [[storage.quantile(k / max(n - 1, 1)) for k in range(n)]]
+
+
+def queues(storage: Any) -> list[list[Any]]:
+    return [list(storage._falling), list(storage._rising)]
+
+
+def number(t: int) -> Value:
+    return row(t)["number"]
+
+
+def category(t: int) -> Value:
+    return row(t)["category"]
+
+
+KINDS = {
+    "uniform": Kind(UniformReservoir, row, rows),
+    "geometric": Kind(GeometricReservoir, row, rows),
+    "window": Kind(SlidingWindow, row, rows),
+    "frequency": Kind(FrequencyStorage, number, values),
+    "frequency by chance": Kind(lambda n, rng: FrequencyStorage(n, rng, 0.3), number, values),
+    "frequency by age": Kind(lambda n, rng: AgeWeightedStorage(n, rng, 0.7), number, values),
+    "categories": Kind(CategoryStorage, category, lambda s: [s.categories()]),
+    "extremes": Kind(lambda n, rng: RollingExtremes(n), number, queues),
+    "tree of numbers": Kind(
+        lambda n, rng: TreeStorage("number", n, rng, Codes(["category"])),
+        row,
+        lambda s: list(s.leaves()),
+    ),
+    "tree of categories": Kind(
+        lambda n, rng: TreeStorage("category", n, rng, Codes(["category"])),
+        row,
+        lambda s: list(s.leaves()),
+    ),
+    "histogram": Kind(
+        lambda n, rng: Histogram(CATEGORIES, rng), category, lambda s: [list(s.counts.items())]
+    ),
+}
+SIZED = {name: kind for name, kind in KINDS.items() if name != "histogram"}
+
+every_kind = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+
+
+@PROPERTY
+@given(st.sampled_from(sorted(SIZED)), st.integers(1, 20), st.integers(0, 80), st.integers(0, 99))
+def test_no_part_holds_more_than_size(name: str, size: int, n: int, seed: int) -> None:
+    storage = KINDS[name].filled(size, n, random.Random(seed))
+    assert all(len(part) <= size for part in KINDS[name].held(storage))
+
+
+@PROPERTY
+@given(st.sampled_from(sorted(KINDS)), st.integers(0, 400), st.integers(0, 99))
+def test_the_same_random_numbers_give_the_same_storage(name: str, n: int, seed: int) -> None:
+    one, two = random.Random(seed), random.Random(seed)
+    first, second = (KINDS[name].filled(5, n, rng) for rng in (one, two))
+    assert KINDS[name].held(first) == KINDS[name].held(second)
+    assert one.getstate() == two.getstate()
+
+
+@every_kind
+def test_global_random_state_is_neither_used_nor_changed(kind: Kind) -> None:
+    random.seed(1)
+    np.random.seed(1)
+    before = (random.getstate(), np.random.get_state())
+    first = kind.filled(5, 400, random.Random(1))
+    assert random.getstate() == before[0]
+    np.testing.assert_equal(np.random.get_state(), before[1])
+    random.seed(2)
+    np.random.seed(2)
+    assert kind.held(kind.filled(5, 400, random.Random(1))) == kind.held(first)
+
+
+@PROPERTY
+@given(st.sampled_from(sorted(KINDS)), st.integers(0, 300), st.integers(0, 99))
+def test_a_pickled_storage_goes_on_the_same(name: str, cut: int, seed: int) -> None:
+    kind = KINDS[name]
+    original = kind.filled(5, cut, random.Random(seed))
+    copy = pickled(original)
+    for t in range(cut, cut + 100):
+        original.update(kind.item(t))
+        copy.update(kind.item(t))
+    assert kind.held(copy) == kind.held(original)
+
+
+@every_kind
+@pytest.mark.parametrize("before", [0, 30])
+def test_a_storage_holds_copies_and_leaves_what_it_is_offered(kind: Kind, before: int) -> None:
+    abused, clean = (kind.filled(5, before, random.Random(1)) for _ in range(2))
+    for t in range(before, 100):
+        mine = kind.item(t)
+        abused.update(mine)
+        clean.update(kind.item(t))
+        assert mine == kind.item(t)
+        if isinstance(mine, dict):
+            mine.update(t=-1, number=-1.0, category="spoiled")
+    assert kind.held(abused) == kind.held(clean)
+
+
+@pytest.mark.parametrize("kind", SIZED.values(), ids=SIZED)
+@pytest.mark.parametrize("size", [0, -1, 2.5, True])
+def test_a_wrong_size_is_named(kind: Kind, size: Any) -> None:
+    with pytest.raises(ValueError, match=f"size is {size}, but must be an integer of at least 1"):
+        kind.make(size, random.Random(1))
+
+
+@pytest.mark.parametrize("kind", SIZED.values(), ids=SIZED)
+def test_a_storage_of_one_holds_the_only_observation(kind: Kind) -> None:
+    storage = kind.filled(1, 1, random.Random(3))  # whose first number is below 0.3
+    assert all(len(part) == 1 for part in kind.held(storage))
