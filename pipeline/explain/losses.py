@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from pipeline.evaluate import Label, Output
+from pipeline.evaluate import Label, Output, Table
 from pipeline.evaluate.compiled import plain
 from pipeline.evaluate.inputs import Floats
 from pipeline.explain import kernels
@@ -121,6 +121,22 @@ def each_loss(loss: Loss, y: Target, outputs: Sequence[Output]) -> Floats:
     """
     # a user's loss may give numpy numbers or truth values
     return np.array([float(loss(y, output)) for output in outputs])
+
+
+def losses_on(loss: Loss, y: Target, answers: Sequence[Output] | Table) -> Floats:
+    """Return the loss on each answer, given in either of two forms.
+
+    Examples
+    --------
+    >>> losses_on(squared_error, 1.0, Table((None,), np.array([[1.0], [3.0]]))).tolist()
+    [0.0, 4.0]
+    """
+    if isinstance(answers, Table):
+        kind = compiled_loss(loss, y, answers.labels)
+        if kind:
+            return kernels.losses(*kind, 2.0, answers.numbers)
+        answers = answers.outputs()
+    return each_loss(loss, y, answers)
 
 
 def get_loss(loss: str | Loss) -> Loss:

@@ -229,31 +229,23 @@ class SAGESampler:
 
     def draw(self, x: Observation) -> SAGEDraw:
         """Choose what to ask for this observation."""
-        rows, features = self.reservoir.rows, self.features
-        if len(rows) < self.warm_up:
-            return SAGEDraw(features, (), self.reservoir, ())
-        permutation = permuted(len(features), self._rng)
-        chosen = draws(len(rows), self.inner_samples, self._rng)
-        first, players = rows[0], []
-        for place in permutation:
-            feature = features[place]
-            value = x[feature]
-            if first[feature] != value or any(row[feature] != value for row in rows):
-                players.append(place)
-        # with null players only, somebody must still carry what the model knows beyond its mean
-        places = players or permutation
+        features, reservoir = self.features, self.reservoir
+        if len(reservoir.rows) < self.warm_up:
+            return SAGEDraw(features, (), reservoir, ())
+        draw = draw_permutation(features, x, reservoir, self.inner_samples, self._rng)
+        places, m = draw.places.tolist(), len(draw.chosen)
         if self._conditional is not None:
-            order = [features[place] for place in places]
+            order = draw.order
             hidden = [
                 values
                 for revealed in range(1, len(order))
-                for values in self._conditional.draws(x, order[revealed:], len(chosen))
+                for values in self._conditional.draws(x, order[revealed:], m)
             ]
-            return ConditionalDraw(features, places, self.reservoir, chosen, hidden)
+            return ConditionalDraw(features, places, reservoir, draw.chosen, hidden)
         if self.imputer == "product":
-            mixture = Mixture(features, self.reservoir, len(chosen), self._rng)
-            return SAGEDraw(features, places, mixture, range(len(chosen)))
-        return SAGEDraw(features, places, self.reservoir, chosen)
+            mixture = Mixture(features, reservoir, m, self._rng)
+            return SAGEDraw(features, places, mixture, range(m))
+        return draw
 
     def question(self, x: Observation) -> SAGEQuestion | None:
         """Return what to ask for this observation; None while warming up."""
@@ -285,9 +277,7 @@ class SAGESampler:
         self, n: int, revealed: Sequence[int], prediction: Output, outputs: Sequence[Output]
     ) -> dict[int, Output]:
         """Return what the model says when none, some, and all n features are revealed."""
-        m = len(outputs) // max(len(revealed), 1)
-        some = {k: mean_output(outputs[i * m : (i + 1) * m]) for i, k in enumerate(revealed)}
-        return {0: self.mean_prediction.value, **some, n: prediction}
+        return restricted(n, revealed, self.mean_prediction.value, prediction, outputs)
 
     def update_mean(self, prediction: Output) -> None:
         """Take the model's output on the observation into the mean prediction."""
@@ -304,6 +294,53 @@ class SAGESampler:
         if self._conditional is not None:
             self._conditional.update(x)
         self.reservoir.update(x, numbers)
+
+
+def draw_permutation(
+    features: tuple[str, ...],
+    x: Observation,
+    reservoir: Reservoir,
+    inner_samples: InnerSamples,
+    rng: random.Random,
+) -> SAGEDraw:
+    """Choose the order in which features are revealed, and the m draws that supply the others.
+
+    References
+    ----------
+    iSAGE, Algorithm 1, lines 3 and 11, and Algorithm 5, lines 4 and 11.
+    """
+    rows = reservoir.rows
+    permutation = permuted(len(features), rng)
+    chosen = draws(len(rows), inner_samples, rng)
+    first, players = rows[0], []
+    for place in permutation:
+        feature = features[place]
+        value = x[feature]
+        if first[feature] != value or any(row[feature] != value for row in rows):
+            players.append(place)
+    # with null players only, somebody must still carry what the model knows beyond its mean
+    return SAGEDraw(features, players or permutation, reservoir, chosen)
+
+
+def restricted(
+    n: int, revealed: Sequence[int], mean: Output, prediction: Output, outputs: Sequence[Output]
+) -> dict[int, Output]:
+    """Return what the model says when none, some, and all n features are revealed.
+
+    Parameters
+    ----------
+    revealed
+        The numbers of revealed features that it was asked about.
+    mean
+        What it says when none is.
+    prediction
+        What it says when all are.
+    outputs
+        What it says of m inputs for each number in ``revealed``.
+    """
+    m = len(outputs) // max(len(revealed), 1)
+    some = {k: mean_output(outputs[i * m : (i + 1) * m]) for i, k in enumerate(revealed)}
+    return {0: mean, **some, n: prediction}
 
 
 def permuted(n: int, rng: random.Random) -> list[int]:

@@ -94,17 +94,9 @@ def explain_together(
 def _explain(
     explainers: Sequence[Explainer], questions: Sequence[Question], observed: Observed, y: Any
 ) -> None:
-    size = sum([question.size for question in questions])
-    if not size:
+    if not sum([question.size for question in questions]):
         return
-    evaluator = explainers[0].evaluator
-    answers: Sequence[Output] | Table | None = _table(evaluator, questions, observed, size)
-    if answers is None:
-        replacements = [each for question in questions for each in question.replacements()]
-        answers = evaluator(observed.x, replacements)
-    given = len(answers.numbers if isinstance(answers, Table) else answers)
-    if given != size:
-        raise ValueError(f"the evaluator gave {given} outputs on {size} inputs")
+    answers = ask_model(explainers[0].evaluator, questions, observed)
     begin = 0
     for explainer, question in zip(explainers, questions, strict=True):
         end = begin + question.size
@@ -114,6 +106,27 @@ def _explain(
             else:
                 explainer.take(y, question, answers[begin:end])
         begin = end
+
+
+def ask_model(
+    evaluator: Evaluator, questions: Sequence[Question], observed: Observed
+) -> Sequence[Output] | Table:
+    """Return the answers to questions about one observation, those to one after the other.
+
+    Raises
+    ------
+    NoOutputError
+        If the model has nothing to say yet.
+    """
+    size = sum([question.size for question in questions])
+    answers: Sequence[Output] | Table | None = _table(evaluator, questions, observed, size)
+    if answers is None:
+        replacements = [each for question in questions for each in question.replacements()]
+        answers = evaluator(observed.x, replacements)
+    given = len(answers.numbers if isinstance(answers, Table) else answers)
+    if given != size:
+        raise ValueError(f"the evaluator gave {given} outputs on {size} inputs")
+    return answers
 
 
 def _table(

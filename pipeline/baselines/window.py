@@ -1,0 +1,256 @@
+"""Batch explanations of the last observations, recomputed from time to time.
+
+What iPFI and iSAGE are compared with beside a model that learns.
+"""
+
+import random
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Sequence
+from contextlib import suppress
+
+from pipeline.baselines.batch import Batch, as_evaluator
+from pipeline.baselines.pfi import DEFAULT_PERMUTATIONS, check_permutations, permuted_pfi
+from pipeline.baselines.sage import permuted_sage
+from pipeline.evaluate import Evaluator, NoOutputError, Observation, Value
+from pipeline.explain.importance import (
+    InnerSamples,
+    check_features,
+    check_inner_samples,
+    check_observation,
+)
+from pipeline.explain.losses import Loss, Target, get_loss
+from pipeline.explain.questions import Observed
+from pipeline.explain.sage import DEFAULT_INNER_SAMPLES
+
+
+class WindowExplainer(ABC):
+    """Importances of the current model on the last observations, by a batch explanation.
+
+    Parameters
+    ----------
+    window
+        How many observations are explained together, at least 2.
+    stride
+        After how many observations that is done again, at least 1.
+    """
+
+    def __init__(
+        self,
+        model: object,
+        features: Sequence[str],
+        *,
+        loss: str | Loss,
+        window: int,
+        stride: int,
+        seed: int | None,
+        evaluator: Evaluator | str,
+    ) -> None:
+        self.features = check_features(features)
+        self.loss = get_loss(loss)
+        self.evaluator = as_evaluator(model, evaluator)
+        self.stride = stride
+        self._values = dict.fromkeys(self.features, 0.0)
+        self._window: deque[tuple[dict[str, Value], Target]] = deque(maxlen=window)
+        self._until_next = window
+        self._rng = random.Random(seed)
+
+    @property
+    def values(self) -> dict[str, float]:
+        """Feature → last computed importance, in units of the loss; 0 before the first."""
+        return dict(self._values)
+
+    def explain_one(self, x: Observation, y: Target) -> dict[str, float]:
+        """Take one observation, before the model learns it, and return the last estimates.
+
+        Parameters
+        ----------
+        x
+            Feature → value; every explained feature must be there.
+        y
+            The label.
+        """
+        check_observation(Observed(x), self.features)
+        self._window.append((dict(x), y))
+        self._until_next -= 1
+        if not self._until_next:
+            self._until_next = self.stride
+            xs, ys = zip(*self._window, strict=True)
+            batch = Batch(xs, ys, self.features, loss=self.loss, evaluator=self.evaluator)
+            with suppress(NoOutputError):  # the model has nothing to say yet
+                self._values = self._explain(batch)
+        return self.values
+
+    @abstractmethod
+    def _explain(self, batch: Batch) -> dict[str, float]:
+        """Return the importances in a batch."""
+
+
+class IntervalPFI(WindowExplainer):
+    """PFI of consecutive intervals of the stream, each by the model at its end.
+
+    Parameters
+    ----------
+    model
+        Any object with ``predict_proba_one`` (used when there) or ``predict_one``. It is asked,
+        never changed.
+    features
+        Names of the features to explain.
+    interval
+        Observations in an interval, at least 2.
+    loss
+        ``"cross_entropy"``, ``"zero_one"``, ``"brier"``, ``"absolute_error"``,
+        ``"squared_error"``, or a function of (label, output).
+    permutations
+        How many random permutations are averaged, at least 1.
+    seed
+        Seed of its random numbers; None for another one each time.
+    evaluator
+        How the model is asked: ``"hoeffding"``, ``"linear"``, ``"batch"``, ``"generic"``, or
+        ``"auto"``, the first of these that fits; or an evaluator of your own.
+
+    Raises
+    ------
+    ValueError
+        For an argument out of its range; the message names it.
+    TypeError
+        If the model cannot be asked.
+
+    References
+    ----------
+    iPFI, Section 4, Experiment B.
+
+    Examples
+    --------
+    >>> class Double:
+    ...     def predict_one(self, x):
+    ...         return 2.0 * x["a"]
+    >>> pfi = IntervalPFI(Double(), ["a"], interval=3, loss="absolute_error", seed=1)
+    >>> for a in (1.0, 2.0, 3.0, 5.0, 5.0, 5.0):
+    ...     print(round(pfi.explain_one({"a": a}, 2.0 * a)["a"], 1))
+    0.0
+    0.0
+    2.6
+    2.6
+    2.6
+    0.0
+    """
+
+    def __init__(
+        self,
+        model: object,
+        features: Sequence[str],
+        *,
+        interval: int = 1000,
+        loss: str | Loss = "cross_entropy",
+        permutations: int = DEFAULT_PERMUTATIONS,
+        seed: int | None = None,
+        evaluator: Evaluator | str = "auto",
+    ) -> None:
+        super().__init__(
+            model,
+            features,
+            loss=loss,
+            window=_at_least(2, "interval", interval),
+            stride=interval,
+            seed=seed,
+            evaluator=evaluator,
+        )
+        self.permutations = check_permutations(permutations)
+
+    def _explain(self, batch: Batch) -> dict[str, float]:
+        return permuted_pfi(batch, self._rng, permutations=self.permutations)
+
+
+class SlidingWindowSAGE(WindowExplainer):
+    """SAGE values of the last observations, recomputed with the current model.
+
+    Each observation is explained window / stride times, by default 20 times: so much more does it
+    cost than iSAGE.
+
+    Parameters
+    ----------
+    model
+        Any object with ``predict_proba_one`` (used when there) or ``predict_one``. It is asked,
+        never changed.
+    features
+        Names of the features to explain.
+    window
+        How many observations are explained together, at least 2. Nothing is explained before
+        there are as many.
+    stride
+        After how many observations the values are computed again, at least 1; by default a
+        twentieth of the window.
+    loss
+        ``"cross_entropy"``, ``"zero_one"``, ``"brier"``, ``"absolute_error"``,
+        ``"squared_error"``, or a function of (label, output).
+    inner_samples
+        Draws per observation that a restricted output is the mean of, m; ``"all"`` takes each
+        observation of the window once: the exact expectation over it.
+    seed
+        Seed of its random numbers; None for another one each time.
+    evaluator
+        How the model is asked: ``"hoeffding"``, ``"linear"``, ``"batch"``, ``"generic"``, or
+        ``"auto"``, the first of these that fits; or an evaluator of your own.
+
+    Raises
+    ------
+    ValueError
+        For an argument out of its range; the message names it.
+    TypeError
+        If the model cannot be asked.
+
+    References
+    ----------
+    iSAGE, Section 3.0.1 (SW-SAGE), and Section 4 for the stride.
+
+    Examples
+    --------
+    >>> class Double:
+    ...     def predict_one(self, x):
+    ...         return 2.0 * x["a"]
+    >>> sage = SlidingWindowSAGE(
+    ...     Double(), ["a", "b"], window=4, stride=1, loss="absolute_error", seed=1
+    ... )
+    >>> for a in (1.0, 2.0, 3.0, 4.0, 5.0):
+    ...     print(sage.explain_one({"a": a, "b": 7.0}, 2.0 * a))
+    {'a': 0.0, 'b': 0.0}
+    {'a': 0.0, 'b': 0.0}
+    {'a': 0.0, 'b': 0.0}
+    {'a': 2.0, 'b': 0.0}
+    {'a': 2.0, 'b': 0.0}
+    """
+
+    def __init__(
+        self,
+        model: object,
+        features: Sequence[str],
+        *,
+        window: int = 1000,
+        stride: int | None = None,
+        loss: str | Loss = "cross_entropy",
+        inner_samples: InnerSamples = DEFAULT_INNER_SAMPLES,
+        seed: int | None = None,
+        evaluator: Evaluator | str = "auto",
+    ) -> None:
+        if stride is None:
+            stride = max(window // 20, 1)
+        super().__init__(
+            model,
+            features,
+            loss=loss,
+            window=_at_least(2, "window", window),
+            stride=_at_least(1, "stride", stride),
+            seed=seed,
+            evaluator=evaluator,
+        )
+        self.inner_samples = check_inner_samples(inner_samples)
+
+    def _explain(self, batch: Batch) -> dict[str, float]:
+        return permuted_sage(batch, self._rng, inner_samples=self.inner_samples)
+
+
+def _at_least(least: int, name: str, number: int) -> int:
+    if number < least:
+        raise ValueError(f"{name} is {number!r}, but must be at least {least}")
+    return number

@@ -1,0 +1,106 @@
+"""Partial dependence of a batch against its definition."""
+
+import math
+import statistics
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+from river import forest
+
+from pipeline.baselines import batch_pdp
+from pipeline.explain import IncrementalPDP
+from tests.support import Row, Scripted, agrawal, normal_rows
+
+
+def curved(x: Mapping[str, Any]) -> float:
+    return float(math.sin(x["a"]) + x["a"] * x["b"])
+
+
+XS = normal_rows(30, ["a", "b"], seed=1)
+
+
+def test_the_effect_is_the_mean_output_at_each_point_between_the_quantiles() -> None:
+    found = batch_pdp(Scripted(curved), XS, ["b", "a"], grid_size=5)
+    assert list(found) == ["b", "a"]
+    low, high = np.quantile([float(x["a"]) for x in XS], [0.05, 0.95])
+    grid = np.linspace(low, high, 5)
+    ice = [[curved({**x, "a": point}) for point in grid] for x in XS]
+    mean = [statistics.fmean(column) for column in zip(*ice, strict=True)]
+    assert found["a"].grid == pytest.approx(grid)
+    assert found["a"].effect == pytest.approx(mean)
+    assert np.array(found["a"].ice) == pytest.approx(np.array(ice))
+    assert found["a"].importance == pytest.approx(statistics.stdev(mean))
+
+
+def test_the_grid_is_that_of_ipdp() -> None:
+    pdp = IncrementalPDP(Scripted(curved), ["a"], storage_size=len(XS), warm_up=len(XS))
+    for x in [*XS, XS[0]]:
+        pdp.explain_one(x)
+    grid, _ = pdp.curves["a"]
+    assert batch_pdp(Scripted(curved), XS, ["a"])["a"].grid == pytest.approx(grid, rel=1e-12)
+
+
+def test_a_categorical_feature_has_all_its_values() -> None:
+    xs: list[Row] = [{"c": c, "n": n} for c, n in (("u", 1), ("w", 2), ("v", 1), ("u", 2))]
+    model = Scripted(lambda x: {"u": 1.0, "v": 5.0, "w": 2.0}[x["c"]] * x["n"])
+    found = batch_pdp(model, xs, ["c", "n"], categorical=["c", "n"])
+    assert found["c"].grid == ["u", "v", "w"]
+    assert found["c"].effect == pytest.approx([1.5, 7.5, 3.0])
+    assert found["c"].importance == pytest.approx((7.5 - 1.5) / 4.0)
+    assert found["n"].grid == [1, 2]
+    assert batch_pdp(model, xs, ["c"])["c"] == found["c"]
+
+
+def test_given_points_are_taken() -> None:
+    found = batch_pdp(Scripted(curved), XS, ["a", "b"], grids={"a": [0.0, 7.0]})
+    assert found["a"].grid == [0.0, 7.0]
+    assert found["a"].effect == pytest.approx(
+        [statistics.fmean(curved({**x, "a": point}) for x in XS) for point in (0.0, 7.0)]
+    )
+    assert len(found["b"].grid) == 10
+
+
+def test_of_two_classes_the_larger_is_shown_also_where_an_output_lacks_it() -> None:
+    model = Scripted(lambda x: {"yes": 0.75, "no": 0.25} if x["a"] > 0 else {"no": 1.0})
+    xs = [{"a": -1.0}, {"a": -2.0}]
+    found = batch_pdp(model, xs, ["a"], grids={"a": [-1.0, 1.0]})["a"]
+    assert found.effect == [0.0, 0.75]
+    assert found.ice == [[0.0, 0.75], [0.0, 0.75]]
+
+
+def test_more_than_two_classes_have_one_curve_each_and_importance_is_their_mean() -> None:
+    def output(x: Mapping[str, Any]) -> dict[Any, float]:
+        return {"c": x["a"], "a": 0.5 * (1.0 - x["a"]), "b": 0.5 * (1.0 - x["a"])}
+
+    found = batch_pdp(Scripted(output), [{"a": 0.0}], ["a"], grids={"a": [0.0, 1.0]})["a"]
+    assert found.effect == {"a": [0.5, 0.0], "b": [0.5, 0.0], "c": [0.0, 1.0]}
+    assert found.ice == [found.effect]
+    spread = statistics.stdev([0.0, 1.0])
+    assert found.importance == pytest.approx((spread + spread / 2 + spread / 2) / 3)
+
+
+def test_all_ways_to_ask_give_the_same() -> None:
+    records = agrawal(600)
+    model = forest.ARFClassifier(n_models=3, seed=1)
+    for x, y in records:
+        model.learn_one(x, y)
+    xs = [x for x, _ in records[:30]]
+    one, other = (batch_pdp(model, xs, list(xs[0]), evaluator=kind) for kind in ("auto", "generic"))
+    for feature in xs[0]:
+        assert one[feature].effect == pytest.approx(other[feature].effect, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"xs": []}, "xs is empty"),
+        ({"grid_size": 1}, "grid_size is 1"),
+        ({"features": ["z"]}, "lacks the feature 'z'"),
+    ],
+)
+def test_an_argument_out_of_range_is_named(arguments: dict[str, Any], message: str) -> None:
+    given: dict[str, Any] = {"xs": XS, "features": ["a"], **arguments}
+    with pytest.raises(ValueError, match=message):
+        batch_pdp(Scripted(curved), **given)

@@ -1,0 +1,148 @@
+"""SAGE values of a batch against the definition of the Shapley value."""
+
+import itertools
+import statistics
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from river import forest, linear_model
+
+from pipeline.baselines import batch_sage
+from pipeline.evaluate import Table
+from pipeline.evaluate.inputs import Floats
+from pipeline.explain import get_loss
+from tests.support import Linear, Scripted, agrawal, normal_rows
+
+FEATURES = ["a", "b", "c"]
+
+
+def curved(x: Mapping[str, Any]) -> float:
+    return float(x["a"] ** 2 + 3.0 * x["a"] * x["b"] - x["c"])
+
+
+XS = normal_rows(6, FEATURES, seed=1)
+YS = [curved(x) + 0.5 * (-1) ** t for t, x in enumerate(XS)]
+
+
+def restricted_loss(order: tuple[str, ...], revealed: int, n: int) -> float:
+    """The squared loss on an observation of the exact mean output over what is hidden."""
+    mean = statistics.fmean(
+        curved({**XS[n], **{feature: other[feature] for feature in order[revealed:]}})
+        for other in XS
+    )
+    return float((mean - YS[n]) ** 2)
+
+
+def test_values_are_a_mean_over_orders_of_what_each_order_gives_exactly() -> None:
+    """With all inner samples, each observation adds what one of the 3! orders gives."""
+    found = batch_sage(
+        Scripted(curved), XS, YS, FEATURES, loss="squared_error", inner_samples="all", seed=1
+    )
+    possible = []
+    for n in range(len(XS)):
+        per_order = []
+        for order in itertools.permutations(FEATURES):
+            losses = [restricted_loss(order, revealed, n) for revealed in range(4)]
+            falls = dict(zip(order, [a - b for a, b in itertools.pairwise(losses)], strict=True))
+            per_order.append([falls[feature] for feature in FEATURES])
+        possible.append(per_order)
+    # 6 observations with 6 orders each: some choice of orders gives the values
+    sums = {tuple([0.0] * 3)}
+    for per_order in possible:
+        sums = {
+            tuple(round(s + v, 9) for s, v in zip(total, each, strict=True))
+            for total in sums
+            for each in per_order
+        }
+    wanted = [found[feature] * len(XS) for feature in FEATURES]
+    nearest = min(max(abs(s - w) for s, w in zip(total, wanted, strict=True)) for total in sums)
+    assert nearest < 1e-7
+
+
+@pytest.mark.parametrize("loss", ["squared_error", "absolute_error"])
+@pytest.mark.parametrize("inner_samples", [1, 3, "all"])
+@pytest.mark.parametrize("linear", [True, False])
+def test_values_sum_to_the_gain_over_the_mean(loss: str, inner_samples: Any, linear: bool) -> None:
+    """Efficiency, whatever the random numbers, also where answers come as arrays."""
+    model: Any = Scripted(curved)
+    if linear:
+        model = linear_model.LinearRegression(l2=0.0)
+        for x, y in zip(XS, YS, strict=True):
+            model.learn_one(x, y)
+    ell = get_loss(loss)
+    found = batch_sage(model, XS, YS, FEATURES, loss=loss, inner_samples=inner_samples, seed=2)
+    outputs = [model.predict_one(x) if linear else curved(x) for x in XS]
+    mean = statistics.fmean(outputs)
+    gains = [ell(y, mean) - ell(y, out) for y, out in zip(YS, outputs, strict=True)]
+    assert sum(found.values()) == pytest.approx(statistics.fmean(gains))
+
+
+def test_all_ways_to_ask_give_the_same() -> None:
+    records = agrawal(600)
+    model = forest.ARFClassifier(n_models=3, seed=1)
+    for x, y in records:
+        model.learn_one(x, y)
+    xs, ys = zip(*records[:40], strict=True)
+    one, other = (
+        batch_sage(model, xs, ys, list(xs[0]), inner_samples=2, seed=1, evaluator=kind)
+        for kind in ("auto", "generic")
+    )
+    assert any(one.values())
+    assert one == pytest.approx(other, abs=1e-9)
+
+
+def test_a_constant_feature_has_no_value_and_one_alone_has_all() -> None:
+    xs = [{**x, "c": 5.0} for x in XS]
+    model = Linear({"a": 1.0, "b": 2.0, "c": 1.0})
+    found = batch_sage(model, xs, YS, FEATURES, loss="squared_error", inner_samples=1, seed=1)
+    assert found["c"] == 0.0
+    alone = batch_sage(model, xs, YS, ["a"], loss="squared_error", seed=1)["a"]
+    outputs = [model.predict_one(x) for x in xs]
+    mean = statistics.fmean(outputs)
+    gains = [(mean - y) ** 2 - (out - y) ** 2 for y, out in zip(YS, outputs, strict=True)]
+    assert alone == pytest.approx(statistics.fmean(gains))
+
+
+def test_a_class_that_some_outputs_lack_counts_as_zero() -> None:
+    """The mean prediction knows both classes, each output only one."""
+    model = Scripted(lambda x: {("yes" if x["a"] > 0.0 else "no"): 1.0})
+    ys = ["yes" if float(x["a"]) > 0.0 else "no" for x in XS]
+    found = batch_sage(model, XS, ys, ["a", "b"], loss="brier", seed=1)
+    share = ys.count("yes") / len(ys)
+    # the model is always right, and the mean prediction has the squared distance to the label twice
+    gains = [2.0 * (1.0 - share if y == "yes" else share) ** 2 for y in ys]
+    assert sum(found.values()) == pytest.approx(statistics.fmean(gains))
+
+
+class Forgetful:
+    """An evaluator whose arrays have only the class that an observation's label is of."""
+
+    def __call__(self, x: Mapping[str, Any], replacements: Sequence[Any]) -> list[Any]:
+        return [{x["a"] > 0.0: 1.0} for _ in replacements]
+
+    def evaluate_rows(self, x: Mapping[str, Any], rows: Floats) -> Table:
+        return Table((x["a"] > 0.0,), np.ones((len(rows), 1)))
+
+
+def test_a_class_of_the_mean_prediction_that_arrays_lack_counts_too() -> None:
+    ys = [float(x["a"]) > 0.0 for x in XS]
+    found = batch_sage(None, XS, ys, ["a"], loss="brier", evaluator=Forgetful())
+    share = ys.count(True) / len(ys)
+    gains = [2.0 * (1.0 - share if y else share) ** 2 for y in ys]
+    assert found["a"] == pytest.approx(statistics.fmean(gains))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"inner_samples": 0}, "inner_samples is 0"),
+        ({"features": ["a", "a"]}, "'a' more than once"),
+        ({"ys": YS[:2]}, "2 labels"),
+    ],
+)
+def test_an_argument_out_of_range_is_named(arguments: dict[str, Any], message: str) -> None:
+    given: dict[str, Any] = {"ys": YS, "features": FEATURES, "loss": "squared_error", **arguments}
+    with pytest.raises(ValueError, match=message):
+        batch_sage(Scripted(curved), XS, **given)

@@ -1,0 +1,145 @@
+"""iPDP: the partial dependence that it estimates, with what bias and what variance.
+
+Independent standard normal features b0, b1, … give the model's classes: one class, one replication.
+"""
+
+import math
+import random
+from collections import deque
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pipeline.baselines import batch_pdp
+from pipeline.evaluate import Label, Output
+from pipeline.evaluate.inputs import Floats
+from pipeline.explain import IncrementalPDP
+from tests.support import Row, Scripted
+from tests.theory.bounds import chi_squared_quantiles, normal_quantile
+from tests.theory.support import weights
+
+CLASSES = [f"b{i:02}" for i in range(60)]
+STORED = 20
+
+
+def product(x: Any) -> Output:
+    """Linear in a, for each class with a slope of its own at each observation, 1 on average."""
+    shares: dict[Label, float] = {name: x["a"] * (1.0 + x[name]) for name in CLASSES}
+    return shares
+
+
+def drifting(n: int) -> list[Row]:
+    """Return observations of which a rises, with noise, and the classes' features do not change."""
+    rng = random.Random(1)
+    return [
+        {"a": 1.0 + t / n + rng.random(), **{name: rng.gauss(0, 1) for name in CLASSES}}
+        for t in range(n)
+    ]
+
+
+def curves(pdp: IncrementalPDP) -> tuple[Floats, Floats]:
+    """Return the grid, and the effects of all classes, shape (classes, points)."""
+    grid, effect = pdp.curves["a"]
+    assert isinstance(effect, dict)
+    assert sorted(map(str, effect)) == CLASSES
+    return np.array(grid, np.float64), np.array([effect[name] for name in CLASSES])
+
+
+def evaluation_points(rows: list[Row]) -> Floats:
+    """Return the points between the quantiles of the last values, for each explained row."""
+    recent: deque[float] = deque(maxlen=STORED)
+    points = []
+    for row in rows:
+        if len(recent) == STORED:
+            low, high = np.quantile(recent, [0.05, 0.95]).tolist()
+            points.append(np.linspace(low, high, 4))
+        recent.append(float(row["a"]))
+    return np.array(points)
+
+
+@pytest.mark.parametrize("debias", [True, False])
+@pytest.mark.parametrize("n", [3, 200])
+def test_theorem_3_3_where_the_model_is_linear_ipdp_is_the_pdp_at_the_smoothed_grid(
+    debias: bool, n: int
+) -> None:
+    """The grid follows the drift; at its smoothed points the effect is 1 · point on average.
+
+    Given the grid, each effect is exactly normal: Σ w_s x̃_s (1 + b_s), with variance Σ w_s² x̃_s².
+    Without debiasing (Theorem 3.2) grid and effect are both short of it by (1-α)^n.
+    """
+    alpha = 0.02
+    pdp = IncrementalPDP(
+        Scripted(product), ["a"], alpha=alpha, grid_size=4, storage_size=STORED, debias=debias
+    )
+    rows = drifting(STORED + n)
+    for row in rows:
+        pdp.explain_one(row)
+    grid, effects = curves(pdp)
+    points = evaluation_points(rows)
+    assert points.shape == (n, 4)
+    w = weights(alpha, n) * (1.0 if debias else 1.0 - (1.0 - alpha) ** n)
+    assert grid == pytest.approx(w @ points, rel=1e-12)
+    errors = np.sqrt((w * w) @ (points * points))
+    deviations = (effects - grid) / errors
+    assert np.abs(deviations).max() < normal_quantile(checks=2 * deviations.size)
+    # their mean over the classes tells a bias as large as the effect, and at n = 200 a tenth of it
+    mean = deviations.mean(axis=0) * math.sqrt(len(CLASSES))
+    quantile = normal_quantile(checks=2 * len(mean))
+    assert np.abs(mean).max() < quantile
+    effect = grid / errors * math.sqrt(len(CLASSES))
+    assert (effect > (2.0 if n == 3 else 10.0) * quantile).all()
+
+
+def test_theorem_3_2_on_a_fixed_grid_ipdp_is_the_batch_pdp() -> None:
+    """With so small an α that all observations weigh the same, up to n α = 2e-7, whatever f is."""
+
+    def f(x: Any) -> float:
+        return float(math.sin(2.0 * x["a"]) + x["a"] * x["b"] ** 2)
+
+    rng = random.Random(1)
+    # the quantiles of two values that take turns never move
+    rows: list[Row] = [{"a": float(t % 2), "b": rng.gauss(0, 1)} for t in range(STORED + 200)]
+    pdp = IncrementalPDP(Scripted(f), ["a"], alpha=1e-9, grid_size=5, storage_size=STORED)
+    for row in rows:
+        pdp.explain_one(row)
+    grid, effect = pdp.curves["a"]
+    batch = batch_pdp(Scripted(f), rows[STORED:], ["a"], grids={"a": grid})["a"]
+    assert grid == pytest.approx([0.0, 0.25, 0.5, 0.75, 1.0], abs=1e-12)
+    # 1 - α is a float to 1e-16: the weights are to 1e-7
+    assert effect == pytest.approx(batch.effect, rel=1e-6)
+    assert pdp.values["a"] == pytest.approx(batch.importance, rel=1e-6)
+
+
+def test_theorem_3_4_the_variance_is_of_order_alpha() -> None:
+    """On a fixed grid, where the point is 1, the effects are exactly normal: Σ w_s (1 + b_s).
+
+    So the sum of their squared deviations over Σ w_s², which for many increments is α/(2-α), is χ²;
+    and so is the slope on a log scale 1 as α falls.
+    """
+    alphas, runs, n = (0.2, 0.1, 0.05, 0.025), 4, 240
+    freedom = runs * len(CLASSES)
+    variances = {}
+    for alpha in alphas:
+        total = 0.0
+        for seed in range(runs):
+            rng = np.random.default_rng(seed)
+            pdp = IncrementalPDP(
+                Scripted(product), ["a"], alpha=alpha, grid_size=2, storage_size=STORED
+            )
+            for t, values in enumerate(rng.normal(size=(STORED + n, len(CLASSES)))):
+                pdp.explain_one({"a": t % 2, **dict(zip(CLASSES, values.tolist(), strict=True))})
+            grid, effects = curves(pdp)
+            assert grid == pytest.approx([0.0, 1.0], abs=1e-12)
+            total += float(((effects[:, 1] - 1.0) ** 2).sum())
+        low, high = chi_squared_quantiles(freedom, checks=len(alphas))
+        w = weights(alpha, n)
+        assert low < total / float(w @ w) < high
+        assert float(w @ w) == pytest.approx(alpha / (2.0 - alpha), rel=0.01)
+        variances[alpha] = total / freedom
+    spread = math.log(high / low)
+    span = math.log(alphas[0] / alphas[-1])
+    line = 1.0 + math.log((2.0 - alphas[-1]) / (2.0 - alphas[0])) / span
+    slope = math.log(variances[alphas[0]] / variances[alphas[-1]]) / span
+    assert abs(slope - line) < spread / span
+    assert spread / span < 0.5
