@@ -8,6 +8,9 @@ data. So messages are acknowledged here, by hand. For all partitions of a worker
 2. Write the checkpoints: stage, next offset, versions, digest.
 3. Acknowledge the messages below the next offset, in order, and commit.
 
+The first is waited for, and the state taken as it is then. While it is written and committed, the
+worker goes on.
+
 A worker that fails at any of these ends at once: nothing is committed that is not in a
 checkpoint, and nothing is in a checkpoint whose outputs may be lost. The next start repeats some
 work, and publishes the same records again under the same identity.
@@ -25,10 +28,13 @@ from faust.types import TP, EventT
 
 from pipeline.config import Config
 from pipeline.kafka.checkpoints import (
+    SLOW_S,
     Checkpoint,
     CheckpointError,
     CheckpointStore,
     Slot,
+    Snapshot,
+    SnapshotError,
     StageFactory,
 )
 from pipeline.kafka.client import client_settings, first_offset
@@ -68,6 +74,7 @@ class Partition:
     sought_at: float | None = None
     must_save: bool = False
     must_commit: bool = False
+    is_large: bool = False
 
     def accepts(self, offset: int) -> bool:
         """Return whether a message is the next one, or was done before.
@@ -102,6 +109,27 @@ class Partition:
     def lost_step(self, now: float) -> None:
         """Know that messages were dropped on their way, and are asked for again."""
         self.in_step, self.jumped_to, self.sought_at = False, None, now
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What a checkpoint is of.
+
+    Attributes
+    ----------
+    tp, partition
+        Of which partition.
+    next_offset, pending
+        Its next offset at that moment, and the messages below that are not acknowledged.
+    snapshot
+        Its state; None if it is saved already.
+    """
+
+    tp: TP
+    partition: Partition
+    next_offset: int
+    pending: list[Any]
+    snapshot: Snapshot | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +199,7 @@ class RoleWorker:
         self._stopping = False
         self._assignments = 0
         self._peeker: Consumer | None = None
+        self._finishing: asyncio.Task[None] | None = None
         self.is_finished = False
         self.is_saving = False
 
@@ -292,20 +321,51 @@ class RoleWorker:
 
     async def checkpoint(self) -> bool:
         """Run the three steps of the commit protocol; return whether all is committed."""
+        await self._finished()
+        return await self._finish(await self._begin())
+
+    async def _begin(self) -> list[Taken]:
+        """Wait for the outputs, and take the states."""
         partitions = list(self._partitions.items())
         self.is_saving = True
         # 1. every output has arrived
         await self._outbox.delivered()
         # a rebalance while waiting takes partitions away: they are the next owner's
-        held = [(tp, p) for tp, p in partitions if self._partitions.get(tp) is p]
+        return [self._take(tp, p) for tp, p in partitions if self._holds(tp, p)]
+
+    async def _finish(self, taken: list[Taken]) -> bool:
+        """Write what was taken, and commit; return whether all is committed."""
         # 2. the state is safe
-        for _, partition in held:
-            await self._save(partition)
+        saved = [each for each in taken if await self._save(each)]
         self.is_saving = False
         # 3. the messages are done
-        committed = [await self._commit(tp, partition) for tp, partition in held]
+        committed = [await self._commit(each) for each in saved]
         self._checkpointed_at = time.monotonic()
-        return all(committed)
+        return len(saved) == len(taken) and all(committed)
+
+    async def _finish_aside(self, taken: list[Taken]) -> None:
+        try:
+            await self._finish(taken)
+        except Exception as error:
+            fail(f"{self.part}: cannot write a checkpoint", error)
+
+    async def _finished(self) -> None:
+        """Wait for the checkpoint that is being written, if there is one."""
+        if self._finishing is not None:
+            await self._finishing
+            self._finishing = None
+
+    def _take(self, tp: TP, partition: Partition) -> Taken:
+        snapshot = None
+        if partition.next_offset > partition.saved_offset:
+            checkpoint = Checkpoint(partition.next_offset, partition.stage)
+            snapshot = Snapshot(checkpoint, aside=partition.is_large)
+            partition.is_large = partition.is_large or snapshot.seconds > SLOW_S
+        pending, partition.pending = partition.pending, []
+        return Taken(tp, partition, partition.next_offset, pending, snapshot)
+
+    def _holds(self, tp: TP, partition: Partition) -> bool:
+        return self._partitions.get(tp) is partition
 
     def _more_waits(self, message: Any) -> bool:
         """Return whether the broker has more of the message's partition."""
@@ -337,38 +397,55 @@ class RoleWorker:
 
     async def _checkpoint_if_due(self) -> None:
         waiting = sum(len(partition.pending) for partition in self._partitions.values())
-        late = time.monotonic() - self._checkpointed_at >= self._interval_s
+        # what is published from here on may need the checkpoint, or room
         urgent = any(p.must_save or p.must_commit for p in self._partitions.values())
-        if urgent or self._outbox.is_full or waiting >= MAX_PENDING or (waiting and late):
+        if urgent or self._outbox.is_full or waiting >= MAX_PENDING:
             await self.checkpoint()
+            return
+        late = time.monotonic() - self._checkpointed_at >= self._interval_s
+        if waiting and late and (self._finishing is None or self._finishing.done()):
+            await self._finished()
+            self._finishing = asyncio.create_task(self._finish_aside(await self._begin()))
 
-    async def _save(self, partition: Partition) -> None:
-        if partition.next_offset > partition.saved_offset:
-            checkpoint = Checkpoint(partition.next_offset, partition.stage)
+    async def _save(self, taken: Taken) -> bool:
+        """Write a state; return whether it is safe, and still this worker's."""
+        partition, snapshot = taken.partition, taken.snapshot
+        if not self._holds(taken.tp, partition):
+            if snapshot:
+                snapshot.discard()
+            return False
+        if snapshot:
             # in a thread, as loading
             loop = asyncio.get_running_loop()
-            await loop.run_in_executor(None, self._store.save, partition.slot, checkpoint)
-            partition.saved_offset = checkpoint.next_offset
+            try:
+                await loop.run_in_executor(None, self._store.save, partition.slot, snapshot)
+            except SnapshotError as error:
+                log.warning("%s: %s; the worker pickles its state itself", partition.slot, error)
+                partition.is_large = False
+                partition.pending[:0] = taken.pending
+                return False
+            partition.saved_offset = taken.next_offset
             partition.must_save = False
+        return True
 
-    async def _commit(self, tp: TP, partition: Partition) -> bool:
+    async def _commit(self, taken: Taken) -> bool:
         """Commit what was taken, if anything was; return whether nothing is left to commit."""
-        consumer = self.app.consumer
-        if not partition.pending:
+        tp, partition, consumer = taken.tp, taken.partition, self.app.consumer
+        if not self._holds(tp, partition):
+            return False
+        if not taken.pending:
             if partition.must_commit:
                 committed = await consumer._commit({tp: partition.saved_offset})
                 partition.must_commit = not committed
             return not partition.must_commit
-        done = partition.next_offset
-        for message in partition.pending:
+        for message in taken.pending:
             message.ack(consumer)
-        partition.pending.clear()
         for _ in range(COMMIT_ATTEMPTS):
             committed = await consumer.commit({tp})
-            if self._partitions.get(tp) is not partition:
+            if not self._holds(tp, partition):
                 return False
             if committed:
-                partition.committed_offset = done
+                partition.committed_offset = taken.next_offset
                 partition.must_commit = False
                 return True
             await asyncio.sleep(0.05)

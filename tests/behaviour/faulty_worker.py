@@ -38,16 +38,17 @@ def dies(owner: Any, name: str, *, after: bool = False) -> None:
     sound: Callable[..., Any] = getattr(owner, name)
     calls = 0
 
-    async def faulty(worker: RoleWorker, *args: Any) -> None:
+    async def faulty(worker: RoleWorker, *args: Any) -> Any:
         nonlocal calls
         partitions = worker._partitions.values()
         calls += any(p.next_offset > p.committed_offset for p in partitions)
         last = calls == AT_CHECKPOINT
         if last and not after:
             die()
-        await sound(worker, *args)
+        result = await sound(worker, *args)
         if last:
             die()
+        return result
 
     setattr(owner, name, faulty)
 
@@ -148,11 +149,11 @@ FAULTS: dict[str, Callable[[], None]] = {
     "hangs": hangs,
     "drops": drops,
     # each step of the commit protocol
-    "dies-before-1": lambda: dies(RoleWorker, "checkpoint"),
+    "dies-before-1": lambda: dies(RoleWorker, "_begin"),
     "dies-between-1-and-2": lambda: dies(RoleWorker, "_save"),
     "dies-within-2": dies_while_saving,
     "dies-between-2-and-3": lambda: dies(RoleWorker, "_commit"),
-    "dies-after-3": lambda: dies(RoleWorker, "checkpoint", after=True),
+    "dies-after-3": lambda: dies(RoleWorker, "_finish", after=True),
 }
 
 

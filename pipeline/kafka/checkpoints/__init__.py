@@ -10,9 +10,11 @@ from pipeline.kafka.checkpoints.base import (
 from pipeline.kafka.checkpoints.directory import DirectoryCheckpointStore, make_private_folder
 from pipeline.kafka.checkpoints.envelope import Envelope, Identity
 from pipeline.kafka.checkpoints.opening import open_store, slots
+from pipeline.kafka.checkpoints.snapshot import SLOW_S, Snapshot, SnapshotError
 from pipeline.kafka.checkpoints.topic import TopicCheckpointStore
 
 __all__ = [
+    "SLOW_S",
     "Checkpoint",
     "CheckpointError",
     "CheckpointStore",
@@ -20,6 +22,8 @@ __all__ = [
     "Envelope",
     "Identity",
     "Slot",
+    "Snapshot",
+    "SnapshotError",
     "StageFactory",
     "TopicCheckpointStore",
     "make_private_folder",

@@ -1,5 +1,6 @@
 """What a checkpoint is, and what every store of them does."""
 
+import pickle
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
@@ -48,16 +49,39 @@ class Checkpoint:
     next_offset: int
     stage: Stage
 
+    def pickled(self) -> bytes:
+        """Return the state as bytes."""
+        return pickle.dumps(self.stage, protocol=pickle.HIGHEST_PROTOCOL)
+
+
+class Savable(Protocol):
+    """State after all messages below ``next_offset``, as far as a store needs it."""
+
+    @property
+    def next_offset(self) -> int:
+        """Offset of the next message to take."""
+        ...
+
+    def pickled(self) -> bytes:
+        """Return the state as bytes.
+
+        Raises
+        ------
+        SnapshotError
+            If it could not be taken.
+        """
+        ...
+
 
 class CheckpointStore(Protocol):
     """Keeps the newest checkpoints of every slot."""
 
-    def save(self, slot: Slot, checkpoint: Checkpoint) -> None:
+    def save(self, slot: Slot, checkpoint: Savable) -> None:
         """Keep the checkpoint; when this returns, it survives a crash of its owner.
 
         Raises
         ------
-        OSError, DeliveryError
+        OSError, DeliveryError, SnapshotError
             If it cannot be kept.
         """
         ...

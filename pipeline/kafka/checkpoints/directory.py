@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from pipeline.kafka.checkpoints.base import KEPT, Checkpoint, Slot
+from pipeline.kafka.checkpoints.base import KEPT, Checkpoint, Savable, Slot
 from pipeline.kafka.checkpoints.envelope import DamagedError, Envelope, Opener, newest_usable
 
 
@@ -26,7 +26,7 @@ class DirectoryCheckpointStore:
         self._directory = directory
         self._envelope = envelope
 
-    def save(self, slot: Slot, checkpoint: Checkpoint) -> None:
+    def save(self, slot: Slot, checkpoint: Savable) -> None:
         """Keep the checkpoint and drop all but the newest two."""
         folder = self._folder(slot)
         make_private_folder(folder)

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from pipeline.kafka.checkpoints.base import Checkpoint, CheckpointError, Slot
+from pipeline.kafka.checkpoints.base import Checkpoint, CheckpointError, Savable, Slot
 from pipeline.stages import Stage
 
 log = logging.getLogger("fluxplain.checkpoints")
@@ -99,9 +99,9 @@ class Envelope:
         """Whether there is a key."""
         return self._key is not None
 
-    def seal(self, slot: Slot, checkpoint: Checkpoint) -> tuple[bytes, bytes]:
+    def seal(self, slot: Slot, checkpoint: Savable) -> tuple[bytes, bytes]:
         """Return header and pickled state."""
-        state = pickle.dumps(checkpoint.stage, protocol=pickle.HIGHEST_PROTOCOL)
+        state = checkpoint.pickled()
         header = {
             "magic": MAGIC,
             "slot": str(slot),

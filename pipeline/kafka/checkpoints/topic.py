@@ -18,7 +18,7 @@ from confluent_kafka import (
 )
 
 from pipeline.config import Config
-from pipeline.kafka.checkpoints.base import Checkpoint, Slot
+from pipeline.kafka.checkpoints.base import Checkpoint, Savable, Slot
 from pipeline.kafka.checkpoints.envelope import Envelope, Opener, newest_usable
 from pipeline.kafka.checkpoints.records import (
     GENERATIONS,
@@ -63,7 +63,7 @@ class TopicCheckpointStore:
         self._partitions = len(partitions_of(config, self._topic))
         self._generations: dict[Slot, int] = {}
 
-    def save(self, slot: Slot, checkpoint: Checkpoint) -> None:
+    def save(self, slot: Slot, checkpoint: Savable) -> None:
         """Write the checkpoint; it is there when every record was acknowledged."""
         generation = (self._generations.get(slot, -1) + 1) % GENERATIONS
         place = partition_of(slot, self._partitions)
