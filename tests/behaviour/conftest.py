@@ -82,6 +82,14 @@ def start(
 
 
 @pytest.fixture(autouse=True)
+def plain_installation(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Start processes as a plain installation does: River loads more where there is more."""
+    bare = str(Path(__file__).with_name("bare"))
+    before = os.environ.get("PYTHONPATH")
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([bare, *([before] if before else [])]))
+
+
+@pytest.fixture(autouse=True)
 def no_process_left() -> Iterator[None]:
     """Fail a test that leaves a worker running."""
     before = {child.pid for child in psutil.Process().children(recursive=True)}
