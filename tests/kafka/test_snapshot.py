@@ -2,9 +2,12 @@
 
 import pickle
 import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import psutil
@@ -91,6 +94,23 @@ def test_a_snapshot_that_nobody_wants_leaves_nothing() -> None:
     snapshot = taken(Slow(), aside=True)
     snapshot.discard()
     snapshot.discard()
+
+
+TAKES_AND_DIES = """
+import os
+from pipeline.kafka.checkpoints import Checkpoint, Snapshot
+from tests.kafka.test_snapshot import Counting
+
+print(Snapshot(Checkpoint(7, Counting()), aside=True)._child, flush=True)
+os._exit(0)
+"""
+
+
+def test_a_copy_does_not_outlive_a_process_that_is_killed() -> None:
+    command = [sys.executable, "-c", TAKES_AND_DIES]
+    taken = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, timeout=60)
+    with suppress(psutil.NoSuchProcess):
+        psutil.Process(int(taken.stdout)).wait(timeout=60)
 
 
 def test_where_a_process_cannot_be_copied_it_pickles_itself(

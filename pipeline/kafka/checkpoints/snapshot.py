@@ -87,6 +87,7 @@ class Snapshot:
             warnings.simplefilter("ignore", DeprecationWarning)  # of threads: see above
             self._child = os.fork()
         if not self._child:
+            os.close(self._pipe)  # else it would wait for ever for a worker that was killed
             _pickle_and_end(checkpoint.stage, writing)
         os.close(writing)
 
