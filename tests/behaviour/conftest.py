@@ -13,6 +13,8 @@ import pytest
 from pipeline.kafka.embedded import EmbeddedBroker
 from tests.behaviour.kafka_pipeline import KafkaPipeline
 
+collect_ignore = ["bare"]
+
 FEATURES = {
     **dict.fromkeys(("salary", "commission", "age", "hvalue", "hyears", "loan"), "numeric"),
     **dict.fromkeys(("elevel", "car", "zipcode"), "categorical"),
