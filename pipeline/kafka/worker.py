@@ -322,16 +322,17 @@ class RoleWorker:
     async def checkpoint(self) -> bool:
         """Run the three steps of the commit protocol; return whether all is committed."""
         await self._finished()
-        return await self._finish(await self._begin())
+        # who waits for all of it gains nothing by a copy of the process, which may fail
+        return await self._finish(await self._begin(aside=False))
 
-    async def _begin(self) -> list[Taken]:
-        """Wait for the outputs, and take the states."""
+    async def _begin(self, *, aside: bool) -> list[Taken]:
+        """Wait for the outputs, and take the states; large ones aside, if wanted."""
         partitions = list(self._partitions.items())
         self.is_saving = True
         # 1. every output has arrived
         await self._outbox.delivered()
         # a rebalance while waiting takes partitions away: they are the next owner's
-        return [self._take(tp, p) for tp, p in partitions if self._holds(tp, p)]
+        return [self._take(tp, p, aside=aside) for tp, p in partitions if self._holds(tp, p)]
 
     async def _finish(self, taken: list[Taken]) -> bool:
         """Write what was taken, and commit; return whether all is committed."""
@@ -355,11 +356,11 @@ class RoleWorker:
             await self._finishing
             self._finishing = None
 
-    def _take(self, tp: TP, partition: Partition) -> Taken:
+    def _take(self, tp: TP, partition: Partition, *, aside: bool) -> Taken:
         snapshot = None
         if partition.next_offset > partition.saved_offset:
             checkpoint = Checkpoint(partition.next_offset, partition.stage)
-            snapshot = Snapshot(checkpoint, aside=partition.is_large)
+            snapshot = Snapshot(checkpoint, aside=aside and partition.is_large)
             partition.is_large = partition.is_large or snapshot.seconds > SLOW_S
         pending, partition.pending = partition.pending, []
         return Taken(tp, partition, partition.next_offset, pending, snapshot)
@@ -405,7 +406,7 @@ class RoleWorker:
         late = time.monotonic() - self._checkpointed_at >= self._interval_s
         if waiting and late and (self._finishing is None or self._finishing.done()):
             await self._finished()
-            self._finishing = asyncio.create_task(self._finish_aside(await self._begin()))
+            self._finishing = asyncio.create_task(self._finish_aside(await self._begin(aside=True)))
 
     async def _save(self, taken: Taken) -> bool:
         """Write a state; return whether it is safe, and still this worker's."""
@@ -465,7 +466,7 @@ class RoleWorker:
         these are asked for again.
         """
         await self._pass_deleted(tp, partition)
-        if self._partitions.get(tp) is not partition:
+        if not self._holds(tp, partition):
             return False
         if offset <= partition.next_offset:
             return True
@@ -473,7 +474,7 @@ class RoleWorker:
             None, self._peek, tp, partition.next_offset
         )
         first = await peek
-        if self._partitions.get(tp) is not partition:
+        if not self._holds(tp, partition):
             return False
         if first == offset:
             return True
@@ -500,10 +501,10 @@ class RoleWorker:
         """Go on behind messages that were deleted before they were read, if there are any."""
         consumer = self.app.consumer
         earliest = (await consumer.earliest_offsets(tp))[tp]
-        if earliest <= partition.next_offset or self._partitions.get(tp) is not partition:
+        if earliest <= partition.next_offset or not self._holds(tp, partition):
             return
         end = (await consumer.highwaters(tp))[tp]
-        if self._partitions.get(tp) is not partition:
+        if not self._holds(tp, partition):
             return
         partition.next_offset = self._pass_over(tp, partition.next_offset, earliest, end)
         partition.must_save = True

@@ -7,7 +7,6 @@ writes to a pipe and ends: it touches neither threads nor connections, which are
 
 import gc
 import os
-import pickle
 import select
 import signal
 import sys
@@ -16,7 +15,6 @@ import warnings
 from typing import NoReturn
 
 from pipeline.kafka.checkpoints.base import Checkpoint
-from pipeline.stages import Stage
 
 CAN_FORK = sys.platform == "linux"
 """Other systems do not keep what libraries rely on across a fork."""
@@ -88,7 +86,7 @@ class Snapshot:
             self._child = os.fork()
         if not self._child:
             os.close(self._pipe)  # else it would wait for ever for a worker that was killed
-            _pickle_and_end(checkpoint.stage, writing)
+            _pickle_and_end(checkpoint, writing)
         os.close(writing)
 
     def _received(self) -> bytes:
@@ -110,13 +108,13 @@ class Snapshot:
         return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
-def _pickle_and_end(stage: Stage, pipe: int) -> NoReturn:
+def _pickle_and_end(checkpoint: Checkpoint, pipe: int) -> NoReturn:
     status = 1
     try:
         gc.disable()  # nothing may be finalized here: it belongs to the process that goes on
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        left = memoryview(pickle.dumps(stage, protocol=pickle.HIGHEST_PROTOCOL))
+        left = memoryview(checkpoint.pickled())
         while left:
             left = left[os.write(pipe, left) :]
         status = 0
