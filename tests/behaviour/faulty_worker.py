@@ -38,14 +38,14 @@ def dies(owner: Any, name: str, *, after: bool = False) -> None:
     sound: Callable[..., Any] = getattr(owner, name)
     calls = 0
 
-    async def faulty(worker: RoleWorker, *args: Any) -> Any:
+    async def faulty(worker: RoleWorker, *args: Any, **kwargs: Any) -> Any:
         nonlocal calls
         partitions = worker._partitions.values()
         calls += any(p.next_offset > p.committed_offset for p in partitions)
         last = calls == AT_CHECKPOINT
         if last and not after:
             die()
-        result = await sound(worker, *args)
+        result = await sound(worker, *args, **kwargs)
         if last:
             die()
         return result
