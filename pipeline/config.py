@@ -150,7 +150,7 @@ class ModelSettings(Section):
 
 
 Imputer = Literal["interventional", "product", "observational"]
-"""What replaces a feature; see :data:`pipeline.explain.imputers.IMPUTERS`."""
+"""What replaces a feature; see :data:`pipeline.explain.sampling.imputers.IMPUTERS`."""
 
 
 class PFISettings(Section):

@@ -3,7 +3,7 @@
 import random
 from collections.abc import Callable, Iterator, Sequence
 
-from pipeline.evaluate import Evaluator, Observation, evaluator_for
+from pipeline.evaluate import Evaluator, Observation
 from pipeline.explain.importance import check_features, check_observation
 from pipeline.explain.losses import Loss, Target, get_loss
 from pipeline.explain.questions import Observed
@@ -65,8 +65,3 @@ class Batch:
 
 Explain = Callable[[Batch, random.Random], dict[str, float]]
 """Batch, source of random numbers → importance of each feature."""
-
-
-def as_evaluator(model: object, evaluator: Evaluator | str) -> Evaluator:
-    """Return the evaluator of that name for the model, or the evaluator itself."""
-    return evaluator_for(model, evaluator) if isinstance(evaluator, str) else evaluator

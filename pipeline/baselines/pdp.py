@@ -10,16 +10,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pipeline.baselines.batch import as_evaluator
-from pipeline.evaluate import Evaluator, Label, Observation
+from pipeline.evaluate import Evaluator, Label, Observation, as_evaluator
 from pipeline.evaluate.inputs import Floats
 from pipeline.evaluate.table import Table
 from pipeline.explain import kernels
 from pipeline.explain.categories import range_and_slopes
 from pipeline.explain.curve import Effect, Grid, shown_effect, shown_labels, table_of
 from pipeline.explain.importance import check_features, check_observation
-from pipeline.explain.pdp import PDPGrid, check_grid_size
 from pipeline.explain.questions import Observed
+from pipeline.explain.sampling.pdp import PDPGrid, check_grid_size
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,12 +9,12 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from pipeline.baselines.batch import Batch, as_evaluator
-from pipeline.evaluate import Evaluator, Observation
+from pipeline.baselines.batch import Batch
+from pipeline.evaluate import Evaluator, Observation, as_evaluator
 from pipeline.explain import kernels
 from pipeline.explain.losses import Loss, Target, losses_on
-from pipeline.explain.pfi import PFIQuestion
-from pipeline.explain.sage import permuted
+from pipeline.explain.sampling.permutation import permuted
+from pipeline.explain.sampling.pfi import PFIQuestion
 from pipeline.explain.together import ask_model
 
 DEFAULT_PERMUTATIONS = 10

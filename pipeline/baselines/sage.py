@@ -11,14 +11,16 @@ from typing import Any
 
 import numpy as np
 
-from pipeline.baselines.batch import Batch, as_evaluator
-from pipeline.evaluate import Evaluator, Observation, Output, Table
+from pipeline.baselines.batch import Batch
+from pipeline.evaluate import Evaluator, Observation, Output, Table, as_evaluator
 from pipeline.evaluate.inputs import Floats
 from pipeline.explain import kernels
 from pipeline.explain.importance import InnerSamples, check_inner_samples
 from pipeline.explain.losses import Loss, Target, compiled_loss, each_loss
 from pipeline.explain.outputs import mean_output
-from pipeline.explain.sage import DEFAULT_INNER_SAMPLES, SAGEDraw, draw_permutation, restricted
+from pipeline.explain.sage import DEFAULT_INNER_SAMPLES
+from pipeline.explain.sampling.permutation import SAGEDraw, draw_permutation
+from pipeline.explain.sampling.sage import restricted
 from pipeline.explain.together import ask_model
 
 

@@ -9,10 +9,10 @@ from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
 
-from pipeline.baselines.batch import Batch, as_evaluator
+from pipeline.baselines.batch import Batch
 from pipeline.baselines.pfi import DEFAULT_PERMUTATIONS, check_permutations, permuted_pfi
 from pipeline.baselines.sage import permuted_sage
-from pipeline.evaluate import Evaluator, NoOutputError, Observation, Value
+from pipeline.evaluate import Evaluator, NoOutputError, Observation, Value, as_evaluator
 from pipeline.explain.importance import (
     InnerSamples,
     check_features,

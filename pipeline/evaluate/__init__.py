@@ -5,7 +5,7 @@ numbers as asking the model one by one.
 """
 
 from pipeline.evaluate.base import Evaluator, Label, NoOutputError, Observation, Output, Value
-from pipeline.evaluate.choose import Choice, Kind, choose, evaluator_for
+from pipeline.evaluate.choose import Choice, Kind, as_evaluator, choose, evaluator_for
 from pipeline.evaluate.generic import GenericEvaluator, model_kind
 from pipeline.evaluate.table import Table, TableEvaluator
 
@@ -21,6 +21,7 @@ __all__ = [
     "Table",
     "TableEvaluator",
     "Value",
+    "as_evaluator",
     "choose",
     "evaluator_for",
     "model_kind",

@@ -60,6 +60,11 @@ def evaluator_for(model: object, kind: str = "auto") -> Evaluator:
     return evaluator
 
 
+def as_evaluator(model: object, evaluator: Evaluator | str) -> Evaluator:
+    """Return the evaluator itself, or that of this kind; see :func:`evaluator_for`."""
+    return evaluator_for(model, evaluator) if isinstance(evaluator, str) else evaluator
+
+
 def choose(model: object, kind: str = "auto") -> Choice:
     """Return the evaluator for ``model``, with the reason; see :func:`evaluator_for`."""
     if kind not in get_args(Kind):

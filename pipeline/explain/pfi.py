@@ -8,148 +8,28 @@ import random
 from collections.abc import Collection, Sequence
 from typing import Any
 
-import numpy as np
-
 from pipeline.evaluate import (
     Evaluator,
     Observation,
     Output,
-    evaluator_for,
+    as_evaluator,
 )
 from pipeline.evaluate.compiled import plain
-from pipeline.evaluate.inputs import Floats, NoNumberError
 from pipeline.evaluate.table import Table
 from pipeline.explain import kernels
 from pipeline.explain.importance import (
     ImportanceExplainer,
     InnerSamples,
-    check_features,
     check_observation,
-    draws,
+    check_warm_up,
 )
-from pipeline.explain.imputers import Mixture, Sample, check_imputer, conditional
 from pipeline.explain.losses import Loss, Target, compiled_loss, each_loss, get_loss
-from pipeline.explain.questions import Observed, Question, Replaced, Row, columns_of
-from pipeline.explain.storage import Reservoir, make_reservoir
+from pipeline.explain.questions import Observed, Question
+from pipeline.explain.sampling.pfi import PFISampler
+from pipeline.explain.storage import make_reservoir
 from pipeline.explain.together import explain_together
 
 _running_mean = plain(kernels.running_mean)
-
-
-class PFIQuestion:
-    """The observation, and M inputs for each feature in turn with its value replaced.
-
-    Parameters
-    ----------
-    features
-        What is replaced.
-    sample
-        Where replacement values come from.
-    chosen
-        The M observations of it that supply the values; none if nothing is asked.
-    """
-
-    __slots__ = ("chosen", "features", "sample", "size")
-
-    def __init__(self, features: tuple[str, ...], sample: Sample, chosen: Sequence[int]) -> None:
-        self.features = features
-        self.sample = sample
-        self.chosen = chosen
-        self.size = 1 + len(features) * len(chosen) if chosen else 0
-
-    def replacements(self) -> list[Row]:
-        """Return what is replaced; see :class:`Question`."""
-        chosen = [self.sample.rows[place] for place in self.chosen]
-        changed = [{feature: draw[feature]} for feature in self.features for draw in chosen]
-        return [{}, *changed] if changed else []
-
-    def fill(self, features: tuple[str, ...], rows: Floats, begin: int) -> None:
-        """Replace it in whole inputs; see :class:`Question`."""
-        if self.chosen:
-            stored, chosen = self.sample.numbers, np.array(self.chosen, np.intp)
-            columns = columns_of(features, self.features)
-            if stored is None or not kernels.replace_drawn(
-                rows, begin + 1, columns, stored, chosen
-            ):
-                raise NoNumberError("a stored observation has a value that is no number")
-
-
-class PFISampler:
-    """Chooses the inputs on which iPFI asks the model.
-
-    Owns the reservoir. One stored observation supplies the replacement values of a draw, unless
-    the imputer is another one.
-
-    Parameters
-    ----------
-    features
-        Names of the features to explain.
-    reservoir
-        Past observations, whose features replace others unless the imputer is observational.
-    imputer
-        One of :data:`~pipeline.explain.imputers.IMPUTERS`.
-    categorical
-        Which features are categorical, for the observational imputer.
-    warm_up
-        How many observations the reservoir must hold before anything is asked.
-    inner_samples
-        Draws per observation, M; ``"all"`` takes each stored observation once.
-    rng
-        Source of its random numbers.
-
-    References
-    ----------
-    iPFI, Algorithm 1, lines 2, 3 and 5; observational draws as in iSAGE, Algorithms 3 and 4.
-    """
-
-    def __init__(
-        self,
-        features: Sequence[str],
-        *,
-        reservoir: Reservoir,
-        imputer: str = "interventional",
-        categorical: Collection[str] | None = None,
-        warm_up: int,
-        inner_samples: InnerSamples,
-        rng: random.Random,
-    ) -> None:
-        self.features = check_features(features)
-        self.reservoir = reservoir
-        self.imputer = check_imputer(imputer, inner_samples)
-        self.warm_up = warm_up
-        self.inner_samples = inner_samples
-        self._rng = rng
-        self._conditional = conditional(imputer, self.features, reservoir, rng, categorical)
-
-    def question(self, x: Observation) -> Question:
-        """Return what to ask about this observation; nothing while warming up."""
-        features, n = self.features, len(self.reservoir.rows)
-        if n < self.warm_up:
-            return PFIQuestion(features, self.reservoir, ())
-        chosen = draws(n, self.inner_samples, self._rng)
-        if self._conditional is not None:
-            m, imputer = len(chosen), self._conditional
-            return Replaced([row for f in features for row in imputer.draws(x, [f], m)])
-        if self.imputer == "product":
-            mixture = Mixture(features, self.reservoir, len(chosen), self._rng)
-            return PFIQuestion(features, mixture, range(len(chosen)))
-        return PFIQuestion(features, self.reservoir, chosen)
-
-    def replacements(self, x: Observation) -> list[Row]:
-        """Return what to replace: M entries for each feature in turn, none while warming up."""
-        return self.question(x).replacements()[1:]
-
-    def update(self, x: Observation, numbers: Floats | None = None) -> None:
-        """Offer the observation to the reservoir, after it was explained.
-
-        Parameters
-        ----------
-        numbers
-            The values of the features, if all are numbers and inputs are to be filled with them.
-        """
-        if self._conditional is not None:
-            self._conditional.update(x)
-        self.reservoir.update(x, numbers)
 
 
 def pfi_increment(loss: Loss, y: Target, prediction: Output, outputs: Sequence[Output]) -> float:
@@ -265,9 +145,7 @@ class IncrementalPFI(ImportanceExplainer):
         super().__init__(features, alpha=alpha, debias=debias)
         rng = random.Random(seed)
         self.loss = get_loss(loss)
-        self.evaluator = (
-            evaluator_for(model, evaluator) if isinstance(evaluator, str) else evaluator
-        )
+        self.evaluator = as_evaluator(model, evaluator)
         self._sampler = PFISampler(
             self.features,
             reservoir=make_reservoir(sampler, reservoir_size, rng),
@@ -319,18 +197,3 @@ class IncrementalPFI(ImportanceExplainer):
     def store(self, observed: Observed) -> None:
         """Keep the observation."""
         self._sampler.update(observed.x, observed.some(self.features))
-
-
-def check_warm_up(warm_up: int | None, reservoir_size: int) -> int:
-    """Return how many stored observations an explanation needs; by default a full reservoir.
-
-    Raises
-    ------
-    ValueError
-        If ``warm_up`` is not in [1, reservoir_size].
-    """
-    if warm_up is None:
-        return reservoir_size
-    if not 1 <= warm_up <= reservoir_size:
-        raise ValueError(f"warm_up is {warm_up!r}, but must lie in [1, {reservoir_size}]")
-    return warm_up

@@ -7,9 +7,10 @@ from itertools import islice
 
 from pipeline.config import Config
 from pipeline.evaluate import Output, Value
-from pipeline.explain.pdp import PDPGrid
-from pipeline.explain.pfi import PFISampler, check_warm_up
-from pipeline.explain.sage import SAGEQuestion, SAGESampler
+from pipeline.explain.importance import check_warm_up
+from pipeline.explain.sampling.pdp import PDPGrid
+from pipeline.explain.sampling.pfi import PFISampler
+from pipeline.explain.sampling.sage import SAGEQuestion, SAGESampler
 from pipeline.explain.storage import GeometricReservoir, make_reservoir
 
 

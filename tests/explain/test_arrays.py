@@ -26,7 +26,7 @@ from pipeline.explain.curve import table_of
 from pipeline.explain.losses import compiled_loss
 from pipeline.explain.outputs import mean_output
 from pipeline.explain.ranks import RankCurve, RankCurves
-from pipeline.explain.sage import permuted
+from pipeline.explain.sampling.permutation import permuted
 from pipeline.explain.smoothing import ExponentialMean, ExponentialMeans, OutputMean
 from pipeline.explain.storage import FrequencyStorage, FrequencyStorages
 from tests.support import NUMBERS, PROPERTY, Row, Scripted, agrawal, pickled

@@ -13,8 +13,8 @@ from river import linear_model
 
 from pipeline.evaluate import Value
 from pipeline.explain import IncrementalPFI, IncrementalSAGE, explain_together
-from pipeline.explain.imputers import Mixture, ObservationalImputer
-from pipeline.explain.sage import SAGESampler
+from pipeline.explain.sampling.imputers import Mixture, ObservationalImputer
+from pipeline.explain.sampling.sage import SAGESampler
 from pipeline.explain.storage import GeometricReservoir
 from tests.support import Row, Scripted, pickled
 

@@ -14,7 +14,7 @@ from pipeline.evaluate import Label, Output
 from pipeline.explain import IncrementalPDP, kernels
 from pipeline.explain.categories import range_and_slopes
 from pipeline.explain.curves import make_curve
-from pipeline.explain.pdp import PDPGrid
+from pipeline.explain.sampling.pdp import PDPGrid
 from tests.support import NUMBERS, PROPERTY, Linear, Row, Scripted, normal_rows
 
 CURVES = st.lists(NUMBERS, min_size=2, max_size=12)

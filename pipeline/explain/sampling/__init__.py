@@ -1,0 +1,1 @@
+"""What the explainers ask a model about: the choice of inputs, and what replaces a feature."""
