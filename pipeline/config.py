@@ -38,6 +38,7 @@ from pipeline.evaluate import choose, model_kind
 from pipeline.explain import LOSSES, get_loss
 from pipeline.explain.importance import ALL
 from pipeline.explain.losses import Loss
+from pipeline.explain.players import Players
 from pipeline.kafka.security import SecuritySettings, read_secret
 from pipeline.parts import Part, Role
 from schemas.explanation import Method
@@ -188,6 +189,10 @@ class ExplainSettings(Section):
     loss: str = "cross_entropy"
     alpha: Alpha = 0.001
     emit_every: Size = Field(10, description="Observations between two explanation records.")
+    groups: dict[Name, Annotated[list[Name], Field(min_length=1)]] = Field(
+        default_factory=dict,
+        description="Group → features that iPFI and iSAGE explain as one; iPDP explains each.",
+    )
     ipfi: PFISettings = PFISettings()
     isage: SAGESettings = SAGESettings()
     ipdp: PDPSettings = PDPSettings()
@@ -330,11 +335,32 @@ class Config(BaseSettings):
     health: HealthSettings = HealthSettings()
 
     @validates_model(mode="after")
-    def _each_shard_has_a_feature(self) -> Self:
-        if self.model.shards > len(self.features):
+    def _groups_are_of_features(self) -> Self:
+        group_of: dict[str, str] = {}
+        for group, members in self.explain.groups.items():
+            key = f"explain.groups.{group}"
+            if group in self.features:
+                raise ValueError(f"{key} has the name of a feature: give the group another one")
+            for feature in members:
+                if feature not in self.features:
+                    raise ValueError(
+                        f"{key} has {feature!r}, but must have features only: "
+                        f"{', '.join(self.features)}"
+                    )
+                if feature in group_of:
+                    raise ValueError(
+                        f"{key} has {feature!r}, which explain.groups.{group_of[feature]} has "
+                        "already: a feature can be in a group once"
+                    )
+                group_of[feature] = group
+        return self
+
+    @validates_model(mode="after")
+    def _each_shard_has_a_share(self) -> Self:
+        if self.model.shards > len(self.explained):
             raise ValueError(
-                f"model.shards is {self.model.shards}, but must be at most the number of features, "
-                f"{len(self.features)}"
+                f"model.shards is {self.model.shards}, but must be at most the number of features "
+                f"and groups that are explained, {len(self.explained)}"
             )
         return self
 
@@ -355,6 +381,22 @@ class Config(BaseSettings):
         return self.model_copy(
             update={"kafka": self.kafka.model_copy(update={"bootstrap_servers": bootstrap_servers})}
         )
+
+    @property
+    def players(self) -> Players:
+        """What iPFI and iSAGE explain: features, and groups in the place of their first feature."""
+        groups = self.explain.groups
+        group_of = {feature: group for group, members in groups.items() for feature in members}
+        names = dict.fromkeys(group_of.get(feature, feature) for feature in self.features)
+        return Players([{name: groups[name]} if name in groups else name for name in names])
+
+    @property
+    def explained(self) -> list[str]:
+        """What there are explanations of: the players, then features that iPDP alone explains."""
+        methods = self.explain.methods
+        players = self.players.names if {"ipfi", "isage"} & set(methods) else ()
+        features = self.features if "ipdp" in methods else ()
+        return list(dict.fromkeys([*players, *features]))
 
     def topic(self, name: str) -> str:
         """Return a topic's full name."""

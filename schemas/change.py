@@ -30,7 +30,8 @@ class Change(Record):
     ts
         Time of the newest observation in the explanation, as it states it.
     feature, method
-        Whose explanation changed, and which; None where it is about neither.
+        Whose explanation changed (a feature's or a group's), and which; None where it is about
+        neither.
     signal
         What was watched: ``"increment"`` or ``"value"``.
     before, after

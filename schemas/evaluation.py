@@ -24,7 +24,7 @@ class Evaluation(Record):
     Attributes
     ----------
     stream, feature
-        Which stream, which feature.
+        Which stream, which feature or group of features.
     previous_seq
         The seq evaluated before the first one here; None at the start of the stream.
     seqs, ts, y

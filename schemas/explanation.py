@@ -10,14 +10,14 @@ Method = Literal["ipfi", "isage", "ipdp"]
 
 @dataclass(frozen=True, slots=True)
 class Explanation(Record):
-    """The current iPFI, iSAGE or iPDP of one feature.
+    """The current iPFI, iSAGE or iPDP of one feature, or iPFI or iSAGE of a group of features.
 
     Identity: (stream, feature, method, seq).
 
     Attributes
     ----------
     stream, feature, method
-        What is explained, and how.
+        What is explained, and how. The feature may be a group of features.
     seq
         Offset of the newest observation in the estimate.
     previous_seq

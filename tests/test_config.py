@@ -52,6 +52,21 @@ def test_only_features_and_model_must_be_set(folder: Path) -> None:
     assert config.group("model") == "fluxplain.model"
 
 
+def test_groups_stand_in_the_place_of_their_first_feature(folder: Path) -> None:
+    text = SMALLEST.replace("[features]", '[features]\nlat = "numeric"\nlon = "numeric"')
+    config = load(folder, text + "[explain.groups]\nplace = ['lon', 'lat']\nwho = ['age']\n")
+    assert config.players.names == ("place", "who", "city")
+    assert config.players.members == (("lon", "lat"), ("age",), ("city",))
+    # iPDP goes on with single features
+    assert config.explained == ["place", "who", "city", "lat", "lon", "age"]
+    explain = config.explain.model_copy(update={"methods": ["isage"]})
+    only = config.model_copy(update={"explain": explain})
+    assert only.explained == ["place", "who", "city"]
+    explain = config.explain.model_copy(update={"methods": ["ipdp"]})
+    only = config.model_copy(update={"explain": explain})
+    assert only.explained == ["lat", "lon", "age", "city"]
+
+
 def test_a_table_with_one_key_keeps_the_defaults_of_the_others(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -68,7 +83,7 @@ def test_a_table_with_one_key_keeps_the_defaults_of_the_others(
 
 WRONG: list[tuple[str, list[str]]] = [
     ("shards = 0", ["model.shards", "0", "greater than or equal to 1"]),
-    ("shards = 3", ["model.shards is 3", "number of features, 2"]),
+    ("shards = 3", ["model.shards is 3", "number of features and groups that are explained, 2"]),
     ("[explain]\nalpha = 0.0", ["explain.alpha", "0.0", "greater than 0"]),
     ("[explain]\nalpha = 1.5", ["explain.alpha", "1.5", "less than or equal to 1"]),
     ("[explain]\nalpha = nan", ["explain.alpha", "nan"]),
@@ -99,6 +114,18 @@ WRONG: list[tuple[str, list[str]]] = [
         "[explain.ipfi]\nimputer = 'observational'\nsampler = 'window'",
         ["ipfi.sampler is 'window'", "'geometric'", "'observational'"],
     ),
+    ("[explain.groups]\nplace = []", ["explain.groups.place is []", "at least 1"]),
+    ("[explain.groups]\nplace = 'age'", ["explain.groups.place is 'age'", "list"]),
+    ("[explain.groups]\nage = ['city']", ["explain.groups.age has the name of a feature"]),
+    (
+        "[explain.groups]\nplace = ['age', 'zip']",
+        ["explain.groups.place has 'zip'", "features only: age, city"],
+    ),
+    (
+        "[explain.groups]\nplace = ['age', 'city']\nhome = ['city']",
+        ["explain.groups.home has 'city'", "explain.groups.place has already"],
+    ),
+    ("[explain.groups]\nplace = ['age', 'age']", ["explain.groups.place has 'age'", "once"]),
     ("[explain.ipdp]\ngrid_size = 1", ["explain.ipdp.grid_size", "1", "equal to 2"]),
     ("[explain.ipdp]\nwarm_up = 101", ["ipdp.warm_up", "101", "at most", "100"]),
     (
@@ -334,6 +361,8 @@ def test_the_fingerprint_is_of_what_changes_results_and_nothing_else() -> None:
         make_config(features={"age": "numeric"}),
         make_config(topics={"prefix": "other."}),
         make_config(model={"params": {"n_models": 4}}),
+        make_config(explain={"groups": {"house": ["hvalue", "zipcode"]}}),
+        make_config(explain={"groups": {"house": ["zipcode", "hvalue"]}}),
     ]
     assert len({c.fingerprint() for c in [config, *others]}) == len(others) + 1
 

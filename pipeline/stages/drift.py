@@ -30,7 +30,7 @@ class DriftStage:
 
     def __init__(self, config: Config) -> None:
         self._source = config.topic("features")
-        self._features = frozenset(config.features)
+        self._explained = frozenset(config.explained)
         self._settings = config.drift
         self._states: dict[tuple[str, str, str], _Watch] = {}
 
@@ -45,7 +45,7 @@ class DriftStage:
         """
         check_key(message)
         explanation = Explanation.decode(message.value)
-        check_origin(self._source, self._features, explanation.stream, explanation.feature)
+        check_origin(self._source, self._explained, explanation.stream, explanation.feature)
         check_length("ts", explanation.ts)
         check_order(explanation.previous_seq, explanation.seqs)
         if explanation.seqs[-1] != explanation.seq:

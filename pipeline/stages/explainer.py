@@ -48,12 +48,15 @@ from schemas.record import Label, Value, describe
 class ExplainerStage:
     """Keeps the explanations of every (stream, feature) in one partition of ``evaluations``.
 
+    A group of features is explained as a feature is, by iPFI and iSAGE.
+
     Drops what it has already seen, so a run that is published again after a crash counts once.
     """
 
     def __init__(self, config: Config) -> None:
         self._source = config.topic("features")
-        self._features = dict(config.features)
+        self._explained = frozenset(config.explained)
+        self._categorical = {f for f, kind in config.features.items() if kind == "categorical"}
         self._loss = config.loss()
         self._alpha = config.explain.alpha
         self._emit_every = config.explain.emit_every
@@ -70,7 +73,7 @@ class ExplainerStage:
         """
         check_key(message)
         run = Evaluation.decode(message.value)
-        check_origin(self._source, self._features, run.stream, run.feature)
+        check_origin(self._source, self._explained, run.stream, run.feature)
         if len(run.seqs) > MAX_RUN:
             raise BadRecordError(f"seqs has {len(run.seqs):,} items, but at most {MAX_RUN} may be")
         check_order(run.previous_seq, run.seqs)
@@ -90,7 +93,7 @@ class ExplainerStage:
         records: list[Record] = []
         if state is None or (run.previous_seq is None and run.seqs[0] > state.seq):
             # a run without a predecessor begins the stream, or begins it anew after a cold start
-            categorical = self._features[run.feature] == "categorical"
+            categorical = run.feature in self._categorical
             state = self._states[key] = FeatureState(self._alpha, categorical=categorical)
         if run.previous_seq is not None and run.previous_seq > state.seq:
             records.append(_gap(run, state.seq))

@@ -21,7 +21,7 @@ class Question:
     Attributes
     ----------
     ipfi
-        Feature → its replacements.
+        Feature or group → its replacements.
     isage
         The restricted inputs; None where iSAGE is not asked.
     ipdp
@@ -46,18 +46,18 @@ class Question:
             *({feature: point} for feature, points in self.ipdp.items() for point in points),
         ]
 
-    def about(self, feature: str) -> "Question":
-        """Return what is asked for one of the features."""
+    def about(self, name: str) -> "Question":
+        """Return what is asked for one of the features and groups."""
         return Question(
-            ipfi={name: own for name, own in self.ipfi.items() if name == feature},
-            isage=self.isage.about([feature]) if self.isage else None,
-            ipdp={name: own for name, own in self.ipdp.items() if name == feature},
+            ipfi={each: own for each, own in self.ipfi.items() if each == name},
+            isage=self.isage.about([name]) if self.isage else None,
+            ipdp={each: own for each, own in self.ipdp.items() if each == name},
         )
 
 
 @dataclass(slots=True)
 class Answers:
-    """The model's outputs that concern one feature; empty or None where nothing was asked."""
+    """The outputs that concern one feature or group; empty or None where nothing was asked."""
 
     ipfi: list[Output]
     isage: tuple[Output, Output] | None
@@ -69,7 +69,7 @@ class Questions:
     """The samplers of the configured methods.
 
     Each method has random numbers of its own, so that switching one off changes no other. They
-    do not depend on which of the features are asked for.
+    do not depend on what is asked for.
 
     Parameters
     ----------
@@ -77,15 +77,16 @@ class Questions:
         The settings.
     stream
         With ``config.seed`` it seeds the random numbers.
-    features
-        Which of the configured features to ask for.
+    explained
+        Which of the features and groups to ask for.
     """
 
-    def __init__(self, config: Config, stream: str, features: Sequence[str]) -> None:
+    def __init__(self, config: Config, stream: str, explained: Sequence[str]) -> None:
         methods, explain = config.explain.methods, config.explain
         categorical = [name for name, kind in config.features.items() if kind == "categorical"]
-        self._features = list(features)
-        self._asks_for_all = len(features) == len(config.features)
+        players = config.players
+        self._explained = list(explained)
+        self._asks_for_all = len(explained) == len(config.explained)
         self._ipfi: PFISampler | None = None
         self._isage: SAGESampler | None = None
         self._ipdp: dict[str, PDPGrid] = {}
@@ -93,11 +94,11 @@ class Questions:
         def rng(name: str) -> random.Random:
             return random.Random(f"{config.seed}/{stream}/{name}")
 
-        if "ipfi" in methods:
+        if "ipfi" in methods and not set(players.names).isdisjoint(explained):
             pfi, source = explain.ipfi, rng("ipfi")
             self._ipfi = PFISampler(
-                # one stored observation replaces any of the features; other draws are of each
-                features if pfi.imputer == "interventional" else list(config.features),
+                # one stored observation replaces any of the players; other draws are of each
+                players.only(explained) if pfi.imputer == "interventional" else players,
                 reservoir=make_reservoir(pfi.sampler, pfi.reservoir_size, source),
                 imputer=pfi.imputer,
                 categorical=categorical,
@@ -108,7 +109,7 @@ class Questions:
         if "isage" in methods:
             sage, source = explain.isage, rng("isage")
             self._isage = SAGESampler(
-                list(config.features),
+                players,
                 reservoir=GeometricReservoir(sage.reservoir_size, source),
                 imputer=sage.imputer,
                 categorical=categorical,
@@ -128,7 +129,8 @@ class Questions:
                     warm_up=check_warm_up(pdp.warm_up, pdp.storage_size),
                     rng=rng(f"ipdp/{feature}"),
                 )
-                for feature in features
+                for feature in explained
+                if feature in config.features
             }
 
     def ask(self, x: dict[str, Value], *, is_labelled: bool) -> Question:
@@ -136,7 +138,7 @@ class Questions:
         isage = self._isage.question(x) if self._isage and is_labelled else None
         return Question(
             ipfi=self._ask_ipfi(x) if is_labelled else {},
-            isage=isage if isage is None or self._asks_for_all else isage.about(self._features),
+            isage=isage if isage is None or self._asks_for_all else isage.about(self._explained),
             ipdp={feature: grid.points() for feature, grid in self._ipdp.items()},
         )
 
@@ -148,21 +150,21 @@ class Questions:
     def answers(
         self, question: Question, prediction: Output, outputs: Sequence[Output]
     ) -> dict[str, Answers]:
-        """Return the outputs by feature."""
+        """Return the outputs by feature and group."""
         rest = iter(outputs)
-        ipfi = {feature: list(islice(rest, len(own))) for feature, own in question.ipfi.items()}
+        ipfi = {name: list(islice(rest, len(own))) for name, own in question.ipfi.items()}
         isage: dict[str, tuple[Output, Output]] = {}
         if self._isage and question.isage:
             asked = list(islice(rest, len(question.isage.replacements)))
             isage = self._isage.answers(question.isage, prediction, asked)
         return {
-            feature: Answers(
-                ipfi=ipfi.get(feature, []),
-                isage=isage.get(feature),
-                ipdp_points=question.ipdp.get(feature, []),
-                ipdp=list(islice(rest, len(question.ipdp.get(feature, [])))),
+            name: Answers(
+                ipfi=ipfi.get(name, []),
+                isage=isage.get(name),
+                ipdp_points=question.ipdp.get(name, []),
+                ipdp=list(islice(rest, len(question.ipdp.get(name, [])))),
             )
-            for feature in self._features
+            for name in self._explained
         }
 
     def update(self, x: dict[str, Value]) -> None:
@@ -177,7 +179,7 @@ class Questions:
     def _ask_ipfi(self, x: dict[str, Value]) -> dict[str, list[dict[str, Value]]]:
         if not self._ipfi:
             return {}
-        replacements, drawn = self._ipfi.replacements(x), self._ipfi.features
+        replacements, drawn = self._ipfi.replacements(x), self._ipfi.players.names
         m = len(replacements) // len(drawn)
-        asked = {f: replacements[i * m : (i + 1) * m] for i, f in enumerate(drawn)}
-        return {feature: asked[feature] for feature in self._features} if m else {}
+        asked = {name: replacements[i * m : (i + 1) * m] for i, name in enumerate(drawn)}
+        return {name: asked[name] for name in self._explained if name in asked} if m else {}

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from itertools import chain, repeat
 from pathlib import Path
+from typing import Any
 
 import orjson
 import pytest
@@ -78,6 +79,30 @@ def test_publishes_the_same_when_every_role_is_killed_in_between(start: Start) -
         pipeline.wait_until_through(sent, timeout_s=180)
     assert_same(pipeline.published, reference(pipeline.config, values))
     assert len(pipeline.workers.deaths) == len(kills)
+
+
+OPTIONS: dict[str, dict[str, Any]] = {
+    "groups": {
+        "groups": {"house": ["zipcode", "hvalue", "hyears"], "income": ["commission", "salary"]},
+        "ipfi": {"reservoir_size": 50, "imputer": "product"},
+        "isage": {"reservoir_size": 50, "inner_samples": 2, "imputer": "observational"},
+    },
+}
+"""Ways to explain, beside those of the other tests."""
+
+
+@pytest.mark.parametrize("options", OPTIONS)
+def test_publishes_what_the_reference_publishes_with_each_option(
+    start: Start, config_path: Path, prefix: str, options: str
+) -> None:
+    explain = {**SETTINGS["explain"], **OPTIONS[options]}
+    write_config(config_path, {**SETTINGS, "explain": explain, "topics": topics(prefix)})
+    values = with_hostile(observations(600))
+    with start() as pipeline:
+        sent = pipeline.feed(values)
+        pipeline.wait_until_through(sent, timeout_s=180)
+    assert_same(pipeline.published, reference(pipeline.config, values))
+    assert pipeline.keys["explanations"] == {name.encode() for name in pipeline.config.explained}
 
 
 def test_shards_of_the_model_publish_the_same_also_when_one_is_killed(

@@ -57,6 +57,23 @@ def test_features_that_read_the_same_keep_their_order() -> None:
     assert sorted_features(history.streams[STREAM], "ipfi") == ["big", "b", "a", "unknown"]
 
 
+def test_groups_and_the_features_in_them_have_what_there_is_of_each() -> None:
+    history = History.of(
+        [
+            explanation("place", 1, 0.5),
+            explanation("place", 1, 0.4, method="isage"),
+            explanation("age", 1, 0.2),
+            explanation("age", 1, 0.1, method="isage"),
+            *[explanation(name, 1, 0.3, method="ipdp") for name in ("lat", "lon", "age")],
+        ]
+    )
+    lines = shown(history).splitlines()
+    rows = [line.split() for line in lines if line.split()[:1] in [["place"], ["lat"], ["age"]]]
+    assert [row[0] for row in rows] == ["place", "age", "lat"]
+    assert rows[0][-1] == "–"
+    assert rows[2][1:-2] == ["–", "–"]
+
+
 def test_a_negative_importance_has_no_bar() -> None:
     text = shown(History.of([explanation("a", 1, 0.5), explanation("b", 1, -0.33)]))
     [row] = [line for line in text.splitlines() if line.startswith("b ")]

@@ -330,7 +330,27 @@ CLASSIFIERS: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 
+GROUPS = {
+    "classifier": {"house": ["zipcode", "hvalue", "hyears"], "income": ["salary", "commission"]},
+    "regression": {"group": ["c", "a"]},
+}
+
+AS_ONE: dict[str, list[Any]] = {
+    "classifier": [
+        {"income": ["salary", "commission"]},
+        "age",
+        {"house": ["zipcode", "hvalue", "hyears"]},
+        "loan",
+        "elevel",
+        "car",
+    ],
+    "regression": [{"group": ["c", "a"]}, "b"],
+}
+"""How the library is told of them, in the order of their first features."""
+
+
 @pytest.mark.parametrize("name", [*CLASSIFIERS, "regression"])
+@pytest.mark.parametrize("grouped", [False, True])
 @pytest.mark.parametrize(
     ("loss", "imputer"),
     [
@@ -340,9 +360,15 @@ CLASSIFIERS: dict[str, tuple[str, dict[str, Any]]] = {
         ("zero_one", "interventional"),
     ],
 )
-def test_the_pipeline_gives_the_numbers_of_the_library(name: str, loss: str, imputer: str) -> None:
+def test_the_pipeline_gives_the_numbers_of_the_library(
+    name: str, loss: str, imputer: str, grouped: bool
+) -> None:
     """The same seeds, the same stream: the same estimates, bit for bit."""
-    methods = {m: {"imputer": imputer, "reservoir_size": 20} for m in ("ipfi", "isage")}
+    kind = "regression" if name == "regression" else "classifier"
+    methods: dict[str, Any] = {
+        **{m: {"imputer": imputer, "reservoir_size": 20} for m in ("ipfi", "isage")},
+        "groups": GROUPS[kind] if grouped else {},
+    }
     if name == "regression":
         loss = "squared_error" if loss == "brier" else "absolute_error"
         config = linear_config(explain={"loss": loss, "emit_every": 1, **methods})
@@ -368,12 +394,13 @@ def test_the_pipeline_gives_the_numbers_of_the_library(name: str, loss: str, imp
         (e.method, e.feature, e.seq): (e.value, e.std_error) for e in published
     }
     model, features = config.make_model(), list(config.features)
+    players = AS_ONE[kind] if grouped else features
     e = config.explain
-    categorical = [n for n, kind in config.features.items() if kind == "categorical"]
+    categorical = [n for n, type_ in config.features.items() if type_ == "categorical"]
     seeds: dict[str, Any] = {m: f"{config.seed}/{STREAM}/{m}" for m in ("ipfi", "isage")}
     pfi = IncrementalPFI(
         model,
-        features,
+        players,
         loss=loss,
         alpha=e.alpha,
         imputer=imputer,
@@ -384,7 +411,7 @@ def test_the_pipeline_gives_the_numbers_of_the_library(name: str, loss: str, imp
     )
     sage = IncrementalSAGE(
         model,
-        features,
+        players,
         loss=loss,
         alpha=e.alpha,
         imputer=imputer,
@@ -408,7 +435,7 @@ def test_the_pipeline_gives_the_numbers_of_the_library(name: str, loss: str, imp
         sage.explain_one(x, y)
         pdp.explain_one(x)
         for method, explainer in (("ipfi", pfi), ("isage", sage), ("ipdp", pdp)):
-            for feature in features if explainer.increments else ():
+            for feature in explainer.increments:
                 expected = (explainer.values[feature], explainer.std_errors[feature])
                 assert values[method, feature, seq] == expected
                 compared += 1

@@ -86,7 +86,30 @@ def observational() -> tuple[Config, list[Message]]:
     return with_imputer("observational")
 
 
+def groups() -> tuple[Config, list[Message]]:
+    """More shards than players of iPFI: some have nothing but curves to ask about."""
+    settings = {"reservoir_size": 5, "inner_samples": 2}
+    config = linear_config(
+        explain={"ipfi": settings, "isage": settings, "groups": {"all": ["c", "a", "b"]}}
+    )
+    return config, hostile([message(t, record) for t, record in enumerate(LINEAR)])
+
+
+def groups_of_a_forest() -> tuple[Config, list[Message]]:
+    config, messages = forest()
+    groups = {"house": ["hyears", "hvalue", "zipcode"], "income": ["salary", "commission"]}
+    explain = {
+        "loss": "brier",
+        "isage": {"inner_samples": 2, "imputer": "observational"},
+        "groups": groups,
+    }
+    model = config.model.model_dump()
+    return make_config(model=model, explain=explain), messages
+
+
 CASES = {
+    "groups": groups,
+    "groups of a forest": groups_of_a_forest,
     "product": product,
     "observational": observational,
     "forest": forest,
@@ -114,7 +137,7 @@ def test_shards_publish_what_a_single_one_does(case: str, shards: int) -> None:
     together: dict[str, list[Evaluation]] = {}
     for i, records in enumerate(published):
         mine = by_feature(records)
-        assert mine.keys() <= set(Part("model", i, shards).share(config.features))
+        assert mine.keys() <= set(Part("model", i, shards).share(config.explained))
         together |= mine
     assert together == by_feature(whole), "in the order of the observations"
 
