@@ -16,6 +16,7 @@ True
 """
 
 from pipeline.explain.losses import LOSSES, get_loss
+from pipeline.explain.normalization import normalized
 from pipeline.explain.pdp import IncrementalPDP
 from pipeline.explain.pfi import IncrementalPFI
 from pipeline.explain.sage import IncrementalSAGE
@@ -28,4 +29,5 @@ __all__ = [
     "IncrementalSAGE",
     "explain_together",
     "get_loss",
+    "normalized",
 ]

@@ -99,8 +99,8 @@ def replace_hidden(  # noqa: PLR0917  compiled functions take arrays, not object
     m, n = chosen.shape[0], places.shape[0]
     for revealed in range(1, n):
         for j in range(m):
-            for place in places[revealed:]:
-                for k in range(starts[place], starts[place + 1]):
+            for i in range(revealed, n):
+                for k in range(starts[places[i]], starts[places[i] + 1]):
                     value = stored[chosen[j], k]
                     if math.isnan(value):
                         return False
