@@ -33,6 +33,7 @@ from pydantic_settings import (
     SettingsError,
 )
 
+from pipeline.detectors import DETECTORS, DetectorSettings, OfErrors, OfNumbers, Signal
 from pipeline.evaluate import Kind as EvaluatorKind
 from pipeline.evaluate import choose, model_kind
 from pipeline.explain import LOSSES, get_loss
@@ -41,6 +42,7 @@ from pipeline.explain.losses import Loss
 from pipeline.explain.players import Players
 from pipeline.kafka.security import SecuritySettings, read_secret
 from pipeline.parts import Part, Role
+from schemas.change import Watched
 from schemas.explanation import Method
 
 ENV_PREFIX = "FLUXPLAIN_"
@@ -226,12 +228,104 @@ class ExplainSettings(Section):
         return self
 
 
-class DriftSettings(Section):
-    """ADWIN over the explanations."""
+Delta = Annotated[float, Field(gt=0.0, lt=1.0)]
+GracePeriod = Annotated[int, Field(ge=1)]
 
-    signal: Literal["increment", "value"] = "increment"
-    delta: float = Field(0.002, gt=0.0, lt=1.0)
-    grace_period: int = Field(10, ge=1)
+
+class MethodDriftSettings(Section):
+    """How the explanations of one method are watched; what is None is as under ``drift``."""
+
+    enabled: bool = True
+    signal: Signal | None = None
+    detector: OfNumbers | None = None
+    delta: Delta | None = None
+    grace_period: GracePeriod | None = None
+    params: dict[str, Any] | None = None
+
+
+class LossDriftSettings(Section):
+    """How the loss of the model is watched; what is None is as under ``drift``."""
+
+    enabled: bool = True
+    detector: OfNumbers | OfErrors | None = None
+    delta: Delta | None = None
+    grace_period: GracePeriod | None = None
+    params: dict[str, Any] | None = None
+
+
+class DriftSettings(Section):
+    """Detectors over the explanations, and over the loss."""
+
+    signal: Signal = "increment"
+    detector: OfNumbers = "adwin"
+    delta: Delta = Field(0.002, description="Of 'adwin'.")
+    grace_period: GracePeriod = Field(10, description="Of 'adwin'.")
+    params: dict[str, Any] = Field(
+        default_factory=dict, description="Further parameters of River's detector."
+    )
+    ipfi: MethodDriftSettings = MethodDriftSettings()
+    isage: MethodDriftSettings = MethodDriftSettings()
+    ipdp: MethodDriftSettings = MethodDriftSettings()
+    loss: LossDriftSettings = LossDriftSettings()
+
+    @validates_model(mode="after")
+    def _parameters_fit(self) -> Self:
+        tables = {f"{method}.": self._own(method) for method in get_args(Watched)}
+        for prefix, table in {"": self, **tables}.items():
+            detector = table.detector or self.detector
+            wrong = _wrong_parameter(detector, table.params or {})
+            if wrong:
+                raise ValueError(f"{prefix}params.{wrong}")
+        for prefix, own in tables.items():
+            detector = own.detector or self.detector
+            for name in ("delta", "grace_period"):
+                if detector != "adwin" and getattr(own, name) is not None:
+                    raise ValueError(_not_of(f"{prefix}{name}", getattr(own, name), detector))
+        if "adwin" not in {own.detector or self.detector for own in tables.values()}:
+            for name in ("delta", "grace_period"):
+                if getattr(self, name) != type(self).model_fields[name].default:
+                    raise ValueError(_not_of(name, getattr(self, name), self.detector))
+        return self
+
+    def of(self, method: Watched) -> DetectorSettings | None:
+        """Return how a method or the loss is watched; None if it is not."""
+        own = self._own(method)
+        if not own.enabled:
+            return None
+        detector = own.detector or self.detector
+        common = self.params if detector == self.detector else {}
+        parameters = dict(common if own.params is None else own.params)
+        if detector == "adwin":
+            parameters["delta"] = self.delta if own.delta is None else own.delta
+            parameters["grace_period"] = own.grace_period or self.grace_period
+        # each record has a loss of its own, and nobody smooths it
+        signal: Signal = "increment"
+        if isinstance(own, MethodDriftSettings):
+            signal = own.signal or self.signal
+        return DetectorSettings(signal, detector, parameters)
+
+    def _own(self, method: Watched) -> MethodDriftSettings | LossDriftSettings:
+        own: MethodDriftSettings | LossDriftSettings = getattr(self, method)
+        return own
+
+
+def _wrong_parameter(detector: OfNumbers | OfErrors, params: dict[str, Any]) -> str | None:
+    """Return which parameter the detector does not take, and why; None if it takes all."""
+    _, kind = DETECTORS[detector]
+    try:
+        kind.model_validate(params)
+    except ValidationError as error:
+        item = error.errors(include_url=False)[0]
+        name, message = ".".join(map(str, item["loc"])), item["msg"].removeprefix(_OWN)
+        if item["type"] == "extra_forbidden":
+            allowed = ", ".join(kind.model_fields)
+            return f"{name} is not a parameter of {detector!r}; allowed here: {allowed}"
+        return f"{name} is {_shown(item['input'])}: {message}" if name else message
+    return None
+
+
+def _not_of(key: str, value: object, detector: str) -> str:
+    return f"{key} is {value}, but it is of the detector 'adwin', not of {detector!r}: see params"
 
 
 class CheckpointSettings(Section):
@@ -361,6 +455,16 @@ class Config(BaseSettings):
             raise ValueError(
                 f"model.shards is {self.model.shards}, but must be at most the number of features "
                 f"and groups that are explained, {len(self.explained)}"
+            )
+        return self
+
+    @validates_model(mode="after")
+    def _errors_are_watched(self) -> Self:
+        detector = self.drift.loss.detector
+        if detector in get_args(OfErrors) and self.explain.loss != "zero_one":
+            raise ValueError(
+                f"drift.loss.detector is {detector!r}, which takes errors (1 or 0), so "
+                f"explain.loss must be 'zero_one', not {self.explain.loss!r}"
             )
         return self
 

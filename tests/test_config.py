@@ -3,13 +3,15 @@
 import pickle
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
 from pipeline.config import Config, ConfigError, check_references, load_config
+from pipeline.detectors import DetectorSettings
 from pipeline.explain import LOSSES
 from pipeline.explain.losses import brier
+from schemas.change import Watched
 from tests.support import make_config
 
 SMALLEST = """
@@ -81,6 +83,51 @@ def test_a_table_with_one_key_keeps_the_defaults_of_the_others(
     assert config.explain.isage.inner_samples == "all"
 
 
+def test_a_method_is_watched_as_it_says_and_else_as_all_are(folder: Path) -> None:
+    config = load(
+        folder,
+        SMALLEST
+        + """
+[explain]
+loss = "zero_one"
+
+[drift]
+signal = "value"
+delta = 0.1
+params = {clock = 8}
+
+[drift.isage]
+delta = 0.2
+params = {max_buckets = 7}
+
+[drift.ipdp]
+signal = "increment"
+detector = "page_hinkley"
+
+[drift.loss]
+detector = "hddm_a"
+params = {two_sided_test = true}
+""",
+    )
+    grace = {"grace_period": config.drift.grace_period}
+    assert [config.drift.of(method) for method in get_args(Watched)] == [
+        DetectorSettings("value", "adwin", {"clock": 8, "delta": 0.1, **grace}),
+        DetectorSettings("value", "adwin", {"max_buckets": 7, "delta": 0.2, **grace}),
+        DetectorSettings("increment", "page_hinkley", {}),
+        DetectorSettings("increment", "hddm_a", {"two_sided_test": True}),
+    ]
+
+
+def test_the_loss_is_watched_unless_it_is_switched_off(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert load(folder, SMALLEST).drift.of("loss") is not None
+    monkeypatch.setenv("FLUXPLAIN_DRIFT__LOSS__ENABLED", "false")
+    drift = load(folder, SMALLEST).drift
+    assert drift.of("loss") is None
+    assert drift.of("ipfi") is not None
+
+
 WRONG: list[tuple[str, list[str]]] = [
     ("shards = 0", ["model.shards", "0", "greater than or equal to 1"]),
     ("shards = 3", ["model.shards is 3", "number of features and groups that are explained, 2"]),
@@ -135,6 +182,40 @@ WRONG: list[tuple[str, list[str]]] = [
     ("[drift]\ndelta = 1.0", ["drift.delta", "1.0", "less than 1"]),
     ("[drift]\nsignal = 'noise'", ["drift.signal", "'noise'", "'increment'", "'value'"]),
     ("[drift]\ngrace_period = 0", ["drift.grace_period", "0", "equal to 1"]),
+    ("[drift]\ndetector = 'ddm'", ["drift.detector", "'ddm'", "'adwin'", "'page_hinkley'"]),
+    ("[drift.ipfi]\ndetector = 'fhddm'", ["drift.ipfi.detector", "'fhddm'", "'kswin'"]),
+    ("[drift.ipdp]\nsignal = 'loss'", ["drift.ipdp.signal", "'loss'", "'increment'"]),
+    ("[drift.loss]\nsignal = 'value'", ["drift.loss.signal is not a setting", "detector"]),
+    ("[drift.loss]\nenabled = 'perhaps'", ["drift.loss.enabled", "'perhaps'", "boolean"]),
+    ("[drift.loss]\ndelta = 2", ["drift.loss.delta", "2", "less than 1"]),
+    ("[drift.shap]\ndelta = 0.1", ["drift.shap is not a setting", "ipfi", "loss"]),
+    (
+        "[drift.loss]\ndetector = 'ddm'",
+        ["drift.loss.detector is 'ddm'", "explain.loss must be 'zero_one'", "'cross_entropy'"],
+    ),
+    ("[drift.params]\nclock = 0", ["drift.params.clock is 0", "equal to 1"]),
+    ("[drift.params]\nclock = 'often'", ["drift.params.clock is 'often'", "integer"]),
+    ("[drift.params]\nmax_buckets = 1", ["drift.params.max_buckets is 1", "equal to 2"]),
+    (
+        "[drift.params]\nthreshold = 1",
+        ["drift.params.threshold is not a parameter of 'adwin'", "clock, max_buckets"],
+    ),
+    (
+        "[drift.isage]\ndetector = 'kswin'\nparams = {window_size = 50}",
+        ["drift.isage.params.stat_size is 30", "at most half of window_size, 50"],
+    ),
+    (
+        "[drift.ipdp]\ndetector = 'kswin'\nparams = {alpha = 1.5}",
+        ["drift.ipdp.params.alpha is 1.5", "less than 1"],
+    ),
+    (
+        "[drift.ipdp]\ndetector = 'kswin'\ndelta = 0.1",
+        ["drift.ipdp.delta is 0.1", "'adwin'", "'kswin'", "params"],
+    ),
+    (
+        "[drift]\ndetector = 'page_hinkley'\ndelta = 0.01",
+        ["drift.delta is 0.01", "'adwin'", "'page_hinkley'", "params"],
+    ),
     ("[label]\ntype = 'float'", ["label.type", "'float'", "'boolean'", "'number'"]),
     ("[topics]\nprefix = 'a b'", ["topics.prefix", "'a b'", "pattern"]),
     ("[topics]\npartitions = 0", ["topics.partitions", "0", "equal to 1"]),

@@ -23,7 +23,16 @@ from pipeline.stages.limits import (
 )
 from pipeline.stages.questions import Answers, Question, Questions
 from pipeline.stages.validation import ObservationValidator
-from schemas import BadRecordError, DeadLetter, Evaluation, Observation, Prediction, Record
+from pipeline.stages.watch import Watch
+from schemas import (
+    BadRecordError,
+    Change,
+    DeadLetter,
+    Evaluation,
+    Observation,
+    Prediction,
+    Record,
+)
 from schemas.evaluation import Row
 
 WHOLE = Part("model")
@@ -57,7 +66,7 @@ class ModelStage:
 
     A shard of the model role keeps a model and samplers like those of any other, and asks for its
     features and groups only. What concerns the observation as a whole is published by the first
-    shard.
+    shard, which also watches the loss.
 
     Parameters
     ----------
@@ -80,6 +89,9 @@ class ModelStage:
         self._questions = Questions(config, stream, self._explained)
         self._published = {name: Published() for name in self._explained}
         self._previous_seq: int | None = None
+        watched = config.drift.of("loss")
+        seed = f"{config.seed}/{stream}/loss"
+        self._watch = Watch(watched, seed) if watched and self._is_first else None
 
     def decode(self, message: Message) -> Sample | None:
         """Return the validated observation; None if it is bad and the first shard will say so.
@@ -103,6 +115,8 @@ class ModelStage:
 
     def step(self, sample: Sample | None) -> Sequence[Record]:
         """Return the prediction, and the evaluations of each feature once samplers are warm.
+
+        Between them there is a change where the loss has changed.
 
         A feature on whose changed values the model fails gets a dead letter instead; the model
         learns all the same, so that every shard's does.
@@ -132,7 +146,16 @@ class ModelStage:
         evaluations = self._evaluations(sample, question, prediction, outputs)
         self._learn(sample)
         told = [self._prediction(sample, prediction, loss)] if self._is_first else []
-        return [*told, *evaluations]
+        return [*told, *self._loss_changes(sample, loss), *evaluations]
+
+    def _loss_changes(self, sample: Sample, loss: float | None) -> list[Change]:
+        if self._watch is None or loss is None or not is_moderate(loss):
+            return []
+        shift = self._watch.update(loss)
+        if shift is None:
+            return []
+        ts = sample.source.ts
+        return [self._watch.change(shift, stream=self.stream, seq=sample.seq, ts=ts, method="loss")]
 
     def _ask(self, sample: Sample, question: Question) -> tuple[Output, Sequence[Output] | None]:
         """Return the prediction, and the answers; None for these if the model fails on some."""

@@ -12,6 +12,7 @@ from tests.monitor.records import (
     drifting_history,
     explanation,
     letter,
+    loss_change,
     prediction,
 )
 
@@ -116,6 +117,12 @@ def test_shows_the_newest_changes_first() -> None:
     assert "12 changes" in text
     seqs = [line.split()[0] for line in text.splitlines() if "ipfi of a rose" in line]
     assert seqs == ["1,200", "1,100", "1,000", "900", "800", "700", "600", "500"]
+
+
+def test_a_change_of_the_loss_is_among_the_changes() -> None:
+    text = shown(History.of([explanation("a", 5, 0.1), loss_change(1234)]))
+    assert "1 change" in text
+    assert "1,234 loss rose from 0.2 to 0.9" in text
 
 
 def test_a_notice_names_its_kind() -> None:
