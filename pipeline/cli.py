@@ -437,7 +437,7 @@ def watch(
 ) -> None:
     """Show live what the model relies on now, its loss, throughput and the latest changes."""
     settings = resolve(load_config(config))
-    history = History()
+    history = History(alpha=settings.explain.alphas[0])
     with (
         until_interrupted(),
         TopicReader(settings, list(OUTPUTS), from_beginning=True) as reader,

@@ -13,6 +13,7 @@ import pickle
 import sys
 import tomllib
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, cast, get_args
 
@@ -58,7 +59,6 @@ FeatureType = Literal["numeric", "categorical"]
 LabelType = Literal["boolean", "integer", "string", "number"]
 Reference = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][\w.]*:[A-Za-z_][\w.]*$")]
 Name = Annotated[str, StringConstraints(min_length=1, max_length=249)]
-Alpha = Annotated[float, Field(gt=0.0, le=1.0)]
 Size = Annotated[int, Field(ge=1, le=1_000_000)]
 
 
@@ -71,6 +71,23 @@ def _inner_samples(value: object) -> object:
 
 
 InnerSamples = Annotated[Any, AfterValidator(_inner_samples)]
+
+
+def _alpha(value: Any) -> Any:
+    if isinstance(value, str):  # from the environment
+        with suppress(ValueError):
+            value = json.loads(value)
+    rates = value if isinstance(value, list) else [value]
+    fit = [rate for rate in rates if type(rate) in {int, float} and 0.0 < rate <= 1.0]
+    if not rates or len(set(fit)) < len(rates):
+        raise ValueError(
+            "must be a number above 0 and at most 1, or a list of such numbers, each once"
+        )
+    return float(fit[0]) if len(fit) == 1 else [float(rate) for rate in fit]
+
+
+Alpha = Annotated[Any, AfterValidator(_alpha)]
+"""One smoothing rate, or several."""
 
 
 class ConfigError(ValueError):
@@ -189,7 +206,7 @@ class ExplainSettings(Section):
 
     methods: list[Method] = Field(default=["ipfi", "isage", "ipdp"], min_length=1)
     loss: str = "cross_entropy"
-    alpha: Alpha = 0.001
+    alpha: Alpha = Field(0.001, description="Smoothing; a list explains with several rates.")
     emit_every: Size = Field(10, description="Observations between two explanation records.")
     groups: dict[Name, Annotated[list[Name], Field(min_length=1)]] = Field(
         default_factory=dict,
@@ -198,6 +215,12 @@ class ExplainSettings(Section):
     ipfi: PFISettings = PFISettings()
     isage: SAGESettings = SAGESettings()
     ipdp: PDPSettings = PDPSettings()
+
+    @property
+    def alphas(self) -> list[float]:
+        """The smoothing rates; changes are those of the explanations with the first."""
+        rates: list[float] = self.alpha if isinstance(self.alpha, list) else [self.alpha]
+        return rates
 
     @validates_model(mode="after")
     def _warm_ups_fit(self) -> Self:

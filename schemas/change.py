@@ -43,7 +43,8 @@ class Change(Record):
         How many of the newest observations (``"value"``: explanations) ``after`` is about. With
         ADWIN the change lies about that far back.
     value, std_error
-        The explanation's value at that time; None for the loss.
+        The explanation's value at that time, with the first of several smoothing rates; None for
+        the loss.
     detail
         A sentence for people.
     """

@@ -12,7 +12,7 @@ Method = Literal["ipfi", "isage", "ipdp"]
 class Explanation(Record):
     """The current iPFI, iSAGE or iPDP of one feature, or iPFI or iSAGE of a group of features.
 
-    Identity: (stream, feature, method, seq).
+    Identity: (stream, feature, method, alpha, seq).
 
     Attributes
     ----------
@@ -21,12 +21,12 @@ class Explanation(Record):
     seq
         Offset of the newest observation in the estimate.
     previous_seq
-        The seq of the explanation before this one, of the same stream, feature and method; None
-        for the first.
+        The seq of the explanation before this one, of the same stream, feature, method and alpha;
+        None for the first.
     ts
         Time of the newest observation, as it states it.
     alpha
-        Smoothing.
+        Smoothing. With several rates each has explanations of its own, of the same observations.
     updates
         How many observations are in the estimate.
     value
@@ -36,7 +36,8 @@ class Explanation(Record):
         Standard error of the value.
     seqs, increments
         Each observation since the previous explanation and what it contributed: loss difference
-        (iPFI), marginal contribution (iSAGE), importance of its ICE curve (iPDP).
+        (iPFI), marginal contribution (iSAGE), importance of its ICE curve (iPDP). They are the
+        same with every alpha.
     grid, effect
         iPDP: the curve. With more than two classes the effect is one curve a class.
     classes

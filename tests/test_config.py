@@ -131,8 +131,12 @@ def test_the_loss_is_watched_unless_it_is_switched_off(
 WRONG: list[tuple[str, list[str]]] = [
     ("shards = 0", ["model.shards", "0", "greater than or equal to 1"]),
     ("shards = 3", ["model.shards is 3", "number of features and groups that are explained, 2"]),
-    ("[explain]\nalpha = 0.0", ["explain.alpha", "0.0", "greater than 0"]),
-    ("[explain]\nalpha = 1.5", ["explain.alpha", "1.5", "less than or equal to 1"]),
+    ("[explain]\nalpha = 0.0", ["explain.alpha is 0.0", "above 0 and at most 1"]),
+    ("[explain]\nalpha = 1.5", ["explain.alpha is 1.5", "above 0 and at most 1"]),
+    ("[explain]\nalpha = []", ["explain.alpha is []", "a list of such numbers"]),
+    ("[explain]\nalpha = [0.1, 2]", ["explain.alpha is [0.1, 2]", "above 0 and at most 1"]),
+    ("[explain]\nalpha = [0.1, 0.1]", ["explain.alpha is [0.1, 0.1]", "each once"]),
+    ("[explain]\nalpha = [0.1, true]", ["explain.alpha is [0.1, True]", "numbers"]),
     ("[explain]\nalpha = nan", ["explain.alpha", "nan"]),
     ("[explain]\nemit_every = 0", ["explain.emit_every", "0", "greater than or equal to 1"]),
     ("[explain]\nmethods = []", ["explain.methods", "[]", "at least 1"]),
@@ -277,11 +281,20 @@ def test_the_environment_goes_before_the_file(
     monkeypatch.setenv("FLUXPLAIN_KAFKA__BOOTSTRAP_SERVERS", "broker:9092")
     config = load(folder, text)
     assert config.explain.alpha == 0.25
+    assert config.explain.alphas == [0.25]
     assert config.explain.emit_every == 3
     assert config.kafka.bootstrap_servers == "broker:9092"
 
 
-@pytest.mark.parametrize("value", ["2", "much", ""])
+def test_smoothing_rates_are_one_or_several(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    one = load(folder, SMALLEST + "[explain]\nalpha = 0.5\n")
+    assert load(folder, SMALLEST + "[explain]\nalpha = [0.5]\n").fingerprint() == one.fingerprint()
+    assert load(folder, SMALLEST + "[explain]\nalpha = [0.5, 1]\n").explain.alphas == [0.5, 1.0]
+    monkeypatch.setenv("FLUXPLAIN_EXPLAIN__ALPHA", "[0.25, 0.01]")
+    assert load(folder, SMALLEST).explain.alphas == [0.25, 0.01]
+
+
+@pytest.mark.parametrize("value", ["2", "much", "", "[0.1, 2]", "[[[", "[NaN]"])
 def test_the_environment_is_validated_too(
     folder: Path, monkeypatch: pytest.MonkeyPatch, value: str
 ) -> None:

@@ -18,6 +18,7 @@ from pipeline.evaluate.compiled import plain
 from pipeline.evaluate.table import Table
 from pipeline.explain import kernels
 from pipeline.explain.importance import (
+    Alpha,
     ImportanceExplainer,
     InnerSamples,
     check_observation,
@@ -77,7 +78,8 @@ class IncrementalPFI(ImportanceExplainer):
         ``"cross_entropy"``, ``"zero_one"``, ``"brier"``, ``"absolute_error"``,
         ``"squared_error"``, or a function of (label, output).
     alpha
-        Smoothing, in (0, 1].
+        Smoothing, in (0, 1]; of several rates the values are those with the first, and ``at(rate)``
+        has those with another one, of the same answers.
     sampler
         ``"geometric"`` (favours recent observations), ``"uniform"`` or ``"window"`` (the last
         ones); for ``"observational"`` only the first.
@@ -133,7 +135,7 @@ class IncrementalPFI(ImportanceExplainer):
         features: Features,
         *,
         loss: str | Loss = "cross_entropy",
-        alpha: float = 0.001,
+        alpha: Alpha = 0.001,
         imputer: str = "interventional",
         categorical: Collection[str] | None = None,
         sampler: str = "geometric",
@@ -195,6 +197,7 @@ class IncrementalPFI(ImportanceExplainer):
             means.advance(),
             self._increments,
         )
+        self._smooth_others()
 
     def store(self, observed: Observed) -> None:
         """Keep the observation."""

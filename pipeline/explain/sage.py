@@ -17,6 +17,7 @@ from pipeline.evaluate import (
 from pipeline.evaluate.table import Table
 from pipeline.explain import kernels
 from pipeline.explain.importance import (
+    Alpha,
     ImportanceExplainer,
     InnerSamples,
     check_observation,
@@ -77,7 +78,9 @@ class IncrementalSAGE(ImportanceExplainer):
         ``"cross_entropy"``, ``"zero_one"``, ``"brier"``, ``"absolute_error"``,
         ``"squared_error"``, or a function of (label, output).
     alpha
-        Smoothing of the values and of the mean prediction, in (0, 1].
+        Smoothing of the values and of the mean prediction, in (0, 1]; of several rates the values
+        are those with the first, which also smooths the mean prediction, and ``at(rate)`` has those
+        with another one, of the same answers.
     reservoir_size
         How many past observations (favouring recent ones) hidden features are drawn from; for
         ``"observational"`` how many values each leaf of a feature's tree holds.
@@ -132,7 +135,7 @@ class IncrementalSAGE(ImportanceExplainer):
         imputer: str = "interventional",
         categorical: Collection[str] | None = None,
         loss: str | Loss = "cross_entropy",
-        alpha: float = 0.001,
+        alpha: Alpha = 0.001,
         reservoir_size: int = 100,
         warm_up: int | None = None,
         inner_samples: InnerSamples = DEFAULT_INNER_SAMPLES,
@@ -149,7 +152,7 @@ class IncrementalSAGE(ImportanceExplainer):
             reservoir=GeometricReservoir(reservoir_size, rng),
             imputer=imputer,
             categorical=categorical,
-            alpha=alpha,
+            alpha=self.alpha,
             warm_up=check_warm_up(warm_up, reservoir_size),
             inner_samples=inner_samples,
             rng=rng,
@@ -203,6 +206,7 @@ class IncrementalSAGE(ImportanceExplainer):
             means.advance(),
             self._increments,
         )
+        self._smooth_others()
 
     def _take_outputs(self, y: Any, question: SAGEDraw, outputs: Sequence[Output]) -> None:
         prediction, *others = outputs

@@ -148,6 +148,8 @@ class StreamHistory:
 
     Attributes
     ----------
+    alpha
+        The smoothing rate of the explanations that are kept; None before the first.
     predictions
         How many there were.
     newest_seq
@@ -164,6 +166,7 @@ class StreamHistory:
         How many changes there were, including those that are no longer kept.
     """
 
+    alpha: float | None = None
     predictions: int = 0
     newest_seq: int = -1
     latest: dict[Key, Explanation] = field(default_factory=dict)
@@ -211,6 +214,9 @@ class History:
     drift_seq
         Where the stream is known to change: the seq of the first observation that differs. The
         explanations just before it are kept. None if nothing is known.
+    alpha
+        Of explanations with several smoothing rates, which to keep. None for the rate that comes
+        first.
 
     Attributes
     ----------
@@ -222,8 +228,9 @@ class History:
         The last one that came.
     """
 
-    def __init__(self, *, drift_seq: int | None = None) -> None:
+    def __init__(self, *, drift_seq: int | None = None, alpha: float | None = None) -> None:
         self.drift_seq = drift_seq
+        self.alpha = alpha
         self.streams: dict[str, StreamHistory] = {}
         self.dead_letters = 0
         self.last_dead_letter: DeadLetter | None = None
@@ -248,7 +255,8 @@ class History:
         """Take a record; return whether it was new.
 
         A record that came before, by its identity, is dropped; so is one of another kind, such as
-        an evaluation, and an explanation with numbers too large to be shown: it is not ours.
+        an evaluation, an explanation with another smoothing rate, and one with numbers too large to
+        be shown: it is not ours.
 
         Parameters
         ----------
@@ -262,7 +270,7 @@ class History:
             return self._add_dead_letter(record)
         if not isinstance(record, Prediction | Explanation | Change):
             return False
-        stream = self.streams.setdefault(record.stream, StreamHistory())
+        stream = self.streams.setdefault(record.stream, StreamHistory(self.alpha))
         if isinstance(record, Prediction):
             new = _add_prediction(stream, record, now)
         elif isinstance(record, Explanation):
@@ -305,6 +313,10 @@ def _add_prediction(stream: StreamHistory, record: Prediction, now: float | None
 
 def _add_explanation(stream: StreamHistory, record: Explanation, drift_seq: int | None) -> bool:
     if not (is_moderate(record.value) and is_moderate(record.std_error)):
+        return False
+    if stream.alpha is None:
+        stream.alpha = record.alpha
+    if record.alpha != stream.alpha:
         return False
     key = (record.feature, record.method)
     latest = stream.latest.get(key)

@@ -23,7 +23,8 @@ from schemas.explanation import Method
 class DriftStage:
     """One detector per (stream, feature, method) in one partition of ``explanations``.
 
-    Drops explanations that it has already seen, and those of methods that are not watched.
+    Of several smoothing rates the first is watched: the increments are the same with all of them.
+    Drops explanations that it has already seen, and those that are not watched.
 
     References
     ----------
@@ -34,6 +35,7 @@ class DriftStage:
     def __init__(self, config: Config) -> None:
         self._source = config.topic("features")
         self._explained = frozenset(config.explained)
+        self._alphas = config.explain.alphas
         self._seed = config.seed
         self._detectors = {method: config.drift.of(method) for method in get_args(Method)}
         self._states: dict[tuple[str, str, str], _State] = {}
@@ -44,12 +46,14 @@ class DriftStage:
         Raises
         ------
         BadRecordError
-            If it is none, or of a stream or a feature that is not configured, or holds numbers
-            that would spoil the window.
+            If it is none, or of a stream, a feature or a smoothing rate that is not configured, or
+            holds numbers that would spoil the window.
         """
         check_key(message)
         explanation = Explanation.decode(message.value)
         check_origin(self._source, self._explained, explanation.stream, explanation.feature)
+        if explanation.alpha not in self._alphas:
+            raise BadRecordError(f"alpha {explanation.alpha} is not configured")
         check_length("ts", explanation.ts)
         check_order(explanation.previous_seq, explanation.seqs)
         if explanation.seqs[-1] != explanation.seq:
@@ -63,7 +67,7 @@ class DriftStage:
     def step(self, explanation: Explanation) -> Sequence[Record]:
         """Return the changes that this explanation shows."""
         settings = self._detectors[explanation.method]
-        if settings is None:
+        if settings is None or explanation.alpha != self._alphas[0]:
             return []
         key = (explanation.stream, explanation.feature, explanation.method)
         state = self._states.get(key)

@@ -1,6 +1,6 @@
 """What is estimated of one feature, and what each curve must keep to."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import cast
@@ -35,15 +35,23 @@ class Pending:
 
 
 class FeatureState:
-    """The estimates of one feature of one stream."""
+    """The estimates of one feature of one stream.
 
-    def __init__(self, alpha: float, *, categorical: bool) -> None:
+    Parameters
+    ----------
+    alphas
+        Smoothing rates: with each of them the same increments are smoothed.
+    categorical
+        Whether the feature is.
+    """
+
+    def __init__(self, alphas: Sequence[float], *, categorical: bool) -> None:
         self.seq = -1  # the newest one seen
-        self.estimates: dict[Method, ExponentialMean] = {
-            "ipfi": ExponentialMean(alpha),
-            "isage": ExponentialMean(alpha),
+        self.estimates: dict[Method, list[ExponentialMean]] = {
+            "ipfi": [ExponentialMean(alpha) for alpha in alphas],
+            "isage": [ExponentialMean(alpha) for alpha in alphas],
         }
-        self.curve = make_curve(alpha, categorical=categorical)
+        self.curves = [make_curve(alpha, categorical=categorical) for alpha in alphas]
         self._is_categorical = categorical
         self._classes: frozenset[Label] = frozenset()  # of the curve
         self.pending: dict[Method, Pending] = {
@@ -76,9 +84,10 @@ class FeatureState:
         table = _table(rows, classes)
         _check_outputs(table.numbers)
         known = self._with_classes(table.labels, len(points), texts, room)
-        increment = self.curve.update_table(points, table)
+        # what fits one curve fits all, since all have seen the same
+        increments = [curve.update_table(points, table) for curve in self.curves]
         self._classes = known
-        return increment
+        return increments[0]
 
     def expect_classes(self, labels: Collection[Label | None], size: int, room: int) -> None:
         """Take note of the classes of curves of a numeric feature, of ``size`` points each.

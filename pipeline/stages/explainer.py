@@ -11,6 +11,7 @@ from pipeline.evaluate import Output
 from pipeline.explain.curve import PDPCurve
 from pipeline.explain.pfi import pfi_increment
 from pipeline.explain.sage import sage_increment
+from pipeline.explain.smoothing import ExponentialMean
 from pipeline.stages.base import Message
 from pipeline.stages.estimates import FeatureState, Pending
 from pipeline.stages.limits import (
@@ -41,7 +42,8 @@ from schemas.record import Label
 class ExplainerStage:
     """Keeps the explanations of every (stream, feature) in one partition of ``evaluations``.
 
-    A group of features is explained as a feature is, by iPFI and iSAGE.
+    A group of features is explained as a feature is, by iPFI and iSAGE. With several smoothing
+    rates there are as many explanations at a time, of the same increments.
 
     Drops what it has already seen, so a run that is published again after a crash counts once.
     """
@@ -51,7 +53,7 @@ class ExplainerStage:
         self._explained = frozenset(config.explained)
         self._categorical = {f for f, kind in config.features.items() if kind == "categorical"}
         self._loss = config.loss()
-        self._alpha = config.explain.alpha
+        self._alphas = config.explain.alphas
         self._emit_every = config.explain.emit_every
         self._room = MAX_RECORD_BYTES - 2 * NUMBER_BYTES * self._emit_every
         self._states: dict[tuple[str, str], FeatureState] = {}
@@ -87,7 +89,7 @@ class ExplainerStage:
         if state is None or (run.previous_seq is None and run.seqs[0] > state.seq):
             # a run without a predecessor begins the stream, or begins it anew after a cold start
             categorical = run.feature in self._categorical
-            state = self._states[key] = FeatureState(self._alpha, categorical=categorical)
+            state = self._states[key] = FeatureState(self._alphas, categorical=categorical)
         if run.previous_seq is not None and run.previous_seq > state.seq:
             records.append(_gap(run, state.seq))
         first = bisect_right(run.seqs, state.seq)  # what comes again comes first
@@ -145,7 +147,8 @@ class ExplainerStage:
         if (points := run.ipdp_points[i]) and (ipdp := run.ipdp[i]):
             curve["ipdp"] = state.move_curve(points, ipdp, run.classes, self._room)
         for method, increment in increments.items():
-            state.estimates[method].update(increment)
+            for estimate in state.estimates[method]:
+                estimate.update(increment)
         return {**increments, **curve}
 
     def _due(
@@ -156,36 +159,42 @@ class ExplainerStage:
         places: list[int],
         increments: list[float],
     ) -> list[Explanation]:
-        """Take note of new increments, and return an explanation if there are enough."""
+        """Take note of new increments, and return explanations if there are enough."""
         pending = state.pending[method]
         pending.seqs += [run.seqs[i] for i in places]
         pending.increments += increments
         if len(pending.seqs) < self._emit_every:
             return []
-        return [self._explanation(state, run, places[-1], method)]
+        return self._explanations(state, run, places[-1], method)
 
-    def _explanation(
+    def _explanations(
         self, state: FeatureState, run: Evaluation, i: int, method: Method
-    ) -> Explanation:
+    ) -> list[Explanation]:
+        """Return one with each smoothing rate."""
         pending = state.pending[method]
-        estimate = state.curve if method == "ipdp" else state.estimates[method]
-        record = Explanation(
-            stream=run.stream,
-            feature=run.feature,
-            method=method,
-            seq=run.seqs[i],
-            previous_seq=pending.previous_seq,
-            ts=run.ts[i],
-            alpha=self._alpha,
-            updates=estimate.n,
-            value=estimate.value,
-            std_error=estimate.std_error,
-            seqs=pending.seqs,
-            increments=pending.increments,
-            **(_curve(state.curve) if method == "ipdp" else {}),
+        estimates: Sequence[PDPCurve | ExponentialMean] = (
+            state.curves if method == "ipdp" else state.estimates[method]
         )
+        records = [
+            Explanation(
+                stream=run.stream,
+                feature=run.feature,
+                method=method,
+                seq=run.seqs[i],
+                previous_seq=pending.previous_seq,
+                ts=run.ts[i],
+                alpha=alpha,
+                updates=estimate.n,
+                value=estimate.value,
+                std_error=estimate.std_error,
+                seqs=pending.seqs,
+                increments=pending.increments,
+                **(_curve(estimate) if isinstance(estimate, PDPCurve) else {}),
+            )
+            for alpha, estimate in zip(self._alphas, estimates, strict=True)
+        ]
         state.pending[method] = Pending(previous_seq=run.seqs[i])
-        return record
+        return records
 
 
 def _output(row: Row, classes: list[Label] | None) -> Output:

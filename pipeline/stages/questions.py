@@ -113,7 +113,7 @@ class Questions:
                 reservoir=GeometricReservoir(sage.reservoir_size, source),
                 imputer=sage.imputer,
                 categorical=categorical,
-                alpha=explain.alpha,
+                alpha=explain.alphas[0],
                 warm_up=check_warm_up(sage.warm_up, sage.reservoir_size),
                 inner_samples=sage.inner_samples,
                 rng=source,

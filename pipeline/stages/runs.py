@@ -55,34 +55,40 @@ def moves_of_run(state: FeatureState, run: Evaluation, first: int, loss: Loss, r
         observation cannot be explained: only one by one can be said which, and why. Then nothing
         has changed.
     """
-    curve = state.curve
     if not IS_COMPILED or len(run.seqs) - first < SHORTEST:
         raise ValueError("arrays would cost more")
-    if not isinstance(curve, RankCurve):
+    curves = [curve for curve in state.curves if isinstance(curve, RankCurve)]
+    if not curves:
         raise TypeError("categories may come and go")
     moves: Moves = {}
-    for method, estimate in state.estimates.items():
+    for method, estimates in state.estimates.items():
         if places := _asked(run, method, first):
             increments = _increments(run, method, places, loss)
-            moves[method] = places, partial(_smooth, estimate, increments)
+            moves[method] = places, partial(_smooth, estimates, increments)
     if places := _asked(run, "ipdp", first):
         points, table = _curves(run, places)
-        curve.check(points.shape[1], table.labels)
+        curves[0].check(points.shape[1], table.labels)  # what fits one fits all
         state.expect_classes(table.labels, points.shape[1], room)
-        moves["ipdp"] = places, partial(_move, curve, points, table)
+        moves["ipdp"] = places, partial(_move, curves, points, table)
     return moves
 
 
-def _smooth(estimate: ExponentialMean, increments: Floats, begin: int, end: int) -> list[float]:
+def _smooth(
+    estimates: list[ExponentialMean], increments: Floats, begin: int, end: int
+) -> list[float]:
     taken = increments[begin:end]
-    estimate.update_run(taken)
+    for estimate in estimates:
+        estimate.update_run(taken)
     return cast(list[float], taken.tolist())
 
 
-def _move(curve: RankCurve, points: Floats, table: Table, begin: int, end: int) -> list[float]:
+def _move(
+    curves: list[RankCurve], points: Floats, table: Table, begin: int, end: int
+) -> list[float]:
     size = points.shape[1]
     outputs = Table(table.labels, table.numbers[begin * size : end * size])
-    return cast(list[float], curve.update_run(points[begin:end], outputs).tolist())
+    increments = [curve.update_run(points[begin:end], outputs) for curve in curves]
+    return cast(list[float], increments[0].tolist())
 
 
 def _asked(run: Evaluation, method: Method, first: int) -> list[int]:

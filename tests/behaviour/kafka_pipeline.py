@@ -26,7 +26,7 @@ Published = dict[tuple[Any, ...], set[bytes]]
 
 IDENTITY = {
     "predictions": ("stream", "seq"),
-    "explanations": ("stream", "feature", "method", "seq"),
+    "explanations": ("stream", "feature", "method", "alpha", "seq"),
     "changes": ("stream", "kind", "feature", "method", "seq"),
     "dead-letters": ("topic", "partition", "offset", "key"),
 }

@@ -113,7 +113,8 @@ def test_publishes_the_same_when_every_role_is_killed_in_between(start: Start) -
 
 
 OPTIONS: dict[str, dict[str, Any]] = {
-    "groups": {
+    "groups and rates": {
+        "alpha": [0.01, 0.1],
         "groups": {"house": ["zipcode", "hvalue", "hyears"], "income": ["commission", "salary"]},
         "ipfi": {"reservoir_size": 50, "imputer": "product"},
         "isage": {"reservoir_size": 50, "inner_samples": 2, "imputer": "observational"},

@@ -1,14 +1,17 @@
 """Exponential means against their closed forms."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from river import linear_model
 
-from pipeline.explain.smoothing import ExponentialMean, OutputMean
-from tests.support import NUMBERS, PROPERTY
+from pipeline.explain import IncrementalPFI, IncrementalSAGE
+from pipeline.explain.smoothing import ExponentialMean, ExponentialMeans, OutputMean
+from tests.support import NUMBERS, PROPERTY, Linear, normal_rows, pickled
 
 ALPHAS = st.floats(1e-4, 1.0)
 SEQUENCES = st.lists(NUMBERS, min_size=1, max_size=60)
@@ -172,3 +175,35 @@ def test_the_first_output_is_copied() -> None:
     mean.update(output)
     output["a"] = 7.0
     assert mean.value == {"a": 1.0}
+
+
+@pytest.mark.parametrize("kind", [IncrementalPFI, IncrementalSAGE])
+@pytest.mark.parametrize("as_arrays", [True, False])
+def test_several_rates_smooth_the_increments_of_the_first(
+    kind: type[IncrementalPFI | IncrementalSAGE], as_arrays: bool
+) -> None:
+    """iSAGE's mean prediction is that of the first rate, whatever the others are."""
+    model = linear_model.LinearRegression() if as_arrays else Linear({"a": 2.0, "b": 1.0})
+    options: dict[str, Any] = {"loss": "squared_error", "reservoir_size": 5, "seed": 1}
+    several = kind(model, ["a", "b"], alpha=[0.1, 0.5, 0.02], **options)
+    alone = kind(model, ["a", "b"], alpha=0.1, **options)
+    others = {alpha: ExponentialMeans(2, alpha) for alpha in (0.5, 0.02)}
+    for x in normal_rows(60, "ab", seed=1):
+        y = 2.0 * float(x["a"]) + 1.0
+        assert several.explain_one(x, y) == alone.explain_one(x, y)
+        model.learn_one(x, y)
+        for alpha, means in others.items():
+            if several.increments:
+                means.update(np.array(list(several.increments.values())))
+            estimates = pickled(several).at(alpha)
+            assert list(estimates.values.values()) == means.values.tolist()
+            assert list(estimates.std_errors.values()) == means.std_errors
+    assert several.at(0.1).values == several.values == alone.values
+    assert several.at(0.02).confidence(0.25)["a"] == 2.0 * several.at(0.02).std_errors["a"]
+    with pytest.raises(ValueError, match=r"alpha is 0\.3, but must be one of 0\.1, 0\.5, 0\.02"):
+        several.at(0.3)
+    for wrong in ([], [0.1, 0.1]):
+        with pytest.raises(ValueError, match=r"alpha is .*one number, or several different"):
+            kind(model, ["a"], alpha=wrong)
+    with pytest.raises(ValueError, match=r"alpha is 2, but must lie in \(0, 1\]"):
+        kind(model, ["a"], alpha=[0.1, 2])

@@ -1,5 +1,6 @@
 import pickle
 import random
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -54,6 +55,17 @@ def test_drops_older_explanations_and_changes() -> None:
     assert not history.add(change("a", 10))
     assert history.add(change("a", 10, method="isage"))
     assert history.streams[STREAM].change_count == 2
+
+
+@pytest.mark.parametrize(("alpha", "kept"), [(None, [0.1, 0.2]), (0.5, [1.0, 2.0])])
+def test_of_several_smoothing_rates_one_is_kept(alpha: float | None, kept: list[float]) -> None:
+    history = History(alpha=alpha)
+    for seq in (1, 2):
+        slow = explanation("a", seq, 0.1 * seq)
+        for record in (slow, replace(slow, alpha=0.5, value=1.0 * seq)):
+            assert history.add(record) == (record.value in kept)
+    points = history.streams[STREAM].series["a", "ipfi"].points
+    assert [point.value for point in points] == kept
 
 
 def test_predictions_of_one_stream_come_from_several_partitions() -> None:

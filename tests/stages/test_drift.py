@@ -34,7 +34,7 @@ def explanation(
         seq=seqs[-1],
         previous_seq=previous_seq,
         ts=seqs[-1],
-        alpha=0.01,
+        alpha=0.05,
         updates=len(seqs),
         value=values[-1],
         std_error=0.1,
@@ -197,6 +197,15 @@ def test_an_explanation_without_a_predecessor_begins_anew() -> None:
     assert changes([*first, *second]) != []
 
 
+@pytest.mark.parametrize("signal", ["increment", "value"])
+def test_of_several_smoothing_rates_the_first_is_watched(signal: str) -> None:
+    slow = explanations(increments())
+    fast = [replace(each, alpha=0.5, value=-each.value) for each in slow]
+    config = linear_config(explain={"alpha": [0.05, 0.5]}, drift={"signal": signal})
+    both = [record for pair in zip(slow, fast, strict=True) for record in pair]
+    assert run(DriftStage(config), passed_on(both)) == changes(slow, signal=signal) != []
+
+
 @pytest.mark.parametrize(
     ("fields", "reason"),
     [
@@ -205,6 +214,7 @@ def test_an_explanation_without_a_predecessor_begins_anew() -> None:
         ({"increments": [1.0, 2.0]}, "increments"),
         ({"method": "shap"}, "method"),
         ({"value": None}, "value"),
+        ({"alpha": 0.5}, "alpha 0.5 is not configured"),
     ],
 )
 def test_a_bad_explanation_is_a_dead_letter_and_changes_nothing(

@@ -105,6 +105,19 @@ def test_ipfi_is_the_smoothed_mean_difference_of_losses() -> None:
         assert e.alpha == CONFIG.explain.alpha
 
 
+def test_several_smoothing_rates_give_the_explanations_of_each_side_by_side() -> None:
+    rates = [CONFIG.explain.alphas[0], 1.0, 0.002]
+    model = ModelStage(linear_config(explain={"alpha": rates}), STREAM)
+    assert encoded(run(model, MESSAGES)) == encoded(PUBLISHED), "the answers are those of the first"
+    evaluations = [each for runs in EVALUATIONS.values() for each in runs]
+    published = of_kind(explained(evaluations, alpha=rates, emit_every=7), Explanation)
+    for alpha in rates:
+        alone = explained(evaluations, alpha=alpha, emit_every=7)
+        assert encoded(e for e in published if e.alpha == alpha) == encoded(alone)
+    assert [e.alpha for e in published[:6]] == rates * 2, "in the order of the configuration"
+    assert {(e.feature, e.method) for e in published} == {(f, m) for f in "abc" for m in METHODS}
+
+
 @SLOW_PROPERTY
 @given(st.integers(1, 20))
 def test_emitting_rarely_loses_no_increment(emit_every: int) -> None:
