@@ -24,7 +24,6 @@ from rich.table import Table
 
 from pipeline import __version__
 from pipeline.config import EMBEDDED, ENV_PREFIX, Config, ConfigError, load_config
-from pipeline.evaluate import choose
 from pipeline.interruption import until_interrupted
 from pipeline.kafka.checkpoints import CheckpointError, CheckpointStore, Slot, open_store, slots
 from pipeline.kafka.client import AccessError, BrokerError, cluster, no_topics
@@ -41,6 +40,7 @@ from pipeline.kafka.reader import TopicReader
 from pipeline.kafka.replay import ReplayOptions
 from pipeline.kafka.replay import replay as replay_observations
 from pipeline.kafka.topics import create_topics, missing_topics, topic_specs
+from pipeline.loading import ended_by_ctrl_c
 from pipeline.monitor.history import History
 from pipeline.monitor.tail import line
 from pipeline.monitor.watch import printable, render
@@ -148,7 +148,9 @@ def check(config: ConfigPath = DEFAULT_CONFIG) -> None:
 
     The exit status is 0 only if both are well and all topics exist.
     """
-    settings = load_config(config)
+    settings = _load(config)
+    from pipeline.evaluate import choose  # noqa: PLC0415  loads River
+
     model = settings.make_model()
     evaluator = choose(model, settings.model.evaluator)
     console.print(f"{config}: valid", markup=False, highlight=False)
@@ -168,14 +170,14 @@ def check(config: ConfigPath = DEFAULT_CONFIG) -> None:
 @topics_app.command("create")
 def topics_create(config: ConfigPath = DEFAULT_CONFIG) -> None:
     """Create the topics that are missing; what exists stays as it is."""
-    for name, result in create_topics(resolve(load_config(config))).items():
+    for name, result in create_topics(resolve(_load(config))).items():
         console.print(f"{name}: {result}", markup=False, highlight=False)
 
 
 @topics_app.command("describe")
 def topics_describe(config: ConfigPath = DEFAULT_CONFIG) -> None:
     """Show the topics: what each is for, its partitions, messages, and how far behind a role is."""
-    settings = resolve(load_config(config))
+    settings = resolve(_load(config))
     existing = cluster(settings).topics
     readers = {topic: role for role, topic in CHAIN}
     table = Table(box=None)
@@ -205,7 +207,7 @@ def topics_describe(config: ConfigPath = DEFAULT_CONFIG) -> None:
 @checkpoints_app.command("list")
 def checkpoints_list(config: ConfigPath = DEFAULT_CONFIG) -> None:
     """Show where each role goes on in each partition, or why it cannot."""
-    settings = resolve(load_config(config))
+    settings = resolve(_load(config))
     store = open_store(settings, cluster(settings))
     for slot in slots(settings):
         _say(_standing(store, slot))
@@ -227,7 +229,7 @@ def checkpoints_remove(
     published already, so take another topics.prefix for them. What was deleted from the log
     meanwhile is missing in the new state.
     """
-    settings = resolve(load_config(config))
+    settings = resolve(_load(config))
     store = open_store(settings, cluster(settings))
     chosen = slots(settings, role, partition)
     if not yes:
@@ -257,14 +259,16 @@ def worker(
     Each role is a consumer group: run as many workers of a role as its topic has partitions.
     With model.shards above 1 each shard of the model role is a group: run a worker of each.
     """
-    # Faust is slow to import, and only workers need it
-    from agents import WORKERS  # noqa: PLC0415
-    from pipeline.kafka.app import run  # noqa: PLC0415
+    with ended_by_ctrl_c():
+        # Faust is slow to import, and only workers need it
+        from agents import factory  # noqa: PLC0415
+        from pipeline.kafka.app import run  # noqa: PLC0415
 
-    settings = load_config(config)
+        create = factory(role)
+    settings = _load(config, role)
     end_with_supervisor()
     with _broker_may_come_back():
-        run(WORKERS[role](_ready(settings), _part(settings, role, shard)))
+        run(create(_ready(settings), _part(settings, role, shard)))
 
 
 @app.command()
@@ -283,7 +287,7 @@ def up(
     ] = 1,
 ) -> None:
     """Run all roles on this machine; start again what dies; stop all on Ctrl-C."""
-    settings = load_config(config)
+    settings = _load(config)
     with until_interrupted():
         if not embedded:
             with _broker_may_come_back():
@@ -337,7 +341,7 @@ def replay(  # noqa: PLR0917  options of a command
     The embedded broker keeps only the newest 5 MiB of a partition, so there this waits for the
     pipeline whenever too many records are on their way.
     """
-    settings = _ready(load_config(config))
+    settings = _ready(_load(config))
     records = open_source(source, settings, label=label, limit=limit)
     _warn_without_label(source, settings, label)
     options = ReplayOptions(partition=partition, rate=rate, max_lag=max_lag)
@@ -375,9 +379,9 @@ def local(
 
     Writes predictions.jsonl, explanations.jsonl, changes.jsonl and dead-letters.jsonl.
     """
+    settings = _load(config)
     from pipeline.local import LocalPipeline  # noqa: PLC0415  loads much of River
 
-    settings = load_config(config)
     records = open_source(source, settings, label=label, limit=limit)
     _warn_without_label(source, settings, label)
     if records.total is None and limit is None and source.startswith("river:"):
@@ -411,7 +415,7 @@ def tail(
     ] = None,
 ) -> None:
     """Print the records of a topic as they come, until Ctrl-C."""
-    settings = resolve(load_config(config))
+    settings = resolve(_load(config))
     name = topic.removeprefix(settings.topics.prefix)
     if name not in TOPICS:
         raise ConfigError(f"there is no topic {topic!r}: use one of {', '.join(TOPICS)}")
@@ -436,7 +440,7 @@ def watch(
     ] = None,
 ) -> None:
     """Show live what the model relies on now, its loss, throughput and the latest changes."""
-    settings = resolve(load_config(config))
+    settings = resolve(_load(config))
     history = History(alpha=settings.explain.alphas[0])
     with (
         until_interrupted(),
@@ -480,6 +484,12 @@ class _Patience:
         if value != self._last:
             self._last, self._since = value, time.monotonic()
         return time.monotonic() - self._since > self.SECONDS
+
+
+def _load(config: Path, role: Role | None = None) -> Config:
+    """Return the settings; what they refer to may take long to be imported."""
+    with ended_by_ctrl_c():
+        return load_config(config, role)
 
 
 def _part(settings: Config, role: Role, shard: int | None) -> Part:

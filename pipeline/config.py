@@ -15,7 +15,7 @@ import tomllib
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self, cast, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, cast, get_args
 
 from pydantic import (
     AfterValidator,
@@ -36,15 +36,14 @@ from pydantic_settings import (
 
 from pipeline.detectors import DETECTORS, DetectorSettings, OfErrors, OfNumbers, Signal
 from pipeline.evaluate import Kind as EvaluatorKind
-from pipeline.evaluate import choose, model_kind
-from pipeline.explain import LOSSES, get_loss
-from pipeline.explain.importance import ALL
-from pipeline.explain.losses import Loss
 from pipeline.explain.players import Players
 from pipeline.kafka.security import SecuritySettings, read_secret
 from pipeline.parts import Part, Role
 from schemas.change import Watched
 from schemas.explanation import Method
+
+if TYPE_CHECKING:
+    from pipeline.explain.losses import Loss
 
 ENV_PREFIX = "FLUXPLAIN_"
 EMBEDDED = "embedded"
@@ -60,6 +59,10 @@ LabelType = Literal["boolean", "integer", "string", "number"]
 Reference = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][\w.]*:[A-Za-z_][\w.]*$")]
 Name = Annotated[str, StringConstraints(min_length=1, max_length=249)]
 Size = Annotated[int, Field(ge=1, le=1_000_000)]
+
+
+ALL = "all"
+"""Inner samples without draws; see :data:`pipeline.explain.importance.ALL`."""
 
 
 def _inner_samples(value: object) -> object:
@@ -545,10 +548,12 @@ class Config(BaseSettings):
         name = self.kafka.group_instance_id
         return None if name is None else f"{name}-{part}"
 
-    def loss(self) -> Loss:
+    def loss(self) -> "Loss":
         """Return the loss, loading the user's function if it is one."""
+        from pipeline.explain import get_loss  # noqa: PLC0415  loads Numba, and not all need a loss
+
         name = self.explain.loss
-        return cast(Loss, load("explain.loss", name)) if ":" in name else get_loss(name)
+        return cast("Loss", load("explain.loss", name)) if ":" in name else get_loss(name)
 
     def make_model(self) -> Any:
         """Return a new model; a factory that takes a ``seed`` gets the pipeline's if none is set.
@@ -582,8 +587,15 @@ class Config(BaseSettings):
         return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()
 
 
-def load_config(path: Path) -> Config:
+def load_config(path: Path, role: Role | None = None) -> Config:
     """Return the validated settings of a TOML file and the environment.
+
+    Parameters
+    ----------
+    path
+        The file.
+    role
+        Whose worker asks: it loads only what its role uses, see :func:`check_references`.
 
     Raises
     ------
@@ -610,24 +622,47 @@ def load_config(path: Path) -> Config:
         raise ConfigError(f"the environment: {error}") from None
     except RecursionError:
         raise ConfigError("the environment: a variable is nested too deeply") from None
-    check_references(config)
+    check_references(config, role)
     return config
 
 
-def check_references(config: Config) -> None:
+def check_references(config: Config, role: Role | None = None) -> None:
     """Load what the settings refer to, so that mistakes show before anything starts.
+
+    Parameters
+    ----------
+    config
+        The settings.
+    role
+        Who uses them. The explainer uses the loss, but no model, and drift neither, so their
+        workers start sooner, and where the user's model is not installed. All others check both.
 
     Raises
     ------
     ConfigError
         If the loss is unknown, or the model cannot be made, asked, taught or pickled.
     """
+    if role != "drift":
+        _check_loss(config)
+    if role not in {"drift", "explainer"}:
+        _check_model(config)
+
+
+def _check_loss(config: Config) -> None:
+    from pipeline.explain import LOSSES  # noqa: PLC0415  as in Config.loss
+
     if ":" not in config.explain.loss and config.explain.loss not in LOSSES:
         raise ConfigError(
             f"explain.loss is {config.explain.loss!r}, but must be one of {', '.join(LOSSES)}, "
             "or module:function"
         )
-    _check_loss(config)
+    loss = config.loss()
+    try:
+        inspect.signature(loss).bind("label", "output")
+    except (TypeError, ValueError):  # the latter of built-in functions that do not tell
+        raise ConfigError(
+            f"explain.loss = {config.explain.loss!r} must be a function of (label, output)"
+        ) from None
     regression = config.label.type == "number"
     if config.explain.loss in LOSSES and regression != config.explain.loss.endswith("_error"):
         allowed = [name for name in LOSSES if name.endswith("_error") == regression]
@@ -635,6 +670,9 @@ def check_references(config: Config) -> None:
             f"explain.loss is {config.explain.loss!r}, but for label.type = "
             f"{config.label.type!r} must be one of {', '.join(allowed)}, or module:function"
         )
+
+
+def _check_model(config: Config) -> None:
     model = config.make_model()
     given = f"model.factory = {config.model.factory!r} gives a {type(model).__name__}"
     try:
@@ -657,17 +695,9 @@ def check_references(config: Config) -> None:
         ) from error
 
 
-def _check_loss(config: Config) -> None:
-    loss = config.loss()
-    try:
-        inspect.signature(loss).bind("label", "output")
-    except (TypeError, ValueError):  # the latter of built-in functions that do not tell
-        raise ConfigError(
-            f"explain.loss = {config.explain.loss!r} must be a function of (label, output)"
-        ) from None
-
-
 def _check_kind(config: Config, model: Any) -> None:
+    from pipeline.evaluate import model_kind  # noqa: PLC0415  loads River
+
     kind = model_kind(model)
     fits = {"classifier": config.label.type != "number", "regressor": config.label.type == "number"}
     if not fits.get(kind, True):
@@ -678,6 +708,8 @@ def _check_kind(config: Config, model: Any) -> None:
 
 
 def _check_evaluator(config: Config, model: Any) -> None:
+    from pipeline.evaluate import choose  # noqa: PLC0415  loads River and Numba
+
     try:
         choose(model, config.model.evaluator)
     except TypeError as error:

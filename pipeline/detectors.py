@@ -2,11 +2,10 @@
 
 import random
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
-from river import drift
-from river.drift import binary
 
 Signal = Literal["increment", "value"]
 """What is watched: what each record adds to an explanation, or the smoothed explanation."""
@@ -94,16 +93,23 @@ class HDDMWParameters(HDDMAParameters):
     lambda_val: Share = 0.05
 
 
-DETECTORS: dict[OfNumbers | OfErrors, tuple[type[Any], type[Parameters]]] = {
-    "adwin": (drift.ADWIN, ADWINParameters),
-    "kswin": (drift.KSWIN, KSWINParameters),
-    "page_hinkley": (drift.PageHinkley, PageHinkleyParameters),
-    "ddm": (binary.DDM, DDMParameters),
-    "eddm": (binary.EDDM, EDDMParameters),
-    "hddm_a": (binary.HDDMA, HDDMAParameters),
-    "hddm_w": (binary.HDDMW, HDDMWParameters),
+DETECTORS: dict[OfNumbers | OfErrors, tuple[str, type[Parameters]]] = {
+    "adwin": ("river.drift.ADWIN", ADWINParameters),
+    "kswin": ("river.drift.KSWIN", KSWINParameters),
+    "page_hinkley": ("river.drift.PageHinkley", PageHinkleyParameters),
+    "ddm": ("river.drift.binary.DDM", DDMParameters),
+    "eddm": ("river.drift.binary.EDDM", EDDMParameters),
+    "hddm_a": ("river.drift.binary.HDDMA", HDDMAParameters),
+    "hddm_w": ("river.drift.binary.HDDMW", HDDMWParameters),
 }
-"""Name → River's class, and its parameters."""
+"""Name → where River has it, and its parameters."""
+
+
+def river_class(name: OfNumbers | OfErrors) -> Any:
+    """Return River's class of a detector; River is imported only by who makes one."""
+    path, _ = DETECTORS[name]
+    module, _, kind = path.rpartition(".")
+    return getattr(import_module(module), kind)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +132,7 @@ class DetectorSettings:
 
     def make(self, seed: str) -> Any:
         """Return a new detector; what is random about it (of KSWIN) follows from the seed."""
-        kind, _ = DETECTORS[self.detector]
-        seeded = {"seed": random.Random(seed).getrandbits(32)} if kind is drift.KSWIN else {}
-        return kind(**self.parameters, **seeded)
+        seeded = {}
+        if self.detector == "kswin":
+            seeded["seed"] = random.Random(seed).getrandbits(32)
+        return river_class(self.detector)(**self.parameters, **seeded)

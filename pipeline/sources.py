@@ -22,8 +22,6 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 import orjson
-from river import datasets
-from river.datasets import base, synth
 
 from pipeline.config import Config, FeatureType, LabelType
 
@@ -231,6 +229,8 @@ def _is_whole(number: float) -> bool:
 
 
 def _open_river(source: str, config: Config, limit: int | None) -> Source:
+    from river.datasets import base  # noqa: PLC0415  slow, and CSV files need none of it
+
     name, _, query = source.removeprefix(RIVER).partition("?")
     params = _parameters(source, query)
     factory = _river_class(source, name)
@@ -291,6 +291,9 @@ def _literal(text: str) -> bool | int | float | str:
 
 
 def _river_class(source: str, name: str) -> Any:
+    from river import datasets  # noqa: PLC0415  as above
+    from river.datasets import base, synth  # noqa: PLC0415
+
     found = {
         each: value
         for module in (datasets, synth)

@@ -11,6 +11,7 @@ from pipeline.config import Config, ConfigError, check_references, load_config
 from pipeline.detectors import DetectorSettings
 from pipeline.explain import LOSSES
 from pipeline.explain.losses import brier
+from pipeline.supervisor import ROLES
 from schemas.change import Watched
 from tests.support import make_config
 
@@ -344,6 +345,25 @@ def test_a_reference_that_leads_nowhere_is_named(
     assert all(part in reason for part in ["explain.loss", reference, *parts]), reason
     reason = refused(folder, f"[features]\na = 'numeric'\n[model]\nfactory = '{reference}'\n")
     assert all(part in reason for part in ["model.factory", reference, *parts]), reason
+
+
+@pytest.mark.parametrize(
+    ("wrong", "key", "users"),
+    [
+        ({"explain": {"loss": "hinge"}}, "explain.loss", {None, "model", "explainer"}),
+        ({"model": {"factory": "no.such:Model"}}, "model.factory", {None, "model"}),
+    ],
+)
+def test_what_settings_refer_to_is_checked_by_all_but_the_roles_that_do_not_use_it(
+    wrong: dict[str, Any], key: str, users: set[str | None]
+) -> None:
+    config = make_config(**wrong)
+    for role in (None, *ROLES):
+        if role in users:
+            with pytest.raises(ConfigError, match=key):
+                check_references(config, role)
+        else:
+            check_references(config, role)
 
 
 class Seeded:

@@ -4,10 +4,22 @@ An evaluator answers all perturbed inputs of one observation in one call and giv
 numbers as asking the model one by one.
 """
 
-from pipeline.evaluate.base import Evaluator, Label, NoOutputError, Observation, Output, Value
-from pipeline.evaluate.choose import Choice, Kind, as_evaluator, choose, evaluator_for
-from pipeline.evaluate.generic import GenericEvaluator, model_kind
-from pipeline.evaluate.table import Table, TableEvaluator
+from typing import TYPE_CHECKING
+
+from pipeline.evaluate.base import Evaluator, Kind, Label, NoOutputError, Observation, Output, Value
+from pipeline.lazy import lazy
+
+if TYPE_CHECKING:
+    from pipeline.evaluate.choice import Choice, as_evaluator, choose, evaluator_for
+    from pipeline.evaluate.generic import GenericEvaluator, model_kind
+    from pipeline.evaluate.table import Table, TableEvaluator
+else:
+    __getattr__, __dir__ = lazy(
+        __name__,
+        choice=["Choice", "as_evaluator", "choose", "evaluator_for"],
+        generic=["GenericEvaluator", "model_kind"],
+        table=["Table", "TableEvaluator"],
+    )
 
 __all__ = [
     "Choice",

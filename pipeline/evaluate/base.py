@@ -1,7 +1,7 @@
 """The interface of an evaluator, and the types that pass through it."""
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import Literal, Protocol
 
 Value = bool | int | float | str
 """The value of one feature."""
@@ -18,6 +18,10 @@ Output = float | dict[Label, float]
 The probabilities may be empty or lack a class: River's models know only classes that they have
 seen.
 """
+
+
+Kind = Literal["auto", "hoeffding", "linear", "batch", "generic"]
+"""How a model may be asked; ``"auto"`` takes the first that fits."""
 
 
 class NoOutputError(ValueError):

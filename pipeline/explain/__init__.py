@@ -5,6 +5,7 @@ Usable without Kafka: test, explain, then train.
 Examples
 --------
 >>> from river import linear_model
+>>> from pipeline.explain import IncrementalPFI
 >>> model = linear_model.LinearRegression()
 >>> pfi = IncrementalPFI(model, ["a", "b"], loss="squared_error", reservoir_size=10, seed=1)
 >>> for t in range(200):
@@ -15,12 +16,27 @@ Examples
 True
 """
 
-from pipeline.explain.losses import LOSSES, get_loss
-from pipeline.explain.normalization import normalized
-from pipeline.explain.pdp import IncrementalPDP
-from pipeline.explain.pfi import IncrementalPFI
-from pipeline.explain.sage import IncrementalSAGE
-from pipeline.explain.together import explain_together
+from typing import TYPE_CHECKING
+
+from pipeline.lazy import lazy
+
+if TYPE_CHECKING:
+    from pipeline.explain.losses import LOSSES, get_loss
+    from pipeline.explain.normalization import normalized
+    from pipeline.explain.pdp import IncrementalPDP
+    from pipeline.explain.pfi import IncrementalPFI
+    from pipeline.explain.sage import IncrementalSAGE
+    from pipeline.explain.together import explain_together
+else:
+    __getattr__, __dir__ = lazy(
+        __name__,
+        losses=["LOSSES", "get_loss"],
+        normalization=["normalized"],
+        pdp=["IncrementalPDP"],
+        pfi=["IncrementalPFI"],
+        sage=["IncrementalSAGE"],
+        together=["explain_together"],
+    )
 
 __all__ = [
     "LOSSES",

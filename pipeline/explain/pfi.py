@@ -14,7 +14,6 @@ from pipeline.evaluate import (
     Output,
     as_evaluator,
 )
-from pipeline.evaluate.compiled import plain
 from pipeline.evaluate.table import Table
 from pipeline.explain import kernels
 from pipeline.explain.importance import (
@@ -30,30 +29,6 @@ from pipeline.explain.questions import Observed, Question
 from pipeline.explain.sampling.pfi import PFISampler
 from pipeline.explain.storage import make_reservoir
 from pipeline.explain.together import explain_together
-
-_running_mean = plain(kernels.running_mean)
-
-
-def pfi_increment(loss: Loss, y: Target, prediction: Output, outputs: Sequence[Output]) -> float:
-    """Return λ_t: the mean loss on the replaced inputs minus the loss on the observation.
-
-    References
-    ----------
-    iPFI, Algorithm 1, line 3, averaged over M draws.
-
-    Examples
-    --------
-    >>> from pipeline.explain.losses import absolute_error
-    >>> pfi_increment(absolute_error, 1.0, 1.5, [3.0, 2.0])
-    1.0
-    """
-    return mean_loss(loss, y, outputs) - float(loss(y, prediction))
-
-
-def mean_loss(loss: Loss, y: Target, outputs: Sequence[Output]) -> float:
-    """Return the mean loss over the draws: the first term of λ_t."""
-    # a user's loss may give numpy numbers or truth values, which are no JSON
-    return _running_mean([float(loss(y, output)) for output in outputs])
 
 
 class IncrementalPFI(ImportanceExplainer):

@@ -3,8 +3,7 @@
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
-
-from pipeline.explain.kernels import Places
+from numpy.typing import NDArray
 
 Features = Sequence[str | Mapping[str, Sequence[str]]]
 """Names of features; a mapping among them has groups: name → the features of the group."""
@@ -56,7 +55,7 @@ class Players:
             if name in self.features and members != (name,):
                 raise ValueError(f"the group {name!r} has the name of a feature: give it another")
         self.names = check_features([name for name, _ in named])
-        self.starts: Places = np.cumsum([0, *map(len, self.members)], dtype=np.intp)
+        self.starts: NDArray[np.intp] = np.cumsum([0, *map(len, self.members)], dtype=np.intp)
 
     def __len__(self) -> int:
         return len(self.names)

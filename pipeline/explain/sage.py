@@ -34,22 +34,6 @@ from pipeline.explain.together import explain_together
 DEFAULT_INNER_SAMPLES = 5
 
 
-def sage_increment(loss: Loss, y: Target, before: Output, after: Output) -> float:
-    """Return Δ_t: how much the loss falls when the feature is revealed.
-
-    References
-    ----------
-    iSAGE, Algorithm 1, line 16.
-
-    Examples
-    --------
-    >>> from pipeline.explain.losses import squared_error
-    >>> sage_increment(squared_error, 1.0, 3.0, 2.0)
-    3.0
-    """
-    return float(loss(y, before)) - float(loss(y, after))
-
-
 class IncrementalSAGE(ImportanceExplainer):
     """Incremental SAGE values of a model that learns.
 

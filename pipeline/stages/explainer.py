@@ -9,8 +9,7 @@ from typing import Any
 from pipeline.config import Config
 from pipeline.evaluate import Output
 from pipeline.explain.curve import PDPCurve
-from pipeline.explain.pfi import pfi_increment
-from pipeline.explain.sage import sage_increment
+from pipeline.explain.increments import pfi_increment, sage_increment
 from pipeline.explain.smoothing import ExponentialMean
 from pipeline.stages.base import Message
 from pipeline.stages.estimates import FeatureState, Pending

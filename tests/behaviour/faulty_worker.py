@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, cast
 
-from agents import WORKERS
+from agents import factory
 from pipeline.config import load_config
 from pipeline.kafka.app import run
 from pipeline.kafka.checkpoints import Envelope
@@ -161,7 +161,7 @@ def main(config: str, fault: str, role: str = "model") -> None:
     """Run the worker."""
     FAULTS[fault]()
     part = Part(cast(Role, role))
-    run(WORKERS[part.role](load_config(Path(config)), part))
+    run(factory(part.role)(load_config(Path(config), part.role), part))
 
 
 if __name__ == "__main__":

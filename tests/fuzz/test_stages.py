@@ -1,6 +1,7 @@
 """Whatever bytes are in an inbound topic, a stage publishes valid records and goes on."""
 
 import random
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import orjson
@@ -15,7 +16,8 @@ from hypothesis.stateful import (
 )
 
 from pipeline.stages import Message, ModelStage, process
-from schemas import DeadLetter
+from schemas import BadRecordError, DeadLetter, Evaluation
+from schemas.record import load_object
 from tests.fuzz.checks import assert_publishable, assert_readable, refused
 from tests.fuzz.models import LABELS
 from tests.fuzz.pools import CONFIGS, MAKERS, STREAM, pool
@@ -72,6 +74,36 @@ def test_a_message_that_is_refused_leaves_no_trace(
                 assert isinstance(letter, DeadLetter)
         published += [record.encode() for record in process(stage, each)]
     assert published == given_.expected()
+
+
+@FUZZ
+@given(st.data(), KINDS, SEEDS)
+def test_evaluations_are_decoded_as_validation_of_the_whole_gives_them(
+    data: st.DataObject, kind: str, seed: int
+) -> None:
+    """Most columns of answers are checked where they lie, and neither copied nor converted."""
+    records = pool("evaluations", kind).records
+    rng = random.Random(seed)
+    for value in [data.draw(anything(records)), *(strained(rng, records) for _ in range(6))]:
+        assert outcome(Evaluation.decode, value) == outcome(validated, value)
+
+
+def validated(value: bytes | None) -> Evaluation:
+    run = Evaluation.validated(load_object(value))
+    if len({len(getattr(run, name)) for name in ("seqs", *COLUMNS)}) > 1 or not run.seqs:
+        raise BadRecordError(f"the lists must be as long as seqs ({len(run.seqs)}), and not 0")
+    return run
+
+
+COLUMNS = ("ts", "y", "prediction", "ipfi", "isage", "ipdp_points", "ipdp")
+
+
+def outcome(decode: Callable[[bytes | None], Evaluation], value: bytes | None) -> str:
+    """Return the record or the reason, with the types of all items."""
+    try:
+        return repr(decode(value))
+    except BadRecordError as error:
+        return str(error)
 
 
 def watched_config(label: str) -> Any:

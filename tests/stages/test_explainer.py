@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pipeline.explain.increments import pfi_increment
 from pipeline.explain.losses import squared_error
-from pipeline.explain.pfi import pfi_increment
 from pipeline.explain.smoothing import ExponentialMean
 from pipeline.stages import DriftStage, ExplainerStage, ModelStage
 from schemas import BadRecordError, Change, DeadLetter, Evaluation, Explanation, Prediction, Record

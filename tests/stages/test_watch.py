@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from river.drift.binary import FHDDM
 
-from pipeline.detectors import DETECTORS, DetectorSettings, OfErrors, OfNumbers
+from pipeline.detectors import DETECTORS, DetectorSettings, OfErrors, OfNumbers, river_class
 from pipeline.stages.watch import RECENT, Shift, Watch
 from tests.support import PROPERTY, pickled
 
@@ -62,7 +62,7 @@ def test_pickled_in_between_it_finds_the_same(name: OfNumbers) -> None:
 
 @every_detector
 def test_the_alarms_are_those_of_river_itself(name: OfNumbers) -> None:
-    kind, _ = DETECTORS[name]
+    kind = river_class(name)
     parameters = PARAMETERS.get(name, {})
     seeded = {"seed": random.Random("1").getrandbits(32)} if name == "kswin" else {}
     plain, expected = kind(**parameters, **seeded), []
@@ -75,8 +75,8 @@ def test_the_alarms_are_those_of_river_itself(name: OfNumbers) -> None:
 
 @every_detector
 def test_the_defaults_are_river_s(name: OfNumbers) -> None:
-    kind, parameters = DETECTORS[name]
-    defaults = inspect.signature(kind).parameters
+    _, parameters = DETECTORS[name]
+    defaults = inspect.signature(river_class(name)).parameters
     for parameter, value in parameters().model_dump().items():
         assert defaults[parameter].default == value
 

@@ -1,20 +1,16 @@
 """Which evaluator fits a model."""
 
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, NamedTuple, get_args
 from weakref import WeakValueDictionary
 
 from river import compose
 
-from pipeline.evaluate.base import Evaluator
+from pipeline.evaluate.base import Evaluator, Kind
 from pipeline.evaluate.batch import BatchEvaluator
 from pipeline.evaluate.generic import GenericEvaluator, final_step
 from pipeline.evaluate.hoeffding import TreeClassifierEvaluator, TreeRegressorEvaluator
 from pipeline.evaluate.linear import LinearEvaluator, is_linear, is_standard
 from pipeline.evaluate.scaled import FEATURE_WISE, ScaledEvaluator
-
-Kind = Literal["auto", "hoeffding", "linear", "batch", "generic"]
-"""How a model may be asked; ``"auto"`` takes the first that fits."""
-
 
 _evaluators: "WeakValueDictionary[tuple[int, str], Evaluator]" = WeakValueDictionary()
 """Several explainers of one model share what its evaluator has copied. An evaluator keeps its model

@@ -1,0 +1,78 @@
+"""What a process loads: each role what it uses; and what a package offers is there."""
+
+import inspect
+import os
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import pipeline.evaluate
+import pipeline.explain
+import pipeline.stages
+from pipeline.parts import Role
+from tests.behaviour.conftest import SETTINGS, write_config
+
+BARE = Path(__file__).parent / "behaviour" / "bare"
+"""As in a plain installation: River loads more where there is more."""
+
+START = """
+import sys
+from pathlib import Path
+
+def tell():
+    # Numba asks SciPy for its version, which loads next to nothing
+    large = {"river", "scipy.stats", "numba", "matplotlib", "pandas", "sklearn"}
+    print(*large & set(sys.modules))
+
+from pipeline.cli import load_config
+tell()
+from agents import factory
+role, path = sys.argv[1:]
+factory(role)
+config = load_config(Path(path), role)
+from pipeline import stages
+stream = ["fluxplain.features-0"] if role == "model" else []
+getattr(stages, f"{role.title()}Stage")(config, *stream)
+tell()
+"""
+"""What a worker does until it asks for a broker, and then for its first partition."""
+
+
+@pytest.mark.parametrize(
+    ("role", "expected"),
+    [
+        ("model", {"river", "scipy.stats", "numba"}),
+        ("explainer", {"numba"}),
+        ("drift", {"river", "scipy.stats"}),  # for a detector that River has beside ADWIN
+    ],
+)
+def test_a_worker_loads_only_what_its_role_uses(
+    tmp_path: Path, role: Role, expected: set[str]
+) -> None:
+    path = write_config(tmp_path / "fluxplain.toml", SETTINGS)
+    before = os.environ.get("PYTHONPATH")
+    result = subprocess.run(
+        [sys.executable, "-c", START, role, str(path)],
+        stdout=subprocess.PIPE,
+        text=True,
+        timeout=120,
+        check=True,
+        env={
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join([str(BARE), *([before] if before else [])]),
+        },
+    )
+    commands, worker = (set(line.split()) for line in result.stdout.splitlines())
+    assert not commands
+    assert worker == expected
+
+
+@pytest.mark.parametrize("package", [pipeline.evaluate, pipeline.explain, pipeline.stages])
+def test_what_a_package_offers_is_found(package: ModuleType) -> None:
+    for name in package.__all__:
+        # a module that was called as what it offers would be found in its place
+        assert not inspect.ismodule(getattr(package, name)), name
+        assert name in dir(package)
