@@ -122,7 +122,7 @@ _COLUMNS = tuple(
     if f.name not in {"stream", "feature", "previous_seq", "classes"}
 )
 
-LONG = 4
+LONG = 12
 """Runs of fewer observations are validated sooner than they are looked through."""
 
 _ANSWERS = ("prediction", "ipfi", "isage", "ipdp_points", "ipdp")

@@ -181,7 +181,7 @@ class RankCurve(PDPCurve):
 
     def update_table(self, points: Grid, answers: Table) -> float:
         """Take the ICE curve of one observation; see :class:`PDPCurve`."""
-        return self.update_run(np.array([points], np.float64), answers)[0].item()  # type: ignore[no-any-return]
+        return self.update_run(np.array([points], np.float64), answers).item(0)
 
     def update_run(self, points: Floats, answers: Table) -> Floats:
         """Take the ICE curves of several observations, as :meth:`update_table` takes each.

@@ -92,9 +92,8 @@ class ExplainerStage:
         if run.previous_seq is not None and run.previous_seq > state.seq:
             records.append(_gap(run, state.seq))
         first = bisect_right(run.seqs, state.seq)  # what comes again comes first
-        try:
-            moves = moves_of_run(state, run, first, self._loss, self._room)
-        except (TypeError, ValueError):
+        moves = moves_of_run(state, run, first, self._loss, self._room)
+        if moves is None:
             return records + self._one_by_one(state, message, run, first)
         state.seq = run.seqs[-1]
         return records + self._at_once(state, run, moves)

@@ -34,7 +34,9 @@ Moves = dict[Method, tuple[list[int], Move]]
 """Method → which observations it explains, and what takes them."""
 
 
-def moves_of_run(state: FeatureState, run: Evaluation, first: int, loss: Loss, room: int) -> Moves:
+def moves_of_run(
+    state: FeatureState, run: Evaluation, first: int, loss: Loss, room: int
+) -> Moves | None:
     """Return what takes a run into the estimates: the same bits as one by one.
 
     Parameters
@@ -48,28 +50,29 @@ def moves_of_run(state: FeatureState, run: Evaluation, first: int, loss: Loss, r
     room
         Bytes that the curve may need in a message.
 
-    Raises
-    ------
-    ValueError, TypeError
-        If arrays do not pay, the run is not regular, the loss has no compiled form, or an
-        observation cannot be explained: only one by one can be said which, and why. Then nothing
-        has changed.
+    Returns
+    -------
+    None, and nothing has changed, if arrays do not pay, the run is not regular, the loss has no
+    compiled form, or an observation cannot be explained: only one by one can be said which, and
+    why.
     """
-    if not IS_COMPILED or len(run.seqs) - first < SHORTEST:
-        raise ValueError("arrays would cost more")
     curves = [curve for curve in state.curves if isinstance(curve, RankCurve)]
-    if not curves:
-        raise TypeError("categories may come and go")
+    is_short = len(run.seqs) - first < SHORTEST
+    if not IS_COMPILED or is_short or not curves:  # categories come and go
+        return None
     moves: Moves = {}
-    for method, estimates in state.estimates.items():
-        if places := _asked(run, method, first):
-            increments = _increments(run, method, places, loss)
-            moves[method] = places, partial(_smooth, estimates, increments)
-    if places := _asked(run, "ipdp", first):
-        points, table = _curves(run, places)
-        curves[0].check(points.shape[1], table.labels)  # what fits one fits all
-        state.expect_classes(table.labels, points.shape[1], room)
-        moves["ipdp"] = places, partial(_move, curves, points, table)
+    try:
+        for method, estimates in state.estimates.items():
+            if places := _asked(run, method, first):
+                increments = _increments(run, method, places, loss)
+                moves[method] = places, partial(_smooth, estimates, increments)
+        if places := _asked(run, "ipdp", first):
+            points, table = _curves(run, places)
+            curves[0].check(points.shape[1], table.labels)  # what fits one fits all
+            state.expect_classes(table.labels, points.shape[1], room)
+            moves["ipdp"] = places, partial(_move, curves, points, table)
+    except (TypeError, ValueError):
+        return None
     return moves
 
 
