@@ -38,6 +38,7 @@ from pipeline.evaluate import choose, model_kind
 from pipeline.explain import LOSSES, get_loss
 from pipeline.explain.importance import ALL
 from pipeline.explain.losses import Loss
+from pipeline.explain.sampling.pdp import GridKind, GridSettings, StorageKind
 from pipeline.kafka.security import SecuritySettings, read_secret
 from pipeline.parts import Part, Role
 from schemas.explanation import Method
@@ -175,10 +176,30 @@ class SAGESettings(Section):
 class PDPSettings(Section):
     """iPDP."""
 
+    grid: GridKind = "quantile-range"
     grid_size: Annotated[int, Field(ge=2, le=1000)] = 10
+    storage: StorageKind = "frequency"
     storage_size: Size = 100
+    window: Size | None = None
     entrance_probability: Annotated[float, Field(gt=0.0, le=1.0)] = 1.0
     warm_up: Size | None = None
+
+    @validates_model(mode="after")
+    def _grid_fits(self) -> Self:
+        self.grid_settings()
+        return self
+
+    def grid_settings(self) -> GridSettings:
+        """Return how evaluation points are chosen."""
+        return GridSettings(
+            kind=self.grid,
+            size=self.grid_size,
+            storage=self.storage,
+            storage_size=self.storage_size,
+            window=self.window,
+            entrance_probability=self.entrance_probability,
+            warm_up=self.warm_up,
+        )
 
 
 class ExplainSettings(Section):
@@ -197,7 +218,6 @@ class ExplainSettings(Section):
         for name, warm_up, size in (
             ("ipfi", self.ipfi.warm_up, self.ipfi.reservoir_size),
             ("isage", self.isage.warm_up, self.isage.reservoir_size),
-            ("ipdp", self.ipdp.warm_up, self.ipdp.storage_size),
         ):
             if warm_up is not None and warm_up > size:
                 raise ValueError(

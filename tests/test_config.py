@@ -100,7 +100,24 @@ WRONG: list[tuple[str, list[str]]] = [
         ["ipfi.sampler is 'window'", "'geometric'", "'observational'"],
     ),
     ("[explain.ipdp]\ngrid_size = 1", ["explain.ipdp.grid_size", "1", "equal to 2"]),
-    ("[explain.ipdp]\nwarm_up = 101", ["ipdp.warm_up", "101", "at most", "100"]),
+    ("[explain.ipdp]\nwarm_up = 101", ["explain.ipdp.warm_up is 101", "[1, 100]"]),
+    (
+        "[explain.ipdp]\ngrid = 'range'\nwindow = 20\nwarm_up = 21",
+        ["explain.ipdp.warm_up is 21", "[1, 20]"],
+    ),
+    (
+        "[explain.ipdp]\ngrid = 'deciles'",
+        ["explain.ipdp.grid is 'deciles'", "'quantile-range'", "'range'", "'quantiles'"],
+    ),
+    (
+        "[explain.ipdp]\nstorage = 'newest'",
+        ["explain.ipdp.storage is 'newest'", "'frequency'", "'age-weighted'"],
+    ),
+    ("[explain.ipdp]\nwindow = 0", ["explain.ipdp.window is 0", "equal to 1"]),
+    (
+        "[explain.ipdp]\ngrid = 'quantiles'\nwindow = 50",
+        ["explain.ipdp.window is 50", "'range'", "'quantiles'"],
+    ),
     (
         "[explain.ipdp]\nentrance_probability = 0.0",
         ["explain.ipdp.entrance_probability", "0.0", "greater than 0"],

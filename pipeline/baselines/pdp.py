@@ -18,7 +18,7 @@ from pipeline.explain.categories import range_and_slopes
 from pipeline.explain.curve import Effect, Grid, shown_effect, shown_labels, table_of
 from pipeline.explain.importance import check_features, check_observation
 from pipeline.explain.questions import Observed
-from pipeline.explain.sampling.pdp import PDPGrid, check_grid_size
+from pipeline.explain.sampling.pdp import GridKind, GridSettings, PDPGrid
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +49,7 @@ def batch_pdp(
     xs: Sequence[Observation],
     features: Sequence[str],
     *,
+    grid: GridKind = "quantile-range",
     grid_size: int = 10,
     categorical: Collection[str] | None = None,
     grids: Mapping[str, Grid] | None = None,
@@ -69,9 +70,12 @@ def batch_pdp(
         The observations, at least 1; every explained feature must be there.
     features
         Names of the features to explain.
+    grid
+        Evaluation points of numeric features: ``"quantile-range"``, equidistant from the 5 % to the
+        95 % quantile of the batch; ``"range"``, equidistant from its smallest value to its largest;
+        ``"quantiles"``, its quantiles, of equidistant levels from 5 % to 95 %.
     grid_size
-        Points of a numeric feature's grid, at least 2, equidistant between its 5 % and its 95 %
-        quantile in the batch.
+        Points of a numeric feature's grid, at least 2.
     categorical
         Which of the features are categorical: their grid is all of their values. By default those
         whose first value is text or a truth value.
@@ -120,34 +124,30 @@ def batch_pdp(
         else feature in categorical
         for feature in names
     }
+    settings = GridSettings(kind=grid, size=grid_size, storage_size=len(xs), warm_up=1)
     chosen = {
         feature: list(grids[feature])
         if grids and feature in grids
-        else _grid(xs, feature, check_grid_size(grid_size), categorical=kinds[feature])
+        else _grid(xs, feature, settings, categorical=kinds[feature])
         for feature in names
     }
     replacements = [{feature: point} for feature, grid in chosen.items() for point in grid]
     ask = as_evaluator(model, evaluator)
     labels, numbers = _stacked([table_of(ask(x, replacements)) for x in xs])
     curves, begin = {}, 0
-    for feature, grid in chosen.items():
-        end = begin + len(grid)
+    for feature, points in chosen.items():
+        end = begin + len(points)
         part = numbers[:, begin:end]
-        curves[feature] = _curve(grid, labels, part, categorical=kinds[feature])
+        curves[feature] = _curve(points, labels, part, categorical=kinds[feature])
         begin = end
     return curves
 
 
-def _grid(xs: Sequence[Observation], feature: str, size: int, *, categorical: bool) -> Grid:
+def _grid(
+    xs: Sequence[Observation], feature: str, settings: GridSettings, *, categorical: bool
+) -> Grid:
     # it holds all values, so it draws no random number
-    grid = PDPGrid(
-        categorical=categorical,
-        grid_size=size,
-        storage_size=len(xs),
-        entrance_probability=1.0,
-        warm_up=1,
-        rng=random.Random(0),
-    )
+    grid = PDPGrid(settings, categorical=categorical, rng=random.Random(0))
     for x in xs:
         grid.update(x[feature])
     return grid.points()

@@ -121,11 +121,8 @@ class Questions:
             pdp = explain.ipdp
             self._ipdp = {
                 feature: PDPGrid(
+                    pdp.grid_settings(),
                     categorical=feature in categorical,
-                    grid_size=pdp.grid_size,
-                    storage_size=pdp.storage_size,
-                    entrance_probability=pdp.entrance_probability,
-                    warm_up=check_warm_up(pdp.warm_up, pdp.storage_size),
                     rng=rng(f"ipdp/{feature}"),
                 )
                 for feature in features

@@ -91,8 +91,12 @@ def explainers(model: Any, features: list[str], loss: Any, evaluator: Any) -> li
             storage_size=20,
             entrance_probability=0.7,
             warm_up=5,
+            ice=3,
             seed=1,
             evaluator=evaluator,
+        ),
+        IncrementalPDP(
+            model, features, grid="range", window=30, storage_size=20, ice=2, evaluator=evaluator
         ),
     ]
 
@@ -106,7 +110,7 @@ def restored(explainer: Any, evaluator: Any) -> Any:
 
 def state(explainer: Any) -> list[Any]:
     """Everything that a user can read."""
-    names = ("values", "variances", "std_errors", "increments", "curves", "mean_prediction")
+    names = ("values", "variances", "std_errors", "increments", "curves", "ice", "mean_prediction")
     return [getattr(explainer, name, None) for name in names]
 
 

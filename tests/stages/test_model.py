@@ -1,6 +1,7 @@
 """The first stage: what it publishes, and what it does with what it cannot use."""
 
 import copy
+import random
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 from pipeline.config import Config
 from pipeline.explain import IncrementalPDP, IncrementalPFI, IncrementalSAGE
+from pipeline.explain.storage import RollingExtremes
 from pipeline.local import LocalPipeline
 from pipeline.stages import ModelStage
 from schemas import DeadLetter, Evaluation, Explanation, Observation, Prediction, Record
@@ -332,17 +334,22 @@ CLASSIFIERS: dict[str, tuple[str, dict[str, Any]]] = {
 
 @pytest.mark.parametrize("name", [*CLASSIFIERS, "regression"])
 @pytest.mark.parametrize(
-    ("loss", "imputer"),
+    ("loss", "imputer", "ipdp"),
     [
-        ("brier", "interventional"),
-        ("brier", "product"),
-        ("brier", "observational"),
-        ("zero_one", "interventional"),
+        ("brier", "interventional", {"warm_up": 7}),
+        ("brier", "product", {"grid": "range", "window": 40, "storage_size": 20}),
+        ("brier", "observational", {"grid": "quantiles"}),
+        ("zero_one", "interventional", {"storage": "age-weighted", "entrance_probability": 0.7}),
     ],
 )
-def test_the_pipeline_gives_the_numbers_of_the_library(name: str, loss: str, imputer: str) -> None:
+def test_the_pipeline_gives_the_numbers_of_the_library(
+    name: str, loss: str, imputer: str, ipdp: dict[str, Any]
+) -> None:
     """The same seeds, the same stream: the same estimates, bit for bit."""
-    methods = {m: {"imputer": imputer, "reservoir_size": 20} for m in ("ipfi", "isage")}
+    methods: dict[str, dict[str, Any]] = {
+        m: {"imputer": imputer, "reservoir_size": 20} for m in ("ipfi", "isage")
+    }
+    methods["ipdp"] = {"storage_size": 10, "grid_size": 4, **ipdp}
     if name == "regression":
         loss = "squared_error" if loss == "brier" else "absolute_error"
         config = linear_config(explain={"loss": loss, "emit_every": 1, **methods})
@@ -397,18 +404,20 @@ def test_the_pipeline_gives_the_numbers_of_the_library(name: str, loss: str, imp
         model,
         features,
         alpha=e.alpha,
-        grid_size=e.ipdp.grid_size,
-        storage_size=e.ipdp.storage_size,
         categorical=categorical,
         seed=1,
+        **methods["ipdp"],
     )
+    for feature, grid in pdp._grids.items():  # in the pipeline each feature has its own
+        if not isinstance(grid._storage, RollingExtremes):
+            grid._storage._rng = random.Random(f"{config.seed}/{STREAM}/ipdp/{feature}")
     compared = 0
     for seq, (x, y) in enumerate(records):
         pfi.explain_one(x, y)
         sage.explain_one(x, y)
         pdp.explain_one(x)
         for method, explainer in (("ipfi", pfi), ("isage", sage), ("ipdp", pdp)):
-            for feature in features if explainer.increments else ():
+            for feature in explainer.increments:
                 expected = (explainer.values[feature], explainer.std_errors[feature])
                 assert values[method, feature, seq] == expected
                 compared += 1

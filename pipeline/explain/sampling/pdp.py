@@ -1,55 +1,163 @@
 """Which inputs iPDP asks a model about."""
 
 import random
+from dataclasses import dataclass
+from typing import Literal, get_args
 
 from pipeline.evaluate import Value
 from pipeline.evaluate.inputs import Floats, NoNumberError
 from pipeline.explain import kernels
 from pipeline.explain.curve import Grid
+from pipeline.explain.importance import check_warm_up
 from pipeline.explain.kernels import Places
 from pipeline.explain.questions import Row, columns_of
-from pipeline.explain.storage import CategoryStorage, FrequencyStorage
+from pipeline.explain.storage import (
+    AgeWeightedCategories,
+    AgeWeightedStorage,
+    CategoryStorage,
+    FrequencyStorage,
+    RollingExtremes,
+    check_probability,
+)
+
+GridKind = Literal["quantile-range", "range", "quantiles"]
+StorageKind = Literal["frequency", "age-weighted"]
+
+LOW, HIGH = 0.05, 0.95
+"""The quantiles at both ends of a grid."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GridSettings:
+    """How the evaluation points of features are chosen.
+
+    Attributes
+    ----------
+    kind
+        Of numeric features: ``"quantile-range"`` is equidistant from the 5 % to the 95 % quantile
+        of recent values; ``"range"`` from the smallest to the largest of the last ones;
+        ``"quantiles"`` are the quantiles themselves, equidistant levels from 5 % to 95 %, which
+        may coincide. A categorical feature always has the categories now in its storage.
+    size
+        Points of a numeric feature, at least 2.
+    storage
+        Which of the recent values goes for a new one: the oldest (``"frequency"``), or any, with a
+        chance in proportion to its age (``"age-weighted"``). A range has none.
+    storage_size
+        How many recent values are kept, at least 1.
+    window
+        Of how many last values the range is that; for ``"range"`` only, ``storage_size`` by
+        default.
+    entrance_probability
+        Chance of a value to enter the storage, in (0, 1].
+    warm_up
+        Values that are needed for a grid: at least 1, at most, and by default, as many as are
+        kept.
+
+    Raises
+    ------
+    ValueError
+        For a setting out of its range; the message names it.
+
+    References
+    ----------
+    iPDP, Section 3.2 (evaluation points), Algorithm 2 (range) and Algorithm 3 (storage).
+    """
+
+    kind: GridKind = "quantile-range"
+    size: int = 10
+    storage: StorageKind = "frequency"
+    storage_size: int = 100
+    window: int | None = None
+    entrance_probability: float = 1.0
+    warm_up: int | None = None
+
+    def __post_init__(self) -> None:
+        _check_choice("grid", self.kind, get_args(GridKind))
+        _check_choice("storage", self.storage, get_args(StorageKind))
+        check_grid_size(self.size)
+        check_probability(self.entrance_probability)
+        if self.window is not None and self.window < 1:
+            raise ValueError(f"window is {self.window!r}, but must be at least 1")
+        if self.window is not None and self.kind != "range":
+            raise ValueError(
+                f"window is {self.window!r}, but only the grid 'range' has one, not {self.kind!r}"
+            )
+        check_warm_up(self.warm_up, self.capacity)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether :class:`FrequencyStorages` chooses the points of numeric features."""
+        return self.kind == "quantile-range" and self.storage == "frequency"
+
+    @property
+    def capacity(self) -> int:
+        """How many values each feature's storage holds at least, once it is full."""
+        return min(self.storage_size, self.window or self.storage_size)
+
+    @property
+    def needed(self) -> int:
+        """Values that are needed for a grid."""
+        return check_warm_up(self.warm_up, self.capacity)
 
 
 class PDPGrid:
     """Chooses the evaluation points of one feature from its recent values.
 
-    Equidistant between the 5 % and the 95 % quantile of a numeric feature; for a categorical one
-    the categories now in the storage.
-
-    References
+    Parameters
     ----------
-    iPDP, Section 3.2 (evaluation points) and Algorithm 3 (storage).
+    settings
+        How.
+    categorical
+        Whether the feature is.
+    rng
+        Source of the storage's random numbers.
+
+    Examples
+    --------
+    >>> settings = GridSettings(kind="range", size=3, window=4, warm_up=2)
+    >>> grid = PDPGrid(settings, categorical=False, rng=random.Random(1))
+    >>> for value in (9.0, 0.0, 4.0, 1.0, 2.0):
+    ...     grid.update(value)
+    >>> grid.points()
+    [0.0, 2.0, 4.0]
     """
 
-    def __init__(
-        self,
-        *,
-        categorical: bool,
-        grid_size: int,
-        storage_size: int,
-        entrance_probability: float,
-        warm_up: int,
-        rng: random.Random,
-    ) -> None:
-        storage = CategoryStorage if categorical else FrequencyStorage
-        self.grid_size = check_grid_size(grid_size)
-        self.warm_up = warm_up
-        self._storage = storage(storage_size, rng, entrance_probability)
+    def __init__(self, settings: GridSettings, *, categorical: bool, rng: random.Random) -> None:
+        self._kind = settings.kind
+        self._size = settings.size
+        self._needed = settings.needed
+        self._storage: CategoryStorage | RollingExtremes | FrequencyStorage
+        size, probability = settings.storage_size, settings.entrance_probability
+        by_age = settings.storage == "age-weighted"
+        if categorical:
+            categories = AgeWeightedCategories if by_age else CategoryStorage
+            self._storage = categories(size, rng, probability)
+        elif settings.kind == "range":
+            self._storage = RollingExtremes(settings.window or size)
+        else:
+            numbers = AgeWeightedStorage if by_age else FrequencyStorage
+            self._storage = numbers(size, rng, probability)
 
     def points(self) -> Grid:
         """Return the evaluation points; none while warming up."""
-        if len(self._storage) < self.warm_up:
+        storage = self._storage
+        if len(storage) < self._needed:
             return []
-        if isinstance(self._storage, CategoryStorage):
-            return self._storage.categories()
-        low, high = self._storage.quantile(0.05), self._storage.quantile(0.95)
-        step = (high - low) / (self.grid_size - 1)
-        return [low + k * step for k in range(self.grid_size)]
+        if isinstance(storage, CategoryStorage):
+            return storage.categories()
+        if isinstance(storage, RollingExtremes):
+            return [*_equidistant(storage.low, storage.high, self._size)]
+        if self._kind == "quantiles":
+            return [storage.quantile(q) for q in _equidistant(LOW, HIGH, self._size)]
+        return [*_equidistant(storage.quantile(LOW), storage.quantile(HIGH), self._size)]
 
     def update(self, value: Value) -> None:
         """Offer the observation's value to the storage, after it was explained."""
-        self._storage.update(value)
+        if isinstance(self._storage, CategoryStorage):
+            self._storage.update(value)
+        else:
+            self._storage.update(float(value))
 
 
 class PDPQuestion:
@@ -108,3 +216,13 @@ def check_grid_size(grid_size: int) -> int:
     if grid_size < 2:
         raise ValueError(f"grid_size is {grid_size!r}, but must be at least 2")
     return grid_size
+
+
+def _check_choice(name: str, value: object, allowed: tuple[str, ...]) -> None:
+    if value not in allowed:
+        raise ValueError(f"{name} is {value!r}, but must be one of {', '.join(map(repr, allowed))}")
+
+
+def _equidistant(low: float, high: float, size: int) -> list[float]:
+    step = (high - low) / (size - 1)
+    return [low + k * step for k in range(size)]

@@ -10,6 +10,7 @@ from pipeline.explain.storage.categories import Codes
 from pipeline.explain.storage.extremes import RollingExtremes
 from pipeline.explain.storage.histogram import Histogram
 from pipeline.explain.storage.recent import (
+    AgeWeightedCategories,
     AgeWeightedStorage,
     CategoryStorage,
     FrequencyStorage,
@@ -25,6 +26,7 @@ from pipeline.explain.storage.reservoirs import (
 from pipeline.explain.storage.trees import TreeStorage
 
 __all__ = [
+    "AgeWeightedCategories",
     "AgeWeightedStorage",
     "CategoryStorage",
     "Codes",
