@@ -16,6 +16,7 @@ True
 """
 
 from pipeline.explain.losses import LOSSES, get_loss
+from pipeline.explain.pairs import IncrementalPairPDP
 from pipeline.explain.pdp import IncrementalPDP
 from pipeline.explain.pfi import IncrementalPFI
 from pipeline.explain.sage import IncrementalSAGE
@@ -25,6 +26,7 @@ __all__ = [
     "LOSSES",
     "IncrementalPDP",
     "IncrementalPFI",
+    "IncrementalPairPDP",
     "IncrementalSAGE",
     "explain_together",
     "get_loss",

@@ -16,6 +16,7 @@ from pipeline.evaluate import Label, Observation, Output, Value, evaluator_for
 from pipeline.evaluate.table import Table
 from pipeline.explain import (
     LOSSES,
+    IncrementalPairPDP,
     IncrementalPDP,
     IncrementalPFI,
     IncrementalSAGE,
@@ -98,6 +99,13 @@ def explainers(model: Any, features: list[str], loss: Any, evaluator: Any) -> li
         IncrementalPDP(
             model, features, grid="range", window=30, storage_size=20, ice=2, evaluator=evaluator
         ),
+        IncrementalPairPDP(
+            model,
+            [(features[0], features[1]), (features[2], features[0])],
+            grid_size=3,
+            storage_size=20,
+            evaluator=evaluator,
+        ),
     ]
 
 
@@ -110,7 +118,16 @@ def restored(explainer: Any, evaluator: Any) -> Any:
 
 def state(explainer: Any) -> list[Any]:
     """Everything that a user can read."""
-    names = ("values", "variances", "std_errors", "increments", "curves", "ice", "mean_prediction")
+    names = (
+        "values",
+        "variances",
+        "std_errors",
+        "increments",
+        "curves",
+        "ice",
+        "surfaces",
+        "mean_prediction",
+    )
     return [getattr(explainer, name, None) for name in names]
 
 

@@ -1,11 +1,15 @@
 """Which inputs iPDP asks a model about."""
 
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Literal, get_args
 
+import numpy as np
+
 from pipeline.evaluate import Value
-from pipeline.evaluate.inputs import Floats, NoNumberError
+from pipeline.evaluate.inputs import Floats, NoNumberError, as_floats
 from pipeline.explain import kernels
 from pipeline.explain.curve import Grid
 from pipeline.explain.importance import check_warm_up
@@ -209,6 +213,69 @@ class PDPQuestion:
         if self.categories:
             raise NoNumberError("some features are categorical")
         kernels.replace_one(rows, begin, columns_of(features, self.numeric), self.points)
+
+
+class PairQuestion:
+    """An input for each point of the first feature with each of the second, for pair after pair.
+
+    Parameters
+    ----------
+    asked
+        Name → the pair, and the evaluation points of both.
+    """
+
+    __slots__ = ("asked", "size")
+
+    def __init__(self, asked: dict[str, tuple[tuple[str, str], tuple[Grid, Grid]]]) -> None:
+        self.asked = asked
+        self.size = sum([len(first) * len(second) for _, (first, second) in asked.values()])
+
+    def replacements(self) -> list[Row]:
+        """Return what is replaced; see :class:`Question`."""
+        return [row for pair, axes in self.asked.values() for row in pair_rows(pair, axes)]
+
+    def fill(self, features: tuple[str, ...], rows: Floats, begin: int) -> None:
+        """Replace it in whole inputs; see :class:`Question`."""
+        for pair, (first, second) in self.asked.values():
+            end = begin + len(first) * len(second)
+            one, other = columns_of(features, pair).tolist()
+            rows[begin:end, one] = np.repeat(as_floats(first), len(second))
+            rows[begin:end, other] = np.tile(as_floats(second), len(first))
+            begin = end
+
+
+def pair_rows(pair: tuple[str, str], axes: tuple[Grid, Grid]) -> list[Row]:
+    """Return what is replaced at each point of the first feature with each of the second."""
+    return [dict(zip(pair, point, strict=True)) for point in product(*axes)]
+
+
+def pair_name(pair: Sequence[str]) -> str:
+    """Return what a pair's explanations are keyed by.
+
+    >>> pair_name(("age", "salary"))
+    'age|salary'
+    """
+    return "|".join(pair)
+
+
+def check_pairs(pairs: Sequence[Sequence[str]]) -> dict[str, tuple[str, str]]:
+    """Return the pairs by name, or raise ``ValueError`` if there is none, or one that is no pair.
+
+    Examples
+    --------
+    >>> check_pairs([("a", "b")])
+    {'a|b': ('a', 'b')}
+    """
+    named = {}
+    for pair in pairs:
+        if isinstance(pair, str) or len(pair) != 2 or pair[0] == pair[1]:
+            raise ValueError(f"pairs has {pair!r}, but must have two different features in each")
+        if pair_name(pair) in named or pair_name(pair[::-1]) in named:
+            raise ValueError(f"pairs has {pair!r} more than once")
+        named[pair_name(pair)] = (pair[0], pair[1])
+    if not named:
+        raise ValueError("pairs is empty: name at least one")
+    return named
 
 
 def check_grid_size(grid_size: int) -> int:
