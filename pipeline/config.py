@@ -8,6 +8,7 @@ import hashlib
 import importlib
 import inspect
 import json
+import math
 import os
 import pickle
 import sys
@@ -36,9 +37,10 @@ from pydantic_settings import (
 from pipeline.evaluate import Kind as EvaluatorKind
 from pipeline.evaluate import choose, model_kind
 from pipeline.explain import LOSSES, get_loss
+from pipeline.explain.ice import MOST_CURVES
 from pipeline.explain.importance import ALL
 from pipeline.explain.losses import Loss
-from pipeline.explain.sampling.pdp import GridKind, GridSettings, StorageKind
+from pipeline.explain.sampling.pdp import GridKind, GridSettings, StorageKind, check_pairs
 from pipeline.kafka.security import SecuritySettings, read_secret
 from pipeline.parts import Part, Role
 from schemas.explanation import Method
@@ -48,6 +50,9 @@ EMBEDDED = "embedded"
 
 MAX_SHOWN = 300
 """Most characters of a wrong value in an error."""
+
+MOST_POINTS = 10_000
+"""Points of all curves in a record, or of a surface: with two classes they fill half a message."""
 
 KEY_LENGTH = 32
 """Fewest characters of the key that signs checkpoints."""
@@ -183,10 +188,29 @@ class PDPSettings(Section):
     window: Size | None = None
     entrance_probability: Annotated[float, Field(gt=0.0, le=1.0)] = 1.0
     warm_up: Size | None = None
+    ice: int = Field(
+        0, ge=0, le=MOST_CURVES, description="Curves of the last observations in each record."
+    )
+    pairs: list[tuple[Name, Name]] = Field(
+        default_factory=list,
+        description="Features whose effect together is explained too, at grid_size² points.",
+    )
 
     @validates_model(mode="after")
     def _grid_fits(self) -> Self:
         self.grid_settings()
+        if self.grid_size * (1 + self.ice) > MOST_POINTS:
+            raise ValueError(
+                f"ice is {self.ice}, but must be at most {MOST_POINTS // self.grid_size - 1} with "
+                f"grid_size = {self.grid_size}: more does not fit into a message"
+            )
+        if self.pairs and self.grid_size**2 > MOST_POINTS:
+            raise ValueError(
+                f"grid_size is {self.grid_size}, but must be at most {math.isqrt(MOST_POINTS)} "
+                "with pairs: more does not fit into a message"
+            )
+        if self.pairs:
+            check_pairs(self.pairs)
         return self
 
     def grid_settings(self) -> GridSettings:
@@ -350,6 +374,22 @@ class Config(BaseSettings):
     health: HealthSettings = HealthSettings()
 
     @validates_model(mode="after")
+    def _pairs_are_of_features(self) -> Self:
+        for name, pair in self.pairs.items():
+            for feature in pair:
+                if feature not in self.features:
+                    raise ValueError(
+                        f"explain.ipdp.pairs has {feature!r}, but must have features only: "
+                        f"{', '.join(self.features)}"
+                    )
+            if name in self.features:
+                raise ValueError(
+                    f"explain.ipdp.pairs has {list(pair)!r}, which is published as {name!r}, but "
+                    "that is a feature: give the feature another name"
+                )
+        return self
+
+    @validates_model(mode="after")
     def _each_shard_has_a_feature(self) -> Self:
         if self.model.shards > len(self.features):
             raise ValueError(
@@ -375,6 +415,17 @@ class Config(BaseSettings):
         return self.model_copy(
             update={"kafka": self.kafka.model_copy(update={"bootstrap_servers": bootstrap_servers})}
         )
+
+    @property
+    def pairs(self) -> dict[str, tuple[str, str]]:
+        """What iPDP explains together: name → the two features."""
+        pairs = self.explain.ipdp.pairs
+        return check_pairs(pairs) if pairs and "ipdp" in self.explain.methods else {}
+
+    @property
+    def explained(self) -> list[str]:
+        """What there are explanations of: the features, then pairs of them."""
+        return [*self.features, *self.pairs]
 
     def topic(self, name: str) -> str:
         """Return a topic's full name."""

@@ -43,7 +43,7 @@ class Outbox:
         self._config = config
         self._producer = producer
         # a hash of the name would give one partition several times the load of another
-        self._places = {feature: i % partitions for i, feature in enumerate(config.features)}
+        self._places = {feature: i % partitions for i, feature in enumerate(config.explained)}
         for record in RECORDS:
             # now: asking the broker blocks, and the event loop must not
             producer.partitions(config.topic(record.TOPIC))

@@ -30,7 +30,7 @@ class DriftStage:
 
     def __init__(self, config: Config) -> None:
         self._source = config.topic("features")
-        self._features = frozenset(config.features)
+        self._features = frozenset(config.explained)
         self._settings = config.drift
         self._states: dict[tuple[str, str, str], _Watch] = {}
 

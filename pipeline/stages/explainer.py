@@ -14,9 +14,11 @@ from pipeline.evaluate.table import Table
 from pipeline.explain import kernels
 from pipeline.explain.curve import MIXED, PDPCurve
 from pipeline.explain.curves import make_curve
+from pipeline.explain.ice import IceCurves
 from pipeline.explain.pfi import pfi_increment
 from pipeline.explain.sage import sage_increment
 from pipeline.explain.smoothing import ExponentialMean
+from pipeline.explain.surface import Surface
 from pipeline.stages.base import Message
 from pipeline.stages.limits import (
     MAX_NUMBER,
@@ -31,6 +33,7 @@ from pipeline.stages.limits import (
     is_moderate,
     text_bytes,
 )
+from pipeline.stages.pairs import split
 from schemas import (
     BadRecordError,
     Change,
@@ -41,7 +44,7 @@ from schemas import (
     parse_stream,
 )
 from schemas.evaluation import Row
-from schemas.explanation import Method
+from schemas.explanation import Ice, Method
 from schemas.record import Label, Value, describe
 
 
@@ -53,7 +56,12 @@ class ExplainerStage:
 
     def __init__(self, config: Config) -> None:
         self._source = config.topic("features")
-        self._features = dict(config.features)
+        categorical = {name for name, kind in config.features.items() if kind == "categorical"}
+        self._categorical = {
+            name: tuple(feature in categorical for feature in config.pairs.get(name, (name,)))
+            for name in config.explained
+        }
+        self._ice = config.explain.ipdp.ice
         self._loss = config.loss()
         self._alpha = config.explain.alpha
         self._emit_every = config.explain.emit_every
@@ -70,7 +78,7 @@ class ExplainerStage:
         """
         check_key(message)
         run = Evaluation.decode(message.value)
-        check_origin(self._source, self._features, run.stream, run.feature)
+        check_origin(self._source, self._categorical, run.stream, run.feature)
         if len(run.seqs) > MAX_RUN:
             raise BadRecordError(f"seqs has {len(run.seqs):,} items, but at most {MAX_RUN} may be")
         check_order(run.previous_seq, run.seqs)
@@ -90,8 +98,9 @@ class ExplainerStage:
         records: list[Record] = []
         if state is None or (run.previous_seq is None and run.seqs[0] > state.seq):
             # a run without a predecessor begins the stream, or begins it anew after a cold start
-            categorical = self._features[run.feature] == "categorical"
-            state = self._states[key] = FeatureState(self._alpha, categorical=categorical)
+            categorical = self._categorical[run.feature]
+            state = FeatureState(self._alpha, categorical=categorical, ice=self._ice)
+            self._states[key] = state
         if run.previous_seq is not None and run.previous_seq > state.seq:
             records.append(_gap(run, state.seq))
         for i, seq in enumerate(run.seqs):
@@ -125,7 +134,8 @@ class ExplainerStage:
                 )
         curve: dict[Method, float] = {}
         if (points := run.ipdp_points[i]) and (ipdp := run.ipdp[i]):
-            curve["ipdp"] = state.move_curve(points, ipdp, run.classes, self._room)
+            asked = (points, ipdp, run.classes)
+            curve["ipdp"] = state.move_curve(run.seqs[i], *asked, room=self._room)
         for method, increment in increments.items():
             state.estimates[method].update(increment)
         return {**increments, **curve}
@@ -161,7 +171,7 @@ class ExplainerStage:
             std_error=estimate.std_error,
             seqs=pending.seqs,
             increments=pending.increments,
-            **(_curve(state.curve) if method == "ipdp" else {}),
+            **(_curve(state) if method == "ipdp" else {}),
         )
         state.pending[method] = Pending(previous_seq=run.seqs[i])
         return record
@@ -177,16 +187,22 @@ class Pending:
 
 
 class FeatureState:
-    """The estimates of one feature of one stream."""
+    """The estimates of one feature or pair of features of one stream."""
 
-    def __init__(self, alpha: float, *, categorical: bool) -> None:
+    def __init__(self, alpha: float, *, categorical: tuple[bool, ...], ice: int) -> None:
         self.seq = -1  # the newest one seen
         self.estimates: dict[Method, ExponentialMean] = {
             "ipfi": ExponentialMean(alpha),
             "isage": ExponentialMean(alpha),
         }
-        self.curve = make_curve(alpha, categorical=categorical)
-        self._is_categorical = categorical
+        self.curve: PDPCurve | Surface
+        if len(categorical) == 2:
+            self.curve = Surface(alpha, categorical=(categorical[0], categorical[1]))
+        else:
+            self.curve = make_curve(alpha, categorical=categorical[0])
+        self.ice = IceCurves(ice) if ice and len(categorical) == 1 else None
+        self._categorical = categorical
+        self._copies = 1 + ice if self.ice else 1
         self._classes: frozenset[Label] = frozenset()  # of the curve
         self.pending: dict[Method, Pending] = {
             "ipfi": Pending(),
@@ -195,14 +211,20 @@ class FeatureState:
         }
 
     def move_curve(
-        self, points: list[Value], rows: list[Row], classes: list[Label] | None, room: int
+        self,
+        seq: int,
+        points: list[Value],
+        rows: list[Row],
+        classes: list[Label] | None,
+        *,
+        room: int,
     ) -> float:
         """Take the ICE curve of one observation and return its importance.
 
         Parameters
         ----------
-        points, rows, classes
-            The curve.
+        seq, points, rows, classes
+            Whose curve, and the curve.
         room
             Bytes that the curve, with all classes seen so far, may need in a message.
 
@@ -211,23 +233,31 @@ class FeatureState:
         ValueError, TypeError
             If they do not fit; then nothing has changed.
         """
-        _check_points(points, categorical=self._is_categorical)
-        texts = text_bytes(points) if self._is_categorical else 0
+        axes = split(points) if isinstance(self.curve, Surface) else (points,)
+        for axis, categorical in zip(axes, self._categorical, strict=True):
+            _check_points(axis, categorical=categorical)
+        size, texts, room = len(rows), text_bytes(points), room // self._copies
         width = max([len(row) for row in rows if isinstance(row, list)], default=0)
-        _check_room(len(points), width, texts, room)  # before the curve is made
+        _check_room(size, width, texts, room)  # before the curve is made
         table = _table(rows, classes)
         _check_outputs(table.numbers)
         known = self._classes
         if not known.issuperset(table.labels):
             known = known.union([label for label in table.labels if label is not None])
-        _check_room(len(points), len(known), texts + text_bytes(known), room)
-        increment = self.curve.update_table(points, table)
+        _check_room(size, len(known), texts + text_bytes(known), room)
+        if isinstance(self.curve, Surface):
+            increment = self.curve.update_table((axes[0], axes[-1]), table)
+        else:
+            increment = self.curve.update_table(points, table)
+        if self.ice is not None:
+            self.ice.update(seq, points, table)
         self._classes = known
         return increment
 
 
 def _check_room(points: int, classes: int, texts: int, room: int) -> None:
-    if NUMBER_BYTES * (points + 1) * (classes + 1) + texts > room:
+    # the numbers of grid and effect, and the names in front of them
+    if NUMBER_BYTES * (points + 2) * (max(classes, 1) + 1) + texts > room:
         raise ValueError(
             f"a curve of {points:,} points and {classes:,} classes does not fit into a message"
         )
@@ -276,15 +306,21 @@ def _check_outputs(numbers: Floats) -> None:
         raise ValueError(f"an output is not finite or too large to square: {large}")
 
 
-def _curve(curve: PDPCurve) -> dict[str, Any]:
-    effect = curve.effect
+def _curve(state: FeatureState) -> dict[str, Any]:
+    effect = state.curve.effect
+    fields: dict[str, Any] = {"effect": effect}
     if isinstance(effect, dict):
-        return {
-            "grid": curve.grid,
-            "effect": list(effect.values()),
-            "classes": list(effect),
-        }
-    return {"grid": curve.grid, "effect": effect}
+        fields = {"effect": list(effect.values()), "classes": list(effect)}
+    if isinstance(state.curve, Surface):
+        fields["grid"], fields["second_grid"] = state.curve.axes
+    else:
+        fields["grid"] = state.curve.grid
+    if state.ice is not None:
+        fields["ice"] = [
+            Ice(seq, grid, list(each.values()) if isinstance(each, dict) else each)
+            for seq, grid, each in state.ice.curves
+        ]
+    return fields
 
 
 def _gap(run: Evaluation, seq: int) -> Change:

@@ -43,7 +43,7 @@ class Sample:
 
 @dataclass(slots=True)
 class Published:
-    """What the evaluations of one feature told so far."""
+    """What the evaluations of one feature or pair told so far."""
 
     classes: list[Label] = field(default_factory=list)
     seq: int | None = None
@@ -56,7 +56,8 @@ class ModelStage:
     and learning need the label.
 
     A shard of the model role keeps a model and samplers like those of any other, and asks for its
-    features only. What concerns the observation as a whole is published by the first shard.
+    features and pairs only. What concerns the observation as a whole is published by the first
+    shard.
 
     Parameters
     ----------
@@ -75,9 +76,9 @@ class ModelStage:
         self._model = config.make_model()
         self._evaluate = evaluator_for(self._model, config.model.evaluator)
         self._loss = config.loss()
-        self._features = part.share(config.features)
-        self._questions = Questions(config, stream, self._features)
-        self._published = {feature: Published() for feature in self._features}
+        self._explained = part.share(config.explained)
+        self._questions = Questions(config, stream, self._explained)
+        self._published = {name: Published() for name in self._explained}
         self._previous_seq: int | None = None
 
     def decode(self, message: Message) -> Sample | None:
@@ -156,7 +157,7 @@ class ModelStage:
             with suppress(TypeError):  # some are numbers, and some probabilities
                 answers = self._questions.answers(question, prediction, outputs)
                 return [self._evaluation(sample, prediction, *each) for each in answers.items()]
-        return [self._alone(sample, question, prediction, feature) for feature in self._features]
+        return [self._alone(sample, question, prediction, feature) for feature in self._explained]
 
     def _alone(
         self, sample: Sample, question: Question, prediction: Output, feature: str

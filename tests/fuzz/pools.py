@@ -25,7 +25,10 @@ from tests.support import (
 
 STREAM = "fluxplain.features-0"
 
-REGRESSION = linear_config(drift={"delta": 0.5, "grace_period": 3})
+REGRESSION = linear_config(
+    explain={"ipdp": {"storage_size": 5, "grid_size": 3, "pairs": [["a", "c"]], "ice": 2}},
+    drift={"delta": 0.5, "grace_period": 3},
+)
 
 CLASSES = make_config(
     model={"factory": "tests.fuzz.models:Watchful", "params": {}},

@@ -33,7 +33,7 @@ class Outputs:
         self._reader = TopicReader(config, list(PUBLISHED), from_beginning=True)
         # evaluations and explanations are dealt alike
         self._places = {
-            feature: i % config.topics.partitions for i, feature in enumerate(config.features)
+            feature: i % config.topics.partitions for i, feature in enumerate(config.explained)
         }
         self._seen: set[Hashable] = set()
         self._since = 0.0

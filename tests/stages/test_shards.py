@@ -86,7 +86,15 @@ def observational() -> tuple[Config, list[Message]]:
     return with_imputer("observational")
 
 
+def pairs() -> tuple[Config, list[Message]]:
+    """Surfaces beside curves, whose features other shards may have."""
+    ipdp = {"storage_size": 5, "grid_size": 3, "entrance_probability": 0.7}
+    config = linear_config(explain={"ipdp": {**ipdp, "pairs": [["a", "b"], ["c", "a"]]}})
+    return config, hostile([message(t, record) for t, record in enumerate(LINEAR)])
+
+
 CASES = {
+    "pairs": pairs,
     "product": product,
     "observational": observational,
     "forest": forest,
@@ -114,7 +122,7 @@ def test_shards_publish_what_a_single_one_does(case: str, shards: int) -> None:
     together: dict[str, list[Evaluation]] = {}
     for i, records in enumerate(published):
         mine = by_feature(records)
-        assert mine.keys() <= set(Part("model", i, shards).share(config.features))
+        assert mine.keys() <= set(Part("model", i, shards).share(config.explained))
         together |= mine
     assert together == by_feature(whole), "in the order of the observations"
 
