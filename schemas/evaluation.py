@@ -1,11 +1,21 @@
 """Records of the topic ``evaluations``: the model's answers on perturbed inputs (internal)."""
 
 from dataclasses import dataclass, fields, replace
-from typing import Annotated, ClassVar, Self
+from itertools import chain
+from types import NoneType
+from typing import Annotated, Any, ClassVar, Self, cast
 
 from pydantic import Field, Strict
 
-from schemas.record import BadRecordError, Label, Record, Target, Timestamp, Value
+from schemas.record import (
+    BadRecordError,
+    Label,
+    Record,
+    Target,
+    Timestamp,
+    Value,
+    load_object,
+)
 
 # tried in this order: to look for the best fit takes three times as long
 Row = Annotated[list[float | None] | float, Field(union_mode="left_to_right")]
@@ -73,7 +83,13 @@ class Evaluation(Record):
         BadRecordError
             If it is no such record, or its lists are not equally long.
         """
-        run = super(Evaluation, cls).decode(value)
+        fields = load_object(value)
+        answers = {name: _plain(name, fields.get(name)) for name in _ANSWERS}
+        if None in answers.values():
+            run = cls.validated(fields)
+        else:  # to validate these thousands of lists would mean to copy them
+            rest: dict[str, Any] = {name: [] for name in answers}
+            run = replace(cls.validated({**fields, **rest}), **cast(Any, answers))
         if not run.seqs or {len(getattr(run, name)) for name in _COLUMNS} != {len(run.seqs)}:
             raise BadRecordError(f"the lists must be as long as seqs ({len(run.seqs)}), and not 0")
         return run
@@ -107,3 +123,28 @@ _COLUMNS = tuple(
     for f in fields(Evaluation)
     if f.name not in {"stream", "feature", "previous_seq", "classes"}
 )
+
+_ANSWERS = ("prediction", "ipfi", "isage", "ipdp_points", "ipdp")
+
+
+def _plain(name: str, column: Any) -> list[Any] | None:
+    """Return a column of answers as validation does, or None if only validation can tell."""
+    if type(column) is not list:
+        return None
+    rows = column
+    if name != "prediction":
+        blocks = [block for block in column if block is not None]
+        if not set(map(type, blocks)) <= {list}:
+            return None
+        if name == "isage":
+            if not set(map(len, blocks)) <= {2}:
+                return None
+            column = [pair and tuple(pair) for pair in column]
+        rows = list(chain.from_iterable(blocks))
+    kinds = set(map(type, rows))
+    if name == "ipdp_points":
+        return column if kinds <= {bool, int, float, str} else None
+    if kinds == {list}:
+        kinds = set(map(type, chain.from_iterable(rows)))
+        return column if kinds <= {float, NoneType} else None
+    return column if kinds <= {float} else None

@@ -70,7 +70,17 @@ class Record(Typed):
         BadRecordError
             If the message is not JSON, or not a record of this kind.
         """
-        fields = load_object(value)
+        return cls.validated(load_object(value))
+
+    @classmethod
+    def validated(cls, fields: dict[str, Any]) -> Self:
+        """Return the record of these fields.
+
+        Raises
+        ------
+        BadRecordError
+            If it is not one of this kind.
+        """
         try:
             record: Self = _adapter(cast(Hashable, cls)).validate_python(fields)
             return record

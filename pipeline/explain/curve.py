@@ -100,10 +100,15 @@ def table_of(outputs: Sequence[Output]) -> Table:
 
 def check_answers(known: Collection[Label | None], answers: Table) -> None:
     """Raise an error if answers do not fit to earlier ones, or have no finite square."""
-    if known and (None in known) != (None in answers.labels):
-        raise TypeError(MIXED)
+    check_labels(known, answers.labels)
     if not kernels.are_moderate(answers.numbers, LARGEST):
         _refuse(answers.numbers)
+
+
+def check_labels(known: Collection[Label | None], labels: Collection[Label | None]) -> None:
+    """Raise ``TypeError`` if one of them are classes and the other a number."""
+    if known and (None in known) != (None in labels):
+        raise TypeError(MIXED)
 
 
 def check_size(size: int, *numbers: int) -> None:

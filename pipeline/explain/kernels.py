@@ -217,10 +217,59 @@ def falls(losses: Floats, places: Places, features: int) -> Floats:
 
 
 @compiled
+def increments_of_run(  # noqa: PLR0917  compiled functions take arrays, not objects
+    kind: int, own: Places, y: Floats, two: float, numbers: Floats, replaced: bool
+) -> Floats:
+    """Return the increments of one feature for several observations.
+
+    Parameters
+    ----------
+    kind, own, y, two
+        See :func:`losses`; the label of each observation.
+    numbers
+        The outputs, shape (observations, outputs, classes).
+    replaced
+        Whether they are those on the observation and with the feature replaced (iPFI), or those
+        before and after it is revealed (iSAGE).
+    """
+    increments = np.empty(numbers.shape[0])
+    for i in range(numbers.shape[0]):
+        given = losses(kind, own[i], y[i], two, numbers[i])
+        increments[i] = growths(given, 1)[0] if replaced else given[0] - given[1]
+    return increments
+
+
+@compiled
 def moved(value: float, variance: float, w: float, v: float) -> tuple[float, float]:
     """Return an exponential mean and its variance after the value ``v`` of weight ``w``."""
     distance = v - value
     return value + w * distance, (1.0 - w) * (variance + w * distance * distance)
+
+
+@compiled
+def advanced(weight: float, squares: float, alpha: float) -> tuple[float, float]:
+    """Return the sum of the smoothing's weights, and of their squares, after one more value."""
+    keep = 1.0 - alpha
+    return keep * weight + alpha, keep * keep * squares + alpha * alpha
+
+
+@compiled
+def smooth_run(  # noqa: PLR0917  compiled functions take arrays, not objects
+    increments: Floats,
+    alpha: float,
+    debias: bool,
+    value: float,
+    variance: float,
+    weight: float,
+    squares: float,
+) -> tuple[float, float, float, float]:
+    """Return an exponential mean, its variance and its weights after several increments."""
+    for i in range(increments.shape[0]):
+        sum_of_weights, squares = advanced(weight, squares, alpha)
+        if debias:
+            weight = sum_of_weights
+        value, variance = moved(value, variance, alpha / weight, increments[i])
+    return value, variance, weight, squares
 
 
 @compiled
@@ -416,12 +465,12 @@ def move_curves(  # noqa: PLR0917  compiled functions take arrays, not objects
     n: Places,
     increments: Floats,
 ) -> bool:
-    """Move curves towards the ICE curves of one observation (iPDP, Algorithm 1, lines 5 to 10).
+    """Move curves towards the ICE curves of observations (iPDP, Algorithm 1, lines 5 to 10).
 
     Parameters
     ----------
     which
-        The curves that move.
+        The curves that move, one after the other.
     points, outputs
         Their evaluation points, shape (moving, points), and the outputs there, shape
         (moving · points, classes).
@@ -436,7 +485,7 @@ def move_curves(  # noqa: PLR0917  compiled functions take arrays, not objects
     n
         Of each curve how often it has moved.
     increments
-        Of each curve the importance of its last ICE curve.
+        Of each move the importance of the ICE curve.
 
     Returns
     -------
@@ -445,14 +494,12 @@ def move_curves(  # noqa: PLR0917  compiled functions take arrays, not objects
     if not are_moderate(outputs, largest):
         return False
     ice = outputs.reshape((points.shape[0], points.shape[1], outputs.shape[1]))
-    keep = 1.0 - alpha
     classes = effects.shape[2]
     per_class = np.empty((3, classes))
     for i in range(which.shape[0]):
         curve = which[i]
-        weight = keep * kept[curve, WEIGHT] + alpha
-        kept[curve, WEIGHT] = weight
-        kept[curve, SQUARES] = keep * keep * kept[curve, SQUARES] + alpha * alpha
+        weight, squares = advanced(kept[curve, WEIGHT], kept[curve, SQUARES], alpha)
+        kept[curve, WEIGHT], kept[curve, SQUARES] = weight, squares
         w = alpha / weight if debias else alpha
         for k in range(points.shape[1]):
             grid[curve, k] += w * (points[i, k] - grid[curve, k])
@@ -472,6 +519,6 @@ def move_curves(  # noqa: PLR0917  compiled functions take arrays, not objects
             alpha / weight,
             mean_of(per_class[1, :m]),
         )
-        increments[curve] = mean_of(per_class[2, :m])
+        increments[i] = mean_of(per_class[2, :m])
         n[curve] += 1
     return True

@@ -12,6 +12,7 @@ from pipeline.evaluate import Label, Output, Table
 from pipeline.evaluate.compiled import plain
 from pipeline.evaluate.inputs import Floats
 from pipeline.explain import kernels
+from pipeline.explain.kernels import Places
 from pipeline.explain.outputs import predicted_class
 
 Target = Label | float
@@ -103,12 +104,37 @@ def compiled_loss(
     >>> compiled_loss(brier, "b", ("a", "b")), compiled_loss(brier, 1.0, (None,))
     ((2, 1, 0.0), None)
     """
-    kind = _KINDS.get(id(loss))
-    if kind is None or (kind >= kernels.ABSOLUTE_ERROR) != (labels == (None,)):
+    kind = _kind(loss, labels)
+    if kind is None:
         return None
     if kind >= kernels.ABSOLUTE_ERROR:
         return kind, -1, float(y)
     return kind, labels.index(_label(y)) if y in labels else -1, 0.0
+
+
+def compiled_losses(
+    loss: Loss, ys: Sequence[Target], labels: tuple[Label | None, ...]
+) -> tuple[int, Places, Floats] | None:
+    """Return what :func:`kernels.increments_of_run` takes; see :func:`compiled_loss`.
+
+    Examples
+    --------
+    >>> compiled_losses(brier, ["b", "c"], ("a", "b"))
+    (2, array([ 1, -1]), array([0., 0.]))
+    """
+    kind = _kind(loss, labels)
+    if kind is None:
+        return None
+    if kind >= kernels.ABSOLUTE_ERROR:
+        return kind, np.full(len(ys), -1), np.array([float(y) for y in ys])
+    columns = {label: place for place, label in enumerate(labels)}
+    return kind, np.array([columns.get(_label(y), -1) for y in ys]), np.zeros(len(ys))
+
+
+def _kind(loss: Loss, labels: tuple[Label | None, ...]) -> int | None:
+    kind = _KINDS.get(id(loss))
+    fits = kind is not None and (kind >= kernels.ABSOLUTE_ERROR) == (labels == (None,))
+    return kind if fits else None
 
 
 def each_loss(loss: Loss, y: Target, outputs: Sequence[Output]) -> Floats:

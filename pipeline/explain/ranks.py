@@ -1,7 +1,7 @@
 """The smoothed curves of numeric features, whose grid points keep their rank and move."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from pipeline.explain.curve import (
     Grid,
     PDPCurve,
     check_answers,
+    check_labels,
     check_size,
     shown_effect,
     shown_labels,
@@ -56,17 +57,21 @@ class RankCurves:
         self._shown: Places = np.zeros((count, 0), dtype=np.intp)
         self._is_settled = False  # whether every curve knows every label
 
-    def move(self, which: Places, points: Floats, answers: Table) -> None:
-        """Take the ICE curves of one observation.
+    def move(self, which: Places, points: Floats, answers: Table) -> Floats:
+        """Take ICE curves: those of one observation, or those of one curve, or both.
 
         Parameters
         ----------
         which
-            The curves that move.
+            The curves that move, one after the other.
         points
             Their evaluation points, shape (moving, points).
         answers
             The outputs at the points of one curve after the other.
+
+        Returns
+        -------
+        The importance of each ICE curve.
 
         Raises
         ------
@@ -80,6 +85,7 @@ class RankCurves:
         if not self._is_settled or labels != self._labels:
             check_answers(self._labels, answers)
             numbers = self._learn(which, labels, numbers, size)
+        increments = np.empty(len(which))
         if not kernels.move_curves(
             which,
             points,
@@ -92,9 +98,16 @@ class RankCurves:
             self._effects,
             self._kept,
             self.n,
-            self.increments,
+            increments,
         ):
             check_answers(self._labels, answers)
+        self.increments[which] = increments
+        return increments
+
+    def check(self, size: int, labels: Collection[Label | None]) -> None:
+        """Raise as :meth:`move` if ICE curves of that many points and those classes do not fit."""
+        check_size(self._grid.shape[1] or size, size)
+        check_labels(self._labels, labels)
 
     @property
     def values(self) -> Floats:
@@ -168,8 +181,27 @@ class RankCurve(PDPCurve):
 
     def update_table(self, points: Grid, answers: Table) -> float:
         """Take the ICE curve of one observation; see :class:`PDPCurve`."""
-        self._curves.move(_ALONE, np.array([points], np.float64), answers)
-        return self._curves.increments[0].item()  # type: ignore[no-any-return]
+        return self.update_run(np.array([points], np.float64), answers)[0].item()  # type: ignore[no-any-return]
+
+    def update_run(self, points: Floats, answers: Table) -> Floats:
+        """Take the ICE curves of several observations, as :meth:`update_table` takes each.
+
+        Parameters
+        ----------
+        points
+            Shape (observations, points).
+        answers
+            The outputs at the points of one observation after the other.
+
+        Returns
+        -------
+        The importance of each.
+        """
+        return self._curves.move(np.zeros(len(points), dtype=np.intp), points, answers)
+
+    def check(self, size: int, labels: Collection[Label | None]) -> None:
+        """Raise as :meth:`update_table` if no ICE curve of that many points and classes fits."""
+        self._curves.check(size, labels)
 
     @property
     def n(self) -> int:
@@ -200,6 +232,3 @@ class RankCurve(PDPCurve):
     def effect(self) -> Effect:
         """The smoothed effect."""
         return self._curves.effect(0)
-
-
-_ALONE = np.zeros(1, dtype=np.intp)

@@ -11,6 +11,7 @@ from pipeline.evaluate.table import Table
 from pipeline.explain import kernels
 from pipeline.explain.outputs import move
 
+_advanced = plain(kernels.advanced)
 _moved = plain(kernels.moved)
 
 
@@ -28,11 +29,10 @@ class _Weights:
 
     def advance(self) -> float:
         """Count the next value, and return its weight."""
-        keep = 1.0 - self.alpha
         self.n += 1
+        weight, self._squares = _advanced(self._weight, self._squares, self.alpha)
         if self.debias:
-            self._weight = keep * self._weight + self.alpha
-        self._squares = keep * keep * self._squares + self.alpha * self.alpha
+            self._weight = weight
         return self.alpha / self._weight
 
     def _error(self, variance: float) -> float:
@@ -80,6 +80,15 @@ class ExponentialMean(_Weights):
     def update(self, v: float) -> None:
         """Take the next value of the sequence."""
         self.value, self.variance = _moved(self.value, self.variance, self.advance(), v)
+
+    def update_run(self, values: Floats) -> None:
+        """Take the next values of the sequence, as :meth:`update` takes each."""
+        self.n += len(values)
+        moved = kernels.smooth_run(
+            values, self.alpha, self.debias, self.value, self.variance, self._weight, self._squares
+        )
+        # what is not compiled gives NumPy's numbers, which are no JSON
+        self.value, self.variance, self._weight, self._squares = map(float, moved)
 
     @property
     def std_error(self) -> float:

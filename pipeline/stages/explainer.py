@@ -1,39 +1,29 @@
 """The second stage: evaluations become increments, and increments become explanations."""
 
+from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from itertools import zip_longest
-from typing import Any, cast
-
-import numpy as np
+from dataclasses import replace
+from operator import attrgetter
+from typing import Any
 
 from pipeline.config import Config
 from pipeline.evaluate import Output
-from pipeline.evaluate.inputs import Floats
-from pipeline.evaluate.table import Table
-from pipeline.explain import kernels
-from pipeline.explain.curve import MIXED, PDPCurve
-from pipeline.explain.curves import make_curve
-from pipeline.explain.ice import IceCurves
 from pipeline.explain.pfi import pfi_increment
 from pipeline.explain.sage import sage_increment
-from pipeline.explain.smoothing import ExponentialMean
 from pipeline.explain.surface import Surface
 from pipeline.stages.base import Message
+from pipeline.stages.estimates import FeatureState, Pending
 from pipeline.stages.limits import (
-    MAX_NUMBER,
     MAX_RECORD_BYTES,
     MAX_RUN,
     NUMBER_BYTES,
-    are_moderate,
     check_key,
     check_length,
     check_order,
     check_origin,
     is_moderate,
-    text_bytes,
 )
-from pipeline.stages.pairs import split
+from pipeline.stages.runs import Moves, moves_of_run
 from schemas import (
     BadRecordError,
     Change,
@@ -45,7 +35,7 @@ from schemas import (
 )
 from schemas.evaluation import Row
 from schemas.explanation import Ice, Method
-from schemas.record import Label, Value, describe
+from schemas.record import Label
 
 
 class ExplainerStage:
@@ -103,10 +93,31 @@ class ExplainerStage:
             self._states[key] = state
         if run.previous_seq is not None and run.previous_seq > state.seq:
             records.append(_gap(run, state.seq))
-        for i, seq in enumerate(run.seqs):
-            if seq <= state.seq:
-                continue
-            state.seq = seq
+        first = bisect_right(run.seqs, state.seq)  # what comes again comes first
+        try:
+            moves = moves_of_run(state, run, first, self._loss, self._room)
+        except (TypeError, ValueError):
+            return records + self._one_by_one(state, message, run, first)
+        state.seq = run.seqs[-1]
+        return records + self._at_once(state, run, moves)
+
+    def _at_once(self, state: FeatureState, run: Evaluation, moves: Moves) -> list[Explanation]:
+        """Smooth the increments of a run, as far as the next explanation each time."""
+        due = []
+        for method, (places, move) in moves.items():
+            begin = 0
+            while begin < len(places):
+                end = begin + self._emit_every - len(state.pending[method].seqs)
+                due += self._due(state, run, method, places[begin:end], move(begin, end))
+                begin = end
+        return sorted(due, key=attrgetter("seq"))
+
+    def _one_by_one(
+        self, state: FeatureState, message: Message, run: Evaluation, first: int
+    ) -> list[Record]:
+        records: list[Record] = []
+        for i in range(first, len(run.seqs)):
+            state.seq = run.seqs[i]
             try:
                 explained = self._increments(state, run, i)
             except MemoryError:
@@ -114,10 +125,11 @@ class ExplainerStage:
             except Exception as error:  # the user's loss may raise anything
                 records.append(_unusable(message, run.single(i), error))
                 continue
-            records += self._due(state, run, i, explained)
+            for method, increment in explained.items():
+                records += self._due(state, run, method, [i], [increment])
         return records
 
-    def _increments(self, state: "FeatureState", run: Evaluation, i: int) -> dict[Method, float]:
+    def _increments(self, state: FeatureState, run: Evaluation, i: int) -> dict[Method, float]:
         """Smooth the increments of one observation, all or none."""
         y, prediction = run.y[i], _output(run.prediction[i], run.classes)
         increments: dict[Method, float] = {}
@@ -141,20 +153,23 @@ class ExplainerStage:
         return {**increments, **curve}
 
     def _due(
-        self, state: "FeatureState", run: Evaluation, i: int, increments: dict[Method, float]
+        self,
+        state: FeatureState,
+        run: Evaluation,
+        method: Method,
+        places: list[int],
+        increments: list[float],
     ) -> list[Explanation]:
-        """Return an explanation of each method that has enough new increments."""
-        due = []
-        for method, increment in increments.items():
-            pending = state.pending[method]
-            pending.seqs.append(run.seqs[i])
-            pending.increments.append(increment)
-            if len(pending.seqs) >= self._emit_every:
-                due.append(self._explanation(state, run, i, method))
-        return due
+        """Take note of new increments, and return an explanation if there are enough."""
+        pending = state.pending[method]
+        pending.seqs += [run.seqs[i] for i in places]
+        pending.increments += increments
+        if len(pending.seqs) < self._emit_every:
+            return []
+        return [self._explanation(state, run, places[-1], method)]
 
     def _explanation(
-        self, state: "FeatureState", run: Evaluation, i: int, method: Method
+        self, state: FeatureState, run: Evaluation, i: int, method: Method
     ) -> Explanation:
         pending = state.pending[method]
         estimate = state.curve if method == "ipdp" else state.estimates[method]
@@ -177,133 +192,11 @@ class ExplainerStage:
         return record
 
 
-@dataclass(slots=True)
-class Pending:
-    """Increments of one method that were not published yet."""
-
-    previous_seq: int | None = None
-    seqs: list[int] = field(default_factory=list)
-    increments: list[float] = field(default_factory=list)
-
-
-class FeatureState:
-    """The estimates of one feature or pair of features of one stream."""
-
-    def __init__(self, alpha: float, *, categorical: tuple[bool, ...], ice: int) -> None:
-        self.seq = -1  # the newest one seen
-        self.estimates: dict[Method, ExponentialMean] = {
-            "ipfi": ExponentialMean(alpha),
-            "isage": ExponentialMean(alpha),
-        }
-        self.curve: PDPCurve | Surface
-        if len(categorical) == 2:
-            self.curve = Surface(alpha, categorical=(categorical[0], categorical[1]))
-        else:
-            self.curve = make_curve(alpha, categorical=categorical[0])
-        self.ice = IceCurves(ice) if ice and len(categorical) == 1 else None
-        self._categorical = categorical
-        self._copies = 1 + ice if self.ice else 1
-        self._classes: frozenset[Label] = frozenset()  # of the curve
-        self.pending: dict[Method, Pending] = {
-            "ipfi": Pending(),
-            "isage": Pending(),
-            "ipdp": Pending(),
-        }
-
-    def move_curve(
-        self,
-        seq: int,
-        points: list[Value],
-        rows: list[Row],
-        classes: list[Label] | None,
-        *,
-        room: int,
-    ) -> float:
-        """Take the ICE curve of one observation and return its importance.
-
-        Parameters
-        ----------
-        seq, points, rows, classes
-            Whose curve, and the curve.
-        room
-            Bytes that the curve, with all classes seen so far, may need in a message.
-
-        Raises
-        ------
-        ValueError, TypeError
-            If they do not fit; then nothing has changed.
-        """
-        axes = split(points) if isinstance(self.curve, Surface) else (points,)
-        for axis, categorical in zip(axes, self._categorical, strict=True):
-            _check_points(axis, categorical=categorical)
-        size, texts, room = len(rows), text_bytes(points), room // self._copies
-        width = max([len(row) for row in rows if isinstance(row, list)], default=0)
-        _check_room(size, width, texts, room)  # before the curve is made
-        table = _table(rows, classes)
-        _check_outputs(table.numbers)
-        known = self._classes
-        if not known.issuperset(table.labels):
-            known = known.union([label for label in table.labels if label is not None])
-        _check_room(size, len(known), texts + text_bytes(known), room)
-        if isinstance(self.curve, Surface):
-            increment = self.curve.update_table((axes[0], axes[-1]), table)
-        else:
-            increment = self.curve.update_table(points, table)
-        if self.ice is not None:
-            self.ice.update(seq, points, table)
-        self._classes = known
-        return increment
-
-
-def _check_room(points: int, classes: int, texts: int, room: int) -> None:
-    # the numbers of grid and effect, and the names in front of them
-    if NUMBER_BYTES * (points + 2) * (max(classes, 1) + 1) + texts > room:
-        raise ValueError(
-            f"a curve of {points:,} points and {classes:,} classes does not fit into a message"
-        )
-
-
 def _output(row: Row, classes: list[Label] | None) -> Output:
     if not isinstance(row, list):
         return row
     known = zip(classes or (), row, strict=False)
     return {label: p for label, p in known if p is not None}
-
-
-def _check_points(points: list[Value], *, categorical: bool) -> None:
-    if not categorical and set(map(type, points)) <= {int, float} and are_moderate(points):  # type: ignore[arg-type]
-        return
-    for point in points:
-        if categorical:
-            fits = not isinstance(point, float)
-        else:
-            fits = not isinstance(point, bool | str) and is_moderate(point)
-        if not fits:
-            raise ValueError(f"a point is not of the feature's type: {describe(point)}")
-
-
-def _table(rows: list[Row], classes: list[Label] | None) -> Table:
-    """Return the outputs on the classes that any of them knows; a class that one lacks has 0."""
-    numbers = [row for row in rows if not isinstance(row, list)]
-    if numbers and len(numbers) < len(rows):
-        raise TypeError(MIXED)
-    if numbers:
-        return Table((None,), np.array(numbers, np.float64)[:, None])
-    shares, labels = cast(list[list[float | None]], rows), classes or []
-    is_whole = not any(None in row for row in shares)
-    if is_whole and all(len(row) == len(labels) for row in shares):
-        return Table(tuple(labels), np.array(shares, np.float64))
-    columns = zip(labels, zip_longest(*shares), strict=False)
-    known = {label: column for label, column in columns if any(p is not None for p in column)}
-    filled = [[0.0 if p is None else p for p in column] for column in known.values()]
-    table = np.array(filled, np.float64).reshape(len(filled), len(rows))
-    return Table(tuple(known), np.ascontiguousarray(table.T))
-
-
-def _check_outputs(numbers: Floats) -> None:
-    if not kernels.are_moderate(numbers, MAX_NUMBER):
-        large = next(number for number in numbers.T.flat if not is_moderate(number))
-        raise ValueError(f"an output is not finite or too large to square: {large}")
 
 
 def _curve(state: FeatureState) -> dict[str, Any]:

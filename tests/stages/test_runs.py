@@ -1,0 +1,239 @@
+"""Runs that are taken as arrays give what their observations give one by one, bit for bit."""
+
+import random
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.config import Config
+from pipeline.evaluate import Output
+from pipeline.explain.losses import Target, brier, squared_error
+from pipeline.stages import ExplainerStage, Message, process, runs
+from pipeline.stages.estimates import FeatureState
+from pipeline.stages.limits import MAX_RUN
+from schemas import BadRecordError, Evaluation, Record
+from tests.fuzz.profile import FUZZ
+from tests.fuzz.strategies import SEEDS, strained
+from tests.support import PROPERTY, encoded, linear_config, message, passed_on, pickled
+
+STREAM = "fluxplain.features-0"
+CLASSES: dict[str, list[Any] | None] = {
+    "number": None,
+    "string": ["x", "y", "z"],
+    "boolean": [False, True],
+    "integer": [1, 0],
+}
+LOSSES = {
+    "number": ["squared_error", "absolute_error", "zero_one", f"{__name__}:own_loss"],
+    "classes": ["cross_entropy", "brier", "zero_one", f"{__name__}:own_loss"],
+}
+
+
+def own_loss(y: Target, output: Output) -> float:
+    """A user's, which has no compiled form."""
+    return brier(y, output) if isinstance(output, dict) else squared_error(y, output)
+
+
+def config_of(label: str, loss: str, emit_every: int) -> Config:
+    return linear_config(
+        label={"type": label},
+        explain={
+            "loss": loss,
+            "emit_every": emit_every,
+            "alpha": 0.1,
+            "ipdp": {"ice": 2},
+        },
+    )
+
+
+def number(rng: random.Random) -> float:
+    return rng.choice([rng.random(), rng.random(), rng.gauss(0.0, 1e3), 0.0, 1.0, -0.0, 1e-16])
+
+
+def observations(rng: random.Random, label: str, feature: str, n: int) -> list[Evaluation]:
+    """Return runs of one as a model writes them: warm-up, labels missing or unseen, new classes."""
+    known, before = CLASSES[label], None
+    classes = known and known[:1]
+    grown = rng.randint(0, n // 2)
+    m, points = rng.randint(1, 3), rng.randint(1, 4)
+    warm = {method: rng.randint(0, n // 2) for method in ("ipfi", "isage", "ipdp")}
+
+    def row() -> Any:
+        return number(rng) if classes is None else [number(rng) for _ in classes]
+
+    made = []
+    for seq in range(n):
+        classes = known if seq >= grown else classes
+        y = number(rng) if classes is None else rng.choice([*classes, classes[0]])
+        if label in {"string", "integer"} and rng.random() < 0.05:
+            y = "unseen" if label == "string" else 7
+        if rng.random() < 0.1:
+            y = None
+        is_asked = {method: seq >= first for method, first in warm.items()}
+        is_known = y is not None
+        made.append(
+            Evaluation(
+                stream=STREAM,
+                feature=feature,
+                previous_seq=before,
+                seqs=[seq],
+                ts=[rng.choice([None, seq])],
+                y=[y],
+                classes=classes,
+                prediction=[row()],
+                ipfi=[[row() for _ in range(m)] if is_known and is_asked["ipfi"] else None],
+                isage=[(row(), row()) if is_known and is_asked["isage"] else None],
+                ipdp_points=[[number(rng) for _ in range(points)] if is_asked["ipdp"] else None],
+                ipdp=[[row() for _ in range(points)] if is_asked["ipdp"] else None],
+            )
+        )
+        before = seq
+    return made
+
+
+def hostile(rng: random.Random, singles: list[Evaluation], share: float) -> list[Evaluation]:
+    """Spoil some observations, in ways that decode, and lose some."""
+    spoiled = []
+    for each in singles:
+        if rng.random() >= share:
+            spoiled.append(each)
+        elif rng.random() < 0.9:
+            try:
+                bad = Evaluation.decode(spoil(rng, each))
+            except BadRecordError:
+                continue
+            # not another stream, and not in another order
+            spoiled.append(
+                replace(
+                    bad,
+                    stream=STREAM,
+                    feature=each.feature,
+                    seqs=each.seqs,
+                    previous_seq=each.previous_seq,
+                    ts=each.ts,
+                )
+            )
+    return spoiled
+
+
+def spoil(rng: random.Random, each: Evaluation) -> bytes:
+    """Return an observation with strange values, or with lists of another length."""
+    if rng.random() < 0.5:
+        return strained(rng, [orjson.loads(each.encode())])
+    fields = orjson.loads(each.encode())
+    holder, key = fields, rng.choice(["ipfi", "isage", "ipdp", "ipdp_points", "prediction"])
+    while isinstance(holder[key], list) and holder[key] and rng.random() < 0.8:
+        holder, key = holder[key], rng.randrange(len(holder[key]))  # type: ignore[assignment]
+    if isinstance(holder[key], list):
+        holder[key] = rng.choice([[], holder[key][1:], holder[key] * 2, [None], 0.5])
+    else:
+        holder[key] = rng.choice([None, [], [0.5], 1, True, "a", 1e200, 2**63])
+    return orjson.dumps(fields)
+
+
+def cut(rng: random.Random, singles: Sequence[Evaluation], mean: int) -> list[Evaluation]:
+    """Return runs of these, some of which come again, or overlap with the one before."""
+    made: list[Evaluation] = []
+    start = 0
+    while start < len(singles):
+        end = start + 1
+        while (
+            end < len(singles)
+            and singles[end - 1].continues(singles[end])
+            and rng.random() > 1 / mean
+        ):
+            end += 1
+        made.append(singles[start].extended(list(singles[start + 1 : end])))
+        again = rng.randint(1, 5) if rng.random() < 0.2 else 0
+        start = max(start + 1, end - again)
+        while start < end and not singles[start - 1].continues(singles[start]):
+            start += 1
+    return made
+
+
+def published(
+    stage: ExplainerStage, messages: Sequence[Message], shortest: Sequence[int]
+) -> list[bytes]:
+    """Return what a stage publishes that is pickled before each message.
+
+    Parameters
+    ----------
+    shortest
+        How many observations of each message make it worth to take them as arrays.
+    """
+    records: list[Record] = []
+    with pytest.MonkeyPatch.context() as patch:
+        for each, n in zip(messages, shortest, strict=True):
+            patch.setattr(runs, "SHORTEST", n)
+            stage = pickled(stage)
+            records += process(stage, each)
+    return encoded(records)
+
+
+@FUZZ
+@given(
+    SEEDS,
+    st.sampled_from(sorted(CLASSES)),
+    st.integers(0, 3),
+    st.sampled_from(["a", "a", "c"]),  # the third is categorical
+    st.sampled_from([0.0, 0.0, 0.02, 0.2]),
+    st.integers(1, 12),
+)
+def test_arrays_give_the_same_bytes_as_one_by_one_wherever_the_stream_is_cut(
+    seed: int, label: str, loss: int, feature: str, share: float, emit_every: int
+) -> None:
+    rng = random.Random(seed)
+    names = LOSSES["number" if label == "number" else "classes"]
+    config = config_of(label, names[loss], emit_every)
+    singles = hostile(rng, observations(rng, label, feature, 60), share)
+    cuts = passed_on(cut(rng, singles, mean=rng.choice([3, 20, 60])))
+    alone = passed_on(
+        [each.single(i) for each in read(config, cuts) for i in range(len(each.seqs))]
+    )
+    expected = published(ExplainerStage(config), alone, [MAX_RUN + 1] * len(alone))
+    whole = [MAX_RUN + 1] * len(cuts)
+    assert published(ExplainerStage(config), cuts, whole) == expected
+    assert published(ExplainerStage(config), cuts, [1] * len(cuts)) == expected
+    # the state is the same in both ways: one goes on where the other was
+    either = [rng.choice([1, MAX_RUN + 1]) for _ in cuts]
+    assert published(ExplainerStage(config), cuts, either) == expected
+    assert singles == [] or expected
+
+
+def read(config: Config, messages: Sequence[Message]) -> list[Evaluation]:
+    return [ExplainerStage(config).decode(each)[1] for each in messages]
+
+
+@PROPERTY
+@given(SEEDS, st.sampled_from(sorted(CLASSES)), st.integers(0, 3))
+def test_what_a_model_writes_is_taken_as_arrays(seed: int, label: str, loss: int) -> None:
+    """Also where labels are missing or unseen."""
+    rng = random.Random(seed)
+    name = LOSSES["number" if label == "number" else "classes"][loss]
+    singles = [each for each in observations(rng, label, "a", 80) if each.seqs[0] >= 40]
+    config = config_of(label, name, 3)
+    state = FeatureState(0.1, categorical=(False,), ice=2)
+    [run] = read(config, passed_on([singles[0].extended(singles[1:])]))
+    if name.endswith("own_loss") or (label, name) == ("number", "zero_one"):
+        with pytest.raises(TypeError, match="no compiled form"):
+            runs.moves_of_run(state, run, 0, config.loss(), 10**6)
+    else:
+        moves = runs.moves_of_run(state, run, 0, config.loss(), 10**6)
+        assert list(moves) == ["ipfi", "isage", "ipdp"]
+
+
+def test_a_message_that_was_seen_already_changes_nothing() -> None:
+    config = config_of("string", "brier", 2)
+    singles = observations(random.Random(1), "string", "a", 40)
+    stage = ExplainerStage(config)
+    [whole] = passed_on([singles[0].extended(singles[1:])])
+    assert process(stage, whole)
+    before = pickled(stage)
+    assert list(process(stage, whole)) == []
+    later = message(2, replace(singles[-1], previous_seq=39, seqs=[40]).encode())
+    assert encoded(process(stage, later)) == encoded(process(before, later))
