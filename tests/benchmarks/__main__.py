@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from deploy.kafka.cluster import say as tell
-from tests.benchmarks import latency, library, memory, pipeline, report, scaling, variance
+from tests.benchmarks import latency, library, memory, pipeline, producer, report, scaling, variance
 from tests.benchmarks.run import Measure, Run
 from tests.command import Clock, execute, say
 
@@ -18,6 +18,7 @@ PARTS: dict[str, Measure] = {
     "full": library.full_sets,
     "features": library.by_features,
     "variance": variance.error_for_time,
+    "producer": producer.two_clients,
     "pipeline": pipeline.throughput,
     "latency": latency.half_load,
     "workers": scaling.two_workers,
