@@ -34,15 +34,18 @@ from pydantic_settings import (
     SettingsError,
 )
 
+from pipeline.detectors import DETECTORS, DetectorSettings, OfErrors, OfNumbers, Signal
 from pipeline.evaluate import Kind as EvaluatorKind
 from pipeline.evaluate import choose, model_kind
 from pipeline.explain import LOSSES, get_loss
 from pipeline.explain.ice import MOST_CURVES
 from pipeline.explain.importance import ALL
 from pipeline.explain.losses import Loss
+from pipeline.explain.players import Players
 from pipeline.explain.sampling.pdp import GridKind, GridSettings, StorageKind, check_pairs
 from pipeline.kafka.security import SecuritySettings, read_secret
 from pipeline.parts import Part, Role
+from schemas.change import Watched
 from schemas.explanation import Method
 
 ENV_PREFIX = "FLUXPLAIN_"
@@ -233,6 +236,10 @@ class ExplainSettings(Section):
     loss: str = "cross_entropy"
     alpha: Alpha = 0.001
     emit_every: Size = Field(10, description="Observations between two explanation records.")
+    groups: dict[Name, Annotated[list[Name], Field(min_length=1)]] = Field(
+        default_factory=dict,
+        description="Group → features that iPFI and iSAGE explain as one; iPDP explains each.",
+    )
     ipfi: PFISettings = PFISettings()
     isage: SAGESettings = SAGESettings()
     ipdp: PDPSettings = PDPSettings()
@@ -265,12 +272,104 @@ class ExplainSettings(Section):
         return self
 
 
-class DriftSettings(Section):
-    """ADWIN over the explanations."""
+Delta = Annotated[float, Field(gt=0.0, lt=1.0)]
+GracePeriod = Annotated[int, Field(ge=1)]
 
-    signal: Literal["increment", "value"] = "increment"
-    delta: float = Field(0.002, gt=0.0, lt=1.0)
-    grace_period: int = Field(10, ge=1)
+
+class MethodDriftSettings(Section):
+    """How the explanations of one method are watched; what is None is as under ``drift``."""
+
+    enabled: bool = True
+    signal: Signal | None = None
+    detector: OfNumbers | None = None
+    delta: Delta | None = None
+    grace_period: GracePeriod | None = None
+    params: dict[str, Any] | None = None
+
+
+class LossDriftSettings(Section):
+    """How the loss of the model is watched; what is None is as under ``drift``."""
+
+    enabled: bool = True
+    detector: OfNumbers | OfErrors | None = None
+    delta: Delta | None = None
+    grace_period: GracePeriod | None = None
+    params: dict[str, Any] | None = None
+
+
+class DriftSettings(Section):
+    """Detectors over the explanations, and over the loss."""
+
+    signal: Signal = "increment"
+    detector: OfNumbers = "adwin"
+    delta: Delta = Field(0.002, description="Of 'adwin'.")
+    grace_period: GracePeriod = Field(10, description="Of 'adwin'.")
+    params: dict[str, Any] = Field(
+        default_factory=dict, description="Further parameters of River's detector."
+    )
+    ipfi: MethodDriftSettings = MethodDriftSettings()
+    isage: MethodDriftSettings = MethodDriftSettings()
+    ipdp: MethodDriftSettings = MethodDriftSettings()
+    loss: LossDriftSettings = LossDriftSettings()
+
+    @validates_model(mode="after")
+    def _parameters_fit(self) -> Self:
+        tables = {f"{method}.": self._own(method) for method in get_args(Watched)}
+        for prefix, table in {"": self, **tables}.items():
+            detector = table.detector or self.detector
+            wrong = _wrong_parameter(detector, table.params or {})
+            if wrong:
+                raise ValueError(f"{prefix}params.{wrong}")
+        for prefix, own in tables.items():
+            detector = own.detector or self.detector
+            for name in ("delta", "grace_period"):
+                if detector != "adwin" and getattr(own, name) is not None:
+                    raise ValueError(_not_of(f"{prefix}{name}", getattr(own, name), detector))
+        if "adwin" not in {own.detector or self.detector for own in tables.values()}:
+            for name in ("delta", "grace_period"):
+                if getattr(self, name) != type(self).model_fields[name].default:
+                    raise ValueError(_not_of(name, getattr(self, name), self.detector))
+        return self
+
+    def of(self, method: Watched) -> DetectorSettings | None:
+        """Return how a method or the loss is watched; None if it is not."""
+        own = self._own(method)
+        if not own.enabled:
+            return None
+        detector = own.detector or self.detector
+        common = self.params if detector == self.detector else {}
+        parameters = dict(common if own.params is None else own.params)
+        if detector == "adwin":
+            parameters["delta"] = self.delta if own.delta is None else own.delta
+            parameters["grace_period"] = own.grace_period or self.grace_period
+        # each record has a loss of its own, and nobody smooths it
+        signal: Signal = "increment"
+        if isinstance(own, MethodDriftSettings):
+            signal = own.signal or self.signal
+        return DetectorSettings(signal, detector, parameters)
+
+    def _own(self, method: Watched) -> MethodDriftSettings | LossDriftSettings:
+        own: MethodDriftSettings | LossDriftSettings = getattr(self, method)
+        return own
+
+
+def _wrong_parameter(detector: OfNumbers | OfErrors, params: dict[str, Any]) -> str | None:
+    """Return which parameter the detector does not take, and why; None if it takes all."""
+    _, kind = DETECTORS[detector]
+    try:
+        kind.model_validate(params)
+    except ValidationError as error:
+        item = error.errors(include_url=False)[0]
+        name, message = ".".join(map(str, item["loc"])), item["msg"].removeprefix(_OWN)
+        if item["type"] == "extra_forbidden":
+            allowed = ", ".join(kind.model_fields)
+            return f"{name} is not a parameter of {detector!r}; allowed here: {allowed}"
+        return f"{name} is {_shown(item['input'])}: {message}" if name else message
+    return None
+
+
+def _not_of(key: str, value: object, detector: str) -> str:
+    return f"{key} is {value}, but it is of the detector 'adwin', not of {detector!r}: see params"
 
 
 class CheckpointSettings(Section):
@@ -382,19 +481,50 @@ class Config(BaseSettings):
                         f"explain.ipdp.pairs has {feature!r}, but must have features only: "
                         f"{', '.join(self.features)}"
                     )
-            if name in self.features:
+            if name in {*self.features, *self.explain.groups}:
                 raise ValueError(
                     f"explain.ipdp.pairs has {list(pair)!r}, which is published as {name!r}, but "
-                    "that is a feature: give the feature another name"
+                    "that is a feature or group: give it another name"
                 )
         return self
 
     @validates_model(mode="after")
-    def _each_shard_has_a_feature(self) -> Self:
-        if self.model.shards > len(self.features):
+    def _groups_are_of_features(self) -> Self:
+        group_of: dict[str, str] = {}
+        for group, members in self.explain.groups.items():
+            key = f"explain.groups.{group}"
+            if group in self.features:
+                raise ValueError(f"{key} has the name of a feature: give the group another one")
+            for feature in members:
+                if feature not in self.features:
+                    raise ValueError(
+                        f"{key} has {feature!r}, but must have features only: "
+                        f"{', '.join(self.features)}"
+                    )
+                if feature in group_of:
+                    raise ValueError(
+                        f"{key} has {feature!r}, which explain.groups.{group_of[feature]} has "
+                        "already: a feature can be in a group once"
+                    )
+                group_of[feature] = group
+        return self
+
+    @validates_model(mode="after")
+    def _each_shard_has_a_share(self) -> Self:
+        if self.model.shards > len(self.explained):
             raise ValueError(
-                f"model.shards is {self.model.shards}, but must be at most the number of features, "
-                f"{len(self.features)}"
+                f"model.shards is {self.model.shards}, but must be at most the number of features "
+                f"and groups that are explained, {len(self.explained)}"
+            )
+        return self
+
+    @validates_model(mode="after")
+    def _errors_are_watched(self) -> Self:
+        detector = self.drift.loss.detector
+        if detector in get_args(OfErrors) and self.explain.loss != "zero_one":
+            raise ValueError(
+                f"drift.loss.detector is {detector!r}, which takes errors (1 or 0), so "
+                f"explain.loss must be 'zero_one', not {self.explain.loss!r}"
             )
         return self
 
@@ -423,9 +553,20 @@ class Config(BaseSettings):
         return check_pairs(pairs) if pairs and "ipdp" in self.explain.methods else {}
 
     @property
+    def players(self) -> Players:
+        """What iPFI and iSAGE explain: features, and groups in the place of their first feature."""
+        groups = self.explain.groups
+        group_of = {feature: group for group, members in groups.items() for feature in members}
+        names = dict.fromkeys(group_of.get(feature, feature) for feature in self.features)
+        return Players([{name: groups[name]} if name in groups else name for name in names])
+
+    @property
     def explained(self) -> list[str]:
-        """What there are explanations of: the features, then pairs of them."""
-        return [*self.features, *self.pairs]
+        """What there are explanations of: players, features that iPDP alone explains, and pairs."""
+        methods = self.explain.methods
+        players = self.players.names if {"ipfi", "isage"} & set(methods) else ()
+        features = self.features if "ipdp" in methods else ()
+        return list(dict.fromkeys([*players, *features, *self.pairs]))
 
     def topic(self, name: str) -> str:
         """Return a topic's full name."""

@@ -24,12 +24,12 @@ class Part:
     def __str__(self) -> str:
         return self.role if self.shards == 1 else f"{self.role}-{self.shard}of{self.shards}"
 
-    def share(self, features: Iterable[str]) -> list[str]:
-        """Return which of the features this part evaluates.
+    def share(self, explained: Iterable[str]) -> list[str]:
+        """Return which of the features and groups this part evaluates.
 
         Examples
         --------
         >>> Part("model", shard=1, shards=2).share(["a", "b", "c", "d"])
         ['b', 'd']
         """
-        return list(features)[self.shard :: self.shards]
+        return list(explained)[self.shard :: self.shards]

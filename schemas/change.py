@@ -3,13 +3,14 @@
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from schemas.explanation import Method
 from schemas.record import Record, Timestamp
+
+Watched = Literal["ipfi", "isage", "ipdp", "loss"]
 
 
 @dataclass(frozen=True, slots=True)
 class Change(Record):
-    """An event in the life of a stream's explanations.
+    """An event in the life of a stream's explanations, or of its model.
 
     Identity: (stream, kind, feature, method, seq).
 
@@ -19,9 +20,9 @@ class Change(Record):
         Topic and partition of the observations; of a cold start or gap of the explainer or the
         drift role, of what that role reads.
     kind
-        ``"drift"``: the explanation of a feature changed. ``"cold-start"``: a model started
-        without the beginning of its log, so what it learned before is gone. ``"gap"``: what an
-        explanation needed was deleted before it was read.
+        ``"drift"``: the explanation of a feature changed, or the loss. ``"cold-start"``: a model
+        started without the beginning of its log, so what it learned before is gone. ``"gap"``: what
+        an explanation needed was deleted before it was read.
     seq
         Offset of the observation at which the change was seen, or in the role's own stream.
     previous_seq
@@ -30,16 +31,19 @@ class Change(Record):
     ts
         Time of the newest observation in the explanation, as it states it.
     feature, method
-        Whose explanation changed, and which; None where it is about neither.
+        Whose explanation changed (a feature's or a group's), and which; None where it is about
+        neither. Of the loss the method is ``"loss"``, and the feature None.
     signal
         What was watched: ``"increment"`` or ``"value"``.
     before, after
-        Mean of the signal in what ADWIN dropped from its window, and in what it kept.
+        Mean of the signal in what ADWIN dropped from its window, and in what it kept. Of another
+        detector: in the last 30 numbers, and in those before them since it began or last alarmed;
+        ``before`` is None if there were none.
     window
-        How many of the newest observations (``"value"``: explanations) it kept: the change lies
-        about that far back.
+        How many of the newest observations (``"value"``: explanations) ``after`` is about. With
+        ADWIN the change lies about that far back.
     value, std_error
-        The explanation's value at that time.
+        The explanation's value at that time; None for the loss.
     detail
         A sentence for people.
     """
@@ -52,7 +56,7 @@ class Change(Record):
     previous_seq: int | None
     ts: Timestamp | None
     feature: str | None
-    method: Method | None
+    method: Watched | None
     signal: Literal["increment", "value"] | None
     before: float | None
     after: float | None
@@ -62,7 +66,7 @@ class Change(Record):
     detail: str
 
     def message_key(self) -> str:
-        """Return the feature; the stream for a cold start."""
+        """Return the feature; the stream where it is about none."""
         return self.feature or self.stream
 
     @classmethod
@@ -76,7 +80,7 @@ class Change(Record):
         previous_seq: int | None = None,
         ts: Timestamp | None = None,
         feature: str | None = None,
-        method: Method | None = None,
+        method: Watched | None = None,
     ) -> "Change":
         """Return an event that is no drift."""
         return cls(

@@ -36,7 +36,7 @@ class Evaluation(Record):
     Attributes
     ----------
     stream, feature
-        Which stream, which feature; of a pair ``first|second``.
+        Which stream, which feature or group of features; of a pair ``first|second``.
     previous_seq
         The seq evaluated before the first one here; None at the start of the stream.
     seqs, ts, y

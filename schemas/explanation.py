@@ -27,14 +27,15 @@ class Ice(Typed):
 
 @dataclass(frozen=True, slots=True)
 class Explanation(Record):
-    """The current iPFI, iSAGE or iPDP of one feature, or the iPDP of a pair of features.
+    """The current iPFI, iSAGE or iPDP of a feature, a group (iPFI, iSAGE) or a pair (iPDP).
 
     Identity: (stream, feature, method, seq).
 
     Attributes
     ----------
     stream, feature, method
-        What is explained, and how; of a pair ``first|second``.
+        What is explained, and how. The feature may be a group of features, or a pair
+        ``first|second``.
     seq
         Offset of the newest observation in the estimate.
     previous_seq

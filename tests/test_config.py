@@ -3,13 +3,15 @@
 import pickle
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
 from pipeline.config import Config, ConfigError, check_references, load_config
+from pipeline.detectors import DetectorSettings
 from pipeline.explain import LOSSES
 from pipeline.explain.losses import brier
+from schemas.change import Watched
 from tests.support import make_config
 
 SMALLEST = """
@@ -52,6 +54,21 @@ def test_only_features_and_model_must_be_set(folder: Path) -> None:
     assert config.group("model") == "fluxplain.model"
 
 
+def test_groups_stand_in_the_place_of_their_first_feature(folder: Path) -> None:
+    text = SMALLEST.replace("[features]", '[features]\nlat = "numeric"\nlon = "numeric"')
+    config = load(folder, text + "[explain.groups]\nplace = ['lon', 'lat']\nwho = ['age']\n")
+    assert config.players.names == ("place", "who", "city")
+    assert config.players.members == (("lon", "lat"), ("age",), ("city",))
+    # iPDP goes on with single features
+    assert config.explained == ["place", "who", "city", "lat", "lon", "age"]
+    explain = config.explain.model_copy(update={"methods": ["isage"]})
+    only = config.model_copy(update={"explain": explain})
+    assert only.explained == ["place", "who", "city"]
+    explain = config.explain.model_copy(update={"methods": ["ipdp"]})
+    only = config.model_copy(update={"explain": explain})
+    assert only.explained == ["lat", "lon", "age", "city"]
+
+
 def test_a_table_with_one_key_keeps_the_defaults_of_the_others(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -66,9 +83,54 @@ def test_a_table_with_one_key_keeps_the_defaults_of_the_others(
     assert config.explain.isage.inner_samples == "all"
 
 
+def test_a_method_is_watched_as_it_says_and_else_as_all_are(folder: Path) -> None:
+    config = load(
+        folder,
+        SMALLEST
+        + """
+[explain]
+loss = "zero_one"
+
+[drift]
+signal = "value"
+delta = 0.1
+params = {clock = 8}
+
+[drift.isage]
+delta = 0.2
+params = {max_buckets = 7}
+
+[drift.ipdp]
+signal = "increment"
+detector = "page_hinkley"
+
+[drift.loss]
+detector = "hddm_a"
+params = {two_sided_test = true}
+""",
+    )
+    grace = {"grace_period": config.drift.grace_period}
+    assert [config.drift.of(method) for method in get_args(Watched)] == [
+        DetectorSettings("value", "adwin", {"clock": 8, "delta": 0.1, **grace}),
+        DetectorSettings("value", "adwin", {"max_buckets": 7, "delta": 0.2, **grace}),
+        DetectorSettings("increment", "page_hinkley", {}),
+        DetectorSettings("increment", "hddm_a", {"two_sided_test": True}),
+    ]
+
+
+def test_the_loss_is_watched_unless_it_is_switched_off(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert load(folder, SMALLEST).drift.of("loss") is not None
+    monkeypatch.setenv("FLUXPLAIN_DRIFT__LOSS__ENABLED", "false")
+    drift = load(folder, SMALLEST).drift
+    assert drift.of("loss") is None
+    assert drift.of("ipfi") is not None
+
+
 WRONG: list[tuple[str, list[str]]] = [
     ("shards = 0", ["model.shards", "0", "greater than or equal to 1"]),
-    ("shards = 3", ["model.shards is 3", "number of features, 2"]),
+    ("shards = 3", ["model.shards is 3", "number of features and groups that are explained, 2"]),
     ("[explain]\nalpha = 0.0", ["explain.alpha", "0.0", "greater than 0"]),
     ("[explain]\nalpha = 1.5", ["explain.alpha", "1.5", "less than or equal to 1"]),
     ("[explain]\nalpha = nan", ["explain.alpha", "nan"]),
@@ -99,6 +161,18 @@ WRONG: list[tuple[str, list[str]]] = [
         "[explain.ipfi]\nimputer = 'observational'\nsampler = 'window'",
         ["ipfi.sampler is 'window'", "'geometric'", "'observational'"],
     ),
+    ("[explain.groups]\nplace = []", ["explain.groups.place is []", "at least 1"]),
+    ("[explain.groups]\nplace = 'age'", ["explain.groups.place is 'age'", "list"]),
+    ("[explain.groups]\nage = ['city']", ["explain.groups.age has the name of a feature"]),
+    (
+        "[explain.groups]\nplace = ['age', 'zip']",
+        ["explain.groups.place has 'zip'", "features only: age, city"],
+    ),
+    (
+        "[explain.groups]\nplace = ['age', 'city']\nhome = ['city']",
+        ["explain.groups.home has 'city'", "explain.groups.place has already"],
+    ),
+    ("[explain.groups]\nplace = ['age', 'age']", ["explain.groups.place has 'age'", "once"]),
     ("[explain.ipdp]\ngrid_size = 1", ["explain.ipdp.grid_size", "1", "equal to 2"]),
     ("[explain.ipdp]\nwarm_up = 101", ["explain.ipdp.warm_up is 101", "[1, 100]"]),
     (
@@ -148,6 +222,40 @@ WRONG: list[tuple[str, list[str]]] = [
     ("[drift]\ndelta = 1.0", ["drift.delta", "1.0", "less than 1"]),
     ("[drift]\nsignal = 'noise'", ["drift.signal", "'noise'", "'increment'", "'value'"]),
     ("[drift]\ngrace_period = 0", ["drift.grace_period", "0", "equal to 1"]),
+    ("[drift]\ndetector = 'ddm'", ["drift.detector", "'ddm'", "'adwin'", "'page_hinkley'"]),
+    ("[drift.ipfi]\ndetector = 'fhddm'", ["drift.ipfi.detector", "'fhddm'", "'kswin'"]),
+    ("[drift.ipdp]\nsignal = 'loss'", ["drift.ipdp.signal", "'loss'", "'increment'"]),
+    ("[drift.loss]\nsignal = 'value'", ["drift.loss.signal is not a setting", "detector"]),
+    ("[drift.loss]\nenabled = 'perhaps'", ["drift.loss.enabled", "'perhaps'", "boolean"]),
+    ("[drift.loss]\ndelta = 2", ["drift.loss.delta", "2", "less than 1"]),
+    ("[drift.shap]\ndelta = 0.1", ["drift.shap is not a setting", "ipfi", "loss"]),
+    (
+        "[drift.loss]\ndetector = 'ddm'",
+        ["drift.loss.detector is 'ddm'", "explain.loss must be 'zero_one'", "'cross_entropy'"],
+    ),
+    ("[drift.params]\nclock = 0", ["drift.params.clock is 0", "equal to 1"]),
+    ("[drift.params]\nclock = 'often'", ["drift.params.clock is 'often'", "integer"]),
+    ("[drift.params]\nmax_buckets = 1", ["drift.params.max_buckets is 1", "equal to 2"]),
+    (
+        "[drift.params]\nthreshold = 1",
+        ["drift.params.threshold is not a parameter of 'adwin'", "clock, max_buckets"],
+    ),
+    (
+        "[drift.isage]\ndetector = 'kswin'\nparams = {window_size = 50}",
+        ["drift.isage.params.stat_size is 30", "at most half of window_size, 50"],
+    ),
+    (
+        "[drift.ipdp]\ndetector = 'kswin'\nparams = {alpha = 1.5}",
+        ["drift.ipdp.params.alpha is 1.5", "less than 1"],
+    ),
+    (
+        "[drift.ipdp]\ndetector = 'kswin'\ndelta = 0.1",
+        ["drift.ipdp.delta is 0.1", "'adwin'", "'kswin'", "params"],
+    ),
+    (
+        "[drift]\ndetector = 'page_hinkley'\ndelta = 0.01",
+        ["drift.delta is 0.01", "'adwin'", "'page_hinkley'", "params"],
+    ),
     ("[label]\ntype = 'float'", ["label.type", "'float'", "'boolean'", "'number'"]),
     ("[topics]\nprefix = 'a b'", ["topics.prefix", "'a b'", "pattern"]),
     ("[topics]\npartitions = 0", ["topics.partitions", "0", "equal to 1"]),
@@ -383,6 +491,8 @@ def test_the_fingerprint_is_of_what_changes_results_and_nothing_else() -> None:
         make_config(features={"age": "numeric"}),
         make_config(topics={"prefix": "other."}),
         make_config(model={"params": {"n_models": 4}}),
+        make_config(explain={"groups": {"house": ["hvalue", "zipcode"]}}),
+        make_config(explain={"groups": {"house": ["zipcode", "hvalue"]}}),
     ]
     assert len({c.fingerprint() for c in [config, *others]}) == len(others) + 1
 

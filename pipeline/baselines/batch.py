@@ -4,8 +4,9 @@ import random
 from collections.abc import Callable, Iterator, Sequence
 
 from pipeline.evaluate import Evaluator, Observation
-from pipeline.explain.importance import check_features, check_observation
+from pipeline.explain.importance import check_observation
 from pipeline.explain.losses import Loss, Target, get_loss
+from pipeline.explain.players import Players
 from pipeline.explain.questions import Observed
 from pipeline.explain.storage import UniformReservoir
 
@@ -19,8 +20,8 @@ class Batch:
         The observations, at least 2; each has every explained feature.
     ys
         Their labels.
-    features
-        Names of the features to explain.
+    players
+        What to explain.
     loss
         Name of a loss, or a function of (label, output).
     evaluator
@@ -36,7 +37,7 @@ class Batch:
         self,
         xs: Sequence[Observation],
         ys: Sequence[Target],
-        features: Sequence[str],
+        players: Players,
         *,
         loss: str | Loss,
         evaluator: Evaluator,
@@ -45,7 +46,7 @@ class Batch:
             raise ValueError(f"there are {len(xs)} observations (xs), but {len(ys)} labels (ys)")
         if len(xs) < 2:
             raise ValueError(f"xs has {len(xs)} observations, but at least 2 are needed")
-        self.features = check_features(features)
+        self.players = players
         self.loss = get_loss(loss)
         self.evaluator = evaluator
         self.observed = [Observed(x) for x in xs]
@@ -53,8 +54,8 @@ class Batch:
         # it holds them all, in their order, so it draws no random number
         self.reservoir = UniformReservoir(len(xs), random.Random(0))
         for observed in self.observed:
-            check_observation(observed, self.features)
-            self.reservoir.update(observed.x, observed.some(self.features))
+            check_observation(observed, players.features)
+            self.reservoir.update(observed.x, observed.some(players.features))
 
     def __len__(self) -> int:
         return len(self.observed)

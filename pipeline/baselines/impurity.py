@@ -15,7 +15,7 @@ from river.tree.nodes.branch import DTBranch
 
 from pipeline.evaluate.hoeffding.ensembles import VOTES
 from pipeline.evaluate.hoeffding.regressor import COMBINATIONS
-from pipeline.explain.importance import check_features
+from pipeline.explain.players import check_features
 
 Seen = Any
 """What a node has seen of the target: class → weight, or River's running variance."""

@@ -15,7 +15,8 @@ from pipeline.evaluate.inputs import Floats
 from pipeline.explain import kernels
 from pipeline.explain.categories import range_and_slopes
 from pipeline.explain.curve import Effect, Grid, shown_effect, shown_labels, table_of
-from pipeline.explain.importance import check_features, check_observation
+from pipeline.explain.importance import check_observation
+from pipeline.explain.players import check_features
 from pipeline.explain.questions import Observed, Row
 from pipeline.explain.sampling.pdp import (
     GridKind,

@@ -13,6 +13,7 @@ from pipeline.baselines.batch import Batch
 from pipeline.evaluate import Evaluator, Observation, as_evaluator
 from pipeline.explain import kernels
 from pipeline.explain.losses import Loss, Target, losses_on
+from pipeline.explain.players import Features, Players
 from pipeline.explain.sampling.permutation import permuted
 from pipeline.explain.sampling.pfi import PFIQuestion
 from pipeline.explain.together import ask_model
@@ -25,7 +26,7 @@ def batch_pfi(
     model: object,
     xs: Sequence[Observation],
     ys: Sequence[Target],
-    features: Sequence[str],
+    features: Features,
     *,
     loss: str | Loss = "cross_entropy",
     permutations: int = DEFAULT_PERMUTATIONS,
@@ -48,7 +49,8 @@ def batch_pfi(
     ys
         Their labels.
     features
-        Names of the features to explain.
+        Names of the features to explain. A mapping among them, such as
+        ``{"place": ["lat", "lon"]}``, has groups of features that are explained as one.
     loss
         ``"cross_entropy"``, ``"zero_one"``, ``"brier"``, ``"absolute_error"``,
         ``"squared_error"``, or a function of (label, output).
@@ -92,7 +94,7 @@ def batch_pfi(
     {'a': 3.3, 'b': 0.0}
     """
     check_permutations(permutations)
-    batch = Batch(xs, ys, features, loss=loss, evaluator=as_evaluator(model, evaluator))
+    batch = Batch(xs, ys, Players(features), loss=loss, evaluator=as_evaluator(model, evaluator))
     return permuted_pfi(batch, random.Random(seed), permutations=permutations)
 
 
@@ -100,7 +102,7 @@ def expected_pfi(
     model: object,
     xs: Sequence[Observation],
     ys: Sequence[Target],
-    features: Sequence[str],
+    features: Features,
     *,
     loss: str | Loss = "cross_entropy",
     evaluator: Evaluator | str = "auto",
@@ -140,7 +142,7 @@ def expected_pfi(
     >>> {feature: round(value, 2) for feature, value in pfi.items()}
     {'a': 3.33, 'b': 0.0}
     """
-    batch = Batch(xs, ys, features, loss=loss, evaluator=as_evaluator(model, evaluator))
+    batch = Batch(xs, ys, Players(features), loss=loss, evaluator=as_evaluator(model, evaluator))
     n = len(batch)
     others = ([m for m in range(n) if m != i] for i in range(n))
     return _mean_growths(batch, others)
@@ -169,9 +171,9 @@ def _mean_growths(batch: Batch, chosen: Iterable[Sequence[int]]) -> dict[str, fl
     chosen
         Of each observation those that supply the values of the replaced feature.
     """
-    total = np.zeros(len(batch.features))
+    total = np.zeros(len(batch.players))
     for (observed, y), places in zip(batch, chosen, strict=True):
-        question = PFIQuestion(batch.features, batch.reservoir, places)
+        question = PFIQuestion(batch.players, batch.reservoir, places)
         losses = losses_on(batch.loss, y, ask_model(batch.evaluator, [question], observed))
-        total += kernels.growths(losses, len(batch.features))
-    return dict(zip(batch.features, (total / len(batch)).tolist(), strict=True))
+        total += kernels.growths(losses, len(batch.players))
+    return dict(zip(batch.players.names, (total / len(batch)).tolist(), strict=True))

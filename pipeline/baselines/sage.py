@@ -18,6 +18,7 @@ from pipeline.explain import kernels
 from pipeline.explain.importance import InnerSamples, check_inner_samples
 from pipeline.explain.losses import Loss, Target, compiled_loss, each_loss
 from pipeline.explain.outputs import mean_output
+from pipeline.explain.players import Features, Players
 from pipeline.explain.sage import DEFAULT_INNER_SAMPLES
 from pipeline.explain.sampling.permutation import SAGEDraw, draw_permutation
 from pipeline.explain.sampling.sage import restricted
@@ -28,7 +29,7 @@ def batch_sage(
     model: object,
     xs: Sequence[Observation],
     ys: Sequence[Target],
-    features: Sequence[str],
+    features: Features,
     *,
     loss: str | Loss = "cross_entropy",
     inner_samples: InnerSamples = DEFAULT_INNER_SAMPLES,
@@ -54,7 +55,8 @@ def batch_sage(
     ys
         Their labels.
     features
-        Names of the features to explain.
+        Names of the features to explain. A mapping among them, such as
+        ``{"place": ["lat", "lon"]}``, has groups of features that are explained as one.
     loss
         ``"cross_entropy"``, ``"zero_one"``, ``"brier"``, ``"absolute_error"``,
         ``"squared_error"``, or a function of (label, output).
@@ -96,7 +98,7 @@ def batch_sage(
     {'a': 2.0, 'b': 0.0}
     """
     check_inner_samples(inner_samples)
-    batch = Batch(xs, ys, features, loss=loss, evaluator=as_evaluator(model, evaluator))
+    batch = Batch(xs, ys, Players(features), loss=loss, evaluator=as_evaluator(model, evaluator))
     return permuted_sage(batch, random.Random(seed), inner_samples=inner_samples)
 
 
@@ -104,15 +106,15 @@ def permuted_sage(
     batch: Batch, rng: random.Random, *, inner_samples: InnerSamples
 ) -> dict[str, float]:
     """Return the SAGE values of a batch; see :func:`batch_sage`."""
-    features = batch.features
+    players = batch.players
     mean = mean_output([batch.evaluator(observed.x, [{}])[0] for observed in batch.observed])
-    total = np.zeros(len(features))
+    total = np.zeros(len(players))
     for observed, y in batch:
-        draw = draw_permutation(features, observed.x, batch.reservoir, inner_samples, rng)
+        draw = draw_permutation(players, observed.x, batch.reservoir, inner_samples, rng)
         answers = ask_model(batch.evaluator, [draw], observed)
         losses = _losses(batch.loss, y, mean, draw, answers)
-        total += kernels.falls(losses, draw.places, len(features))
-    return dict(zip(features, (total / len(batch)).tolist(), strict=True))
+        total += kernels.falls(losses, draw.places, len(players))
+    return dict(zip(players.names, (total / len(batch)).tolist(), strict=True))
 
 
 def _losses(

@@ -6,7 +6,6 @@ What iPFI and iSAGE are compared with beside a model that learns.
 import random
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Sequence
 from contextlib import suppress
 
 from pipeline.baselines.batch import Batch
@@ -15,11 +14,11 @@ from pipeline.baselines.sage import permuted_sage
 from pipeline.evaluate import Evaluator, NoOutputError, Observation, Value, as_evaluator
 from pipeline.explain.importance import (
     InnerSamples,
-    check_features,
     check_inner_samples,
     check_observation,
 )
 from pipeline.explain.losses import Loss, Target, get_loss
+from pipeline.explain.players import Features, Players
 from pipeline.explain.questions import Observed
 from pipeline.explain.sage import DEFAULT_INNER_SAMPLES
 
@@ -38,7 +37,7 @@ class WindowExplainer(ABC):
     def __init__(
         self,
         model: object,
-        features: Sequence[str],
+        features: Features,
         *,
         loss: str | Loss,
         window: int,
@@ -46,11 +45,11 @@ class WindowExplainer(ABC):
         seed: int | None,
         evaluator: Evaluator | str,
     ) -> None:
-        self.features = check_features(features)
+        self.players = Players(features)
         self.loss = get_loss(loss)
         self.evaluator = as_evaluator(model, evaluator)
         self.stride = stride
-        self._values = dict.fromkeys(self.features, 0.0)
+        self._values = dict.fromkeys(self.players.names, 0.0)
         self._window: deque[tuple[dict[str, Value], Target]] = deque(maxlen=window)
         self._until_next = window
         self._rng = random.Random(seed)
@@ -70,13 +69,13 @@ class WindowExplainer(ABC):
         y
             The label.
         """
-        check_observation(Observed(x), self.features)
+        check_observation(Observed(x), self.players.features)
         self._window.append((dict(x), y))
         self._until_next -= 1
         if not self._until_next:
             self._until_next = self.stride
             xs, ys = zip(*self._window, strict=True)
-            batch = Batch(xs, ys, self.features, loss=self.loss, evaluator=self.evaluator)
+            batch = Batch(xs, ys, self.players, loss=self.loss, evaluator=self.evaluator)
             with suppress(NoOutputError):  # the model has nothing to say yet
                 self._values = self._explain(batch)
         return self.values
@@ -95,7 +94,8 @@ class IntervalPFI(WindowExplainer):
         Any object with ``predict_proba_one`` (used when there) or ``predict_one``. It is asked,
         never changed.
     features
-        Names of the features to explain.
+        Names of the features to explain. A mapping among them, such as
+        ``{"place": ["lat", "lon"]}``, has groups of features that are explained as one.
     interval
         Observations in an interval, at least 2.
     loss
@@ -139,7 +139,7 @@ class IntervalPFI(WindowExplainer):
     def __init__(
         self,
         model: object,
-        features: Sequence[str],
+        features: Features,
         *,
         interval: int = 1000,
         loss: str | Loss = "cross_entropy",
@@ -174,7 +174,8 @@ class SlidingWindowSAGE(WindowExplainer):
         Any object with ``predict_proba_one`` (used when there) or ``predict_one``. It is asked,
         never changed.
     features
-        Names of the features to explain.
+        Names of the features to explain. A mapping among them, such as
+        ``{"place": ["lat", "lon"]}``, has groups of features that are explained as one.
     window
         How many observations are explained together, at least 2. Nothing is explained before
         there are as many.
@@ -224,7 +225,7 @@ class SlidingWindowSAGE(WindowExplainer):
     def __init__(
         self,
         model: object,
-        features: Sequence[str],
+        features: Features,
         *,
         window: int = 1000,
         stride: int | None = None,

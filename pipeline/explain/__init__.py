@@ -16,6 +16,7 @@ True
 """
 
 from pipeline.explain.losses import LOSSES, get_loss
+from pipeline.explain.normalization import normalized
 from pipeline.explain.pairs import IncrementalPairPDP
 from pipeline.explain.pdp import IncrementalPDP
 from pipeline.explain.pfi import IncrementalPFI
@@ -30,4 +31,5 @@ __all__ = [
     "IncrementalSAGE",
     "explain_together",
     "get_loss",
+    "normalized",
 ]

@@ -7,6 +7,7 @@ from typing import Literal
 import numpy as np
 
 from pipeline.evaluate.inputs import Floats
+from pipeline.explain.players import Features, Players
 from pipeline.explain.questions import Observed
 from pipeline.explain.smoothing import ExponentialMeans, confidence_bound
 
@@ -17,18 +18,18 @@ InnerSamples = int | Literal["all"]
 
 
 class ImportanceExplainer:
-    """Smoothed increments, one sequence a feature."""
+    """Smoothed increments, one sequence for each feature or group of features."""
 
-    def __init__(self, features: Sequence[str], *, alpha: float, debias: bool) -> None:
-        self.features = check_features(features)
+    def __init__(self, features: Features, *, alpha: float, debias: bool) -> None:
+        self.players = Players(features)
         self.alpha = alpha
-        self._means = ExponentialMeans(len(self.features), alpha, debias=debias)
-        self._increments = np.zeros(len(self.features))
+        self._means = ExponentialMeans(len(self.players), alpha, debias=debias)
+        self._increments = np.zeros(len(self.players))
 
     @property
     def values(self) -> dict[str, float]:
         """Feature → current importance, in units of the loss; 0 before the first explanation."""
-        return dict(zip(self.features, self._means.values.tolist(), strict=True))
+        return dict(zip(self.players.names, self._means.values.tolist(), strict=True))
 
     @property
     def variances(self) -> dict[str, float]:
@@ -56,25 +57,12 @@ class ImportanceExplainer:
         return {f: confidence_bound(error, delta) for f, error in self.std_errors.items()}
 
     def _by_feature(self, numbers: list[float]) -> dict[str, float]:
-        return dict(zip(self.features, numbers, strict=True))
+        return dict(zip(self.players.names, numbers, strict=True))
 
     def _smooth(self, increments: Floats) -> None:
         """Take the increments of one observation, in the order of the features."""
         self._increments[:] = increments
         self._means.update(increments)
-
-
-def check_features(features: Sequence[str]) -> tuple[str, ...]:
-    """Return the names, or raise ``ValueError`` if there are none or one is there twice."""
-    if isinstance(features, str):
-        raise ValueError(f"features is {features!r}, but must be a list of names")
-    names = tuple(features)
-    if not names:
-        raise ValueError("features is empty: name at least one")
-    repeated = sorted({name for name in names if names.count(name) > 1})
-    if repeated:
-        raise ValueError(f"features names {repeated[0]!r} more than once")
-    return names
 
 
 def check_observation(observed: Observed, features: tuple[str, ...]) -> None:

@@ -42,10 +42,10 @@ def replace_one(rows: Floats, begin: int, columns: Places, values: Floats) -> No
 
 
 @compiled
-def replace_drawn(
-    rows: Floats, begin: int, columns: Places, stored: Floats, chosen: Places
+def replace_drawn(  # noqa: PLR0917  compiled functions take arrays, not objects
+    rows: Floats, begin: int, columns: Places, stored: Floats, chosen: Places, starts: Places
 ) -> bool:
-    """Replace one feature in each input by its values in some of the stored observations.
+    """Replace one player in each input by its values in some of the stored observations.
 
     Parameters
     ----------
@@ -55,33 +55,42 @@ def replace_drawn(
         Numbers of stored observations, NaN for what is none; shape (observations, features).
     chosen
         The m observations that supply the values.
+    starts
+        Where the features of each player begin among the columns, and where the last one's end.
 
     Returns
     -------
     Whether these are numbers.
     """
     m = chosen.shape[0]
-    for i in range(columns.shape[0]):
+    for i in range(starts.shape[0] - 1):
         for j in range(m):
-            value = stored[chosen[j], i]
-            if math.isnan(value):
-                return False
-            rows[begin + i * m + j, columns[i]] = value
+            for k in range(starts[i], starts[i + 1]):
+                value = stored[chosen[j], k]
+                if math.isnan(value):
+                    return False
+                rows[begin + i * m + j, columns[k]] = value
     return True
 
 
 @compiled
 def replace_hidden(  # noqa: PLR0917  compiled functions take arrays, not objects
-    rows: Floats, begin: int, columns: Places, stored: Floats, chosen: Places, places: Places
+    rows: Floats,
+    begin: int,
+    columns: Places,
+    stored: Floats,
+    chosen: Places,
+    starts: Places,
+    places: Places,
 ) -> bool:
-    """Replace the features that are not revealed yet: all but one, then all but two, …
+    """Replace the players that are not revealed yet: all but one, then all but two, …
 
     Parameters
     ----------
-    rows, begin, columns, stored, chosen
+    rows, begin, columns, stored, chosen, starts
         See :func:`replace_drawn`; but of (n - 1) · m inputs.
     places
-        Which n of the features, in the order in which they are revealed.
+        Which n of the players, in the order in which they are revealed.
 
     Returns
     -------
@@ -90,11 +99,12 @@ def replace_hidden(  # noqa: PLR0917  compiled functions take arrays, not object
     m, n = chosen.shape[0], places.shape[0]
     for revealed in range(1, n):
         for j in range(m):
-            for k in range(revealed, n):
-                value = stored[chosen[j], places[k]]
-                if math.isnan(value):
-                    return False
-                rows[begin + (revealed - 1) * m + j, columns[places[k]]] = value
+            for i in range(revealed, n):
+                for k in range(starts[places[i]], starts[places[i] + 1]):
+                    value = stored[chosen[j], k]
+                    if math.isnan(value):
+                        return False
+                    rows[begin + (revealed - 1) * m + j, columns[k]] = value
     return True
 
 

@@ -22,8 +22,9 @@ from pipeline.evaluate.table import Table
 from pipeline.explain.categories import CategoryCurve
 from pipeline.explain.curve import Effect, Grid, table_of
 from pipeline.explain.ice import IceCurve, IceCurves, check_ice
-from pipeline.explain.importance import check_features, check_observation
+from pipeline.explain.importance import check_observation
 from pipeline.explain.kernels import Flags, Places
+from pipeline.explain.players import check_features
 from pipeline.explain.questions import Observed
 from pipeline.explain.ranks import RankCurves
 from pipeline.explain.sampling.pdp import (

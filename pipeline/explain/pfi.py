@@ -24,6 +24,7 @@ from pipeline.explain.importance import (
     check_warm_up,
 )
 from pipeline.explain.losses import Loss, Target, compiled_loss, each_loss, get_loss
+from pipeline.explain.players import Features
 from pipeline.explain.questions import Observed, Question
 from pipeline.explain.sampling.pfi import PFISampler
 from pipeline.explain.storage import make_reservoir
@@ -63,7 +64,8 @@ class IncrementalPFI(ImportanceExplainer):
         Any object with ``predict_proba_one`` (used when there) or ``predict_one``. It is asked,
         never changed.
     features
-        Names of the features to explain.
+        Names of the features to explain. A mapping among them, such as
+        ``{"place": ["lat", "lon"]}``, has groups of features that are explained as one.
     imputer
         What replaces a feature: ``"interventional"`` takes the values of all features from one
         past observation, ``"product"`` those of each from a separate one, ``"observational"``
@@ -106,8 +108,8 @@ class IncrementalPFI(ImportanceExplainer):
 
     References
     ----------
-    iPFI, Section 3, Algorithm 1; smoothing debiased as in iPDP, Algorithm 1. Observational
-    replacement as in iSAGE, Section 3.2.2.
+    iPFI, Section 3, Algorithm 1, for feature sets S as in Section 2; smoothing debiased as in iPDP,
+    Algorithm 1. Observational replacement as in iSAGE, Section 3.2.2.
 
     Examples
     --------
@@ -128,7 +130,7 @@ class IncrementalPFI(ImportanceExplainer):
     def __init__(
         self,
         model: object,
-        features: Sequence[str],
+        features: Features,
         *,
         loss: str | Loss = "cross_entropy",
         alpha: float = 0.001,
@@ -147,7 +149,7 @@ class IncrementalPFI(ImportanceExplainer):
         self.loss = get_loss(loss)
         self.evaluator = as_evaluator(model, evaluator)
         self._sampler = PFISampler(
-            self.features,
+            self.players,
             reservoir=make_reservoir(sampler, reservoir_size, rng),
             imputer=imputer,
             categorical=categorical,
@@ -171,14 +173,14 @@ class IncrementalPFI(ImportanceExplainer):
 
     def ask(self, observed: Observed) -> Question:
         """Return what to ask; see :func:`~pipeline.explain.explain_together`."""
-        check_observation(observed, self.features)
+        check_observation(observed, self.players.features)
         return self._sampler.question(observed.x)
 
     def take(self, y: Any, question: Question, answers: Sequence[Output] | Table) -> None:
         """Take the answers."""
         if not isinstance(answers, Table):
             losses = each_loss(self.loss, y, answers)
-            self._smooth(kernels.growths(losses, len(self.features)))
+            self._smooth(kernels.growths(losses, len(self.players)))
             return
         loss, means = compiled_loss(self.loss, y, answers.labels), self._means
         if loss is None:
@@ -196,4 +198,4 @@ class IncrementalPFI(ImportanceExplainer):
 
     def store(self, observed: Observed) -> None:
         """Keep the observation."""
-        self._sampler.update(observed.x, observed.some(self.features))
+        self._sampler.update(observed.x, observed.some(self.players.features))

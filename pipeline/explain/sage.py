@@ -23,6 +23,7 @@ from pipeline.explain.importance import (
     check_warm_up,
 )
 from pipeline.explain.losses import Loss, Target, compiled_loss, each_loss, get_loss
+from pipeline.explain.players import Features
 from pipeline.explain.questions import Observed
 from pipeline.explain.sampling.permutation import SAGEDraw
 from pipeline.explain.sampling.sage import SAGESampler
@@ -63,7 +64,8 @@ class IncrementalSAGE(ImportanceExplainer):
         Any object with ``predict_proba_one`` (used when there) or ``predict_one``. It is asked,
         never changed.
     features
-        Names of the features to explain.
+        Names of the features to explain. A mapping among them, such as
+        ``{"place": ["lat", "lon"]}``, has groups of features that are explained as one.
     imputer
         What hides features: ``"interventional"`` takes the values of all of them from one past
         observation, ``"product"`` those of each from a separate one, ``"observational"`` draws
@@ -125,7 +127,7 @@ class IncrementalSAGE(ImportanceExplainer):
     def __init__(
         self,
         model: object,
-        features: Sequence[str],
+        features: Features,
         *,
         imputer: str = "interventional",
         categorical: Collection[str] | None = None,
@@ -143,7 +145,7 @@ class IncrementalSAGE(ImportanceExplainer):
         self.loss = get_loss(loss)
         self.evaluator = as_evaluator(model, evaluator)
         self._sampler = SAGESampler(
-            self.features,
+            self.players,
             reservoir=GeometricReservoir(reservoir_size, rng),
             imputer=imputer,
             categorical=categorical,
@@ -174,7 +176,7 @@ class IncrementalSAGE(ImportanceExplainer):
 
     def ask(self, observed: Observed) -> SAGEDraw:
         """Return what to ask; see :func:`~pipeline.explain.explain_together`."""
-        check_observation(observed, self.features)
+        check_observation(observed, self.players.features)
         return self._sampler.draw(observed.x)
 
     def take(self, y: Any, question: SAGEDraw, answers: Sequence[Output] | Table) -> None:
@@ -209,8 +211,8 @@ class IncrementalSAGE(ImportanceExplainer):
             n = question.places.size
             restricted = self._sampler.restricted(n, range(1, n), prediction, others)
             losses = each_loss(self.loss, y, list(restricted.values()))
-            self._smooth(kernels.falls(losses, question.places, len(self.features)))
+            self._smooth(kernels.falls(losses, question.places, len(self.players)))
 
     def store(self, observed: Observed) -> None:
         """Keep the observation."""
-        self._sampler.update(observed.x, observed.some(self.features))
+        self._sampler.update(observed.x, observed.some(self.players.features))

@@ -65,7 +65,8 @@ def plot_importances(
 ) -> None:
     """Draw one panel a method: the importance of each feature ± its standard error, over time.
 
-    Features that matter little throughout are grey. Triangles on the axis are detected changes.
+    Features that matter little throughout are grey. Triangles on the axis are detected changes, and
+    those at the top changes of the loss.
 
     Parameters
     ----------
@@ -117,8 +118,11 @@ def draw(state: StreamHistory, *, drift_seq: int | None, title: str) -> Figure:
         _draw_panel(axes, state, method, styles)
         if drift_seq is not None:
             _mark_drift(axes, drift_seq, named=axes is panels[0])
+    losses = [change.seq for change in state.changes if change.method == "loss"]
+    if losses:
+        _mark_losses(panels[0], losses)
     _label_time(panels[-1])
-    _explain_grey(figure, styles, height)
+    _explain(figure, styles, height, losses=bool(losses))
     return figure
 
 
@@ -248,6 +252,22 @@ def _mark_changes(
         )
 
 
+def _mark_losses(axes: Axes, seqs: Sequence[int]) -> None:
+    axes.plot(
+        seqs,
+        [0.965] * len(seqs),
+        transform=axes.get_xaxis_transform(),
+        ls="",
+        marker="v",
+        ms=4,
+        mfc="white",
+        mec="#333333",
+        mew=0.6,
+        zorder=20,
+        clip_on=False,
+    )
+
+
 def _label_ends(axes: Axes, state: StreamHistory, method: Method, styles: dict[str, Style]) -> None:
     """Write each name beside the end of its line; the grey ones together, if there are several."""
     ends = {f: points[-1].value for f in styles if (points := _points(state, f, method))}
@@ -309,9 +329,10 @@ def _label_time(axes: Axes) -> None:
     axes.xaxis.set_major_formatter(FuncFormatter(lambda seq, _: f"{seq:,.0f}"))
 
 
-def _explain_grey(figure: Figure, styles: dict[str, Style], height: float) -> None:
+def _explain(figure: Figure, styles: dict[str, Style], height: float, *, losses: bool) -> None:
     grey = sorted(feature for feature, style in styles.items() if not style.important)
-    note = "▲ detected change. Bands: ± standard error."
+    of_loss = " ▽ of the loss." if losses else ""
+    note = f"▲ detected change.{of_loss} Bands: ± standard error."
     if len(grey) > 1:
         names = ", ".join(_shortened(feature) for feature in grey[:8])
         note += f" Grey: {names}{', …' if len(grey) > 8 else ''}."

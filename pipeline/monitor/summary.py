@@ -55,6 +55,8 @@ class Summary:
         The changes that were detected before there was any: false alarms, or the model learning.
     detections
         The first detection of each (feature, method) from the drift on, the earliest first.
+    loss
+        The first change of the loss from the drift on; None if there was none.
     """
 
     stream: str
@@ -64,6 +66,7 @@ class Summary:
     after: dict[Method, list[Importance]]
     changes_before: list[Change]
     detections: list[Detection]
+    loss: Change | None
 
     @property
     def earliest(self) -> Detection | None:
@@ -106,6 +109,7 @@ def summarize(history: History, drift_seq: int, *, stream: str | None = None) ->
         after=_ranked(state, state.latest),
         changes_before=[change for change in drifts if change.seq < drift_seq],
         detections=_first_each(drifts, drift_seq),
+        loss=next((c for c in drifts if c.method == "loss" and c.seq >= drift_seq), None),
     )
 
 
@@ -126,7 +130,9 @@ def _ranked(
 def _first_each(drifts: Sequence[Change], drift_seq: int) -> list[Detection]:
     first: dict[Key, Detection] = {}
     for change in drifts:
-        if change.seq < drift_seq or change.feature is None or change.method is None:
+        if change.seq < drift_seq or change.feature is None:
+            continue
+        if change.method is None or change.method == "loss":
             continue
         first.setdefault(
             (change.feature, change.method),
@@ -152,8 +158,11 @@ def render_summary(summary: Summary, *, top: int = 3) -> RenderableType:
     ]
     if summary.detections:
         parts.append(_detections(summary))
+    parts.append(Text(f"By the model's loss: {_by_the_loss(summary)}"))
     n = len(summary.changes_before)
-    parts.append(Text(f"Changes reported before record {summary.drift_seq:,}: {n:,}"))
+    of_loss = sum(change.method == "loss" for change in summary.changes_before)
+    share = f", {of_loss:,} of them of the loss" if of_loss else ""
+    parts.append(Text(f"Changes reported before record {summary.drift_seq:,}: {n:,}{share}"))
     return Group(*parts)
 
 
@@ -161,14 +170,24 @@ def _earliest(summary: Summary) -> str:
     first = summary.earliest
     if first is None:
         return "it was not"
-    text = f"after {first.records_after:,} records"
     what = f"{METHOD_NAMES[first.method]} of {printable(first.feature)}"
-    if first.before is None or first.after is None:
+    return _noticed(first.records_after, what, first.before, first.after)
+
+
+def _by_the_loss(summary: Summary) -> str:
+    change = summary.loss
+    if change is None:
+        return "not at all"
+    return _noticed(change.seq - summary.drift_seq, "it", change.before, change.after)
+
+
+def _noticed(records: int, what: str, before: float | None, after: float | None) -> str:
+    text = f"after {records:,} records"
+    if before is None or after is None:
         return f"{text}, by {what}"
-    scale = max(abs(first.before), abs(first.after))
-    verb = "rose" if first.after > first.before else "fell"
-    before, after = number(first.before, scale), number(first.after, scale)
-    return f"{text} ({what} {verb} from {before} to {after})"
+    scale = max(abs(before), abs(after))
+    verb = "rose" if after > before else "fell"
+    return f"{text} ({what} {verb} from {number(before, scale)} to {number(after, scale)})"
 
 
 def _before_and_after(summary: Summary, top: int) -> Table:

@@ -1,10 +1,11 @@
-"""The third stage: ADWIN watches the explanations and says when one has changed."""
+"""The third stage: detectors watch the explanations and say when one has changed."""
 
 from collections.abc import Sequence
-
-from river.drift import ADWIN
+from dataclasses import dataclass
+from typing import get_args
 
 from pipeline.config import Config
+from pipeline.detectors import Signal
 from pipeline.stages.base import Message
 from pipeline.stages.limits import (
     MAX_NUMBER,
@@ -14,13 +15,15 @@ from pipeline.stages.limits import (
     check_origin,
     is_moderate,
 )
+from pipeline.stages.watch import Watch
 from schemas import BadRecordError, Change, Explanation, Record
+from schemas.explanation import Method
 
 
 class DriftStage:
-    """One ADWIN per (stream, feature, method) in one partition of ``explanations``.
+    """One detector per (stream, feature, method) in one partition of ``explanations``.
 
-    Drops explanations that it has already seen.
+    Drops explanations that it has already seen, and those of methods that are not watched.
 
     References
     ----------
@@ -30,9 +33,10 @@ class DriftStage:
 
     def __init__(self, config: Config) -> None:
         self._source = config.topic("features")
-        self._features = frozenset(config.explained)
-        self._settings = config.drift
-        self._states: dict[tuple[str, str, str], _Watch] = {}
+        self._explained = frozenset(config.explained)
+        self._seed = config.seed
+        self._detectors = {method: config.drift.of(method) for method in get_args(Method)}
+        self._states: dict[tuple[str, str, str], _State] = {}
 
     def decode(self, message: Message) -> Explanation:
         """Return the explanation.
@@ -45,7 +49,7 @@ class DriftStage:
         """
         check_key(message)
         explanation = Explanation.decode(message.value)
-        check_origin(self._source, self._features, explanation.stream, explanation.feature)
+        check_origin(self._source, self._explained, explanation.stream, explanation.feature)
         check_length("ts", explanation.ts)
         check_order(explanation.previous_seq, explanation.seqs)
         if explanation.seqs[-1] != explanation.seq:
@@ -58,73 +62,54 @@ class DriftStage:
 
     def step(self, explanation: Explanation) -> Sequence[Record]:
         """Return the changes that this explanation shows."""
+        settings = self._detectors[explanation.method]
+        if settings is None:
+            return []
         key = (explanation.stream, explanation.feature, explanation.method)
-        watch = self._states.get(key)
-        if watch is None or (explanation.previous_seq is None and explanation.seqs[0] > watch.seq):
+        state = self._states.get(key)
+        if state is None or (explanation.previous_seq is None and explanation.seqs[0] > state.seq):
             # an explanation without a predecessor begins the stream, or begins it anew
-            adwin = ADWIN(delta=self._settings.delta, grace_period=self._settings.grace_period)
-            watch = self._states[key] = _Watch(adwin)
-        if explanation.seq <= watch.seq:
+            seed = f"{self._seed}/{'/'.join(key)}"
+            state = self._states[key] = _State(Watch(settings, seed))
+        if explanation.seq <= state.seq:
             return []
         changes: list[Record] = []
-        if explanation.previous_seq is not None and explanation.previous_seq > watch.seq:
-            changes.append(_gap(explanation, watch.seq))
-        signal = (
-            # an explainer that began anew may group increments that were seen with new ones
-            [
-                (seq, increment)
-                for seq, increment in zip(explanation.seqs, explanation.increments, strict=True)
-                if seq > watch.seq
-            ]
-            if self._settings.signal == "increment"
-            else [(explanation.seq, explanation.value)]
-        )
-        for seq, value in signal:
-            before = watch.update(value)
-            if before is not None:
-                changes.append(self._change(explanation, watch, seq, before))
-                watch.last_change = seq
-        watch.seq = explanation.seq
+        if explanation.previous_seq is not None and explanation.previous_seq > state.seq:
+            changes.append(_gap(explanation, state.seq))
+        for seq, number in _signal(explanation, settings.signal, state.seq):
+            shift = state.watch.update(number)
+            if shift:
+                changes.append(
+                    state.watch.change(
+                        shift,
+                        stream=explanation.stream,
+                        seq=seq,
+                        ts=explanation.ts,
+                        method=explanation.method,
+                        feature=explanation.feature,
+                        value=explanation.value,
+                        std_error=explanation.std_error,
+                    )
+                )
+        state.seq = explanation.seq
         return changes
 
-    def _change(self, e: Explanation, watch: "_Watch", seq: int, before: float) -> Change:
-        after, window = watch.adwin.estimation, int(watch.adwin.width)
-        direction = "rose" if after > before else "fell"
-        return Change(
-            stream=e.stream,
-            kind="drift",
-            seq=seq,
-            previous_seq=watch.last_change,
-            ts=e.ts,
-            feature=e.feature,
-            method=e.method,
-            signal=self._settings.signal,
-            before=before,
-            after=after,
-            window=window,
-            value=e.value,
-            std_error=e.std_error,
-            detail=f"{e.method} of {e.feature} {direction} from {before:.4g} to {after:.4g}",
-        )
+
+@dataclass(slots=True)
+class _State:
+    """How one explanation is watched, and how far it was read."""
+
+    watch: Watch
+    seq: int = -1
 
 
-class _Watch:
-    """ADWIN of one signal, and how far it has read."""
-
-    def __init__(self, adwin: ADWIN) -> None:
-        self.adwin = adwin
-        self.seq = -1
-        self.last_change: int | None = None
-
-    def update(self, value: float) -> float | None:
-        """Return the mean of what ADWIN dropped from its window; None if it saw no change."""
-        adwin = self.adwin
-        total, width = adwin.total + value, adwin.width + 1
-        adwin.update(value)
-        # ADWIN forgets its detection at the next update: read it now
-        if not adwin.drift_detected:
-            return None
-        return float((total - adwin.total) / (width - adwin.width))
+def _signal(e: Explanation, signal: Signal, read: int) -> list[tuple[int, float]]:
+    """Return what an explanation brings that is new, with its seqs."""
+    if signal == "value":
+        return [(e.seq, e.value)]
+    # an explainer that began anew may group increments that were seen with new ones
+    numbers = zip(e.seqs, e.increments, strict=True)
+    return [(seq, increment) for seq, increment in numbers if seq > read]
 
 
 def _gap(e: Explanation, seq: int) -> Change:

@@ -41,6 +41,8 @@ from schemas.record import Label
 class ExplainerStage:
     """Keeps the explanations of every (stream, feature) in one partition of ``evaluations``.
 
+    A group of features is explained as a feature is, by iPFI and iSAGE.
+
     Drops what it has already seen, so a run that is published again after a crash counts once.
     """
 

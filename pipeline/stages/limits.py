@@ -68,20 +68,20 @@ def check_key(message: Message) -> None:
         )
 
 
-def check_origin(source: str, features: Container[str], stream: str, feature: str) -> None:
+def check_origin(source: str, explained: Container[str], stream: str, feature: str) -> None:
     """Raise ``BadRecordError`` unless the stream is a partition of the source, and the feature one.
 
     Parameters
     ----------
-    source, features
-        The full name of the topic of observations, and what is configured.
+    source, explained
+        The full name of the topic of observations, and which features and groups are explained.
     stream, feature
         What the record says.
     """
     topic, partition = parse_stream(stream)
     if topic != source or partition >= MAX_PARTITIONS:
         raise BadRecordError(f"stream {stream} is no partition of {source}")
-    if feature not in features:
+    if feature not in explained:
         raise BadRecordError(f"feature {feature[:MAX_TEXT]!r} is not configured")
 
 

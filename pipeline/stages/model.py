@@ -23,7 +23,16 @@ from pipeline.stages.limits import (
 )
 from pipeline.stages.questions import Answers, Question, Questions
 from pipeline.stages.validation import ObservationValidator
-from schemas import BadRecordError, DeadLetter, Evaluation, Observation, Prediction, Record
+from pipeline.stages.watch import Watch
+from schemas import (
+    BadRecordError,
+    Change,
+    DeadLetter,
+    Evaluation,
+    Observation,
+    Prediction,
+    Record,
+)
 from schemas.evaluation import Row
 
 WHOLE = Part("model")
@@ -43,7 +52,7 @@ class Sample:
 
 @dataclass(slots=True)
 class Published:
-    """What the evaluations of one feature or pair told so far."""
+    """What the evaluations of one feature, group or pair told so far."""
 
     classes: list[Label] = field(default_factory=list)
     seq: int | None = None
@@ -56,8 +65,8 @@ class ModelStage:
     and learning need the label.
 
     A shard of the model role keeps a model and samplers like those of any other, and asks for its
-    features and pairs only. What concerns the observation as a whole is published by the first
-    shard.
+    features, groups and pairs only. What concerns the observation as a whole is published by the
+    first shard, which also watches the loss.
 
     Parameters
     ----------
@@ -66,7 +75,7 @@ class ModelStage:
     stream
         Name of the partition; with ``config.seed`` it seeds the random numbers.
     part
-        Which shard this is; by default one that asks for all features.
+        Which shard this is; by default one that asks for all of them.
     """
 
     def __init__(self, config: Config, stream: str, part: Part = WHOLE) -> None:
@@ -80,6 +89,9 @@ class ModelStage:
         self._questions = Questions(config, stream, self._explained)
         self._published = {name: Published() for name in self._explained}
         self._previous_seq: int | None = None
+        watched = config.drift.of("loss")
+        seed = f"{config.seed}/{stream}/loss"
+        self._watch = Watch(watched, seed) if watched and self._is_first else None
 
     def decode(self, message: Message) -> Sample | None:
         """Return the validated observation; None if it is bad and the first shard will say so.
@@ -103,6 +115,8 @@ class ModelStage:
 
     def step(self, sample: Sample | None) -> Sequence[Record]:
         """Return the prediction, and the evaluations of each feature once samplers are warm.
+
+        Between them there is a change where the loss has changed.
 
         A feature on whose changed values the model fails gets a dead letter instead; the model
         learns all the same, so that every shard's does.
@@ -132,7 +146,16 @@ class ModelStage:
         evaluations = self._evaluations(sample, question, prediction, outputs)
         self._learn(sample)
         told = [self._prediction(sample, prediction, loss)] if self._is_first else []
-        return [*told, *evaluations]
+        return [*told, *self._loss_changes(sample, loss), *evaluations]
+
+    def _loss_changes(self, sample: Sample, loss: float | None) -> list[Change]:
+        if self._watch is None or loss is None or not is_moderate(loss):
+            return []
+        shift = self._watch.update(loss)
+        if shift is None:
+            return []
+        ts = sample.source.ts
+        return [self._watch.change(shift, stream=self.stream, seq=sample.seq, ts=ts, method="loss")]
 
     def _ask(self, sample: Sample, question: Question) -> tuple[Output, Sequence[Output] | None]:
         """Return the prediction, and the answers; None for these if the model fails on some."""
@@ -157,7 +180,7 @@ class ModelStage:
             with suppress(TypeError):  # some are numbers, and some probabilities
                 answers = self._questions.answers(question, prediction, outputs)
                 return [self._evaluation(sample, prediction, *each) for each in answers.items()]
-        return [self._alone(sample, question, prediction, feature) for feature in self._explained]
+        return [self._alone(sample, question, prediction, name) for name in self._explained]
 
     def _alone(
         self, sample: Sample, question: Question, prediction: Output, feature: str

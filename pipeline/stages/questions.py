@@ -39,7 +39,7 @@ class Question:
     Attributes
     ----------
     ipfi
-        Feature → its replacements.
+        Feature or group → its replacements.
     isage
         The restricted inputs; None where iSAGE is not asked.
     ipdp
@@ -64,18 +64,18 @@ class Question:
             *(row for points in self.ipdp.values() for row in points.rows),
         ]
 
-    def about(self, feature: str) -> "Question":
-        """Return what is asked for one of the features and pairs."""
+    def about(self, name: str) -> "Question":
+        """Return what is asked for one of the features, groups and pairs."""
         return Question(
-            ipfi={name: own for name, own in self.ipfi.items() if name == feature},
-            isage=self.isage.about([feature]) if self.isage else None,
-            ipdp={name: own for name, own in self.ipdp.items() if name == feature},
+            ipfi={each: own for each, own in self.ipfi.items() if each == name},
+            isage=self.isage.about([name]) if self.isage else None,
+            ipdp={each: own for each, own in self.ipdp.items() if each == name},
         )
 
 
 @dataclass(slots=True)
 class Answers:
-    """The outputs that concern one feature or pair; empty or None where nothing was asked."""
+    """What concerns one feature, group or pair; empty or None where nothing was asked."""
 
     ipfi: list[Output]
     isage: tuple[Output, Output] | None
@@ -96,17 +96,18 @@ class Questions:
     stream
         With ``config.seed`` it seeds the random numbers.
     explained
-        Which of the configured features and pairs to ask for.
+        Which of the features, groups and pairs to ask for.
     """
 
     def __init__(self, config: Config, stream: str, explained: Sequence[str]) -> None:
         methods, explain = config.explain.methods, config.explain
         categorical = [name for name, kind in config.features.items() if kind == "categorical"]
+        players = config.players
         features = [name for name in explained if name in config.features]
         self._explained = list(explained)
         self._features = features
         self._pairs = {name: pair for name, pair in config.pairs.items() if name in explained}
-        self._asks_for_all = len(features) == len(config.features)
+        self._asks_for_all = len(explained) == len(config.explained)
         self._ipfi: PFISampler | None = None
         self._isage: SAGESampler | None = None
         self._ipdp: dict[str, PDPGrid] = {}
@@ -114,11 +115,11 @@ class Questions:
         def rng(name: str) -> random.Random:
             return random.Random(f"{config.seed}/{stream}/{name}")
 
-        if "ipfi" in methods:
+        if "ipfi" in methods and not set(players.names).isdisjoint(explained):
             pfi, source = explain.ipfi, rng("ipfi")
             self._ipfi = PFISampler(
-                # one stored observation replaces any of the features; other draws are of each
-                features if pfi.imputer == "interventional" else list(config.features),
+                # one stored observation replaces any of the players; other draws are of each
+                players.only(explained) if pfi.imputer == "interventional" else players,
                 reservoir=make_reservoir(pfi.sampler, pfi.reservoir_size, source),
                 imputer=pfi.imputer,
                 categorical=categorical,
@@ -129,7 +130,7 @@ class Questions:
         if "isage" in methods:
             sage, source = explain.isage, rng("isage")
             self._isage = SAGESampler(
-                list(config.features),
+                players,
                 reservoir=GeometricReservoir(sage.reservoir_size, source),
                 imputer=sage.imputer,
                 categorical=categorical,
@@ -154,7 +155,7 @@ class Questions:
         isage = self._isage.question(x) if self._isage and is_labelled else None
         return Question(
             ipfi=self._ask_ipfi(x) if is_labelled else {},
-            isage=isage if isage is None or self._asks_for_all else isage.about(self._features),
+            isage=isage if isage is None or self._asks_for_all else isage.about(self._explained),
             ipdp=self._ask_ipdp(),
         )
 
@@ -166,9 +167,9 @@ class Questions:
     def answers(
         self, question: Question, prediction: Output, outputs: Sequence[Output]
     ) -> dict[str, Answers]:
-        """Return the outputs by feature and pair."""
+        """Return the outputs by feature, group and pair."""
         rest = iter(outputs)
-        ipfi = {feature: list(islice(rest, len(own))) for feature, own in question.ipfi.items()}
+        ipfi = {name: list(islice(rest, len(own))) for name, own in question.ipfi.items()}
         isage: dict[str, tuple[Output, Output]] = {}
         if self._isage and question.isage:
             asked = list(islice(rest, len(question.isage.replacements)))
@@ -207,7 +208,7 @@ class Questions:
     def _ask_ipfi(self, x: dict[str, Value]) -> dict[str, list[Row]]:
         if not self._ipfi:
             return {}
-        replacements, drawn = self._ipfi.replacements(x), self._ipfi.features
+        replacements, drawn = self._ipfi.replacements(x), self._ipfi.players.names
         m = len(replacements) // len(drawn)
-        asked = {f: replacements[i * m : (i + 1) * m] for i, f in enumerate(drawn)}
-        return {feature: asked[feature] for feature in self._features} if m else {}
+        asked = {name: replacements[i * m : (i + 1) * m] for i, name in enumerate(drawn)}
+        return {name: asked[name] for name in self._explained if name in asked} if m else {}

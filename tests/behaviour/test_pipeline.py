@@ -64,6 +64,37 @@ def test_publishes_what_the_reference_publishes_bit_for_bit(start: Start) -> Non
     assert pipeline.messages == len(pipeline.published), "nothing is published twice"
 
 
+def test_every_detector_and_signal_publishes_what_the_reference_does(
+    start: Start, config_path: Path, prefix: str
+) -> None:
+    drift = {
+        "delta": 0.1,
+        "params": {"clock": 8},
+        "ipfi": {"signal": "value"},
+        "isage": {"detector": "page_hinkley", "params": {"threshold": 2.0}},
+        "ipdp": {"detector": "kswin", "params": {"alpha": 0.001}},
+        "loss": {"detector": "hddm_a", "params": {"two_sided_test": True}},
+    }
+    explain = {**SETTINGS["explain"], "loss": "zero_one"}
+    settings = {**SETTINGS, "explain": explain, "drift": drift, "topics": topics(prefix)}
+    write_config(config_path, settings)
+    values = with_hostile(observations(1000))
+    kills: dict[int, Role] = {300: "drift", 600: "model"}
+    with start() as pipeline:
+
+        def killing() -> Iterator[bytes]:
+            for i, value in enumerate(values):
+                if i in kills:
+                    pipeline.kill(kills[i])
+                yield value
+
+        sent = pipeline.feed(killing(), max_lag=100)
+        pipeline.wait_until_through(sent, timeout_s=180)
+    assert_same(pipeline.published, reference(pipeline.config, values))
+    changes = [key for key in pipeline.published if key[0] == "changes"]
+    assert {method for _, _, _, _, method, _ in changes} == {"ipfi", "isage", "ipdp", "loss"}
+
+
 def test_publishes_the_same_when_every_role_is_killed_in_between(start: Start) -> None:
     values = with_hostile(observations(1500))
     kills: dict[int, Role] = {200: "model", 500: "explainer", 800: "drift", 1100: "model"}
@@ -79,6 +110,30 @@ def test_publishes_the_same_when_every_role_is_killed_in_between(start: Start) -
         pipeline.wait_until_through(sent, timeout_s=180)
     assert_same(pipeline.published, reference(pipeline.config, values))
     assert len(pipeline.workers.deaths) == len(kills)
+
+
+OPTIONS: dict[str, dict[str, Any]] = {
+    "groups": {
+        "groups": {"house": ["zipcode", "hvalue", "hyears"], "income": ["commission", "salary"]},
+        "ipfi": {"reservoir_size": 50, "imputer": "product"},
+        "isage": {"reservoir_size": 50, "inner_samples": 2, "imputer": "observational"},
+    },
+}
+"""Ways to explain, beside those of the other tests."""
+
+
+@pytest.mark.parametrize("options", OPTIONS)
+def test_publishes_what_the_reference_publishes_with_each_option(
+    start: Start, config_path: Path, prefix: str, options: str
+) -> None:
+    explain = {**SETTINGS["explain"], **OPTIONS[options]}
+    write_config(config_path, {**SETTINGS, "explain": explain, "topics": topics(prefix)})
+    values = with_hostile(observations(600))
+    with start() as pipeline:
+        sent = pipeline.feed(values)
+        pipeline.wait_until_through(sent, timeout_s=180)
+    assert_same(pipeline.published, reference(pipeline.config, values))
+    assert pipeline.keys["explanations"] == {name.encode() for name in pipeline.config.explained}
 
 
 def test_shards_of_the_model_publish_the_same_also_when_one_is_killed(

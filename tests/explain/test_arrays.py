@@ -26,6 +26,7 @@ from pipeline.explain import (
 from pipeline.explain.curve import table_of
 from pipeline.explain.losses import compiled_loss
 from pipeline.explain.outputs import mean_output
+from pipeline.explain.players import Players
 from pipeline.explain.ranks import RankCurve, RankCurves
 from pipeline.explain.sampling.permutation import permuted
 from pipeline.explain.smoothing import ExponentialMean, ExponentialMeans, OutputMean
@@ -74,7 +75,7 @@ MODELS: dict[str, tuple[Callable[[], Any], str, Callable[[Row, int], Any]]] = {
 }
 
 
-def explainers(model: Any, features: list[str], loss: Any, evaluator: Any) -> list[Any]:
+def explainers(model: Any, features: list[Any], loss: Any, evaluator: Any) -> list[Any]:
     options: dict[str, Any] = {"loss": loss, "alpha": 0.05, "inner_samples": 2, "seed": 1}
     return [
         IncrementalPFI(model, features, reservoir_size=20, evaluator=evaluator, **options),
@@ -88,7 +89,7 @@ def explainers(model: Any, features: list[str], loss: Any, evaluator: Any) -> li
         ],
         IncrementalPDP(
             model,
-            features,
+            Players(features).features,
             storage_size=20,
             entrance_probability=0.7,
             warm_up=5,
@@ -131,10 +132,18 @@ def state(explainer: Any) -> list[Any]:
     return [getattr(explainer, name, None) for name in names]
 
 
-@pytest.mark.parametrize("features", [["salary", "age", "loan"], None], ids=["some", "all"])
+@pytest.mark.parametrize(
+    "features",
+    [
+        ["salary", "age", "loan"],
+        None,
+        ["loan", {"house": ["zipcode", "hvalue", "hyears"], "person": ["elevel", "age"]}, "car"],
+    ],
+    ids=["some", "all", "groups"],
+)
 @pytest.mark.parametrize("name", MODELS)
 def test_an_evaluator_with_arrays_gives_what_it_gives_when_called(
-    name: str, features: list[str] | None
+    name: str, features: list[Any] | None
 ) -> None:
     factory, loss, target = MODELS[name]
     model = factory()

@@ -13,6 +13,7 @@ from river import linear_model
 
 from pipeline.evaluate import Value
 from pipeline.explain import IncrementalPFI, IncrementalSAGE, explain_together
+from pipeline.explain.players import Players
 from pipeline.explain.sampling.imputers import Mixture, ObservationalImputer
 from pipeline.explain.sampling.sage import SAGESampler
 from pipeline.explain.storage import GeometricReservoir
@@ -174,7 +175,7 @@ def test_a_product_of_features_takes_each_from_an_observation_of_its_own() -> No
 def test_what_isage_asks_about_is_possible_unless_features_are_mixed(imputer: str) -> None:
     """With b = a, asking about another pair needs draws of each alone."""
     sampler = SAGESampler(
-        FEATURES,
+        Players(FEATURES),
         reservoir=GeometricReservoir(20, random.Random(1)),
         imputer=imputer,
         alpha=0.1,

@@ -127,6 +127,9 @@ KEYS = [
     *(("explain", "ipdp", name) for name in ("grid", "storage", "window", "ice", "pairs")),
     *(("kafka", name) for name in Config.model_fields["kafka"].annotation.model_fields),  # type: ignore[union-attr]
     *(("checkpoint", name) for name in ("key", "key_file", "store", "out_of_range")),
+    *(("drift", table) for table in ("detector", "params", "ipfi", "isage", "ipdp", "loss")),
+    *(("drift", "loss", name) for name in ("enabled", "detector", "delta", "params")),
+    *(("drift", "isage", "params", name) for name in ("clock", "max_buckets", "alpha")),
     *(("no", "such"), ("explain", "no_such"), ("features", ""), ("model", "params", "x")),
 ]
 
@@ -136,6 +139,7 @@ VALUES: list[Any] = [
     *(True, False, [], {}, [1], ["ipfi"], ["ipfi", "ipfi"], {"a": 1}, [[]], [{}], 0.5, 2, 100, 101),
     *("numeric", "categorical", "embedded", "SASL_SSL", "ssl", "topic", "latest", "/", "a:1,b:2"),
     *([["amount", "hour"]], [["hour", "hour"]], [["hour", 1]], "range", "quantiles"),
+    *("adwin", "kswin", "page_hinkley", "ddm", {"clock": 1}, {"clock": 0}, {"alpha": 0.5}),
     *("../..", "brier", "squared_error", "hinge", *REFERENCES),
 ]
 

@@ -9,6 +9,7 @@ from pipeline.config import Config
 from pipeline.kafka.outbox import MAX_GATHERED, RUN_BYTES, RUN_LENGTH, Outbox
 from schemas import Change, Evaluation, Explanation, Prediction
 from tests.behaviour.conftest import SETTINGS
+from tests.monitor.records import STREAM, loss_change
 
 Sent = tuple[str, bytes, bytes | None, int | None]
 
@@ -117,8 +118,14 @@ def test_explanations_and_changes_are_keyed_by_feature(outbox: Outbox, recorder:
     notice = Change.notice(kind="cold-start", stream="s-0", seq=5, detail="…")
     outbox.send(explanation, b"evaluation's", 1)
     outbox.send(notice, None, 1)
+    outbox.send(loss_change(7), b"observation's", 1)
     outbox.send_all()
-    assert [key for _, _, key, _ in recorder.sent] == [b"loan", b"s-0"]
+    # those of one loss go to one partition, and so stay in order
+    assert [(key, place) for _, _, key, place in recorder.sent] == [
+        (b"loan", 1),
+        (b"s-0", None),
+        (STREAM.encode(), None),
+    ]
 
 
 def test_records_wait_for_others_but_not_long_and_not_for_many(

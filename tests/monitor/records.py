@@ -81,6 +81,25 @@ def change(
     )
 
 
+def loss_change(seq: int, *, before: float = 0.2, after: float = 0.9) -> Change:
+    return Change(
+        stream=STREAM,
+        kind="drift",
+        seq=seq,
+        previous_seq=None,
+        ts=None,
+        feature=None,
+        method="loss",
+        signal="increment",
+        before=before,
+        after=after,
+        window=64,
+        value=None,
+        std_error=None,
+        detail=f"loss rose from {before:.4g} to {after:.4g}",
+    )
+
+
 def letter(offset: int, reason: str = "x.age is missing", *, partition: int = 0) -> DeadLetter:
     return DeadLetter.of(
         topic="features",

@@ -18,7 +18,7 @@ from pipeline.monitor.plots import (
     plot_importances,
     spread,
 )
-from tests.monitor.records import STREAM, change, drifting_history, explanation
+from tests.monitor.records import STREAM, change, drifting_history, explanation, loss_change
 
 
 def figure_of(history: History, drift_seq: int | None = 1000) -> Figure:
@@ -27,6 +27,10 @@ def figure_of(history: History, drift_seq: int | None = 1000) -> Figure:
 
 def texts(figure: Figure, panel: int) -> list[str]:
     return [text.get_text() for text in figure.axes[panel].texts]
+
+
+def notes(figure: Figure) -> str:
+    return " ".join(text.get_text() for text in figure.texts)
 
 
 def test_writes_a_png_of_print_size(tmp_path: Path) -> None:
@@ -93,6 +97,24 @@ def test_changes_are_marked_in_the_panel_and_colour_of_their_explanation() -> No
         [(1070.0, by_feature["f1"]), (1300.0, by_feature["f1"])],
         [],
     ]
+
+
+def test_changes_of_the_loss_are_marked_at_the_top_and_explained_if_there_are_any() -> None:
+    def marks(history: History) -> list[tuple[int, list[float]]]:
+        lines = [(i, line) for i, axes in enumerate(figure_of(history).axes) for line in axes.lines]
+        return [
+            (i, [float(seq) for seq in line.get_xdata()])  # type: ignore[union-attr,arg-type]
+            for i, line in lines
+            if line.get_marker() == "v"
+        ]
+
+    history = drifting_history()
+    assert marks(history) == []
+    assert "▽" not in notes(figure_of(history))
+    for seq in (300, 1090):
+        history.add(loss_change(seq))
+    assert marks(history) == [(0, [300.0, 1090.0])]
+    assert "▽" in notes(figure_of(history))
 
 
 def test_the_drift_is_marked_only_if_there_is_one() -> None:

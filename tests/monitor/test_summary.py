@@ -6,7 +6,14 @@ from rich.console import Console
 from pipeline.monitor.history import History
 from pipeline.monitor.summary import Summary, render_summary, summarize
 from schemas import Change
-from tests.monitor.records import STREAM, change, drifting_history, explanation, prediction
+from tests.monitor.records import (
+    STREAM,
+    change,
+    drifting_history,
+    explanation,
+    loss_change,
+    prediction,
+)
 
 
 def shown(summary: Summary, **options: int) -> str:
@@ -52,6 +59,21 @@ def test_a_notice_is_no_detection() -> None:
     assert (summary.changes_before, summary.detections) == ([], [])
     assert summary.earliest is None
     assert "it was not" in shown(summary)
+
+
+def test_says_when_the_loss_told_of_the_drift() -> None:
+    history = drifting_history()
+    for seq in (300, 1090, 1500):
+        history.add(loss_change(seq))
+    summary = summarize(history, 1000)
+    assert summary.loss is not None
+    assert summary.loss.seq == 1090
+    assert summary.earliest is not None
+    assert summary.earliest.feature == "f1"  # what the loss tells is no explanation
+    text = shown(summary)
+    assert "By the model's loss: after 90 records (it rose from 0.200 to 0.900)" in text
+    assert "Changes reported before record 1,000: 2, 1 of them of the loss" in text
+    assert "By the model's loss: not at all" in shown(summarize(drifting_history(), 1000))
 
 
 def test_the_drift_must_be_the_one_that_the_history_knows() -> None:

@@ -12,6 +12,7 @@ from tests.monitor.records import (
     drifting_history,
     explanation,
     letter,
+    loss_change,
     prediction,
 )
 
@@ -57,6 +58,23 @@ def test_features_that_read_the_same_keep_their_order() -> None:
     assert sorted_features(history.streams[STREAM], "ipfi") == ["big", "b", "a", "unknown"]
 
 
+def test_groups_and_the_features_in_them_have_what_there_is_of_each() -> None:
+    history = History.of(
+        [
+            explanation("place", 1, 0.5),
+            explanation("place", 1, 0.4, method="isage"),
+            explanation("age", 1, 0.2),
+            explanation("age", 1, 0.1, method="isage"),
+            *[explanation(name, 1, 0.3, method="ipdp") for name in ("lat", "lon", "age")],
+        ]
+    )
+    lines = shown(history).splitlines()
+    rows = [line.split() for line in lines if line.split()[:1] in [["place"], ["lat"], ["age"]]]
+    assert [row[0] for row in rows] == ["place", "age", "lat"]
+    assert rows[0][-1] == "–"
+    assert rows[2][1:-2] == ["–", "–"]
+
+
 def test_a_negative_importance_has_no_bar() -> None:
     text = shown(History.of([explanation("a", 1, 0.5), explanation("b", 1, -0.33)]))
     [row] = [line for line in text.splitlines() if line.startswith("b ")]
@@ -99,6 +117,12 @@ def test_shows_the_newest_changes_first() -> None:
     assert "12 changes" in text
     seqs = [line.split()[0] for line in text.splitlines() if "ipfi of a rose" in line]
     assert seqs == ["1,200", "1,100", "1,000", "900", "800", "700", "600", "500"]
+
+
+def test_a_change_of_the_loss_is_among_the_changes() -> None:
+    text = shown(History.of([explanation("a", 5, 0.1), loss_change(1234)]))
+    assert "1 change" in text
+    assert "1,234 loss rose from 0.2 to 0.9" in text
 
 
 def test_a_notice_names_its_kind() -> None:

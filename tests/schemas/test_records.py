@@ -141,7 +141,7 @@ ANY: dict[type[Record], st.SearchStrategy[Any]] = {
         previous_seq=maybe(SEQS),
         ts=TIMES,
         feature=maybe(TEXT),
-        method=maybe(METHODS),
+        method=maybe(METHODS | st.just("loss")),
         signal=maybe(st.sampled_from(["increment", "value"])),
         before=maybe(FLOATS),
         after=maybe(FLOATS),
@@ -341,6 +341,9 @@ def test_the_key_of_a_record_is_its_feature() -> None:
             assert record.message_key() is None
     cold = Change.notice(kind="cold-start", stream="features-0", seq=1, detail="no checkpoint")
     assert cold.message_key() == "features-0"
+    losses = [c for c in of_kind(published_records(), Change) if c.method == "loss"]
+    assert losses
+    assert {c.message_key() for c in losses} == {"fluxplain.features-0"}
 
 
 @PROPERTY

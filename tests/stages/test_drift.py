@@ -11,6 +11,7 @@ from river.drift import ADWIN
 
 from pipeline.stages import DriftStage
 from schemas import Change, DeadLetter, Explanation, Record
+from schemas.explanation import Method
 from tests.support import SLOW_PROPERTY, chunks, encoded, linear_config, of_kind, passed_on, run
 
 STREAM = "fluxplain.features-0"
@@ -116,6 +117,39 @@ def test_the_signal_may_be_the_smoothed_value() -> None:
     [change] = changes(records, signal="value")
     assert change.signal == "value"
     assert JUMP < change.seq <= JUMP + 64
+
+
+def of_methods(drift: dict[str, Any]) -> list[Change]:
+    """Return the changes when all methods have the same increments."""
+    methods: list[Method] = ["ipfi", "isage", "ipdp"]
+    records = [replace(e, method=m) for e in explanations(increments()) for m in methods]
+    return changes(records, **drift)
+
+
+def test_each_method_has_the_settings_of_its_own_or_the_common_ones() -> None:
+    adwin = {"clock": 1}
+    found = of_methods({"isage": {"params": adwin}, "ipdp": {"signal": "value", "delta": 1e-9}})
+    [ipfi], [isage], [ipdp] = (
+        [c for c in found if c.method == method] for method in ("ipfi", "isage", "ipdp")
+    )
+    # ADWIN looks every 32 values unless told otherwise; a smaller delta needs more of them
+    assert JUMP < isage.seq < ipfi.seq < ipdp.seq
+    assert (ipfi.signal, isage.signal, ipdp.signal) == ("increment", "increment", "value")
+
+
+def test_a_method_may_have_another_detector() -> None:
+    found = of_methods({"isage": {"detector": "page_hinkley", "params": {"threshold": 5.0}}})
+    [isage] = [c for c in found if c.method == "isage"]
+    assert JUMP < isage.seq < JUMP + 10
+    assert isage.window == 30
+    assert "rose" in isage.detail
+
+
+def test_a_method_that_is_not_watched_has_no_changes_and_the_others_do() -> None:
+    everything = of_methods({})
+    without = of_methods({"isage": {"enabled": False}})
+    assert without == [change for change in everything if change.method != "isage"]
+    assert len(without) < len(everything)
 
 
 @SLOW_PROPERTY

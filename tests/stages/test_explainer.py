@@ -292,5 +292,6 @@ def test_explanations_lead_to_changes_of_the_same_stream_and_feature() -> None:
     for change in changes:
         assert change.feature is not None
         assert change.method is not None
+        assert change.method != "loss"
         e = known[change.feature, change.method, change.seq]
         assert (change.value, change.std_error, change.ts) == (e.value, e.std_error, e.ts)

@@ -9,13 +9,16 @@ import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from river.drift import ADWIN
 
 from pipeline.config import Config
 from pipeline.explain import IncrementalPDP, IncrementalPFI, IncrementalSAGE
 from pipeline.explain.storage import RollingExtremes
 from pipeline.local import LocalPipeline
+from pipeline.parts import Part
 from pipeline.stages import ModelStage
-from schemas import DeadLetter, Evaluation, Explanation, Observation, Prediction, Record
+from pipeline.stages.model import WHOLE
+from schemas import Change, DeadLetter, Evaluation, Explanation, Observation, Prediction, Record
 from schemas.explanation import Method
 from tests.support import (
     PROPERTY,
@@ -262,6 +265,74 @@ def test_a_prediction_tells_what_the_model_said_before_it_learned() -> None:
         model.learn_one(record["x"], record["y"])
 
 
+class Indifferent:
+    """Says 0 of everything, so that the loss is the label squared."""
+
+    def predict_one(self, x: Mapping[str, Any]) -> float:
+        return 0.0
+
+    def learn_one(self, x: Mapping[str, Any], y: float) -> None:
+        pass
+
+
+def loss_changes(labels: list[float | None], part: Part = WHOLE, **drift: Any) -> list[Change]:
+    """Return what the model stage says of these labels' squares."""
+    config = linear_config(
+        model={"factory": "tests.stages.test_model:Indifferent"}, drift={"loss": drift}
+    )
+    values = [{"x": X, "y": y, "ts": t} for t, y in enumerate(labels)]
+    stage = ModelStage(config, STREAM, part)
+    return of_kind(run(stage, [message(t, value) for t, value in enumerate(values)]), Change)
+
+
+def labels(n: int = 400) -> list[float | None]:
+    rng = random.Random(1)
+    return [rng.gauss(1.0 if t < n // 2 else 3.0, 0.1) for t in range(n)]
+
+
+def test_a_jump_of_the_loss_is_a_change_without_a_feature() -> None:
+    [change] = loss_changes(labels())
+    assert (change.kind, change.method, change.feature) == ("drift", "loss", None)
+    assert (change.stream, change.signal, change.previous_seq) == (STREAM, "increment", None)
+    assert 200 < change.seq <= 264  # ADWIN looks every 32 values
+    assert change.ts == change.seq
+    assert change.before == pytest.approx(1.0, abs=0.1)
+    assert (change.value, change.std_error) == (None, None)
+    assert change.detail.startswith("loss rose from 1.0")
+
+
+def test_changes_of_the_loss_are_those_of_a_plain_adwin() -> None:
+    adwin, expected = ADWIN(delta=0.01, grace_period=5), []
+    for t, y in enumerate(labels()):
+        assert y is not None
+        adwin.update(y * y)
+        if adwin.drift_detected:
+            expected.append((t, adwin.estimation, int(adwin.width)))
+    found = loss_changes(labels(), delta=0.01, grace_period=5)
+    assert [(c.seq, c.after, c.window) for c in found] == expected
+    assert expected
+
+
+def test_only_the_first_shard_watches_the_loss() -> None:
+    first, second = (loss_changes(labels(), Part("model", i, 2)) for i in (0, 1))
+    assert first == loss_changes(labels())
+    assert second == []
+
+
+def test_the_loss_is_not_watched_if_switched_off() -> None:
+    assert loss_changes(labels(), enabled=False) == []
+
+
+def test_what_has_no_loss_or_one_too_large_to_square_is_not_watched() -> None:
+    gaps: list[float | None] = []
+    for y in labels():
+        gaps += [y, None, 1e100]
+    found, expected = loss_changes(gaps), loss_changes(labels())
+    assert [(c.seq, c.after, c.window) for c in found] == [
+        (3 * c.seq, c.after, c.window) for c in expected
+    ]
+
+
 def test_a_classification_tells_classes_probabilities_and_the_most_probable() -> None:
     predictions = of_kind(run(model_stage(make_config()), observations(agrawal(60))), Prediction)
     assert (predictions[0].prediction, predictions[0].classes) == (None, [])
@@ -332,7 +403,27 @@ CLASSIFIERS: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 
+GROUPS = {
+    "classifier": {"house": ["zipcode", "hvalue", "hyears"], "income": ["salary", "commission"]},
+    "regression": {"group": ["c", "a"]},
+}
+
+AS_ONE: dict[str, list[Any]] = {
+    "classifier": [
+        {"income": ["salary", "commission"]},
+        "age",
+        {"house": ["zipcode", "hvalue", "hyears"]},
+        "loan",
+        "elevel",
+        "car",
+    ],
+    "regression": [{"group": ["c", "a"]}, "b"],
+}
+"""How the library is told of them, in the order of their first features."""
+
+
 @pytest.mark.parametrize("name", [*CLASSIFIERS, "regression"])
+@pytest.mark.parametrize("grouped", [False, True])
 @pytest.mark.parametrize(
     ("loss", "imputer", "ipdp"),
     [
@@ -343,13 +434,15 @@ CLASSIFIERS: dict[str, tuple[str, dict[str, Any]]] = {
     ],
 )
 def test_the_pipeline_gives_the_numbers_of_the_library(
-    name: str, loss: str, imputer: str, ipdp: dict[str, Any]
+    name: str, loss: str, imputer: str, ipdp: dict[str, Any], grouped: bool
 ) -> None:
     """The same seeds, the same stream: the same estimates, bit for bit."""
-    methods: dict[str, dict[str, Any]] = {
-        m: {"imputer": imputer, "reservoir_size": 20} for m in ("ipfi", "isage")
+    kind = "regression" if name == "regression" else "classifier"
+    methods: dict[str, Any] = {
+        **{m: {"imputer": imputer, "reservoir_size": 20} for m in ("ipfi", "isage")},
+        "ipdp": {"storage_size": 10, "grid_size": 4, **ipdp},
+        "groups": GROUPS[kind] if grouped else {},
     }
-    methods["ipdp"] = {"storage_size": 10, "grid_size": 4, **ipdp}
     if name == "regression":
         loss = "squared_error" if loss == "brier" else "absolute_error"
         config = linear_config(explain={"loss": loss, "emit_every": 1, **methods})
@@ -375,12 +468,13 @@ def test_the_pipeline_gives_the_numbers_of_the_library(
         (e.method, e.feature, e.seq): (e.value, e.std_error) for e in published
     }
     model, features = config.make_model(), list(config.features)
+    players = AS_ONE[kind] if grouped else features
     e = config.explain
-    categorical = [n for n, kind in config.features.items() if kind == "categorical"]
+    categorical = [n for n, type_ in config.features.items() if type_ == "categorical"]
     seeds: dict[str, Any] = {m: f"{config.seed}/{STREAM}/{m}" for m in ("ipfi", "isage")}
     pfi = IncrementalPFI(
         model,
-        features,
+        players,
         loss=loss,
         alpha=e.alpha,
         imputer=imputer,
@@ -391,7 +485,7 @@ def test_the_pipeline_gives_the_numbers_of_the_library(
     )
     sage = IncrementalSAGE(
         model,
-        features,
+        players,
         loss=loss,
         alpha=e.alpha,
         imputer=imputer,

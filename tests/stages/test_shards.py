@@ -89,12 +89,37 @@ def observational() -> tuple[Config, list[Message]]:
 def pairs() -> tuple[Config, list[Message]]:
     """Surfaces beside curves, whose features other shards may have."""
     ipdp = {"storage_size": 5, "grid_size": 3, "entrance_probability": 0.7}
-    config = linear_config(explain={"ipdp": {**ipdp, "pairs": [["a", "b"], ["c", "a"]]}})
+    config = linear_config(
+        explain={"ipdp": {**ipdp, "pairs": [["a", "b"], ["c", "a"]]}, "groups": {"one": ["b", "c"]}}
+    )
     return config, hostile([message(t, record) for t, record in enumerate(LINEAR)])
 
 
+def groups() -> tuple[Config, list[Message]]:
+    """More shards than players of iPFI: some have nothing but curves to ask about."""
+    settings = {"reservoir_size": 5, "inner_samples": 2}
+    config = linear_config(
+        explain={"ipfi": settings, "isage": settings, "groups": {"all": ["c", "a", "b"]}}
+    )
+    return config, hostile([message(t, record) for t, record in enumerate(LINEAR)])
+
+
+def groups_of_a_forest() -> tuple[Config, list[Message]]:
+    config, messages = forest()
+    groups = {"house": ["hyears", "hvalue", "zipcode"], "income": ["salary", "commission"]}
+    explain = {
+        "loss": "brier",
+        "isage": {"inner_samples": 2, "imputer": "observational"},
+        "groups": groups,
+    }
+    model = config.model.model_dump()
+    return make_config(model=model, explain=explain), messages
+
+
 CASES = {
-    "pairs": pairs,
+    "groups": groups,
+    "groups of a forest": groups_of_a_forest,
+    "pairs and a group": pairs,
     "product": product,
     "observational": observational,
     "forest": forest,

@@ -40,7 +40,14 @@ LINEAR = linear_config()
 MESSAGES = observations(agrawal_with_drift(240, at=120))
 LINEAR_MESSAGES = [message(t, record) for t, record in enumerate(linear_records(150))]
 # both watch so sensitively that changes are part of what is compared
-SENSITIVE = linear_config(drift={"delta": 0.5, "grace_period": 3})
+SENSITIVE = linear_config(
+    drift={
+        "delta": 0.5,
+        "grace_period": 3,
+        "isage": {"detector": "page_hinkley", "params": {"threshold": 1.0}},
+        "ipdp": {"detector": "kswin", "params": {"window_size": 40, "stat_size": 15}},
+    }
+)
 
 STAGES: dict[str, Callable[[Config], Stage]] = {
     "model": lambda config: ModelStage(config, STREAM),
@@ -105,15 +112,20 @@ def test_a_crash_after_a_checkpoint_publishes_the_same_records_again(name: str, 
 @both_streams
 def test_the_stages_in_a_row_are_the_local_pipeline(stream: str) -> None:
     config, messages = STREAMS[stream]
-    predictions = of_kind(run(ModelStage(config, STREAM), messages), Prediction)
+    modelled = run(ModelStage(config, STREAM), messages)
+    predictions, of_loss = of_kind(modelled, Prediction), of_kind(modelled, Change)
     explanations = run(ExplainerStage(config), inputs_of("explainer", stream))
     changes = run(DriftStage(config), inputs_of("drift", stream))
     local = list(LocalPipeline(config).run([m.value for m in messages]))
     assert of_kind(local, Prediction) == predictions
     assert of_kind(local, Explanation) == explanations
-    assert of_kind(local, Change) == changes
-    assert len(local) == len(predictions) + len(explanations) + len(changes)
+    published = of_kind(local, Change)
+    assert [change for change in published if change.method != "loss"] == changes
+    assert [change for change in published if change.method == "loss"] == of_loss
+    told = len(predictions) + len(of_loss)
+    assert len(local) == told + len(explanations) + len(changes)
     assert changes
+    assert of_loss
 
 
 def test_another_stream_or_seed_draws_other_numbers() -> None:
@@ -218,4 +230,5 @@ def test_streams_and_features_in_one_partition_do_not_mix() -> None:
     mixed = [e for pair in zip(EXPLANATIONS, other, strict=True) for e in pair]
     published = of_kind(run(DriftStage(SENSITIVE), passed_on(mixed)), Change)
     assert encoded(c for c in published if c.stream == STREAM) == CHANGES
-    assert encoded(named(STREAM, [c for c in published if c.stream == neighbour])) == CHANGES
+    alone = encoded(run(DriftStage(SENSITIVE), passed_on(other)))
+    assert encoded(c for c in published if c.stream == neighbour) == alone

@@ -18,6 +18,7 @@ import pytest
 from pipeline.baselines import batch_pfi, expected_pfi
 from pipeline.evaluate.inputs import Floats
 from pipeline.explain import IncrementalPFI
+from pipeline.explain.players import Players
 from pipeline.explain.smoothing import ExponentialMeans
 from tests.support import Row, Scripted
 from tests.theory.bounds import hoeffding, mean_and_tolerance
@@ -36,18 +37,51 @@ def small_batch(n: int) -> tuple[list[Row], list[float]]:
     return xs, [rng.gauss(0, 1) for _ in range(n)]
 
 
-def test_theorem_1_expected_pfi_is_the_scaled_mean_over_all_permutations() -> None:
+@pytest.mark.parametrize("features", [["a", "b"], [{"both": ["b", "a"]}]])
+def test_theorem_1_expected_pfi_is_the_scaled_mean_over_all_permutations(
+    features: list[Any],
+) -> None:
     xs, ys = small_batch(5)
-    found = expected_pfi(Scripted(curved), xs, ys, ["a", "b"], loss="squared_error")
-    for feature in ("a", "b"):
+    found = expected_pfi(Scripted(curved), xs, ys, features, loss="squared_error")
+    for name, replaced in zip(Players(features).names, Players(features).members, strict=True):
         growths = [
             statistics.fmean(
-                (curved({**x, feature: xs[m][feature]}) - y) ** 2 - (curved(x) - y) ** 2
+                (curved({**x, **{f: xs[m][f] for f in replaced}}) - y) ** 2 - (curved(x) - y) ** 2
                 for x, y, m in zip(xs, ys, order, strict=True)
             )
             for order in itertools.permutations(range(5))
         ]
-        assert found[feature] == pytest.approx(5 / 4 * statistics.fmean(growths), rel=1e-12)
+        assert found[name] == pytest.approx(5 / 4 * statistics.fmean(growths), rel=1e-12)
+
+
+def test_ipfi_of_a_group_is_the_expected_pfi_of_its_features() -> None:
+    """The stream draws from a population of N records, and from it also what replaces them.
+
+    So 1 of N replacements changes nothing, and the expectation is (N-1)/N of the expected PFI.
+    Increments covary only if they share an observation, which the reservoir keeps for 20 steps on
+    average. The means over blocks 25 times as long are all but independent: Student's t.
+    """
+    xs, ys = small_batch(6)
+    features: list[Any] = [{"both": ["a", "b"]}, "c"]
+    for x, c in zip(xs, range(6), strict=True):
+        x["c"] = float(c)
+    model = Scripted(lambda x: curved(x) + x["c"])
+    size, block, blocks = 20, 500, 40
+    pfi = IncrementalPFI(model, features, loss="squared_error", reservoir_size=size, seed=1)
+    rng, records = random.Random(2), list(zip(xs, ys, strict=True))
+    means: dict[str, list[float]] = {name: [0.0] * blocks for name in ("both", "c")}
+    for t in range(-size, block * blocks):
+        pfi.explain_one(*rng.choice(records))
+        for name, increment in pfi.increments.items():
+            means[name][t // block] += increment / block
+    exact = expected_pfi(model, xs, ys, features, loss="squared_error")
+    alone = expected_pfi(model, xs, ys, ["a", "b"], loss="squared_error")
+    for name, sample in means.items():
+        mean, tolerance = mean_and_tolerance(sample, checks=2)
+        assert abs(mean - 5 / 6 * exact[name]) < tolerance
+    # a group cannot pass for the sum of its features
+    _, tolerance = mean_and_tolerance(means["both"], checks=2)
+    assert abs(exact["both"] - alone["a"] - alone["b"]) > 2.0 * tolerance
 
 
 def test_equation_3_batch_pfi_has_the_expected_pfi_as_its_expectation() -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from pipeline.baselines import batch_sage
 from pipeline.explain import IncrementalSAGE
+from pipeline.explain.players import Players
 from pipeline.explain.smoothing import ExponentialMeans
 from tests.support import Linear, Row, Scripted
 from tests.theory.bounds import mean_and_tolerance
@@ -33,21 +34,27 @@ def population(features: Sequence[str], n: int) -> list[Record]:
     return [(x, curved(x) + rng.gauss(0, 1)) for x in xs]
 
 
-def shapley(features: Sequence[str], loss: Game) -> dict[str, float]:
+def shapley(players: Sequence[str], loss: Game) -> dict[str, float]:
     """Definition 1, by enumeration of all subsets; the worth of one is what it takes off the loss.
 
     With one or all features known, a loss does not depend on draws; in between it may.
     """
-    d, values = len(features), {}
-    for feature in features:
-        others = [f for f in features if f != feature]
-        values[feature] = sum(
-            (loss(frozenset(known)) - loss(frozenset((*known, feature))))
+    d, values = len(players), {}
+    for player in players:
+        others = [p for p in players if p != player]
+        values[player] = sum(
+            (loss(frozenset(known)) - loss(frozenset((*known, player))))
             / (d * math.comb(d - 1, len(known)))
             for size in range(d)
             for known in itertools.combinations(others, size)
         )
     return values
+
+
+def known_features(players: Players, known: frozenset[str]) -> frozenset[str]:
+    """Return what is known with some players."""
+    places = [i for i, name in enumerate(players.names) if name in known]
+    return frozenset(players.of(places))
 
 
 def restricted_loss(
@@ -83,9 +90,22 @@ def exact_loss(
     )
 
 
-@pytest.mark.parametrize(("d", "m"), [(3, 1), (6, 1), (3, 2)])
-def test_theorem_3_1_isage_converges_to_the_shapley_values(d: int, m: int) -> None:
+PLAYERS: dict[str, list[Any]] = {
+    "3 features": ["0", "1", "2"],
+    "6 features": ["0", "1", "2", "3", "4", "5"],
+    "a group": [{"pair": ["0", "2"]}, "1", "3"],
+}
+
+
+@pytest.mark.parametrize(
+    ("of", "m"),
+    [("3 features", 1), ("6 features", 1), ("3 features", 2), ("a group", 1), ("a group", 2)],
+)
+def test_theorem_3_1_isage_converges_to_the_shapley_values(of: str, m: int) -> None:
     """The stream draws from a population of 6 records, so that all expectations are finite sums.
+
+    Groups are players: their values are those of the quotient game, in which the features of a
+    group are known together.
 
     With m inner samples, what iSAGE converges to are the Shapley values of the loss of a mean of m
     draws (Theorem 3.1 lets m grow). Two draws take the same of the L stored observations with
@@ -98,12 +118,13 @@ def test_theorem_3_1_isage_converges_to_the_shapley_values(d: int, m: int) -> No
     Increments covary only if they share an observation, which the reservoir keeps for L steps on
     average. The means over blocks 25 times as long are all but independent: Student's t.
     """
-    features = [f"{i}" for i in range(d)]
+    players = Players(PLAYERS[of])
+    features, d = sorted(players.features), len(players)
     records, size, block, blocks = population(features, 6), 20, 500, 40
     n = block * blocks
     sage = IncrementalSAGE(
         Scripted(curved),
-        features,
+        PLAYERS[of],
         loss="squared_error",
         alpha=1e-9,
         reservoir_size=size,
@@ -117,28 +138,33 @@ def test_theorem_3_1_isage_converges_to_the_shapley_values(d: int, m: int) -> No
         if t >= 0:
             means[t // block] += np.array(list(sage.increments.values())) / block
 
+    def exact(known: frozenset[str], m: int | None) -> float:
+        return exact_loss(records, features, known_features(players, known), m)
+
     def loss(known: frozenset[str]) -> float:
         twice = (m - 1) / size  # m is at most 2
-        return (1.0 - twice) * exact_loss(records, features, known, m) + twice * exact_loss(
-            records, features, known, 1
-        )
+        return (1.0 - twice) * exact(known, m) + twice * exact(known, 1)
 
     outputs, labels = [curved(x) for x, _ in records], [y for _, y in records]
     covariance = float(np.cov(outputs, labels, bias=True)[0, 1])
     inverses = sum(1.0 / s for s in range(size + 1, size + n + 1)) / n
     first = (statistics.pvariance(outputs) - 2.0 * covariance) * inverses / d
-    exact = shapley(features, loss)
+    values = shapley(players.names, loss)
     # the values can be told apart from those of all draws, which m are too few for
-    unbiased = shapley(features, lambda known: exact_loss(records, features, known))
-    for i, feature in enumerate(features):
+    unbiased = shapley(players.names, lambda known: exact(known, None))
+    for i, name in enumerate(players.names):
         _, tolerance = mean_and_tolerance(means[:, i].tolist(), checks=d)
-        assert abs(sage.values[feature] - exact[feature] - first) < tolerance
-        assert abs(exact[feature] - unbiased[feature]) > tolerance
+        assert abs(sage.values[name] - values[name] - first) < tolerance
+        assert abs(values[name] - unbiased[name]) > tolerance
 
 
-def test_batch_sage_with_all_inner_samples_has_the_shapley_values_as_its_expectation() -> None:
-    """Only the orders of the features are random: seeds are independent samples."""
-    features = ["0", "1", "2", "3"]
+@pytest.mark.parametrize("groups", [["0", "1", "2", "3"], ["0", {"pair": ["1", "3"]}, "2"]])
+def test_batch_sage_with_all_inner_samples_has_the_shapley_values_as_its_expectation(
+    groups: list[Any],
+) -> None:
+    """Only the orders of the players are random: seeds are independent samples."""
+    players = Players(groups)
+    features = sorted(players.features)
     records = population(features, 6)
     xs, ys = [x for x, _ in records], [y for _, y in records]
     samples = [
@@ -146,17 +172,20 @@ def test_batch_sage_with_all_inner_samples_has_the_shapley_values_as_its_expecta
             Scripted(curved),
             xs,
             ys,
-            features,
+            groups,
             loss="squared_error",
             inner_samples="all",
             seed=seed,
         )
         for seed in range(400)
     ]
-    exact = shapley(features, lambda known: exact_loss(records, features, known))
-    for feature in features:
-        mean, tolerance = mean_and_tolerance([s[feature] for s in samples], checks=len(features))
-        assert abs(mean - exact[feature]) < tolerance
+    exact = shapley(
+        players.names,
+        lambda known: exact_loss(records, features, known_features(players, known)),
+    )
+    for name in players.names:
+        mean, tolerance = mean_and_tolerance([s[name] for s in samples], checks=len(players))
+        assert abs(mean - exact[name]) < tolerance
         assert tolerance < 0.2 * max(exact.values())
 
 

@@ -1,4 +1,4 @@
-"""In which order iSAGE and SAGE reveal features, and what stands for those not yet revealed."""
+"""In which order iSAGE and SAGE reveal players, and what stands for those not yet revealed."""
 
 import random
 from collections.abc import Sequence
@@ -9,6 +9,7 @@ from pipeline.evaluate import Observation
 from pipeline.evaluate.inputs import Floats, NoNumberError
 from pipeline.explain import kernels
 from pipeline.explain.importance import InnerSamples, draws
+from pipeline.explain.players import Players
 from pipeline.explain.questions import Replaced, Row, columns_of
 from pipeline.explain.sampling.imputers import Sample
 from pipeline.explain.storage import Reservoir
@@ -19,7 +20,7 @@ class SAGEDraw:
 
     Parameters
     ----------
-    features
+    players
         What is explained.
     places
         Which of them can change an input, in the order in which they are revealed; none while
@@ -30,16 +31,16 @@ class SAGEDraw:
         The m observations of it that supply the features that are not revealed.
     """
 
-    __slots__ = ("chosen", "features", "places", "sample", "size")
+    __slots__ = ("chosen", "places", "players", "sample", "size")
 
     def __init__(
         self,
-        features: tuple[str, ...],
+        players: Players,
         places: Sequence[int],
         sample: Sample,
         chosen: Sequence[int],
     ) -> None:
-        self.features = features
+        self.players = players
         self.sample = sample
         self.chosen = chosen
         self.places = np.array(places, np.intp)
@@ -48,15 +49,15 @@ class SAGEDraw:
     @property
     def order(self) -> tuple[str, ...]:
         """The names of the places."""
-        return tuple([self.features[place] for place in self.places.tolist()])
+        return tuple([self.players.names[place] for place in self.places.tolist()])
 
     def replacements(self) -> list[Row]:
         """Return what is replaced; see :class:`Question`."""
-        order = self.order
+        places = self.places.tolist()
         chosen = [self.sample.rows[place] for place in self.chosen]
         hidden = [
-            {feature: draw[feature] for feature in order[revealed:]}
-            for revealed in range(1, len(order))
+            {feature: draw[feature] for feature in self.players.of(places[revealed:])}
+            for revealed in range(1, len(places))
             for draw in chosen
         ]
         return [{}, *hidden]
@@ -65,9 +66,9 @@ class SAGEDraw:
         """Replace it in whole inputs; see :class:`Question`."""
         if self.places.size:
             stored, chosen = self.sample.numbers, np.array(self.chosen, np.intp)
-            columns = columns_of(features, self.features)
+            columns, starts = columns_of(features, self.players.features), self.players.starts
             if stored is None or not kernels.replace_hidden(
-                rows, begin + 1, columns, stored, chosen, self.places
+                rows, begin + 1, columns, stored, chosen, starts, self.places
             ):
                 raise NoNumberError("a stored observation has a value that is no number")
 
@@ -78,20 +79,20 @@ class ConditionalDraw(SAGEDraw):
     Parameters
     ----------
     hidden
-        For each revealed feature but the last, m times the values of those not yet revealed.
+        For each revealed player but the last, m times the values of those not yet revealed.
     """
 
     __slots__ = ("_hidden",)
 
     def __init__(
         self,
-        features: tuple[str, ...],
+        players: Players,
         places: Sequence[int],
         sample: Sample,
         chosen: Sequence[int],
         hidden: list[Row],
     ) -> None:
-        super().__init__(features, places, sample, chosen)
+        super().__init__(players, places, sample, chosen)
         self._hidden = Replaced(hidden)
 
     def replacements(self) -> list[Row]:
@@ -104,29 +105,30 @@ class ConditionalDraw(SAGEDraw):
 
 
 def draw_permutation(
-    features: tuple[str, ...],
+    players: Players,
     x: Observation,
     reservoir: Reservoir,
     inner_samples: InnerSamples,
     rng: random.Random,
 ) -> SAGEDraw:
-    """Choose the order in which features are revealed, and the m draws that supply the others.
+    """Choose the order in which players are revealed, and the m draws that supply the others.
 
     References
     ----------
     iSAGE, Algorithm 1, lines 3 and 11, and Algorithm 5, lines 4 and 11.
     """
     rows = reservoir.rows
-    permutation = permuted(len(features), rng)
+    permutation = permuted(len(players), rng)
     chosen = draws(len(rows), inner_samples, rng)
-    first, players = rows[0], []
+    first, places = rows[0], []
     for place in permutation:
-        feature = features[place]
-        value = x[feature]
-        if first[feature] != value or any(row[feature] != value for row in rows):
-            players.append(place)
+        for feature in players.members[place]:
+            value = x[feature]
+            if first[feature] != value or any(row[feature] != value for row in rows):
+                places.append(place)
+                break
     # with null players only, somebody must still carry what the model knows beyond its mean
-    return SAGEDraw(features, players or permutation, reservoir, chosen)
+    return SAGEDraw(players, places or permutation, reservoir, chosen)
 
 
 def permuted(n: int, rng: random.Random) -> list[int]:

@@ -8,18 +8,19 @@ import numpy as np
 from pipeline.evaluate import Observation
 from pipeline.evaluate.inputs import Floats, NoNumberError
 from pipeline.explain import kernels
-from pipeline.explain.importance import InnerSamples, check_features, draws
+from pipeline.explain.importance import InnerSamples, draws
+from pipeline.explain.players import Players
 from pipeline.explain.questions import Question, Replaced, Row, columns_of
 from pipeline.explain.sampling.imputers import Mixture, Sample, check_imputer, conditional
 from pipeline.explain.storage import Reservoir
 
 
 class PFIQuestion:
-    """The observation, and M inputs for each feature in turn with its value replaced.
+    """The observation, and M inputs for each player in turn with its values replaced.
 
     Parameters
     ----------
-    features
+    players
         What is replaced.
     sample
         Where replacement values come from.
@@ -27,27 +28,31 @@ class PFIQuestion:
         The M observations of it that supply the values; none if nothing is asked.
     """
 
-    __slots__ = ("chosen", "features", "sample", "size")
+    __slots__ = ("chosen", "players", "sample", "size")
 
-    def __init__(self, features: tuple[str, ...], sample: Sample, chosen: Sequence[int]) -> None:
-        self.features = features
+    def __init__(self, players: Players, sample: Sample, chosen: Sequence[int]) -> None:
+        self.players = players
         self.sample = sample
         self.chosen = chosen
-        self.size = 1 + len(features) * len(chosen) if chosen else 0
+        self.size = 1 + len(players) * len(chosen) if chosen else 0
 
     def replacements(self) -> list[Row]:
         """Return what is replaced; see :class:`Question`."""
         chosen = [self.sample.rows[place] for place in self.chosen]
-        changed = [{feature: draw[feature]} for feature in self.features for draw in chosen]
+        changed = [
+            {feature: draw[feature] for feature in members}
+            for members in self.players.members
+            for draw in chosen
+        ]
         return [{}, *changed] if changed else []
 
     def fill(self, features: tuple[str, ...], rows: Floats, begin: int) -> None:
         """Replace it in whole inputs; see :class:`Question`."""
         if self.chosen:
             stored, chosen = self.sample.numbers, np.array(self.chosen, np.intp)
-            columns = columns_of(features, self.features)
+            columns = columns_of(features, self.players.features)
             if stored is None or not kernels.replace_drawn(
-                rows, begin + 1, columns, stored, chosen
+                rows, begin + 1, columns, stored, chosen, self.players.starts
             ):
                 raise NoNumberError("a stored observation has a value that is no number")
 
@@ -56,12 +61,13 @@ class PFISampler:
     """Chooses the inputs on which iPFI asks the model.
 
     Owns the reservoir. One stored observation supplies the replacement values of a draw, unless
-    the imputer is another one.
+    the imputer is another one. The features of a group are replaced together: by one stored
+    observation, each by a separate one, or each given the features outside the group.
 
     Parameters
     ----------
-    features
-        Names of the features to explain.
+    players
+        What to explain.
     reservoir
         Past observations, whose features replace others unless the imputer is observational.
     imputer
@@ -82,7 +88,7 @@ class PFISampler:
 
     def __init__(
         self,
-        features: Sequence[str],
+        players: Players,
         *,
         reservoir: Reservoir,
         imputer: str = "interventional",
@@ -91,30 +97,30 @@ class PFISampler:
         inner_samples: InnerSamples,
         rng: random.Random,
     ) -> None:
-        self.features = check_features(features)
+        self.players = players
         self.reservoir = reservoir
         self.imputer = check_imputer(imputer, inner_samples)
         self.warm_up = warm_up
         self.inner_samples = inner_samples
         self._rng = rng
-        self._conditional = conditional(imputer, self.features, reservoir, rng, categorical)
+        self._conditional = conditional(imputer, players.features, reservoir, rng, categorical)
 
     def question(self, x: Observation) -> Question:
         """Return what to ask about this observation; nothing while warming up."""
-        features, n = self.features, len(self.reservoir.rows)
+        players, n = self.players, len(self.reservoir.rows)
         if n < self.warm_up:
-            return PFIQuestion(features, self.reservoir, ())
+            return PFIQuestion(players, self.reservoir, ())
         chosen = draws(n, self.inner_samples, self._rng)
         if self._conditional is not None:
             m, imputer = len(chosen), self._conditional
-            return Replaced([row for f in features for row in imputer.draws(x, [f], m)])
+            return Replaced([row for each in players.members for row in imputer.draws(x, each, m)])
         if self.imputer == "product":
-            mixture = Mixture(features, self.reservoir, len(chosen), self._rng)
-            return PFIQuestion(features, mixture, range(len(chosen)))
-        return PFIQuestion(features, self.reservoir, chosen)
+            mixture = Mixture(players.features, self.reservoir, len(chosen), self._rng)
+            return PFIQuestion(players, mixture, range(len(chosen)))
+        return PFIQuestion(players, self.reservoir, chosen)
 
     def replacements(self, x: Observation) -> list[Row]:
-        """Return what to replace: M entries for each feature in turn, none while warming up."""
+        """Return what to replace: M entries for each player in turn, none while warming up."""
         return self.question(x).replacements()[1:]
 
     def update(self, x: Observation, numbers: Floats | None = None) -> None:

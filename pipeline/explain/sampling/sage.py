@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 from pipeline.evaluate import Observation, Output, Value
 from pipeline.evaluate.inputs import Floats
-from pipeline.explain.importance import InnerSamples, check_features
+from pipeline.explain.importance import InnerSamples
 from pipeline.explain.outputs import mean_output
+from pipeline.explain.players import Players
 from pipeline.explain.sampling.imputers import Mixture, check_imputer, conditional
 from pipeline.explain.sampling.permutation import ConditionalDraw, SAGEDraw, draw_permutation
 from pipeline.explain.smoothing import OutputMean
@@ -21,12 +22,12 @@ class SAGEQuestion:
     Attributes
     ----------
     order
-        The features that can change an input, in the order in which they are revealed.
+        The players that can change an input, in the order in which they are revealed.
     revealed
         How many of them are revealed in the inputs that are asked: 1, 2, … but not all of them,
         which is the observation itself.
     replacements
-        For each of these numbers in turn, m inputs in which the features not yet revealed are
+        For each of these numbers in turn, m inputs in which the players not yet revealed are
         replaced.
     """
 
@@ -39,9 +40,9 @@ class SAGEQuestion:
         """How many inputs there are of each kind, m; 0 if there are none."""
         return len(self.replacements) // max(len(self.revealed), 1)
 
-    def about(self, features: Collection[str]) -> "SAGEQuestion":
-        """Return what must be asked for some of the features: what is before and after each."""
-        places = [i for i, feature in enumerate(self.order) if feature in features]
+    def about(self, names: Collection[str]) -> "SAGEQuestion":
+        """Return what must be asked for some of the players: what is before and after each."""
+        places = [i for i, name in enumerate(self.order) if name in names]
         wanted = {i + after for i in places for after in (0, 1)}
         m = self.draws
         return SAGEQuestion(
@@ -64,13 +65,13 @@ class SAGESampler:
     Algorithm 1 gives it, and differences of neighbours have less variance than with new draws.
     Observational draws are made anew each time, since they depend on what is revealed.
 
-    A feature that has the observation's value everywhere in the reservoir cannot change an input,
-    so it is a null player: it takes no part in the permutation and its contribution is 0.
+    A player whose features have the observation's values everywhere in the reservoir cannot change
+    an input, so it is a null player: it takes no part in the permutation and its contribution is 0.
 
     Parameters
     ----------
-    features
-        Names of the features to explain.
+    players
+        What to explain.
     reservoir
         Past observations, whose features replace others unless the imputer is observational.
     imputer
@@ -93,7 +94,7 @@ class SAGESampler:
 
     def __init__(
         self,
-        features: Sequence[str],
+        players: Players,
         *,
         reservoir: Reservoir,
         imputer: str = "interventional",
@@ -103,33 +104,32 @@ class SAGESampler:
         inner_samples: InnerSamples,
         rng: random.Random,
     ) -> None:
-        self.features = check_features(features)
+        self.players = players
         self.reservoir = reservoir
         self.imputer = check_imputer(imputer, inner_samples)
         self.mean_prediction = OutputMean(alpha)
         self.warm_up = warm_up
         self.inner_samples = inner_samples
         self._rng = rng
-        self._conditional = conditional(imputer, self.features, reservoir, rng, categorical)
+        self._conditional = conditional(imputer, players.features, reservoir, rng, categorical)
 
     def draw(self, x: Observation) -> SAGEDraw:
         """Choose what to ask for this observation."""
-        features, reservoir = self.features, self.reservoir
+        players, reservoir = self.players, self.reservoir
         if len(reservoir.rows) < self.warm_up:
-            return SAGEDraw(features, (), reservoir, ())
-        draw = draw_permutation(features, x, reservoir, self.inner_samples, self._rng)
+            return SAGEDraw(players, (), reservoir, ())
+        draw = draw_permutation(players, x, reservoir, self.inner_samples, self._rng)
         places, m = draw.places.tolist(), len(draw.chosen)
         if self._conditional is not None:
-            order = draw.order
             hidden = [
                 values
-                for revealed in range(1, len(order))
-                for values in self._conditional.draws(x, order[revealed:], m)
+                for revealed in range(1, len(places))
+                for values in self._conditional.draws(x, players.of(places[revealed:]), m)
             ]
-            return ConditionalDraw(features, places, reservoir, draw.chosen, hidden)
+            return ConditionalDraw(players, places, reservoir, draw.chosen, hidden)
         if self.imputer == "product":
-            mixture = Mixture(features, reservoir, m, self._rng)
-            return SAGEDraw(features, places, mixture, range(m))
+            mixture = Mixture(players.features, reservoir, m, self._rng)
+            return SAGEDraw(players, places, mixture, range(m))
         return draw
 
     def question(self, x: Observation) -> SAGEQuestion | None:
@@ -143,25 +143,25 @@ class SAGESampler:
     def answers(
         self, question: SAGEQuestion, prediction: Output, outputs: Sequence[Output]
     ) -> dict[str, tuple[Output, Output]]:
-        """Return for each feature the restricted outputs before and after it is revealed.
+        """Return for each player the restricted outputs before and after it is revealed.
 
-        Features that the question is not about are left out. Call :meth:`update_mean` with the
+        Players that the question is not about are left out. Call :meth:`update_mean` with the
         prediction first, as Algorithm 1 does.
         """
         order = question.order
         restricted = self.restricted(len(order), question.revealed, prediction, outputs)
-        pairs = dict.fromkeys(self.features, (prediction, prediction))
-        for i, feature in enumerate(order):
+        pairs = dict.fromkeys(self.players.names, (prediction, prediction))
+        for i, name in enumerate(order):
             if i in restricted and i + 1 in restricted:
-                pairs[feature] = (restricted[i], restricted[i + 1])
+                pairs[name] = (restricted[i], restricted[i + 1])
             else:
-                del pairs[feature]
+                del pairs[name]
         return pairs
 
     def restricted(
         self, n: int, revealed: Sequence[int], prediction: Output, outputs: Sequence[Output]
     ) -> dict[int, Output]:
-        """Return what the model says when none, some, and all n features are revealed."""
+        """Return what the model says when none, some, and all n players are revealed."""
         return restricted(n, revealed, self.mean_prediction.value, prediction, outputs)
 
     def update_mean(self, prediction: Output) -> None:
@@ -184,12 +184,12 @@ class SAGESampler:
 def restricted(
     n: int, revealed: Sequence[int], mean: Output, prediction: Output, outputs: Sequence[Output]
 ) -> dict[int, Output]:
-    """Return what the model says when none, some, and all n features are revealed.
+    """Return what the model says when none, some, and all n players are revealed.
 
     Parameters
     ----------
     revealed
-        The numbers of revealed features that it was asked about.
+        The numbers of revealed players that it was asked about.
     mean
         What it says when none is.
     prediction

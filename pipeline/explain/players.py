@@ -1,0 +1,102 @@
+"""What importance is shared among: features, and groups of features that count as one."""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+
+import numpy as np
+
+from pipeline.explain.kernels import Places
+
+Features = Sequence[str | Mapping[str, Sequence[str]]]
+"""Names of features; a mapping among them has groups: name → the features of the group."""
+
+
+class Players:
+    """Features and groups of features, each of which has one importance.
+
+    A group is replaced, hidden and revealed as a whole. No feature belongs to two players, since
+    the Shapley values share a gain among players that join one by one.
+
+    Parameters
+    ----------
+    features
+        Names of features. A mapping among them, such as ``{"place": ["lat", "lon"]}``, has groups.
+
+    Attributes
+    ----------
+    names
+        Of the features and groups, in order.
+    members
+        The features that each consists of.
+    features
+        All features, those of the first player first.
+    starts
+        Where the features of each player begin among all, and where the last one's end.
+
+    Raises
+    ------
+    ValueError
+        If there is no feature, one is there twice, a group is empty or has a feature's name.
+
+    References
+    ----------
+    iPFI, Section 2: the feature set S; iSAGE, Definition 1, with groups as players.
+
+    Examples
+    --------
+    >>> players = Players(["age", {"place": ["lat", "lon"]}])
+    >>> players.names, players.features, players.starts.tolist()
+    (('age', 'place'), ('age', 'lat', 'lon'), [0, 1, 3])
+    """
+
+    def __init__(self, features: Features) -> None:
+        named = list(_named(features))
+        self.members = tuple(members for _, members in named)
+        self.features = check_features(self.of(range(len(named))))
+        for name, members in named:
+            if name in self.features and members != (name,):
+                raise ValueError(f"the group {name!r} has the name of a feature: give it another")
+        self.names = check_features([name for name, _ in named])
+        self.starts: Places = np.cumsum([0, *map(len, self.members)], dtype=np.intp)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def only(self, names: Collection[str]) -> "Players":
+        """Return those of some names; at least one."""
+        named = zip(self.names, self.members, strict=True)
+        return Players([{name: members} for name, members in named if name in names])
+
+    def of(self, places: Iterable[int]) -> list[str]:
+        """Return the features of some players, those of one after those of the other."""
+        return [feature for place in places for feature in self.members[place]]
+
+
+def check_features(features: Features) -> tuple[str, ...]:
+    """Return the names, or raise ``ValueError`` if there are none, a repeated one, or a group."""
+    names = []
+    for name, members in _named(features):
+        if members != (name,):
+            raise ValueError(f"features has the group {name!r}, but must have single features only")
+        names.append(name)
+    if not names:
+        raise ValueError("features is empty: name at least one")
+    repeated = sorted({name for name in names if names.count(name) > 1})
+    if repeated:
+        raise ValueError(f"features names {repeated[0]!r} more than once")
+    return tuple(names)
+
+
+def _named(features: Features) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield each feature and group with the features that it consists of."""
+    if isinstance(features, str | Mapping):
+        raise ValueError(f"features is {features!r}, but must be a list of names")
+    for item in features:
+        if not isinstance(item, Mapping):
+            yield item, (item,)
+            continue
+        for group, members in item.items():
+            if isinstance(members, str):
+                raise ValueError(f"the group {group!r} is {members!r}, but must be a list of names")
+            if not members:
+                raise ValueError(f"the group {group!r} is empty: name at least one feature")
+            yield group, tuple(members)
