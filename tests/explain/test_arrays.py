@@ -77,6 +77,7 @@ MODELS: dict[str, tuple[Callable[[], Any], str, Callable[[Row, int], Any]]] = {
 
 def explainers(model: Any, features: list[Any], loss: Any, evaluator: Any) -> list[Any]:
     options: dict[str, Any] = {"loss": loss, "alpha": 0.05, "inner_samples": 2, "seed": 1}
+    names = Players(features).features
     return [
         IncrementalPFI(model, features, reservoir_size=20, evaluator=evaluator, **options),
         IncrementalSAGE(model, features, reservoir_size=15, evaluator=evaluator, **options),
@@ -89,7 +90,7 @@ def explainers(model: Any, features: list[Any], loss: Any, evaluator: Any) -> li
         ],
         IncrementalPDP(
             model,
-            Players(features).features,
+            names,
             storage_size=20,
             entrance_probability=0.7,
             warm_up=5,
@@ -98,11 +99,11 @@ def explainers(model: Any, features: list[Any], loss: Any, evaluator: Any) -> li
             evaluator=evaluator,
         ),
         IncrementalPDP(
-            model, features, grid="range", window=30, storage_size=20, ice=2, evaluator=evaluator
+            model, names, grid="range", window=30, storage_size=20, ice=2, evaluator=evaluator
         ),
         IncrementalPairPDP(
             model,
-            [(features[0], features[1]), (features[2], features[0])],
+            [(names[0], names[1]), (names[2], names[0])],
             grid_size=3,
             storage_size=20,
             evaluator=evaluator,
