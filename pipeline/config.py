@@ -8,6 +8,7 @@ import hashlib
 import importlib
 import inspect
 import json
+import math
 import os
 import pickle
 import sys
@@ -36,6 +37,7 @@ from pydantic_settings import (
 
 from pipeline.detectors import DETECTORS, DetectorSettings, OfErrors, OfNumbers, Signal
 from pipeline.evaluate import Kind as EvaluatorKind
+from pipeline.explain.grids import MOST_CURVES, GridKind, GridSettings, StorageKind, check_pairs
 from pipeline.explain.players import Players
 from pipeline.kafka.security import SecuritySettings, read_secret
 from pipeline.parts import Part, Role
@@ -50,6 +52,9 @@ EMBEDDED = "embedded"
 
 MAX_SHOWN = 300
 """Most characters of a wrong value in an error."""
+
+MOST_POINTS = 10_000
+"""Points of all curves in a record, or of a surface: with two classes they fill half a message."""
 
 KEY_LENGTH = 32
 """Fewest characters of the key that signs checkpoints."""
@@ -198,10 +203,49 @@ class SAGESettings(Section):
 class PDPSettings(Section):
     """iPDP."""
 
+    grid: GridKind = "quantile-range"
     grid_size: Annotated[int, Field(ge=2, le=1000)] = 10
+    storage: StorageKind = "frequency"
     storage_size: Size = 100
+    window: Size | None = None
     entrance_probability: Annotated[float, Field(gt=0.0, le=1.0)] = 1.0
     warm_up: Size | None = None
+    ice: int = Field(
+        0, ge=0, le=MOST_CURVES, description="Curves of the last observations in each record."
+    )
+    pairs: list[tuple[Name, Name]] = Field(
+        default_factory=list,
+        description="Features whose effect together is explained too, at grid_size² points.",
+    )
+
+    @validates_model(mode="after")
+    def _grid_fits(self) -> Self:
+        self.grid_settings()
+        if self.grid_size * (1 + self.ice) > MOST_POINTS:
+            raise ValueError(
+                f"ice is {self.ice}, but must be at most {MOST_POINTS // self.grid_size - 1} with "
+                f"grid_size = {self.grid_size}: more does not fit into a message"
+            )
+        if self.pairs and self.grid_size**2 > MOST_POINTS:
+            raise ValueError(
+                f"grid_size is {self.grid_size}, but must be at most {math.isqrt(MOST_POINTS)} "
+                "with pairs: more does not fit into a message"
+            )
+        if self.pairs:
+            check_pairs(self.pairs)
+        return self
+
+    def grid_settings(self) -> GridSettings:
+        """Return how evaluation points are chosen."""
+        return GridSettings(
+            kind=self.grid,
+            size=self.grid_size,
+            storage=self.storage,
+            storage_size=self.storage_size,
+            window=self.window,
+            entrance_probability=self.entrance_probability,
+            warm_up=self.warm_up,
+        )
 
 
 class ExplainSettings(Section):
@@ -230,7 +274,6 @@ class ExplainSettings(Section):
         for name, warm_up, size in (
             ("ipfi", self.ipfi.warm_up, self.ipfi.reservoir_size),
             ("isage", self.isage.warm_up, self.isage.reservoir_size),
-            ("ipdp", self.ipdp.warm_up, self.ipdp.storage_size),
         ):
             if warm_up is not None and warm_up > size:
                 raise ValueError(
@@ -455,6 +498,22 @@ class Config(BaseSettings):
     health: HealthSettings = HealthSettings()
 
     @validates_model(mode="after")
+    def _pairs_are_of_features(self) -> Self:
+        for name, pair in self.pairs.items():
+            for feature in pair:
+                if feature not in self.features:
+                    raise ValueError(
+                        f"explain.ipdp.pairs has {feature!r}, but must have features only: "
+                        f"{', '.join(self.features)}"
+                    )
+            if name in {*self.features, *self.explain.groups}:
+                raise ValueError(
+                    f"explain.ipdp.pairs has {list(pair)!r}, which is published as {name!r}, but "
+                    "that is a feature or group: give it another name"
+                )
+        return self
+
+    @validates_model(mode="after")
     def _groups_are_of_features(self) -> Self:
         group_of: dict[str, str] = {}
         for group, members in self.explain.groups.items():
@@ -513,6 +572,12 @@ class Config(BaseSettings):
         )
 
     @property
+    def pairs(self) -> dict[str, tuple[str, str]]:
+        """What iPDP explains together: name → the two features."""
+        pairs = self.explain.ipdp.pairs
+        return check_pairs(pairs) if pairs and "ipdp" in self.explain.methods else {}
+
+    @property
     def players(self) -> Players:
         """What iPFI and iSAGE explain: features, and groups in the place of their first feature."""
         groups = self.explain.groups
@@ -522,11 +587,11 @@ class Config(BaseSettings):
 
     @property
     def explained(self) -> list[str]:
-        """What there are explanations of: the players, then features that iPDP alone explains."""
+        """What there are explanations of: players, features that iPDP alone explains, and pairs."""
         methods = self.explain.methods
         players = self.players.names if {"ipfi", "isage"} & set(methods) else ()
         features = self.features if "ipdp" in methods else ()
-        return list(dict.fromkeys([*players, *features]))
+        return list(dict.fromkeys([*players, *features, *self.pairs]))
 
     def topic(self, name: str) -> str:
         """Return a topic's full name."""

@@ -24,7 +24,9 @@ Row = Annotated[list[float | None] | float, Field(union_mode="left_to_right")]
 
 @dataclass(frozen=True, slots=True)
 class Evaluation(Record):
-    """The model's answers for a run of observations and one feature; all lists are as long.
+    """The model's answers for a run of observations and one feature or pair of features.
+
+    All lists are as long.
 
     Where a run begins and ends depends on how many observations were waiting, so it has no
     meaning: each observation stands for itself.
@@ -34,7 +36,7 @@ class Evaluation(Record):
     Attributes
     ----------
     stream, feature
-        Which stream, which feature or group of features.
+        Which stream, which feature or group of features; of a pair ``first|second``.
     previous_seq
         The seq evaluated before the first one here; None at the start of the stream.
     seqs, ts, y
@@ -48,7 +50,9 @@ class Evaluation(Record):
     isage
         The restricted outputs before and after the feature is revealed; None where not asked.
     ipdp_points, ipdp
-        Evaluation points and the outputs there; None where iPDP was not asked.
+        Evaluation points and the outputs there; None where iPDP was not asked. Of a pair, the
+        number of points of the first feature, these, and those of the second; and the outputs at
+        each point of the first with each of the second.
     """
 
     TOPIC: ClassVar[str] = "evaluations"

@@ -3,21 +3,39 @@
 from dataclasses import dataclass
 from typing import ClassVar, Literal, Self
 
-from schemas.record import BadRecordError, Label, Record, Timestamp, Value
+from schemas.record import BadRecordError, Label, Record, Timestamp, Typed, Value
 
 Method = Literal["ipfi", "isage", "ipdp"]
 
 
 @dataclass(frozen=True, slots=True)
+class Ice(Typed):
+    """How the output on one observation moves with the feature.
+
+    Attributes
+    ----------
+    seq
+        Offset of the observation.
+    grid, effect
+        As those of :class:`Explanation`.
+    """
+
+    seq: int
+    grid: list[Value]
+    effect: list[float] | list[list[float]]
+
+
+@dataclass(frozen=True, slots=True)
 class Explanation(Record):
-    """The current iPFI, iSAGE or iPDP of one feature, or iPFI or iSAGE of a group of features.
+    """The current iPFI, iSAGE or iPDP of a feature, a group (iPFI, iSAGE) or a pair (iPDP).
 
     Identity: (stream, feature, method, alpha, seq).
 
     Attributes
     ----------
     stream, feature, method
-        What is explained, and how. The feature may be a group of features.
+        What is explained, and how. The feature may be a group of features, or a pair
+        ``first|second``.
     seq
         Offset of the newest observation in the estimate.
     previous_seq
@@ -42,6 +60,12 @@ class Explanation(Record):
         iPDP: the curve. With more than two classes the effect is one curve a class.
     classes
         iPDP with more than two classes: which class each curve of the effect is of.
+    second_grid
+        iPDP of a pair: the points of the second feature. Each curve of the effect is then a
+        surface, with a row for each point of the first, in ``grid``.
+    ice
+        iPDP, if configured: the curves of the last observations, the oldest first. They are the
+        same with every alpha.
     """
 
     TOPIC: ClassVar[str] = "explanations"
@@ -59,8 +83,10 @@ class Explanation(Record):
     seqs: list[int]
     increments: list[float]
     grid: list[Value] | None = None
-    effect: list[float] | list[list[float]] | None = None
+    effect: list[float] | list[list[float]] | list[list[list[float]]] | None = None
     classes: list[Label] | None = None
+    second_grid: list[Value] | None = None
+    ice: list[Ice] | None = None
 
     def message_key(self) -> str:
         """Return the feature."""

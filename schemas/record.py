@@ -30,11 +30,8 @@ class BadRecordError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
-    """Base of all records. A record is one JSON object on its topic."""
-
-    TOPIC: ClassVar[str]
-    """Name of the topic, without the prefix."""
+class Typed:
+    """Base of all JSON objects."""
 
     # JSON has types: "1" and true are no numbers, and "nan" would spoil every mean it enters
     __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(strict=True, allow_inf_nan=False)
@@ -43,10 +40,18 @@ class Record:
     def __get_pydantic_core_schema__(
         cls, source: type[Self], handler: GetCoreSchemaHandler
     ) -> CoreSchema:
-        """Let the record itself be made of a dict; its fields stay strict."""
+        """Let the object itself be made of a dict; its fields stay strict."""
         schema = handler(source)
         _fail_fast(schema)
         return {**schema, "strict": False}
+
+
+@dataclass(frozen=True, slots=True)
+class Record(Typed):
+    """Base of all records. A record is one JSON object on its topic."""
+
+    TOPIC: ClassVar[str]
+    """Name of the topic, without the prefix."""
 
     def message_key(self) -> str | None:
         """Return the message key; None for the key of the input message."""

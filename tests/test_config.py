@@ -179,7 +179,47 @@ WRONG: list[tuple[str, list[str]]] = [
     ),
     ("[explain.groups]\nplace = ['age', 'age']", ["explain.groups.place has 'age'", "once"]),
     ("[explain.ipdp]\ngrid_size = 1", ["explain.ipdp.grid_size", "1", "equal to 2"]),
-    ("[explain.ipdp]\nwarm_up = 101", ["ipdp.warm_up", "101", "at most", "100"]),
+    ("[explain.ipdp]\nwarm_up = 101", ["explain.ipdp.warm_up is 101", "[1, 100]"]),
+    (
+        "[explain.ipdp]\ngrid = 'range'\nwindow = 20\nwarm_up = 21",
+        ["explain.ipdp.warm_up is 21", "[1, 20]"],
+    ),
+    ("[explain.ipdp]\nice = 1001", ["explain.ipdp.ice is 1001", "equal to 1000"]),
+    (
+        "[explain.ipdp]\nice = 20\ngrid_size = 500",
+        ["explain.ipdp.ice is 20", "at most 19", "grid_size = 500", "message"],
+    ),
+    (
+        "[explain.ipdp]\ngrid_size = 101\npairs = [['age', 'city']]",
+        ["explain.ipdp.grid_size is 101", "at most 100", "pairs"],
+    ),
+    (
+        "[explain.ipdp]\npairs = [['age', 'age']]",
+        ["explain.ipdp.pairs has ('age', 'age')", "two different features"],
+    ),
+    (
+        "[explain.ipdp]\npairs = [['age', 'city'], ['city', 'age']]",
+        ["explain.ipdp.pairs has ('city', 'age') more than once"],
+    ),
+    (
+        "[explain.ipdp]\npairs = [['age', 'town']]",
+        ["explain.ipdp.pairs has 'town'", "features only: age, city"],
+    ),
+    ("[explain.ipdp]\npairs = ['age']", ["explain.ipdp.pairs.0", "'age'"]),
+    ("[explain.ipdp]\npairs = [['age']]", ["explain.ipdp.pairs.0.1 is missing"]),
+    (
+        "[explain.ipdp]\ngrid = 'deciles'",
+        ["explain.ipdp.grid is 'deciles'", "'quantile-range'", "'range'", "'quantiles'"],
+    ),
+    (
+        "[explain.ipdp]\nstorage = 'newest'",
+        ["explain.ipdp.storage is 'newest'", "'frequency'", "'age-weighted'"],
+    ),
+    ("[explain.ipdp]\nwindow = 0", ["explain.ipdp.window is 0", "equal to 1"]),
+    (
+        "[explain.ipdp]\ngrid = 'quantiles'\nwindow = 50",
+        ["explain.ipdp.window is 50", "'range'", "'quantiles'"],
+    ),
     (
         "[explain.ipdp]\nentrance_probability = 0.0",
         ["explain.ipdp.entrance_probability", "0.0", "greater than 0"],
@@ -238,6 +278,15 @@ def test_a_wrong_setting_is_named_with_its_value_and_what_is_allowed(
 ) -> None:
     reason = refused(folder, f"{SMALLEST}\n{text}\n")
     assert all(part in reason for part in parts), reason
+
+
+def test_a_pair_may_not_be_called_as_a_feature(folder: Path) -> None:
+    features = '[features]\na = "numeric"\nb = "numeric"\n"a|b" = "numeric"\n'
+    model = SMALLEST.partition("[model]")[2]
+    text = f"{features}[model]{model}[explain.ipdp]\npairs = [['a', 'b']]\n"
+    reason = refused(folder, text)
+    assert "explain.ipdp.pairs has ['a', 'b']" in reason
+    assert "'a|b'" in reason
 
 
 @pytest.mark.parametrize(

@@ -16,15 +16,17 @@ True
 """
 
 from pipeline.baselines.impurity import mean_decrease_in_impurity
-from pipeline.baselines.pdp import PartialDependence, batch_pdp
+from pipeline.baselines.pdp import PairDependence, PartialDependence, batch_pair_pdp, batch_pdp
 from pipeline.baselines.pfi import batch_pfi, expected_pfi
 from pipeline.baselines.sage import batch_sage
 from pipeline.baselines.window import IntervalPFI, SlidingWindowSAGE
 
 __all__ = [
     "IntervalPFI",
+    "PairDependence",
     "PartialDependence",
     "SlidingWindowSAGE",
+    "batch_pair_pdp",
     "batch_pdp",
     "batch_pfi",
     "batch_sage",

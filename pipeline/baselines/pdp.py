@@ -1,4 +1,4 @@
-"""Partial dependence of a model's output on each feature, over a batch, with its ICE curves.
+"""Partial dependence of a model's output on features, over a batch, with its ICE curves.
 
 Friedman (2001), "Greedy Function Approximation: A Gradient Boosting Machine"; Goldstein, Kapelner,
 Bleich, Pitkin (2015), "Peeking Inside the Black Box", for the ICE curves.
@@ -12,14 +12,15 @@ import numpy as np
 
 from pipeline.evaluate import Evaluator, Label, Observation, as_evaluator
 from pipeline.evaluate.inputs import Floats
-from pipeline.evaluate.table import Table
 from pipeline.explain import kernels
 from pipeline.explain.categories import range_and_slopes
 from pipeline.explain.curve import Effect, Grid, shown_effect, shown_labels, table_of
+from pipeline.explain.grids import GridKind, GridSettings, check_pairs
 from pipeline.explain.importance import check_observation
 from pipeline.explain.players import check_features
-from pipeline.explain.questions import Observed
-from pipeline.explain.sampling.pdp import PDPGrid, check_grid_size
+from pipeline.explain.questions import Observed, Row
+from pipeline.explain.sampling.pdp import PDPGrid, pair_rows
+from pipeline.explain.surface import Axes, SurfaceEffect, shown_surface
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +46,35 @@ class PartialDependence:
     importance: float
 
 
+@dataclass(frozen=True, slots=True)
+class PairDependence:
+    """The effect of two features on the model's output.
+
+    Attributes
+    ----------
+    axes
+        The evaluation points of the first and of the second feature.
+    effect
+        The mean output, a row for each point of the first feature; for more than two classes, one
+        such surface a class.
+    ice
+        The same of each observation, in their order, whose mean the effect is.
+    importance
+        Standard deviation of the effect; the mean over the classes if there are more than two.
+    """
+
+    axes: Axes
+    effect: SurfaceEffect
+    ice: list[SurfaceEffect]
+    importance: float
+
+
 def batch_pdp(
     model: object,
     xs: Sequence[Observation],
     features: Sequence[str],
     *,
+    grid: GridKind = "quantile-range",
     grid_size: int = 10,
     categorical: Collection[str] | None = None,
     grids: Mapping[str, Grid] | None = None,
@@ -70,9 +95,12 @@ def batch_pdp(
         The observations, at least 1; every explained feature must be there.
     features
         Names of the features to explain.
+    grid
+        Evaluation points of numeric features: ``"quantile-range"``, equidistant from the 5 % to the
+        95 % quantile of the batch; ``"range"``, equidistant from its smallest value to its largest;
+        ``"quantiles"``, its quantiles, of equidistant levels from 5 % to 95 %.
     grid_size
-        Points of a numeric feature's grid, at least 2, equidistant between its 5 % and its 95 %
-        quantile in the batch.
+        Points of a numeric feature's grid, at least 2.
     categorical
         Which of the features are categorical: their grid is all of their values. By default those
         whose first value is text or a truth value.
@@ -111,76 +139,173 @@ def batch_pdp(
     2.0
     """
     names = check_features(features)
-    if not xs:
-        raise ValueError("xs is empty, but at least 1 observation is needed")
-    for x in xs:
-        check_observation(Observed(x), names)
-    kinds = {
-        feature: isinstance(xs[0][feature], bool | str)
-        if categorical is None
-        else feature in categorical
-        for feature in names
-    }
-    chosen = {
-        feature: list(grids[feature])
-        if grids and feature in grids
-        else _grid(xs, feature, check_grid_size(grid_size), categorical=kinds[feature])
-        for feature in names
-    }
-    replacements = [{feature: point} for feature, grid in chosen.items() for point in grid]
-    ask = as_evaluator(model, evaluator)
-    labels, numbers = _stacked([table_of(ask(x, replacements)) for x in xs])
+    settings = _settings(xs, grid, grid_size)
+    kinds = _kinds(xs, names, categorical)
+    chosen = _chosen(xs, kinds, settings, grids)
+    replacements = [{feature: point} for feature, points in chosen.items() for point in points]
+    labels, numbers = _asked(model, xs, replacements, evaluator)
     curves, begin = {}, 0
-    for feature, grid in chosen.items():
-        end = begin + len(grid)
-        part = numbers[:, begin:end]
-        curves[feature] = _curve(grid, labels, part, categorical=kinds[feature])
+    for feature, points in chosen.items():
+        end = begin + len(points)
+        importance = _quarter_of_range if kinds[feature] else _deviation
+        effect, *ice = _shown(labels, numbers[:, begin:end])
+        curves[feature] = PartialDependence(
+            points,
+            shown_effect(effect, len(points)),
+            [shown_effect(each, len(points)) for each in ice],
+            kernels.mean_of(np.array([importance(curve) for curve in effect.values()])),
+        )
         begin = end
     return curves
 
 
-def _grid(xs: Sequence[Observation], feature: str, size: int, *, categorical: bool) -> Grid:
+def batch_pair_pdp(
+    model: object,
+    xs: Sequence[Observation],
+    pairs: Sequence[tuple[str, str]],
+    *,
+    grid: GridKind = "quantile-range",
+    grid_size: int = 10,
+    categorical: Collection[str] | None = None,
+    grids: Mapping[str, Grid] | None = None,
+    evaluator: Evaluator | str = "auto",
+) -> dict[str, PairDependence]:
+    """Return the partial dependence of each pair of features.
+
+    The same as :func:`batch_pdp`, with a surface in the place of a curve. The model is asked
+    N·pairs·grid_size² times, for N observations.
+
+    Parameters
+    ----------
+    model, xs, grid, grid_size, categorical, grids, evaluator
+        See :func:`batch_pdp`.
+    pairs
+        The pairs, two different features each.
+
+    Returns
+    -------
+    ``"first|second"`` → its surface.
+
+    Raises
+    ------
+    ValueError
+        For an argument out of its range; the message names it.
+    TypeError
+        If the model cannot be asked.
+
+    References
+    ----------
+    iPDP (Muschalik et al. 2023), Eq. 1, with a set S of two features.
+
+    Examples
+    --------
+    >>> class Product:
+    ...     def predict_one(self, x):
+    ...         return x["a"] * x["b"]
+    >>> xs = [{"a": a, "b": b} for a in (0.0, 1.0) for b in (1.0, 3.0)]
+    >>> pdp = batch_pair_pdp(Product(), xs, [("a", "b")], grid_size=2, grid="range")["a|b"]
+    >>> pdp.axes, pdp.effect
+    (([0.0, 1.0], [1.0, 3.0]), [[0.0, 0.0], [1.0, 3.0]])
+    """
+    named = check_pairs(pairs)
+    settings = _settings(xs, grid, grid_size)
+    kinds = _kinds(xs, [feature for pair in named.values() for feature in pair], categorical)
+    chosen = _chosen(xs, kinds, settings, grids)
+    surfaces = {}
+    for name, pair in named.items():
+        axes = (chosen[pair[0]], chosen[pair[1]])
+        labels, numbers = _asked(model, xs, pair_rows(pair, axes), evaluator)
+        effect, *ice = _shown(labels, numbers)
+        width = len(axes[1])
+        surfaces[name] = PairDependence(
+            axes,
+            shown_surface(effect, width),
+            [shown_surface(each, width) for each in ice],
+            kernels.mean_of(np.array([_deviation(flat) for flat in effect.values()])),
+        )
+    return surfaces
+
+
+def _settings(xs: Sequence[Observation], grid: GridKind, size: int) -> GridSettings:
+    if not xs:
+        raise ValueError("xs is empty, but at least 1 observation is needed")
+    return GridSettings(kind=grid, size=size, storage_size=len(xs), warm_up=1)
+
+
+def _kinds(
+    xs: Sequence[Observation], features: Sequence[str], categorical: Collection[str] | None
+) -> dict[str, bool]:
+    """Return feature → whether it is categorical."""
+    for x in xs:
+        check_observation(Observed(x), tuple(features))
+    return {
+        feature: isinstance(xs[0][feature], bool | str)
+        if categorical is None
+        else feature in categorical
+        for feature in features
+    }
+
+
+def _chosen(
+    xs: Sequence[Observation],
+    kinds: Mapping[str, bool],
+    settings: GridSettings,
+    grids: Mapping[str, Grid] | None,
+) -> dict[str, Grid]:
+    return {
+        feature: list(grids[feature])
+        if grids and feature in grids
+        else _grid(xs, feature, settings, categorical=kind)
+        for feature, kind in kinds.items()
+    }
+
+
+def _grid(
+    xs: Sequence[Observation], feature: str, settings: GridSettings, *, categorical: bool
+) -> Grid:
     # it holds all values, so it draws no random number
-    grid = PDPGrid(
-        categorical=categorical,
-        grid_size=size,
-        storage_size=len(xs),
-        entrance_probability=1.0,
-        warm_up=1,
-        rng=random.Random(0),
-    )
+    grid = PDPGrid(settings, categorical=categorical, rng=random.Random(0))
     for x in xs:
         grid.update(x[feature])
     return grid.points()
 
 
-def _stacked(tables: Sequence[Table]) -> tuple[tuple[Label | None, ...], Floats]:
+def _asked(
+    model: object,
+    xs: Sequence[Observation],
+    replacements: Sequence[Row],
+    evaluator: Evaluator | str,
+) -> tuple[tuple[Label | None, ...], Floats]:
     """Return all classes, and all numbers; a class that an observation's outputs lack is 0.
 
     Returns
     -------
     The numbers have the shape (observations, points, classes).
     """
+    ask = as_evaluator(model, evaluator)
+    tables = [table_of(ask(x, replacements)) for x in xs]
     labels = tuple(dict.fromkeys(label for table in tables for label in table.labels))
     columns = {label: place for place, label in enumerate(labels)}
-    stacked = np.zeros((len(tables), len(tables[0].numbers), len(labels)))
+    stacked = np.zeros((len(tables), len(replacements), len(labels)))
     for numbers, table in zip(stacked, tables, strict=True):
         numbers[:, [columns[label] for label in table.labels]] = table.numbers
     return labels, stacked
 
 
-def _curve(
-    grid: Grid, labels: tuple[Label | None, ...], numbers: Floats, *, categorical: bool
-) -> PartialDependence:
+def _shown(
+    labels: tuple[Label | None, ...], numbers: Floats
+) -> list[dict[Label | None, list[float]]]:
+    """Return the shown effects by class: their mean, and those of each observation."""
     shown = shown_labels(labels)
     numbers = numbers[:, :, [labels.index(label) for label in shown]]
-    mean = numbers.mean(axis=0)
-    importances = [
-        range_and_slopes(effect)[0] if categorical else kernels.deviation(np.array(effect))
-        for effect in mean.T.tolist()
+    return [
+        dict(zip(shown, each.T.tolist(), strict=True)) for each in (numbers.mean(axis=0), *numbers)
     ]
-    effect, *ice = [
-        shown_effect(dict(zip(shown, each.T.tolist(), strict=True)), len(grid))
-        for each in (mean, *numbers)
-    ]
-    return PartialDependence(grid, effect, ice, kernels.mean_of(np.array(importances)))
+
+
+def _deviation(effect: Sequence[float]) -> float:
+    return kernels.deviation(np.array(effect))
+
+
+def _quarter_of_range(effect: Sequence[float]) -> float:
+    return range_and_slopes(effect)[0]

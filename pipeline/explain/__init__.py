@@ -23,6 +23,7 @@ from pipeline.lazy import lazy
 if TYPE_CHECKING:
     from pipeline.explain.losses import LOSSES, get_loss
     from pipeline.explain.normalization import normalized
+    from pipeline.explain.pairs import IncrementalPairPDP
     from pipeline.explain.pdp import IncrementalPDP
     from pipeline.explain.pfi import IncrementalPFI
     from pipeline.explain.sage import IncrementalSAGE
@@ -32,6 +33,7 @@ else:
         __name__,
         losses=["LOSSES", "get_loss"],
         normalization=["normalized"],
+        pairs=["IncrementalPairPDP"],
         pdp=["IncrementalPDP"],
         pfi=["IncrementalPFI"],
         sage=["IncrementalSAGE"],
@@ -42,6 +44,7 @@ __all__ = [
     "LOSSES",
     "IncrementalPDP",
     "IncrementalPFI",
+    "IncrementalPairPDP",
     "IncrementalSAGE",
     "explain_together",
     "get_loss",

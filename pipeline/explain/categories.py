@@ -1,6 +1,7 @@
-"""The smoothed curve of a categorical feature: each category has a mean of its own."""
+"""Smoothed curves of categories, each of which has a mean of its own."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Generic, TypeVar
 
 import numpy as np
 
@@ -24,42 +25,49 @@ ABSENT_CATEGORIES = 100
 back, instead of jumping to the value of a single record."""
 
 
-class CategoryCurve(PDPCurve):
-    """The effects of the categories that are in the storage.
+Importance = Callable[[Sequence[float]], tuple[float, list[float]]]
+"""Gives the importance of a curve, and its derivative by each point."""
 
-    Its importance is a quarter of the effects' range.
+K = TypeVar("K", bound=Hashable)
+
+
+class KeyedCurve(Generic[K]):
+    """Effects at keys that come and go, each with a mean of its own.
 
     Parameters
     ----------
     alpha
         Smoothing of the effects, in (0, 1].
+    importance
+        Of the effects.
     debias
         Divide by the sum of the smoothing's weights.
     """
 
-    def __init__(self, alpha: float, *, debias: bool = True) -> None:
+    def __init__(self, alpha: float, importance: Importance, *, debias: bool = True) -> None:
         self.alpha = alpha
         self.debias = debias
+        self.keys: list[K] = []
+        self._importance = importance
         self._value = 0.0
         self._projections = ExponentialMean(alpha)
         self._labels: tuple[Label | None, ...] = ()
-        self._keys: list[Value] = []
-        self._effects: dict[Value, OutputMean] = {}  # the longest absent first
+        self._effects: dict[K, OutputMean] = {}  # the longest absent first
 
-    def update_table(self, points: Grid, answers: Table) -> float:
-        """Take the ICE curve of one observation; see :class:`PDPCurve`."""
-        check_size(len(set(points)), len(answers.numbers), len(points))
+    def update_keys(self, keys: Sequence[K], answers: Table) -> float:
+        """Take the effects on one observation, as :meth:`PDPCurve.update_table` does."""
+        check_size(len(set(keys)), len(answers.numbers), len(keys))
         check_answers(self._labels, answers)
         self._labels = tuple(dict.fromkeys((*self._labels, *answers.labels)))
-        ice = dict.fromkeys(self._labels, [0.0] * len(points))
+        ice = dict.fromkeys(self._labels, [0.0] * len(keys))
         ice.update(zip(answers.labels, answers.numbers.T.tolist(), strict=True))
-        self._move(points, ice)
+        self._move(keys, ice)
         increments, projections, values = [], [], []
         for label, effect in self._shown().items():
-            value, slopes = range_and_slopes(effect)
+            value, slopes = self._importance(effect)
             values.append(value)
             projections.append(sum([s * v for s, v in zip(slopes, ice[label], strict=True)]))
-            increments.append(range_and_slopes(ice[label])[0])
+            increments.append(self._importance(ice[label])[0])
         self._value = _mean(values)
         self._projections.update(_mean(projections))
         return _mean(increments)
@@ -85,30 +93,49 @@ class CategoryCurve(PDPCurve):
         return self._projections.std_error
 
     @property
-    def grid(self) -> Grid:
-        """The categories."""
-        return list(self._keys)
-
-    @property
     def effect(self) -> Effect:
-        """The smoothed effect."""
-        return shown_effect(self._shown(), len(self._keys))
+        """The smoothed effect at the keys."""
+        return shown_effect(self._shown(), len(self.keys))
 
-    def _move(self, points: Grid, ice: Mapping[Label | None, list[float]]) -> None:
-        self._keys = list(points)
-        for i, key in enumerate(self._keys):
+    def _move(self, keys: Sequence[K], ice: Mapping[Label | None, list[float]]) -> None:
+        self.keys = list(keys)
+        for i, key in enumerate(self.keys):
             mean = self._effects.pop(key, None) or OutputMean(self.alpha, debias=self.debias)
             shares = {label: column[i] for label, column in ice.items() if label is not None}
             mean.update(ice[None][i] if None in ice else shares)
             self._effects[key] = mean
-        while len(self._effects) > len(self._keys) + ABSENT_CATEGORIES:
+        while len(self._effects) > len(self.keys) + ABSENT_CATEGORIES:
             del self._effects[next(iter(self._effects))]
 
     def _shown(self) -> dict[Label | None, list[float]]:
         """Return the shown effects, by class."""
-        means = table_of([self._effects[key].value for key in self._keys])
+        means = table_of([self._effects[key].value for key in self.keys])
         effects = dict(zip(means.labels, means.numbers.T.tolist(), strict=True))
         return {label: effects[label] for label in shown_labels(self._labels)}
+
+
+class CategoryCurve(KeyedCurve[Value], PDPCurve):
+    """The effects of the categories that are in the storage.
+
+    Its importance is a quarter of the effects' range.
+
+    Parameters
+    ----------
+    alpha, debias
+        See :class:`KeyedCurve`.
+    """
+
+    def __init__(self, alpha: float, *, debias: bool = True) -> None:
+        super().__init__(alpha, range_and_slopes, debias=debias)
+
+    def update_table(self, points: Grid, answers: Table) -> float:
+        """Take the ICE curve of one observation; see :class:`PDPCurve`."""
+        return self.update_keys(points, answers)
+
+    @property
+    def grid(self) -> Grid:
+        """The categories."""
+        return list(self.keys)
 
 
 def _mean(values: Sequence[float]) -> float:

@@ -140,18 +140,3 @@ def draws(n: int, inner_samples: InnerSamples, rng: random.Random) -> Sequence[i
     if inner_samples == ALL:
         return range(n)
     return [rng.randrange(n) for _ in range(int(inner_samples))]
-
-
-def check_warm_up(warm_up: int | None, reservoir_size: int) -> int:
-    """Return how many stored observations an explanation needs; by default a full reservoir.
-
-    Raises
-    ------
-    ValueError
-        If ``warm_up`` is not in [1, reservoir_size].
-    """
-    if warm_up is None:
-        return reservoir_size
-    if not 1 <= warm_up <= reservoir_size:
-        raise ValueError(f"warm_up is {warm_up!r}, but must lie in [1, {reservoir_size}]")
-    return warm_up

@@ -17,21 +17,20 @@ from pipeline.evaluate import (
     Output,
     as_evaluator,
 )
+from pipeline.evaluate.inputs import Floats
 from pipeline.evaluate.table import Table
 from pipeline.explain.categories import CategoryCurve
 from pipeline.explain.curve import Effect, Grid, table_of
-from pipeline.explain.importance import check_observation, check_warm_up
+from pipeline.explain.grids import GridKind, GridSettings, StorageKind, check_ice
+from pipeline.explain.ice import IceCurve, IceCurves
+from pipeline.explain.importance import check_observation
 from pipeline.explain.kernels import Flags, Places
 from pipeline.explain.players import check_features
 from pipeline.explain.questions import Observed
 from pipeline.explain.ranks import RankCurves
-from pipeline.explain.sampling.pdp import PDPQuestion, check_grid_size
+from pipeline.explain.sampling.pdp import PDPGrid, PDPQuestion
 from pipeline.explain.smoothing import confidence_bound
-from pipeline.explain.storage import (
-    CategoryStorage,
-    FrequencyStorages,
-    check_probability,
-)
+from pipeline.explain.storage import FrequencyStorages
 from pipeline.explain.together import explain_together
 
 T = TypeVar("T")
@@ -52,19 +51,32 @@ class IncrementalPDP:
         Names of the features to explain.
     alpha
         Smoothing of effects and grid, in (0, 1].
+    grid
+        Evaluation points of numeric features: ``"quantile-range"``, equidistant from the 5 % to the
+        95 % quantile of recent values; ``"range"``, equidistant from the smallest to the largest of
+        the last ones; ``"quantiles"``, the quantiles themselves, of equidistant levels from 5 % to
+        95 %. A categorical feature has the categories that are in its storage.
     grid_size
         Points of a numeric feature's grid, at least 2.
     categorical
         Which of the features are categorical. By default those whose first value is text or a
         truth value.
+    storage
+        Which of the stored values goes for a new one: ``"frequency"``, the oldest;
+        ``"age-weighted"``, any, with a chance in proportion to its age.
     storage_size
-        How many recent values the 5 % and 95 % quantiles are taken from.
+        How many recent values the quantiles and the categories are taken from.
+    window
+        Of how many last values ``"range"`` takes the extremes, ``storage_size`` by default; no
+        other grid has one.
     entrance_probability
         Chance of a value to enter the storage, in (0, 1]: the quantiles are those of about the
         last ``storage_size / entrance_probability`` values.
     warm_up
-        Values to store before the first explanation, at least 1 and at most ``storage_size``,
-        which is the default.
+        Values to store before the first explanation, at least 1 and at most ``storage_size`` and
+        ``window``; by default as many.
+    ice
+        How many of the last observations' own curves are kept, 0 to 1,000; see :attr:`ice`.
     debias
         Divide by the sum of the smoothing's weights.
     seed
@@ -82,7 +94,7 @@ class IncrementalPDP:
 
     References
     ----------
-    iPDP, Section 3.2, Algorithm 1; Algorithm 3 for the storage.
+    iPDP, Section 3.2, Algorithm 1; Algorithm 2 for the range, Algorithm 3 for the storage.
 
     Examples
     --------
@@ -103,11 +115,15 @@ class IncrementalPDP:
         features: Sequence[str],
         *,
         alpha: float = 0.001,
+        grid: GridKind = "quantile-range",
         grid_size: int = 10,
         categorical: Collection[str] | None = None,
+        storage: StorageKind = "frequency",
         storage_size: int = 100,
+        window: int | None = None,
         entrance_probability: float = 1.0,
         warm_up: int | None = None,
+        ice: int = 0,
         debias: bool = True,
         seed: int | None = None,
         evaluator: Evaluator | str = "auto",
@@ -117,18 +133,28 @@ class IncrementalPDP:
         self._categorical = None if categorical is None else frozenset(categorical)
         self._debias = debias
         self.evaluator = as_evaluator(model, evaluator)
-        self._grid_size = check_grid_size(grid_size)
-        self._storage_size = storage_size
-        self._entrance_probability = check_probability(entrance_probability)
-        self._warm_up = check_warm_up(warm_up, storage_size)
+        self._settings = GridSettings(
+            kind=grid,
+            size=grid_size,
+            storage=storage,
+            storage_size=storage_size,
+            window=window,
+            entrance_probability=entrance_probability,
+            warm_up=warm_up,
+        )
         self._rng = random.Random(seed)
         self._curves = RankCurves(0, alpha, debias=debias)
         self._storages = FrequencyStorages(0, storage_size)
+        self._together: tuple[str, ...] = ()  # the numeric features that these storages are of
         self._all_enter: Flags = np.ones(0, np.bool_)
+        self._grids: dict[str, PDPGrid] = {}  # of the other features
         self._numeric: tuple[str, ...] = ()
         self._which: Places = np.zeros(0, np.intp)  # the numeric features that are warm
-        self._categories: dict[str, tuple[CategoryStorage, CategoryCurve]] = {}
+        self._categories: dict[str, CategoryCurve] = {}
         self._increments: dict[str, float] = {}  # of categorical features
+        self._seen = 0
+        kept = self.features if check_ice(ice) else ()
+        self._ice = {feature: IceCurves(ice) for feature in kept}
         if self._categorical is not None:
             self._start(dict.fromkeys(self.features, 0.0))
 
@@ -148,20 +174,31 @@ class IncrementalPDP:
         check_observation(observed, self.features)
         if not self._is_started:
             self._start(observed.x)
-        numeric, which = self._numeric, self._which
-        points = self._storages.grids(self._grid_size)
-        if len(which) < len(numeric):
-            which = self._which = self._storages.holding(self._warm_up)
-            numeric = tuple([numeric[place] for place in which.tolist()])
-            points = points[which]
-        categories = {
-            feature: storage.categories()
-            for feature, (storage, _) in self._categories.items()
-            if len(storage) >= self._warm_up
-        }
+        numeric, points = self._points()
+        grids = {feature: self._grids[feature].points() for feature in self._categories}
         return PDPQuestion(
-            self.features, numeric=numeric, which=which, points=points, categories=categories
+            self.features,
+            numeric=numeric,
+            which=self._which,
+            points=points,
+            categories={feature: grid for feature, grid in grids.items() if grid},
         )
+
+    def _points(self) -> tuple[tuple[str, ...], Floats]:
+        """Return which numeric features are warm, and their evaluation points."""
+        numeric = self._numeric
+        if self._together:
+            points = self._storages.grids(self._settings.size)
+            if len(self._which) == len(numeric):
+                return numeric, points
+            self._which = self._storages.holding(self._settings.needed)
+            points = points[self._which]
+        else:
+            grids = [self._grids[feature].points() for feature in numeric]
+            self._which = np.flatnonzero(list(map(bool, grids)))
+            points = np.array([grid for grid in grids if grid], np.float64)
+            points = points.reshape(len(self._which), self._settings.size)
+        return tuple([numeric[place] for place in self._which.tolist()]), points
 
     def take(
         self,
@@ -172,36 +209,47 @@ class IncrementalPDP:
         """Take the answers."""
         if isinstance(answers, Table):
             self._curves.move(question.which, question.points, answers)
+            if self._ice:
+                self._keep(question, answers)
             return
         begin = place = 0
         for feature, grid in question.grids().items():
             table = table_of(answers[begin : begin + len(grid)])
             begin += len(grid)
             if feature in question.categories:
-                _, curve = self._categories[feature]
-                self._increments[feature] = curve.update_table(grid, table)
+                self._increments[feature] = self._categories[feature].update_table(grid, table)
             else:
                 one = slice(place, place + 1)
                 self._curves.move(question.which[one], question.points[one], table)
                 place += 1
+            if self._ice:
+                self._ice[feature].update(self._seen, grid, table)
+
+    def _keep(self, question: PDPQuestion, answers: Table) -> None:
+        """Keep the curves of numeric features."""
+        size = self._settings.size
+        for place, (feature, grid) in enumerate(question.grids().items()):
+            own = Table(answers.labels, answers.numbers[place * size : (place + 1) * size])
+            self._ice[feature].update(self._seen, grid, own)
 
     def store(self, observed: Observed) -> None:
         """Keep the observation's values."""
-        values = observed.some(self._numeric)
+        values = observed.some(self._together)
         if values is None:
-            values = np.array([float(observed.x[feature]) for feature in self._numeric])
-        if self._categories or self._entrance_probability < 1.0:
+            values = np.array([float(observed.x[feature]) for feature in self._together])
+        if self._grids or self._settings.entrance_probability < 1.0:
             self._storages.update(values, self._entrances(observed.x))
         else:
             self._storages.update(values, self._all_enter)
+        self._seen += 1
 
     def _entrances(self, x: Observation) -> Flags:
-        """Draw which numeric values enter; categories draw for themselves, in their turn."""
-        probability = self._entrance_probability
+        """Draw which of the values kept together enter; the others draw for themselves."""
+        probability = self._settings.entrance_probability
         enters = []
         for feature in self.features:
-            if feature in self._categories:
-                self._categories[feature][0].update(x[feature])
+            if feature in self._grids:
+                self._grids[feature].update(x[feature])
             else:
                 enters.append(probability == 1.0 or self._rng.random() < probability)
         return np.array(enters, np.bool_)
@@ -212,6 +260,14 @@ class IncrementalPDP:
         curves = self._curves
         ranks = {f: (curves.grid(i), curves.effect(i)) for i, f in enumerate(self._numeric)}
         return self._each(ranks, lambda curve: (curve.grid, curve.effect), ([], []))
+
+    @property
+    def ice(self) -> dict[str, list[IceCurve]]:
+        """Feature → the curves of the last explained observations, the oldest first.
+
+        ``seq`` counts observations, from 0 on. Empty unless they are kept.
+        """
+        return {feature: kept.curves for feature, kept in self._ice.items()}
 
     @property
     def values(self) -> dict[str, float]:
@@ -262,7 +318,7 @@ class IncrementalPDP:
         if not self._is_started:
             return dict.fromkeys(self.features, unknown)
         return {
-            feature: ranks[feature] if feature in ranks else of(self._categories[feature][1])
+            feature: ranks[feature] if feature in ranks else of(self._categories[feature])
             for feature in self.features
         }
 
@@ -278,16 +334,18 @@ class IncrementalPDP:
             else feature in self._categorical
             for feature in self.features
         }
-        size, probability = self._storage_size, self._entrance_probability
         self._numeric = tuple(feature for feature in kinds if not kinds[feature])
-        self._all_enter = np.ones(len(self._numeric), np.bool_)
-        self._storages = FrequencyStorages(len(self._numeric), size)
+        self._together = self._numeric if self._settings.is_plain else ()
+        self._all_enter = np.ones(len(self._together), np.bool_)
+        self._storages = FrequencyStorages(len(self._together), self._settings.storage_size)
+        self._grids = {
+            feature: PDPGrid(self._settings, categorical=kinds[feature], rng=self._rng)
+            for feature in kinds
+            if feature not in self._together
+        }
         self._curves = RankCurves(len(self._numeric), self.alpha, debias=self._debias)
         self._categories = {
-            feature: (
-                CategoryStorage(size, self._rng, probability),
-                CategoryCurve(self.alpha, debias=self._debias),
-            )
+            feature: CategoryCurve(self.alpha, debias=self._debias)
             for feature in kinds
             if kinds[feature]
         }

@@ -16,13 +16,8 @@ from pipeline.evaluate import (
 )
 from pipeline.evaluate.table import Table
 from pipeline.explain import kernels
-from pipeline.explain.importance import (
-    Alpha,
-    ImportanceExplainer,
-    InnerSamples,
-    check_observation,
-    check_warm_up,
-)
+from pipeline.explain.checks import check_warm_up
+from pipeline.explain.importance import Alpha, ImportanceExplainer, InnerSamples, check_observation
 from pipeline.explain.losses import Loss, Target, compiled_loss, each_loss, get_loss
 from pipeline.explain.players import Features
 from pipeline.explain.questions import Observed

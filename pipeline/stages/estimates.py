@@ -10,9 +10,11 @@ import numpy as np
 from pipeline.evaluate.inputs import Floats
 from pipeline.evaluate.table import Table
 from pipeline.explain import kernels
-from pipeline.explain.curve import MIXED
+from pipeline.explain.curve import MIXED, PDPCurve
 from pipeline.explain.curves import make_curve
+from pipeline.explain.ice import IceCurves
 from pipeline.explain.smoothing import ExponentialMean
+from pipeline.explain.surface import Surface
 from pipeline.stages.limits import (
     MAX_NUMBER,
     NUMBER_BYTES,
@@ -20,6 +22,7 @@ from pipeline.stages.limits import (
     is_moderate,
     text_bytes,
 )
+from pipeline.stages.pairs import split
 from schemas.evaluation import Row
 from schemas.explanation import Method
 from schemas.record import Label, Value, describe
@@ -35,24 +38,30 @@ class Pending:
 
 
 class FeatureState:
-    """The estimates of one feature of one stream.
+    """The estimates of one feature, group or pair of features of one stream.
 
     Parameters
     ----------
     alphas
         Smoothing rates: with each of them the same increments are smoothed.
     categorical
-        Whether the feature is.
+        Whether the feature is, or each of a pair.
+    ice
+        How many ICE curves to keep; 0 for none.
     """
 
-    def __init__(self, alphas: Sequence[float], *, categorical: bool) -> None:
+    def __init__(
+        self, alphas: Sequence[float], *, categorical: tuple[bool, ...], ice: int = 0
+    ) -> None:
         self.seq = -1  # the newest one seen
         self.estimates: dict[Method, list[ExponentialMean]] = {
             "ipfi": [ExponentialMean(alpha) for alpha in alphas],
             "isage": [ExponentialMean(alpha) for alpha in alphas],
         }
-        self.curves = [make_curve(alpha, categorical=categorical) for alpha in alphas]
-        self._is_categorical = categorical
+        self.curves = [_curve(alpha, categorical) for alpha in alphas]
+        self.ice = IceCurves(ice) if ice and len(categorical) == 1 else None
+        self._categorical = categorical
+        self._copies = 1 + ice if self.ice else 1  # of a curve in a message
         self._classes: frozenset[Label] = frozenset()  # of the curve
         self.pending: dict[Method, Pending] = {
             "ipfi": Pending(),
@@ -61,14 +70,20 @@ class FeatureState:
         }
 
     def move_curve(
-        self, points: list[Value], rows: list[Row], classes: list[Label] | None, room: int
+        self,
+        seq: int,
+        points: list[Value],
+        rows: list[Row],
+        classes: list[Label] | None,
+        *,
+        room: int,
     ) -> float:
         """Take the ICE curve of one observation and return its importance.
 
         Parameters
         ----------
-        points, rows, classes
-            The curve.
+        seq, points, rows, classes
+            Whose curve, and the curve.
         room
             Bytes that the curve, with all classes seen so far, may need in a message.
 
@@ -77,15 +92,25 @@ class FeatureState:
         ValueError, TypeError
             If they do not fit; then nothing has changed.
         """
-        _check_points(points, categorical=self._is_categorical)
-        texts = text_bytes(points) if self._is_categorical else 0
+        axes = split(points) if len(self._categorical) == 2 else (points,)
+        for axis, categorical in zip(axes, self._categorical, strict=True):
+            _check_points(axis, categorical=categorical)
+        size, texts = len(rows), text_bytes(points)
         width = max([len(row) for row in rows if isinstance(row, list)], default=0)
-        _check_room(len(points), width, texts, room)  # before the curve is made
+        self._check_room(size, width, texts, room)  # before the curve is made
         table = _table(rows, classes)
         _check_outputs(table.numbers)
-        known = self._with_classes(table.labels, len(points), texts, room)
+        known = self._with_classes(table.labels, size, texts, room)
         # what fits one curve fits all, since all have seen the same
-        increments = [curve.update_table(points, table) for curve in self.curves]
+        increments = [
+            curve.update_table((axes[0], axes[-1]), table)
+            if isinstance(curve, Surface)
+            else curve.update_table(points, table)
+            for curve in self.curves
+        ]
+        if self.ice is not None:
+            grid = points if self._categorical[0] else [*map(float, points)]
+            self.ice.update(seq, [*grid], table)
         self._classes = known
         return increments[0]
 
@@ -106,15 +131,22 @@ class FeatureState:
         known = self._classes
         if not known.issuperset(labels):
             known = known.union([label for label in labels if label is not None])
-        _check_room(size, len(known), texts + text_bytes(known), room)
+        self._check_room(size, len(known), texts + text_bytes(known), room)
         return known
 
+    def _check_room(self, points: int, classes: int, texts: int, room: int) -> None:
+        # the numbers of grid and effect, and the names in front of them
+        each = NUMBER_BYTES * (points + 2) * (max(classes, 1) + 1) + texts
+        if self._copies * each > room:
+            raise ValueError(
+                f"a curve of {points:,} points and {classes:,} classes does not fit into a message"
+            )
 
-def _check_room(points: int, classes: int, texts: int, room: int) -> None:
-    if NUMBER_BYTES * (points + 1) * (classes + 1) + texts > room:
-        raise ValueError(
-            f"a curve of {points:,} points and {classes:,} classes does not fit into a message"
-        )
+
+def _curve(alpha: float, categorical: tuple[bool, ...]) -> PDPCurve | Surface:
+    if len(categorical) == 2:
+        return Surface(alpha, categorical=(categorical[0], categorical[1]))
+    return make_curve(alpha, categorical=categorical[0])
 
 
 def _check_points(points: list[Value], *, categorical: bool) -> None:

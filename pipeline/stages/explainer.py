@@ -9,8 +9,10 @@ from typing import Any
 from pipeline.config import Config
 from pipeline.evaluate import Output
 from pipeline.explain.curve import PDPCurve
+from pipeline.explain.ice import IceCurves
 from pipeline.explain.increments import pfi_increment, sage_increment
 from pipeline.explain.smoothing import ExponentialMean
+from pipeline.explain.surface import Surface
 from pipeline.stages.base import Message
 from pipeline.stages.estimates import FeatureState, Pending
 from pipeline.stages.limits import (
@@ -34,7 +36,7 @@ from schemas import (
     parse_stream,
 )
 from schemas.evaluation import Row
-from schemas.explanation import Method
+from schemas.explanation import Ice, Method
 from schemas.record import Label
 
 
@@ -49,8 +51,12 @@ class ExplainerStage:
 
     def __init__(self, config: Config) -> None:
         self._source = config.topic("features")
-        self._explained = frozenset(config.explained)
-        self._categorical = {f for f, kind in config.features.items() if kind == "categorical"}
+        categorical = {name for name, kind in config.features.items() if kind == "categorical"}
+        self._categorical = {
+            name: tuple(feature in categorical for feature in config.pairs.get(name, (name,)))
+            for name in config.explained
+        }
+        self._ice = config.explain.ipdp.ice
         self._loss = config.loss()
         self._alphas = config.explain.alphas
         self._emit_every = config.explain.emit_every
@@ -67,7 +73,7 @@ class ExplainerStage:
         """
         check_key(message)
         run = Evaluation.decode(message.value)
-        check_origin(self._source, self._explained, run.stream, run.feature)
+        check_origin(self._source, self._categorical, run.stream, run.feature)
         if len(run.seqs) > MAX_RUN:
             raise BadRecordError(f"seqs has {len(run.seqs):,} items, but at most {MAX_RUN} may be")
         check_order(run.previous_seq, run.seqs)
@@ -87,8 +93,9 @@ class ExplainerStage:
         records: list[Record] = []
         if state is None or (run.previous_seq is None and run.seqs[0] > state.seq):
             # a run without a predecessor begins the stream, or begins it anew after a cold start
-            categorical = run.feature in self._categorical
-            state = self._states[key] = FeatureState(self._alphas, categorical=categorical)
+            categorical = self._categorical[run.feature]
+            state = FeatureState(self._alphas, categorical=categorical, ice=self._ice)
+            self._states[key] = state
         if run.previous_seq is not None and run.previous_seq > state.seq:
             records.append(_gap(run, state.seq))
         first = bisect_right(run.seqs, state.seq)  # what comes again comes first
@@ -143,7 +150,8 @@ class ExplainerStage:
                 )
         curve: dict[Method, float] = {}
         if (points := run.ipdp_points[i]) and (ipdp := run.ipdp[i]):
-            curve["ipdp"] = state.move_curve(points, ipdp, run.classes, self._room)
+            asked = (points, ipdp, run.classes)
+            curve["ipdp"] = state.move_curve(run.seqs[i], *asked, room=self._room)
         for method, increment in increments.items():
             for estimate in state.estimates[method]:
                 estimate.update(increment)
@@ -170,7 +178,7 @@ class ExplainerStage:
     ) -> list[Explanation]:
         """Return one with each smoothing rate."""
         pending = state.pending[method]
-        estimates: Sequence[PDPCurve | ExponentialMean] = (
+        estimates: Sequence[PDPCurve | Surface | ExponentialMean] = (
             state.curves if method == "ipdp" else state.estimates[method]
         )
         records = [
@@ -187,7 +195,7 @@ class ExplainerStage:
                 std_error=estimate.std_error,
                 seqs=pending.seqs,
                 increments=pending.increments,
-                **(_curve(estimate) if isinstance(estimate, PDPCurve) else {}),
+                **({} if isinstance(estimate, ExponentialMean) else _curve(estimate, state.ice)),
             )
             for alpha, estimate in zip(self._alphas, estimates, strict=True)
         ]
@@ -202,15 +210,21 @@ def _output(row: Row, classes: list[Label] | None) -> Output:
     return {label: p for label, p in known if p is not None}
 
 
-def _curve(curve: PDPCurve) -> dict[str, Any]:
+def _curve(curve: PDPCurve | Surface, ice: IceCurves | None) -> dict[str, Any]:
     effect = curve.effect
+    fields: dict[str, Any] = {"effect": effect}
     if isinstance(effect, dict):
-        return {
-            "grid": curve.grid,
-            "effect": list(effect.values()),
-            "classes": list(effect),
-        }
-    return {"grid": curve.grid, "effect": effect}
+        fields = {"effect": list(effect.values()), "classes": list(effect)}
+    if isinstance(curve, Surface):
+        fields["grid"], fields["second_grid"] = curve.axes
+    else:
+        fields["grid"] = curve.grid
+    if ice is not None:
+        fields["ice"] = [
+            Ice(seq, grid, list(each.values()) if isinstance(each, dict) else each)
+            for seq, grid, each in ice.curves
+        ]
+    return fields
 
 
 def _gap(run: Evaluation, seq: int) -> Change:

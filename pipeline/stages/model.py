@@ -52,7 +52,7 @@ class Sample:
 
 @dataclass(slots=True)
 class Published:
-    """What the evaluations of one feature or group told so far."""
+    """What the evaluations of one feature, group or pair told so far."""
 
     classes: list[Label] = field(default_factory=list)
     seq: int | None = None
@@ -65,8 +65,8 @@ class ModelStage:
     and learning need the label.
 
     A shard of the model role keeps a model and samplers like those of any other, and asks for its
-    features and groups only. What concerns the observation as a whole is published by the first
-    shard, which also watches the loss.
+    features, groups and pairs only. What concerns the observation as a whole is published by the
+    first shard, which also watches the loss.
 
     Parameters
     ----------

@@ -3,15 +3,33 @@
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
+from typing import NamedTuple
 
 from pipeline.config import Config
 from pipeline.evaluate import Output, Value
-from pipeline.explain.importance import check_warm_up
-from pipeline.explain.sampling.pdp import PDPGrid
+from pipeline.explain.checks import check_warm_up
+from pipeline.explain.questions import Row
+from pipeline.explain.sampling.pdp import PDPGrid, pair_rows
 from pipeline.explain.sampling.pfi import PFISampler
 from pipeline.explain.sampling.sage import SAGEQuestion, SAGESampler
 from pipeline.explain.storage import GeometricReservoir, make_reservoir
+from pipeline.stages.pairs import joined
+
+
+class Points(NamedTuple):
+    """The evaluation points of a feature or a pair.
+
+    Attributes
+    ----------
+    published
+        As an evaluation holds them.
+    rows
+        What is replaced at each.
+    """
+
+    published: list[Value]
+    rows: list[Row]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,29 +43,29 @@ class Question:
     isage
         The restricted inputs; None where iSAGE is not asked.
     ipdp
-        Feature → its evaluation points.
+        Feature or pair → its evaluation points.
     """
 
-    ipfi: dict[str, list[dict[str, Value]]]
+    ipfi: dict[str, list[Row]]
     isage: SAGEQuestion | None
-    ipdp: dict[str, list[Value]]
+    ipdp: dict[str, Points]
 
     @property
     def asked(self) -> bool:
         """Whether any method is warm; iSAGE of a single feature then needs no replacement."""
-        return bool(self.ipfi or self.isage or any(self.ipdp.values()))
+        return bool(self.ipfi or self.isage or any(points.rows for points in self.ipdp.values()))
 
     @property
-    def replacements(self) -> list[dict[str, Value]]:
+    def replacements(self) -> list[Row]:
         """All perturbed inputs, in the order iPFI, iSAGE, iPDP."""
         return [
             *(replacement for own in self.ipfi.values() for replacement in own),
             *(self.isage.replacements if self.isage else ()),
-            *({feature: point} for feature, points in self.ipdp.items() for point in points),
+            *(row for points in self.ipdp.values() for row in points.rows),
         ]
 
     def about(self, name: str) -> "Question":
-        """Return what is asked for one of the features and groups."""
+        """Return what is asked for one of the features, groups and pairs."""
         return Question(
             ipfi={each: own for each, own in self.ipfi.items() if each == name},
             isage=self.isage.about([name]) if self.isage else None,
@@ -57,7 +75,7 @@ class Question:
 
 @dataclass(slots=True)
 class Answers:
-    """The outputs that concern one feature or group; empty or None where nothing was asked."""
+    """What concerns one feature, group or pair; empty or None where nothing was asked."""
 
     ipfi: list[Output]
     isage: tuple[Output, Output] | None
@@ -78,14 +96,17 @@ class Questions:
     stream
         With ``config.seed`` it seeds the random numbers.
     explained
-        Which of the features and groups to ask for.
+        Which of the features, groups and pairs to ask for.
     """
 
     def __init__(self, config: Config, stream: str, explained: Sequence[str]) -> None:
         methods, explain = config.explain.methods, config.explain
         categorical = [name for name, kind in config.features.items() if kind == "categorical"]
         players = config.players
+        features = [name for name in explained if name in config.features]
         self._explained = list(explained)
+        self._features = features
+        self._pairs = {name: pair for name, pair in config.pairs.items() if name in explained}
         self._asks_for_all = len(explained) == len(config.explained)
         self._ipfi: PFISampler | None = None
         self._isage: SAGESampler | None = None
@@ -122,15 +143,11 @@ class Questions:
             pdp = explain.ipdp
             self._ipdp = {
                 feature: PDPGrid(
+                    pdp.grid_settings(),
                     categorical=feature in categorical,
-                    grid_size=pdp.grid_size,
-                    storage_size=pdp.storage_size,
-                    entrance_probability=pdp.entrance_probability,
-                    warm_up=check_warm_up(pdp.warm_up, pdp.storage_size),
                     rng=rng(f"ipdp/{feature}"),
                 )
-                for feature in explained
-                if feature in config.features
+                for feature in dict.fromkeys([*features, *chain(*self._pairs.values())])
             }
 
     def ask(self, x: dict[str, Value], *, is_labelled: bool) -> Question:
@@ -139,7 +156,7 @@ class Questions:
         return Question(
             ipfi=self._ask_ipfi(x) if is_labelled else {},
             isage=isage if isage is None or self._asks_for_all else isage.about(self._explained),
-            ipdp={feature: grid.points() for feature, grid in self._ipdp.items()},
+            ipdp=self._ask_ipdp(),
         )
 
     def update_mean(self, prediction: Output) -> None:
@@ -150,19 +167,20 @@ class Questions:
     def answers(
         self, question: Question, prediction: Output, outputs: Sequence[Output]
     ) -> dict[str, Answers]:
-        """Return the outputs by feature and group."""
+        """Return the outputs by feature, group and pair."""
         rest = iter(outputs)
         ipfi = {name: list(islice(rest, len(own))) for name, own in question.ipfi.items()}
         isage: dict[str, tuple[Output, Output]] = {}
         if self._isage and question.isage:
             asked = list(islice(rest, len(question.isage.replacements)))
             isage = self._isage.answers(question.isage, prediction, asked)
+        nothing = Points([], [])
         return {
             name: Answers(
                 ipfi=ipfi.get(name, []),
                 isage=isage.get(name),
-                ipdp_points=question.ipdp.get(name, []),
-                ipdp=list(islice(rest, len(question.ipdp.get(name, [])))),
+                ipdp_points=question.ipdp.get(name, nothing).published,
+                ipdp=list(islice(rest, len(question.ipdp.get(name, nothing).rows))),
             )
             for name in self._explained
         }
@@ -176,7 +194,18 @@ class Questions:
         for feature, grid in self._ipdp.items():
             grid.update(x[feature])
 
-    def _ask_ipfi(self, x: dict[str, Value]) -> dict[str, list[dict[str, Value]]]:
+    def _ask_ipdp(self) -> dict[str, Points]:
+        """Return the points of the features, then those of the pairs."""
+        if not self._ipdp:
+            return {}
+        grids = {feature: grid.points() for feature, grid in self._ipdp.items()}
+        asked = {f: Points(grids[f], [{f: point} for point in grids[f]]) for f in self._features}
+        for name, pair in self._pairs.items():
+            axes = (grids[pair[0]], grids[pair[1]])
+            asked[name] = Points(joined(axes), pair_rows(pair, axes))
+        return asked
+
+    def _ask_ipfi(self, x: dict[str, Value]) -> dict[str, list[Row]]:
         if not self._ipfi:
             return {}
         replacements, drawn = self._ipfi.replacements(x), self._ipfi.players.names

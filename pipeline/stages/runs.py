@@ -14,6 +14,7 @@ from pipeline.evaluate.compiled import IS_COMPILED
 from pipeline.evaluate.inputs import Floats
 from pipeline.evaluate.table import Table
 from pipeline.explain import kernels
+from pipeline.explain.ice import IceCurves
 from pipeline.explain.losses import Loss, compiled_losses
 from pipeline.explain.ranks import RankCurve
 from pipeline.explain.smoothing import ExponentialMean
@@ -58,7 +59,8 @@ def moves_of_run(
     """
     curves = [curve for curve in state.curves if isinstance(curve, RankCurve)]
     is_short = len(run.seqs) - first < SHORTEST
-    if not IS_COMPILED or is_short or not curves:  # categories come and go
+    # categories may come and go, and surfaces are few
+    if not IS_COMPILED or is_short or not curves:
         return None
     moves: Moves = {}
     try:
@@ -70,7 +72,8 @@ def moves_of_run(
             points, table = _curves(run, places)
             curves[0].check(points.shape[1], table.labels)  # what fits one fits all
             state.expect_classes(table.labels, points.shape[1], room)
-            moves["ipdp"] = places, partial(_move, curves, points, table)
+            seqs = [run.seqs[i] for i in places]
+            moves["ipdp"] = places, partial(_move, curves, state.ice, seqs, points, table)
     except (TypeError, ValueError):
         return None
     return moves
@@ -85,12 +88,23 @@ def _smooth(
     return cast(list[float], taken.tolist())
 
 
-def _move(
-    curves: list[RankCurve], points: Floats, table: Table, begin: int, end: int
+def _move(  # noqa: PLR0917  the first five are given first, the last two with each part
+    curves: list[RankCurve],
+    ice: IceCurves | None,
+    seqs: list[int],
+    points: Floats,
+    table: Table,
+    begin: int,
+    end: int,
 ) -> list[float]:
     size = points.shape[1]
     outputs = Table(table.labels, table.numbers[begin * size : end * size])
     increments = [curve.update_run(points[begin:end], outputs) for curve in curves]
+    if ice is not None:
+        each = zip(seqs[begin:end], points[begin:end].tolist(), strict=True)
+        for place, (seq, grid) in enumerate(each):
+            own = Table(table.labels, outputs.numbers[place * size : (place + 1) * size])
+            ice.update(seq, grid, own)
     return cast(list[float], increments[0].tolist())
 
 

@@ -159,6 +159,31 @@ def test_shards_of_the_model_publish_the_same_also_when_one_is_killed(
     assert len(pipeline.workers.deaths) == 2
 
 
+@pytest.mark.parametrize(
+    "ipdp",
+    [
+        {"grid": "range", "window": 80, "ice": 2, "pairs": [["salary", "age"], ["elevel", "age"]]},
+        {"grid": "quantiles", "storage": "age-weighted", "entrance_probability": 0.5},
+    ],
+    ids=lambda ipdp: ipdp["grid"],
+)
+def test_every_grid_pairs_and_ice_curves_are_those_of_the_reference_also_after_a_kill(
+    start: Start, config_path: Path, prefix: str, ipdp: dict[str, Any]
+) -> None:
+    explain = {**SETTINGS["explain"], "ipdp": {**SETTINGS["explain"]["ipdp"], **ipdp}}
+    write_config(config_path, {**SETTINGS, "explain": explain, "topics": topics(prefix)})
+    values = observations(400)
+    with start() as pipeline:
+        pipeline.feed(values[:200])
+        pipeline.kill("model")
+        pipeline.kill("explainer")
+        pipeline.feed(values[200:])
+        pipeline.wait_until_through(400, timeout_s=180)
+    assert_same(pipeline.published, reference(pipeline.config, values))
+    named = {key[2] for key in pipeline.published if key[0] == "explanations"}
+    assert named == set(pipeline.config.explained)
+
+
 def test_all_roles_killed_at_once_go_on_where_they_were(start: Start) -> None:
     values = observations(400)
     roles: tuple[Role, ...] = ("model", "explainer", "drift")

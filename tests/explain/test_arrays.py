@@ -16,6 +16,7 @@ from pipeline.evaluate import Label, Observation, Output, Value, evaluator_for
 from pipeline.evaluate.table import Table
 from pipeline.explain import (
     LOSSES,
+    IncrementalPairPDP,
     IncrementalPDP,
     IncrementalPFI,
     IncrementalSAGE,
@@ -76,6 +77,7 @@ MODELS: dict[str, tuple[Callable[[], Any], str, Callable[[Row, int], Any]]] = {
 
 def explainers(model: Any, features: list[Any], loss: Any, evaluator: Any) -> list[Any]:
     options: dict[str, Any] = {"loss": loss, "alpha": 0.05, "inner_samples": 2, "seed": 1}
+    names = Players(features).features
     return [
         IncrementalPFI(model, features, reservoir_size=20, evaluator=evaluator, **options),
         IncrementalSAGE(model, features, reservoir_size=15, evaluator=evaluator, **options),
@@ -88,11 +90,22 @@ def explainers(model: Any, features: list[Any], loss: Any, evaluator: Any) -> li
         ],
         IncrementalPDP(
             model,
-            Players(features).features,
+            names,
             storage_size=20,
             entrance_probability=0.7,
             warm_up=5,
+            ice=3,
             seed=1,
+            evaluator=evaluator,
+        ),
+        IncrementalPDP(
+            model, names, grid="range", window=30, storage_size=20, ice=2, evaluator=evaluator
+        ),
+        IncrementalPairPDP(
+            model,
+            [(names[0], names[1]), (names[2], names[0])],
+            grid_size=3,
+            storage_size=20,
             evaluator=evaluator,
         ),
     ]
@@ -107,7 +120,16 @@ def restored(explainer: Any, evaluator: Any) -> Any:
 
 def state(explainer: Any) -> list[Any]:
     """Everything that a user can read."""
-    names = ("values", "variances", "std_errors", "increments", "curves", "mean_prediction")
+    names = (
+        "values",
+        "variances",
+        "std_errors",
+        "increments",
+        "curves",
+        "ice",
+        "surfaces",
+        "mean_prediction",
+    )
     return [getattr(explainer, name, None) for name in names]
 
 

@@ -40,6 +40,16 @@ class ObservationalSAGE(IncrementalSAGE):
         super().__init__(*args, imputer="observational", **options)
 
 
+class RangePDP(IncrementalPDP):
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, grid="range", window=8, ice=3, **options)
+
+
+class QuantilesPDP(IncrementalPDP):
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, grid="quantiles", storage="age-weighted", **options)
+
+
 IMPORTANCES: list[type[IncrementalPFI | IncrementalSAGE]] = [
     IncrementalPFI,
     ProductPFI,
@@ -48,7 +58,7 @@ IMPORTANCES: list[type[IncrementalPFI | IncrementalSAGE]] = [
     ProductSAGE,
     ObservationalSAGE,
 ]
-KINDS: list[type[Explainer]] = [*IMPORTANCES, IncrementalPDP]
+KINDS: list[type[Explainer]] = [*IMPORTANCES, IncrementalPDP, RangePDP, QuantilesPDP]
 FEATURES = ["a", "b", "c"]
 
 every_explainer = pytest.mark.parametrize("kind", KINDS)
@@ -110,7 +120,9 @@ class Greedy:
 
 def state(explainer: Explainer) -> tuple[object, ...]:
     """Everything that a user can read."""
-    curves = explainer.curves if isinstance(explainer, IncrementalPDP) else None
+    curves = None
+    if isinstance(explainer, IncrementalPDP):
+        curves = (explainer.curves, explainer.ice)
     return (
         explainer.values,
         explainer.variances,

@@ -14,6 +14,8 @@ from pipeline.evaluate import Label, Output
 from pipeline.explain import IncrementalPDP, kernels
 from pipeline.explain.categories import range_and_slopes
 from pipeline.explain.curves import make_curve
+from pipeline.explain.grids import GridKind, GridSettings, StorageKind
+from pipeline.explain.questions import Observed
 from pipeline.explain.sampling.pdp import PDPGrid
 from tests.support import NUMBERS, PROPERTY, Linear, Row, Scripted, normal_rows
 
@@ -26,15 +28,9 @@ def numbers(effect: object) -> list[float]:
     return effect
 
 
-def a_grid(points: list[float], n: int = 50) -> PDPGrid:
-    grid = PDPGrid(
-        categorical=False,
-        grid_size=5,
-        storage_size=n,
-        entrance_probability=1.0,
-        warm_up=1,
-        rng=random.Random(1),
-    )
+def a_grid(points: list[float], n: int = 50, kind: GridKind = "quantile-range") -> PDPGrid:
+    settings = GridSettings(kind=kind, size=5, storage_size=n, warm_up=1)
+    grid = PDPGrid(settings, categorical=False, rng=random.Random(1))
     for point in points:
         grid.update(point)
     return grid
@@ -50,6 +46,24 @@ def test_the_grid_is_equidistant_between_the_5_and_the_95_percent_quantile(
     assert a_grid(values).points() == pytest.approx(
         list(np.linspace(low, high, 5)), rel=0, abs=1e-11 * scale
     )
+
+
+@PROPERTY
+@given(st.lists(NUMBERS, min_size=1, max_size=50), st.integers(1, 60))
+def test_the_range_is_that_of_the_window_and_quantiles_are_those_of_the_storage(
+    values: list[float], n: int
+) -> None:
+    recent = values[-n:]
+    scale = max(map(abs, values))
+    expected = {
+        "range": np.linspace(min(recent), max(recent), 5),
+        "quantiles": np.quantile(recent, np.linspace(0.05, 0.95, 5)),
+    }
+    kinds: list[GridKind] = ["range", "quantiles"]
+    for kind in kinds:
+        points = a_grid(values, n, kind).points()
+        assert points == pytest.approx(list(expected[kind]), rel=0, abs=1e-11 * scale)
+        assert points == sorted(map(float, points))
 
 
 @PROPERTY
@@ -258,3 +272,99 @@ def test_without_debiasing_the_curve_starts_at_zero() -> None:
         pdp.explain_one({"a": float(t)})
     # four observations, three explained
     assert numbers(pdp.curves["a"][1]) == pytest.approx([8.0 * (1 - 0.75**3)] * 10)
+
+
+CLASSES: dict[str, Any] = {
+    "number": lambda x: 2.0 * x["a"] + x["b"],
+    "two": lambda x: {"no": 1.0 - x["b"] * x["a"], "yes": x["b"] * x["a"]},
+    "three": lambda x: {"u": x["a"], "w": x["b"], "v": 1.0 - x["a"] - x["b"]},
+}
+
+
+def shown(output: Output) -> dict[Any, float]:
+    """Return the curves that an output is a point of, by class."""
+    if not isinstance(output, dict):
+        return {None: output}
+    return {"yes": output["yes"]} if "yes" in output else output
+
+
+@pytest.mark.parametrize("kind", CLASSES)
+@pytest.mark.parametrize("feature", ["a", "c"])
+def test_the_ice_curves_are_the_outputs_on_the_last_observations(kind: str, feature: str) -> None:
+    model = Scripted(CLASSES[kind])
+    rng = random.Random(1)
+    rows: list[Row] = [
+        {"a": rng.random(), "b": rng.random(), "c": rng.choice("xyz")} for _ in range(20)
+    ]
+    pdp = IncrementalPDP(model, ["a", "c"], grid_size=3, storage_size=4, ice=5, seed=1)
+    kept: list[dict[str, list[bool | int | float | str]]] = []
+    for x in rows:
+        question = pdp.ask(Observed(x))
+        kept.append(question.grids())
+        pdp.explain_one(x)
+    curves = pdp.ice[feature]
+    assert [curve.seq for curve in curves] == [15, 16, 17, 18, 19]
+    for seq, grid, effect in curves:
+        assert grid == kept[seq][feature]
+        outputs = [shown(CLASSES[kind]({**rows[seq], feature: point})) for point in grid]
+        found = effect if isinstance(effect, dict) else {next(iter(outputs[0])): effect}
+        assert found == {label: [each[label] for each in outputs] for label in sorted(outputs[0])}
+
+
+def test_few_ice_curves_or_none_are_kept() -> None:
+    model = Linear({"a": 1.0})
+    pdp = IncrementalPDP(model, ["a"], storage_size=4, ice=5, seed=1)
+    none = IncrementalPDP(model, ["a"], storage_size=4, seed=1)
+    for t in range(6):
+        assert pdp.explain_one({"a": t}) == none.explain_one({"a": t})
+    assert [curve.seq for curve in pdp.ice["a"]] == [4, 5]
+    assert none.ice == {}
+
+
+def test_a_class_that_came_later_is_zero_in_earlier_ice_curves() -> None:
+    early: list[dict[Label, float]] = [{"a": 1.0, "b": 0.0}] * 4
+    late: list[dict[Label, float]] = [{"a": 0.5, "b": 0.25, "c": 0.25}] * 2
+    outputs = iter([*early, *late])
+    pdp = IncrementalPDP(
+        Scripted(lambda x: next(outputs)), ["a"], grid_size=2, storage_size=1, ice=5, seed=1
+    )
+    for t in range(4):
+        pdp.explain_one({"a": t})
+    assert [curve.effect for curve in pdp.ice["a"]] == [
+        {"a": [1.0, 1.0], "b": [0.0, 0.0], "c": [0.0, 0.0]},
+        {"a": [1.0, 1.0], "b": [0.0, 0.0], "c": [0.0, 0.0]},
+        {"a": [0.5, 0.5], "b": [0.25, 0.25], "c": [0.25, 0.25]},
+    ]
+
+
+@pytest.mark.parametrize("storage", ["frequency", "age-weighted"])
+def test_each_storage_gives_categories_and_quantiles_of_recent_values(storage: StorageKind) -> None:
+    pdp = IncrementalPDP(
+        Linear({"a": 1.0}), ["a", "c"], grid_size=3, storage=storage, storage_size=20, seed=1
+    )
+    for t in range(1000):
+        pdp.explain_one({"a": t, "c": str(t // 250)})
+    question = pdp.ask(Observed({"a": 0, "c": "3"}))
+    assert question.categories == {"c": ["3"]}
+    [[low, middle, high]] = question.points.tolist()
+    oldest = 999 - 20 if storage == "frequency" else 999 - 250
+    assert oldest <= low < middle < high <= 999
+    # of the youngest 20 values all are there, or nearly
+    assert (low, high) == (980.95, 998.05) or storage == "age-weighted"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"grid": "deciles"}, "grid is 'deciles', but must be one of 'quantile-range', 'range'"),
+        ({"storage": "newest"}, "storage is 'newest', but must be one of 'frequency'"),
+        ({"window": 5}, "window is 5, but only the grid 'range' has one"),
+        ({"grid": "range", "window": 0}, "window is 0, but must be at least 1"),
+        ({"grid": "range", "window": 5, "warm_up": 6}, r"warm_up is 6, but must lie in \[1, 5\]"),
+        ({"ice": -1}, r"ice is -1, but must lie in \[0, 1,000\]"),
+        ({"ice": 1001}, "ice is 1001"),
+    ],
+)
+def test_an_option_out_of_range_is_named(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        IncrementalPDP(Linear({"a": 1.0}), ["a"], **options)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from pipeline.evaluate import Value
 from pipeline.explain.storage import (
+    AgeWeightedCategories,
     AgeWeightedStorage,
     CategoryStorage,
     Codes,
@@ -87,6 +88,9 @@ KINDS = {
     "frequency by chance": Kind(lambda n, rng: FrequencyStorage(n, rng, 0.3), number, values),
     "frequency by age": Kind(lambda n, rng: AgeWeightedStorage(n, rng, 0.7), number, values),
     "categories": Kind(CategoryStorage, category, lambda s: [s.categories()]),
+    "categories by age": Kind(
+        lambda n, rng: AgeWeightedCategories(n, rng, 0.7), category, lambda s: [s.categories()]
+    ),
     "extremes": Kind(lambda n, rng: RollingExtremes(n), number, queues),
     "tree of numbers": Kind(
         lambda n, rng: TreeStorage("number", n, rng, Codes(["category"])),

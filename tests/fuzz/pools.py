@@ -26,12 +26,13 @@ from tests.support import (
 STREAM = "fluxplain.features-0"
 
 REGRESSION = linear_config(
+    explain={"ipdp": {"storage_size": 5, "grid_size": 3, "pairs": [["a", "c"]], "ice": 2}},
     drift={
         "delta": 0.5,
         "grace_period": 3,
         "ipfi": {"detector": "page_hinkley", "params": {"threshold": 1.0, "min_instances": 5}},
         "ipdp": {"detector": "kswin", "params": {"window_size": 20, "stat_size": 8}},
-    }
+    },
 )
 
 CLASSES = make_config(

@@ -124,6 +124,7 @@ BASE = tomllib.loads(FILES[0].decode())
 KEYS = [
     *leaves(BASE),
     *(("explain", name, "warm_up") for name in ("ipfi", "isage", "ipdp")),
+    *(("explain", "ipdp", name) for name in ("grid", "storage", "window", "ice", "pairs")),
     *(("kafka", name) for name in Config.model_fields["kafka"].annotation.model_fields),  # type: ignore[union-attr]
     *(("checkpoint", name) for name in ("key", "key_file", "store", "out_of_range")),
     *(("drift", table) for table in ("detector", "params", "ipfi", "isage", "ipdp", "loss")),
@@ -137,6 +138,7 @@ VALUES: list[Any] = [
     *(text for text in EXTREME_TEXTS if text.isascii()),
     *(True, False, [], {}, [1], ["ipfi"], ["ipfi", "ipfi"], {"a": 1}, [[]], [{}], 0.5, 2, 100, 101),
     *("numeric", "categorical", "embedded", "SASL_SSL", "ssl", "topic", "latest", "/", "a:1,b:2"),
+    *([["amount", "hour"]], [["hour", "hour"]], [["hour", 1]], "range", "quantiles"),
     *("adwin", "kswin", "page_hinkley", "ddm", {"clock": 1}, {"clock": 0}, {"alpha": 0.5}),
     *("../..", "brier", "squared_error", "hinge", *REFERENCES),
 ]

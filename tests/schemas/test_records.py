@@ -26,6 +26,7 @@ from schemas import (
 )
 from schemas.__main__ import schema_path, schema_text
 from schemas.dead_letter import MAX_BYTES
+from schemas.explanation import Ice
 from schemas.record import describe
 from tests.support import (
     PROPERTY,
@@ -52,6 +53,8 @@ SEQS = st.integers(0, 2**63 - 1)
 TIMES = st.none() | INTEGERS | FLOATS | TEXT
 ROWS = FLOATS | st.lists(st.none() | FLOATS, max_size=3)
 METHODS: st.SearchStrategy[Any] = st.sampled_from(["ipfi", "isage", "ipdp"])
+SURFACES = st.lists(st.lists(FLOATS, max_size=3), min_size=1, max_size=3)
+EFFECTS: st.SearchStrategy[Any] = st.lists(FLOATS, max_size=3) | SURFACES
 
 
 def maybe(strategy: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
@@ -98,13 +101,12 @@ def explanations(draw: st.DrawFn) -> Explanation:
         seqs=seqs,
         increments=draw(st.lists(FLOATS, min_size=len(seqs), max_size=len(seqs))),
         grid=draw(maybe(st.lists(VALUES, max_size=3))),
-        effect=draw(
-            maybe(
-                st.lists(FLOATS, max_size=3)
-                | st.lists(st.lists(FLOATS, max_size=3), min_size=1, max_size=3)
-            )
-        ),
+        effect=draw(maybe(EFFECTS | st.lists(SURFACES, min_size=1, max_size=2))),
         classes=draw(maybe(st.lists(LABELS, max_size=3))),
+        second_grid=draw(maybe(st.lists(VALUES, max_size=3))),
+        ice=draw(
+            maybe(st.lists(st.builds(Ice, SEQS, st.lists(VALUES, max_size=2), EFFECTS), max_size=2))
+        ),
     )
 
 

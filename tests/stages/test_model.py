@@ -13,6 +13,7 @@ from river.drift import ADWIN
 
 from pipeline.config import Config
 from pipeline.explain import IncrementalPDP, IncrementalPFI, IncrementalSAGE
+from pipeline.explain.storage import RollingExtremes
 from pipeline.local import LocalPipeline
 from pipeline.parts import Part
 from pipeline.stages import ModelStage
@@ -424,21 +425,22 @@ AS_ONE: dict[str, list[Any]] = {
 @pytest.mark.parametrize("name", [*CLASSIFIERS, "regression"])
 @pytest.mark.parametrize("grouped", [False, True])
 @pytest.mark.parametrize(
-    ("loss", "imputer"),
+    ("loss", "imputer", "ipdp"),
     [
-        ("brier", "interventional"),
-        ("brier", "product"),
-        ("brier", "observational"),
-        ("zero_one", "interventional"),
+        ("brier", "interventional", {"warm_up": 7}),
+        ("brier", "product", {"grid": "range", "window": 40, "storage_size": 20}),
+        ("brier", "observational", {"grid": "quantiles"}),
+        ("zero_one", "interventional", {"storage": "age-weighted", "entrance_probability": 0.7}),
     ],
 )
 def test_the_pipeline_gives_the_numbers_of_the_library(
-    name: str, loss: str, imputer: str, grouped: bool
+    name: str, loss: str, imputer: str, ipdp: dict[str, Any], grouped: bool
 ) -> None:
     """The same seeds, the same stream: the same estimates, bit for bit."""
     kind = "regression" if name == "regression" else "classifier"
     methods: dict[str, Any] = {
         **{m: {"imputer": imputer, "reservoir_size": 20} for m in ("ipfi", "isage")},
+        "ipdp": {"storage_size": 10, "grid_size": 4, **ipdp},
         "groups": GROUPS[kind] if grouped else {},
     }
     if name == "regression":
@@ -496,11 +498,13 @@ def test_the_pipeline_gives_the_numbers_of_the_library(
         model,
         features,
         alpha=e.alpha,
-        grid_size=e.ipdp.grid_size,
-        storage_size=e.ipdp.storage_size,
         categorical=categorical,
         seed=1,
+        **methods["ipdp"],
     )
+    for feature, grid in pdp._grids.items():  # in the pipeline each feature has its own
+        if not isinstance(grid._storage, RollingExtremes):
+            grid._storage._rng = random.Random(f"{config.seed}/{STREAM}/ipdp/{feature}")
     compared = 0
     for seq, (x, y) in enumerate(records):
         pfi.explain_one(x, y)

@@ -42,7 +42,12 @@ def own_loss(y: Target, output: Output) -> float:
 def config_of(label: str, loss: str, emit_every: int) -> Config:
     return linear_config(
         label={"type": label},
-        explain={"loss": loss, "emit_every": emit_every, "alpha": [0.1, 0.02]},
+        explain={
+            "loss": loss,
+            "emit_every": emit_every,
+            "alpha": [0.1, 0.02],
+            "ipdp": {"ice": 2},
+        },
     )
 
 
@@ -232,7 +237,7 @@ def test_what_a_model_writes_is_taken_as_arrays(seed: int, label: str, loss: int
     name = LOSSES["number" if label == "number" else "classes"][loss]
     singles = [each for each in observations(rng, label, "a", 80) if each.seqs[0] >= 40]
     config = config_of(label, name, 3)
-    state = FeatureState([0.1], categorical=False)
+    state = FeatureState([0.1], categorical=(False,), ice=2)
     [run] = read(config, passed_on([singles[0].extended(singles[1:])]))
     moves = runs.moves_of_run(state, run, 0, config.loss(), 10**6)
     has_no_compiled_form = name.endswith("own_loss") or (label, name) == ("number", "zero_one")

@@ -86,6 +86,15 @@ def observational() -> tuple[Config, list[Message]]:
     return with_imputer("observational")
 
 
+def pairs() -> tuple[Config, list[Message]]:
+    """Surfaces beside curves, whose features other shards may have."""
+    ipdp = {"storage_size": 5, "grid_size": 3, "entrance_probability": 0.7}
+    config = linear_config(
+        explain={"ipdp": {**ipdp, "pairs": [["a", "b"], ["c", "a"]]}, "groups": {"one": ["b", "c"]}}
+    )
+    return config, hostile([message(t, record) for t, record in enumerate(LINEAR)])
+
+
 def groups() -> tuple[Config, list[Message]]:
     """More shards than players of iPFI: some have nothing but curves to ask about."""
     settings = {"reservoir_size": 5, "inner_samples": 2}
@@ -110,6 +119,7 @@ def groups_of_a_forest() -> tuple[Config, list[Message]]:
 CASES = {
     "groups": groups,
     "groups of a forest": groups_of_a_forest,
+    "pairs and a group": pairs,
     "product": product,
     "observational": observational,
     "forest": forest,

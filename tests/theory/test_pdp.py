@@ -6,7 +6,7 @@ Independent standard normal features b0, b1, … give the model's classes: one c
 import math
 import random
 from collections import deque
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
@@ -15,8 +15,9 @@ from pipeline.baselines import batch_pdp
 from pipeline.evaluate import Label, Output
 from pipeline.evaluate.inputs import Floats
 from pipeline.explain import IncrementalPDP
+from pipeline.explain.grids import GridKind, StorageKind
 from tests.support import Row, Scripted
-from tests.theory.bounds import chi_squared_quantiles, normal_quantile
+from tests.theory.bounds import chi_squared_quantiles, hoeffding, normal_quantile
 from tests.theory.support import weights
 
 CLASSES = [f"b{i:02}" for i in range(60)]
@@ -91,24 +92,97 @@ def test_theorem_3_3_where_the_model_is_linear_ipdp_is_the_pdp_at_the_smoothed_g
     assert (effect > (2.0 if n == 3 else 10.0) * quantile).all()
 
 
-def test_theorem_3_2_on_a_fixed_grid_ipdp_is_the_batch_pdp() -> None:
+@pytest.mark.parametrize("grid", get_args(GridKind))
+@pytest.mark.parametrize("classes", [1, 3])
+def test_theorem_3_2_on_a_fixed_grid_ipdp_is_the_batch_pdp(grid: GridKind, classes: int) -> None:
     """With so small an α that all observations weigh the same, up to n α = 2e-7, whatever f is."""
 
-    def f(x: Any) -> float:
-        return float(math.sin(2.0 * x["a"]) + x["a"] * x["b"] ** 2)
+    def f(x: Any) -> Output:
+        outputs: dict[Label, float] = {
+            name: math.sin(2.0 * x["a"]) + x["a"] * x["b"] ** (2 + i) + ord(x["c"]) * x["b"]
+            for i, name in enumerate("uvw")
+        }
+        return outputs if classes > 1 else outputs["u"]
 
     rng = random.Random(1)
-    # the quantiles of two values that take turns never move
-    rows: list[Row] = [{"a": float(t % 2), "b": rng.gauss(0, 1)} for t in range(STORED + 200)]
-    pdp = IncrementalPDP(Scripted(f), ["a"], alpha=1e-9, grid_size=5, storage_size=STORED)
+    # the extremes and quantiles of five values that take turns never move
+    rows: list[Row] = [
+        {"a": float(t % 5), "b": rng.gauss(0, 1), "c": "xyzz"[t % 4]} for t in range(STORED + 200)
+    ]
+    pdp = IncrementalPDP(
+        Scripted(f), ["a", "c"], alpha=1e-9, grid=grid, grid_size=5, storage_size=STORED
+    )
     for row in rows:
         pdp.explain_one(row)
-    grid, effect = pdp.curves["a"]
-    batch = batch_pdp(Scripted(f), rows[STORED:], ["a"], grids={"a": grid})["a"]
-    assert grid == pytest.approx([0.0, 0.25, 0.5, 0.75, 1.0], abs=1e-12)
-    # 1 - α is a float to 1e-16: the weights are to 1e-7
-    assert effect == pytest.approx(batch.effect, rel=1e-6)
-    assert pdp.values["a"] == pytest.approx(batch.importance, rel=1e-6)
+    batch = batch_pdp(Scripted(f), rows[STORED:], ["a", "c"], grid=grid, grid_size=5)
+    assert pdp.curves["c"][0] == batch["c"].grid == ["x", "y", "z"]
+    assert pdp.curves["a"][0] == pytest.approx(batch["a"].grid, abs=1e-12)
+    for feature in ("a", "c"):
+        _, effect = pdp.curves[feature]
+        expected = batch[feature].effect
+        # 1 - α is a float to 1e-16: the weights are to 1e-7
+        if isinstance(effect, dict) and isinstance(expected, dict):
+            assert list(effect) == list(expected) == ["u", "v", "w"]
+            for name, curve in expected.items():
+                assert effect[name] == pytest.approx(curve, rel=1e-6)
+        else:
+            assert classes == 1
+            assert effect == pytest.approx(expected, rel=1e-6)
+        assert pdp.values[feature] == pytest.approx(batch[feature].importance, rel=1e-6)
+
+
+def test_algorithm_2_the_range_is_that_of_the_last_values() -> None:
+    """With α = 1 the grid is that of the newest evaluation points."""
+    window = 50
+    pdp = IncrementalPDP(
+        Scripted(lambda x: float(x["b00"])),
+        ["a"],
+        alpha=1.0,
+        grid="range",
+        window=window,
+        warm_up=1,
+    )
+    recent: deque[float] = deque(maxlen=window)
+    for row in [*drifting(300), *drifting(300)]:  # rises, falls at once, and rises
+        pdp.explain_one(row)
+        if recent:
+            grid, _ = pdp.curves["a"]
+            points = np.linspace(min(recent), max(recent), 10)
+            assert np.array(grid, np.float64) == pytest.approx(points, rel=1e-14)
+        recent.append(float(row["a"]))
+
+
+@pytest.mark.parametrize("storage", get_args(StorageKind))
+def test_algorithm_3_quantiles_follow_those_of_the_distribution_after_a_drift(
+    storage: StorageKind,
+) -> None:
+    """By Dvoretzky, Kiefer and Wolfowitz no quantile of L values is off its level by more than ε.
+
+    That holds at each of the n times for which a smoothed point is an average; of the times before,
+    the weight is (1-α)^n = 1e-9. A value that goes by age stays for L steps on average, since one
+    goes at a time; its hazard is in proportion to its age, so that it stays for 3 L with
+    probability exp(-9π/4) = 0.0009.
+    """
+    size, n, alpha = 1000, 400, 0.05
+    rng = random.Random(1)
+    pdp = IncrementalPDP(
+        Scripted(lambda x: 0.0),
+        ["a"],
+        alpha=alpha,
+        grid="quantiles",
+        storage=storage,
+        storage_size=size,
+        seed=1,
+    )
+    levels = np.linspace(0.05, 0.95, 10)
+    tolerance = hoeffding(size, checks=2 * n) + 1.0 / size
+    before = size if storage == "frequency" else 3 * size
+    for start in (0.0, 10.0):  # the square root of a uniform number, moved
+        for _ in range(before + n):
+            pdp.explain_one({"a": start + math.sqrt(rng.random())})
+        grid = np.array(pdp.curves["a"][0], np.float64) - start
+        assert (np.abs(np.clip(grid, 0.0, 1.0) ** 2 - levels) < tolerance).all()
+        assert (np.diff(grid) > 0.0).all()
 
 
 def test_theorem_3_4_the_variance_is_of_order_alpha() -> None:

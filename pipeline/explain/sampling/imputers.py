@@ -8,8 +8,9 @@ import numpy as np
 
 from pipeline.evaluate import Observation, Value
 from pipeline.evaluate.inputs import Floats
+from pipeline.explain.checks import check_size
 from pipeline.explain.importance import ALL, InnerSamples, check_inner_samples
-from pipeline.explain.storage import Codes, GeometricReservoir, Reservoir, TreeStorage, check_size
+from pipeline.explain.storage import Codes, GeometricReservoir, Reservoir, TreeStorage
 
 IMPUTERS = ("interventional", "product", "observational")
 """Values of one past observation for all removed features; of a separate one for each; or such

@@ -5,11 +5,11 @@ entries (a tree storage: at each leaf), and stores copies. Between any two updat
 and goes on the same.
 """
 
-from pipeline.explain.storage.base import check_probability, check_size
 from pipeline.explain.storage.categories import Codes
 from pipeline.explain.storage.extremes import RollingExtremes
 from pipeline.explain.storage.histogram import Histogram
 from pipeline.explain.storage.recent import (
+    AgeWeightedCategories,
     AgeWeightedStorage,
     CategoryStorage,
     FrequencyStorage,
@@ -25,6 +25,7 @@ from pipeline.explain.storage.reservoirs import (
 from pipeline.explain.storage.trees import TreeStorage
 
 __all__ = [
+    "AgeWeightedCategories",
     "AgeWeightedStorage",
     "CategoryStorage",
     "Codes",
@@ -37,7 +38,5 @@ __all__ = [
     "SlidingWindow",
     "TreeStorage",
     "UniformReservoir",
-    "check_probability",
-    "check_size",
     "make_reservoir",
 ]

@@ -2,7 +2,7 @@
 
 from collections import deque
 
-from pipeline.explain.storage.base import check_size
+from pipeline.explain.checks import check_size
 
 
 class RollingExtremes:
@@ -38,8 +38,8 @@ class RollingExtremes:
         self._rising: deque[tuple[int, float]] = deque()
 
     def __len__(self) -> int:
-        """Return how many values are kept for the longer of both."""
-        return max(len(self._falling), len(self._rising))
+        """Return how many values the window holds, whether they are kept or not."""
+        return min(self._seen, self.size)
 
     @property
     def low(self) -> float:

@@ -10,8 +10,8 @@ from pipeline.evaluate import Value
 from pipeline.evaluate.compiled import plain
 from pipeline.evaluate.inputs import Floats
 from pipeline.explain import kernels
+from pipeline.explain.checks import check_probability, check_size
 from pipeline.explain.kernels import Flags, Places
-from pipeline.explain.storage.base import check_probability, check_size
 
 _quantile = plain(kernels.quantile)
 
@@ -89,24 +89,8 @@ class FrequencyStorage(_RecentValues):
         del self._sorted[bisect.bisect_left(self._sorted, float(value))]
 
 
-class AgeWeightedStorage(FrequencyStorage):
-    """The same, but any value may go: with a chance in proportion to its age.
-
-    The age is the number of observations since it entered, so new values hardly go at once and very
-    old ones hardly stay.
-
-    References
-    ----------
-    iPDP, Algorithm 3, line 8: "or sample it based on the age".
-
-    Examples
-    --------
-    >>> storage = AgeWeightedStorage(101, random.Random(1))
-    >>> for v in range(1000):
-    ...     storage.update(float(v))
-    >>> storage.quantile(0.0) < 899.0, storage.quantile(1.0)
-    (True, 999.0)
-    """
+class _ByAge(_RecentValues):
+    """Any value may go, with a chance in proportion to its age."""
 
     def __init__(self, size: int, rng: random.Random, entrance_probability: float = 1.0) -> None:
         super().__init__(size, rng, entrance_probability)
@@ -128,6 +112,26 @@ class AgeWeightedStorage(FrequencyStorage):
     def _added(self, value: Value) -> None:
         super()._added(value)
         self._entered.append(self._seen)
+
+
+class AgeWeightedStorage(_ByAge, FrequencyStorage):
+    """The same, but any value may go: with a chance in proportion to its age.
+
+    The age is the number of observations since it entered, so new values hardly go at once and very
+    old ones hardly stay.
+
+    References
+    ----------
+    iPDP, Algorithm 3, line 8: "or sample it based on the age".
+
+    Examples
+    --------
+    >>> storage = AgeWeightedStorage(101, random.Random(1))
+    >>> for v in range(1000):
+    ...     storage.update(float(v))
+    >>> storage.quantile(0.0) < 899.0, storage.quantile(1.0)
+    (True, 999.0)
+    """
 
 
 class FrequencyStorages:
@@ -198,6 +202,10 @@ class CategoryStorage(_RecentValues):
         self._counts[value] -= 1
         if not self._counts[value]:
             del self._counts[value]
+
+
+class AgeWeightedCategories(_ByAge, CategoryStorage):
+    """The categorical twin of :class:`AgeWeightedStorage`."""
 
 
 def category_order(value: Value) -> tuple[str, Value]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from pipeline.evaluate import Observation, Value
 from pipeline.evaluate.inputs import Floats
-from pipeline.explain.storage.base import check_size
+from pipeline.explain.checks import check_size
 
 
 class Reservoir(Protocol):

@@ -10,7 +10,7 @@ from river.tree import HoeffdingAdaptiveTreeClassifier, HoeffdingAdaptiveTreeReg
 from river.tree.nodes.branch import DTBranch
 
 from pipeline.evaluate import Observation, Value
-from pipeline.explain.storage.base import check_size
+from pipeline.explain.checks import check_size
 from pipeline.explain.storage.bins import BinSplitter
 from pipeline.explain.storage.categories import Codes
 

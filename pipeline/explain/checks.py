@@ -1,4 +1,4 @@
-"""What every storage keeps to."""
+"""Settings that several explainers and storages have in common, and their limits."""
 
 
 def check_probability(entrance_probability: float) -> float:
@@ -15,3 +15,18 @@ def check_size(size: int) -> int:
     if not isinstance(size, int) or isinstance(size, bool) or size < 1:
         raise ValueError(f"size is {size!r}, but must be an integer of at least 1")
     return size
+
+
+def check_warm_up(warm_up: int | None, reservoir_size: int) -> int:
+    """Return how many stored observations an explanation needs; by default a full reservoir.
+
+    Raises
+    ------
+    ValueError
+        If ``warm_up`` is not in [1, reservoir_size].
+    """
+    if warm_up is None:
+        return reservoir_size
+    if not 1 <= warm_up <= reservoir_size:
+        raise ValueError(f"warm_up is {warm_up!r}, but must lie in [1, {reservoir_size}]")
+    return warm_up

@@ -1,0 +1,135 @@
+"""How the evaluation points of partial dependence are asked for."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from pipeline.explain.checks import check_probability, check_warm_up
+
+GridKind = Literal["quantile-range", "range", "quantiles"]
+StorageKind = Literal["frequency", "age-weighted"]
+
+MOST_CURVES = 1000
+"""Largest number of curves that are kept for a feature."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GridSettings:
+    """How the evaluation points of features are chosen.
+
+    Attributes
+    ----------
+    kind
+        Of numeric features: ``"quantile-range"`` is equidistant from the 5 % to the 95 % quantile
+        of recent values; ``"range"`` from the smallest to the largest of the last ones;
+        ``"quantiles"`` are the quantiles themselves, equidistant levels from 5 % to 95 %, which
+        may coincide. A categorical feature always has the categories now in its storage.
+    size
+        Points of a numeric feature, at least 2.
+    storage
+        Which of the recent values goes for a new one: the oldest (``"frequency"``), or any, with a
+        chance in proportion to its age (``"age-weighted"``). A range has none.
+    storage_size
+        How many recent values are kept, at least 1.
+    window
+        Of how many last values the range is that; for ``"range"`` only, ``storage_size`` by
+        default.
+    entrance_probability
+        Chance of a value to enter the storage, in (0, 1].
+    warm_up
+        Values that are needed for a grid: at least 1, at most, and by default, as many as are
+        kept.
+
+    Raises
+    ------
+    ValueError
+        For a setting out of its range; the message names it.
+
+    References
+    ----------
+    iPDP, Section 3.2 (evaluation points), Algorithm 2 (range) and Algorithm 3 (storage).
+    """
+
+    kind: GridKind = "quantile-range"
+    size: int = 10
+    storage: StorageKind = "frequency"
+    storage_size: int = 100
+    window: int | None = None
+    entrance_probability: float = 1.0
+    warm_up: int | None = None
+
+    def __post_init__(self) -> None:
+        _check_choice("grid", self.kind, get_args(GridKind))
+        _check_choice("storage", self.storage, get_args(StorageKind))
+        check_grid_size(self.size)
+        check_probability(self.entrance_probability)
+        if self.window is not None and self.window < 1:
+            raise ValueError(f"window is {self.window!r}, but must be at least 1")
+        if self.window is not None and self.kind != "range":
+            raise ValueError(
+                f"window is {self.window!r}, but only the grid 'range' has one, not {self.kind!r}"
+            )
+        check_warm_up(self.warm_up, self.capacity)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether :class:`FrequencyStorages` chooses the points of numeric features."""
+        return self.kind == "quantile-range" and self.storage == "frequency"
+
+    @property
+    def capacity(self) -> int:
+        """How many values each feature's storage holds at least, once it is full."""
+        return min(self.storage_size, self.window or self.storage_size)
+
+    @property
+    def needed(self) -> int:
+        """Values that are needed for a grid."""
+        return check_warm_up(self.warm_up, self.capacity)
+
+
+def pair_name(pair: Sequence[str]) -> str:
+    """Return what a pair's explanations are keyed by.
+
+    >>> pair_name(("age", "salary"))
+    'age|salary'
+    """
+    return "|".join(pair)
+
+
+def check_pairs(pairs: Sequence[Sequence[str]]) -> dict[str, tuple[str, str]]:
+    """Return the pairs by name, or raise ``ValueError`` if there is none, or one that is no pair.
+
+    Examples
+    --------
+    >>> check_pairs([("a", "b")])
+    {'a|b': ('a', 'b')}
+    """
+    named = {}
+    for pair in pairs:
+        if isinstance(pair, str) or len(pair) != 2 or pair[0] == pair[1]:
+            raise ValueError(f"pairs has {pair!r}, but must have two different features in each")
+        if pair_name(pair) in named or pair_name(pair[::-1]) in named:
+            raise ValueError(f"pairs has {pair!r} more than once")
+        named[pair_name(pair)] = (pair[0], pair[1])
+    if not named:
+        raise ValueError("pairs is empty: name at least one")
+    return named
+
+
+def check_grid_size(grid_size: int) -> int:
+    """Return ``grid_size``, or raise ``ValueError`` if it is below 2."""
+    if grid_size < 2:
+        raise ValueError(f"grid_size is {grid_size!r}, but must be at least 2")
+    return grid_size
+
+
+def check_ice(ice: int) -> int:
+    """Return how many curves are kept, or raise ``ValueError`` if that is out of range."""
+    if not 0 <= ice <= MOST_CURVES:
+        raise ValueError(f"ice is {ice!r}, but must lie in [0, {MOST_CURVES:,}]")
+    return ice
+
+
+def _check_choice(name: str, value: object, allowed: tuple[str, ...]) -> None:
+    if value not in allowed:
+        raise ValueError(f"{name} is {value!r}, but must be one of {', '.join(map(repr, allowed))}")

@@ -1,0 +1,205 @@
+"""iPDP of pairs, of three classes and with ICE curves: the pipeline publishes the library's."""
+
+import random
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import orjson
+import pytest
+
+from pipeline.config import Config
+from pipeline.explain import IncrementalPairPDP, IncrementalPDP
+from pipeline.kafka.producer import MAX_MESSAGE_BYTES
+from pipeline.local import LocalPipeline
+from pipeline.stages import ExplainerStage, ModelStage
+from schemas import Change, DeadLetter, Evaluation, Explanation, Record
+from schemas.explanation import Ice
+from tests.support import (
+    by_feature,
+    encoded,
+    linear_config,
+    linear_records,
+    message,
+    of_kind,
+    passed_on,
+    pickled,
+    run,
+)
+
+PAIRS = [["a", "c"], ["b", "a"], ["c", "d"]]
+OPTIONS: dict[str, Any] = {"storage_size": 6, "grid_size": 3}
+
+
+class Classes:
+    """Three classes, the third from the tenth record on."""
+
+    def __init__(self) -> None:
+        self.learned = 0
+
+    def predict_proba_one(self, x: Mapping[str, Any]) -> dict[str, float]:
+        first = 1.0 / (1.0 + abs(x["a"]) + len(x["d"]))
+        second = (1.0 - first) / (1.0 + x["b"] ** 2 + (x["c"] == "u"))
+        if self.learned < 10:
+            return {"z": first, "x": 1.0 - first}
+        return {"z": first, "x": second, "y": 1.0 - first - second}
+
+    def predict_one(self, x: Mapping[str, Any]) -> str:
+        raise NotImplementedError
+
+    def learn_one(self, x: Mapping[str, Any], y: str) -> None:
+        self.learned += 1
+
+
+class Number(Classes):
+    """A number in the place of the classes."""
+
+    predict_proba_one = None  # type: ignore[assignment]
+
+    def predict_one(self, x: Mapping[str, Any]) -> float:  # type: ignore[override]
+        return float(x["a"] * (1 + x["b"]) + len(x["d"]) * (x["c"] == "v") + self.learned / 10)
+
+
+def config_for(model: type[Classes], **ipdp: Any) -> Config:
+    regression = model is Number
+    return linear_config(
+        features={"a": "numeric", "b": "numeric", "c": "categorical", "d": "categorical"},
+        label={"type": "number" if regression else "string"},
+        model={"factory": f"tests.stages.test_joint_effects:{model.__name__}"},
+        explain={
+            "loss": "squared_error" if regression else "brier",
+            "methods": ["ipdp"],
+            "emit_every": 2,
+            "ipdp": {**OPTIONS, "pairs": PAIRS, "ice": 3, **ipdp},
+        },
+    )
+
+
+def records(model: type[Classes], n: int = 40) -> list[tuple[dict[str, Any], Any]]:
+    rng = random.Random(5)
+    xs = [{**r["x"], "d": rng.choice(["s", "long"])} for r in linear_records(n)]
+    return [(x, 1.5 if model is Number else rng.choice("xyz")) for x in xs]
+
+
+def published(config: Config, given: list[tuple[dict[str, Any], Any]]) -> list[Record]:
+    values = [orjson.dumps({"x": x, "y": y}) for x, y in given]
+    return list(LocalPipeline(config).run(values))
+
+
+def listed(effect: Any) -> Any:
+    return list(effect.values()) if isinstance(effect, dict) else effect
+
+
+@pytest.mark.parametrize("model", [Classes, Number])
+@pytest.mark.parametrize("grid", ["quantile-range", "range", "quantiles"])
+def test_the_pipeline_publishes_the_surfaces_and_ice_curves_of_the_library(
+    model: type[Classes], grid: Any
+) -> None:
+    """The same stream: the same numbers, bit for bit."""
+    config = config_for(model, grid=grid)
+    explained = {
+        (e.feature, e.seq): e for e in of_kind(published(config, records(model)), Explanation)
+    }
+    asked = model()
+    options: dict[str, Any] = {
+        "alpha": config.explain.alpha,
+        "categorical": ["c", "d"],
+        "grid": grid,
+        **OPTIONS,
+    }
+    pairs = IncrementalPairPDP(asked, [(a, b) for a, b in PAIRS], **options)
+    features = IncrementalPDP(asked, list(config.features), ice=3, **options)
+    compared = 0
+    for seq, (x, y) in enumerate(records(model)):
+        pairs.explain_one(x)
+        features.explain_one(x)
+        for name, (axes, surface) in pairs.surfaces.items():
+            if e := explained.get((name, seq)):
+                assert (e.grid, e.second_grid) == axes
+                assert e.effect == listed(surface)
+                assert e.classes == (list(surface) if isinstance(surface, dict) else None)
+                assert (e.value, e.std_error) == (pairs.values[name], pairs.std_errors[name])
+                assert e.increments[-1] == pairs.increments[name]
+                assert e.ice is None
+                compared += 1
+        for name, (points, curve) in features.curves.items():
+            if e := explained.get((name, seq)):
+                assert (e.grid, e.second_grid, e.effect) == (points, None, listed(curve))
+                assert e.classes == (list(curve) if isinstance(curve, dict) else None)
+                assert e.ice == [
+                    Ice(ice.seq, ice.grid, listed(ice.effect)) for ice in features.ice[name]
+                ]
+                compared += 1
+        asked.learn_one(x, y)
+    assert compared == len(explained) == 7 * (40 - 6) // 2
+    last = explained["a", 39]
+    assert last.ice is not None
+    assert [ice.seq for ice in last.ice] == [37, 38, 39]
+    assert (last.classes == ["x", "y", "z"]) == (model is Classes)
+
+
+def test_ice_curves_and_surfaces_are_part_of_the_state() -> None:
+    config = config_for(Classes)
+    messages = [message(t, {"x": x, "y": y}) for t, (x, y) in enumerate(records(Classes))]
+    evaluations = passed_on(
+        of_kind(run(ModelStage(config, "fluxplain.features-0"), messages), Evaluation)
+    )
+    whole, stage = run(ExplainerStage(config), evaluations), ExplainerStage(config)
+    resumed = []
+    for each in evaluations:
+        resumed += run(stage, [each])
+        stage = pickled(stage)
+    assert encoded(resumed) == encoded(whole)
+
+
+def test_without_them_nothing_is_published_for_them() -> None:
+    config = config_for(Number, pairs=[], ice=0)
+    explained = of_kind(published(config, records(Number)), Explanation)
+    assert {e.feature for e in explained} == set(config.features)
+    assert {(e.second_grid, e.ice) for e in explained} == {(None, None)}
+
+
+def test_pairs_change_as_features_do() -> None:
+    config = config_for(Number)
+    sensitive = config.model_copy(
+        update={"drift": config.drift.model_copy(update={"delta": 0.9, "grace_period": 3})}
+    )
+    changes = of_kind(published(sensitive, records(Number, 200)), Change)
+    assert {"a|c", "b|a"} <= {change.feature for change in changes}
+
+
+@pytest.mark.parametrize(
+    ("points", "reason"),
+    [
+        ([0, 1.0, "u"], "do not begin with how many"),
+        ([True, 1.0, "u"], "do not begin with how many"),
+        ([2, 1.0, 2.0], "do not begin with how many"),
+        (["u"], "do not begin with how many"),
+        ([1, 1.0, "u"], "do not fit"),
+        ([1, "u", "u"], "a point is not of the feature's type"),
+        ([3, 1.0, 2.0, 3.0, 0.5], "a point is not of the feature's type"),
+    ],
+)
+def test_points_that_are_those_of_no_pair_are_a_dead_letter(points: Any, reason: str) -> None:
+    config = config_for(Number)
+    messages = [message(t, {"x": x, "y": y}) for t, (x, y) in enumerate(records(Number))]
+    runs = by_feature(run(ModelStage(config, "fluxplain.features-0"), messages))["a|c"]
+    bad = replace(runs[5], ipdp_points=[points])
+    explained = run(ExplainerStage(config), passed_on([*runs[:5], bad, *runs[6:]]))
+    [letter] = of_kind(explained, DeadLetter)
+    assert letter.reason.startswith("cannot explain a|c: ")
+    assert reason in letter.reason
+    absent = replace(runs[5], ipdp=[None], ipdp_points=[None])
+    without = run(ExplainerStage(config), passed_on([*runs[:5], absent, *runs[6:]]))
+    assert of_kind(explained, Explanation) == of_kind(without, Explanation)
+
+
+def test_the_largest_that_can_be_configured_fits_into_messages() -> None:
+    """With two classes; more of them give dead letters that say so."""
+    for ipdp in ({"grid_size": 100, "ice": 0}, {"grid_size": 10, "ice": 999, "pairs": []}):
+        config = config_for(Number, **ipdp)
+        found = published(config, records(Number, 20))
+        assert not of_kind(found, DeadLetter)
+        assert all(len(record.encode()) < MAX_MESSAGE_BYTES for record in found)
+    many = published(config_for(Classes, grid_size=100, ice=0), records(Classes, 20))
+    assert all(len(record.encode()) < MAX_MESSAGE_BYTES for record in many)
