@@ -6,10 +6,13 @@ stream, as in the paper.
 
 What the text leaves open is as in the authors' published scripts: zero-one loss, reservoirs of
 1,000, sudden is a width of 1 % of the stream, and elec2 is shuffled, so that the drift is the only
-one. They do not say which functions of agrawal make fu. 2 and fu. 3, nor how gradual gradual is:
-fu. 2 goes from River's function 5 to 6 and fu. 3 from 3 to 4, which use the features that the
-paper's figures highlight, and gradual is a width of 20 %. We explain a record before the model
-learns it, as the talk says; the scripts did it afterwards.
+one. The scripts do not say which functions of agrawal make fu. 2 and fu. 3, nor how gradual gradual
+is: fu. 2 goes from River's function 5 to 6 and fu. 3 from 3 to 4, which use the features that the
+paper's figures highlight, and gradual is a width of 20 %.
+
+As in the scripts, and against the talk, the model learns a record before iPFI explains it. The
+interval PFI is of records that the model knows, so iPFI must be too: for unseen ones importances
+are others, which no smoothing brings together.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -185,6 +188,7 @@ def follow(
     intervals, ends, right = [], [], 0
     for t, (x, y) in enumerate([first, *rest], 1):
         right += model.predict_one(x) == y
+        model.learn_one(x, y)
         explain_together(together, x, y)
         values = truth.explain_one(x, y)
         for (sampling, alpha), mean in means.items():
@@ -198,7 +202,6 @@ def follow(
         if t % interval == 0:
             ends.append(t)
             intervals.append([round(value, 4) for value in values.values()])
-        model.learn_one(x, y)
     return {
         "features": features,
         "ends": ends,
@@ -226,7 +229,7 @@ class Drift:
     name: str = "ipfi-tables-2-and-3"
     title: str = "error of iPFI against interval PFI for a model that learns a drifting stream"
     source: str = "iPFI, Tables 2 and 3"
-    runs: int = 3
+    runs: int = 1
 
     def tasks(self, runs: int) -> list[Task]:
         return [
@@ -312,7 +315,16 @@ def _sentence(ours: Mapping[tuple[str, str, float], Cells]) -> str:
         for part in range(len(PARTS))
         if not _not_above(ours[cell][part], PAPER[cell][part])
     ]
-    return "Table 3: above the printed median: " + ("; ".join(above) or "none") + "."
+    worse = (
+        f"above the printed median are {'; '.join(above)}"
+        if above
+        else ("equal or better, no median is above the printed one")
+    )
+    return (
+        f"Table 3: {worse}. Each figure is the median over few intervals, and the "
+        "first ones after the start and the drift, in which the smoothed value still holds "
+        "what an older model did, make most of it."
+    )
 
 
 def _draw(figure: Figure, results: Mapping[str, Any]) -> None:

@@ -28,6 +28,8 @@ def elec2() -> list[Record]:
         If ``elec2.csv.gz`` is not in the folder that the environment variable DATA names.
     """
     path = Path(os.environ.get("DATA", "../shared/data")) / "elec2.csv.gz"
+    if not path.exists():
+        raise FileNotFoundError(f"{path} is missing: name its folder by the variable DATA")
     with gzip.open(path, "rt", encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     last_day = len(rows) // HALF_HOURS - 1
