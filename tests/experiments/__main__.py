@@ -38,7 +38,7 @@ def experiments(
     """
     if list_:
         for each in EXPERIMENTS:
-            say(f"{each.name}  {each.source}, {each.runs} runs: {each.title}")
+            say(f"{each.name}  {each.source}, runs {each.runs}: {each.title}")
         return
     known = {experiment.name: experiment for experiment in EXPERIMENTS}
     if unknown := [name for name in names or () if name not in known]:

@@ -333,8 +333,8 @@ def _draw(figure: Figure, results: Mapping[str, Any]) -> None:
     panels = figure.subplots(2, 2, sharey=True)
     for axes, (title, (name, sampling, _)) in zip(panels.flat, TABLE_3.items(), strict=True):
         result = results[f"{name}/stream 1"]
-        course, ends = np.array(result["ipfi"][sampling]), result["ends"]
-        intervals = np.array(result["interval"])
+        course, ends = np.array(result["ipfi"][sampling]), [0, *result["ends"]]
+        intervals = np.array([result["interval"][0], *result["interval"]])
         order = np.argsort(-course.max(axis=0))
         for place, feature in enumerate(order):
             color = f"C{place}" if place < 4 else "0.7"
