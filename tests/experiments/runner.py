@@ -1,6 +1,7 @@
 """Runs the tasks of experiments that have no result yet, several at a time."""
 
 import multiprocessing
+import os
 import signal
 import time
 from collections.abc import Mapping, Sequence
@@ -36,6 +37,8 @@ def run_missing(
     What failed: the experiment, the task's key, and the error. The other tasks were run.
     """
     failures = []
+    # each process has one core; threads of its own would only get in the way
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     # new interpreters: a fork of this one would have its threads' locks
     pool = ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), _ignore_interruption)

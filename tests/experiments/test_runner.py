@@ -16,15 +16,7 @@ from matplotlib.figure import Figure
 from tests.experiments.__main__ import run_and_report
 from tests.experiments.experiment import Line, Report, Task
 from tests.experiments.results import ResultsFile
-
-
-def square(*, base: int, seed: int, noted: str) -> int:
-    """Return a square, and note that it was computed."""
-    with Path(noted).open("a") as file:
-        file.write(f"{seed}\n")
-    if base == 13:
-        raise ValueError("13 is not squared")
-    return base * base
+from tests.experiments.small_tasks import sleep, square
 
 
 @dataclass(frozen=True)
@@ -128,9 +120,6 @@ def test_a_failing_task_is_named_and_the_rest_goes_on(
 
 
 SLOW = """
-import time
-from dataclasses import dataclass
-from pathlib import Path
 import tests.experiments.__main__ as command
 from tests.experiments.test_runner import Slow
 import typer
@@ -139,13 +128,6 @@ if __name__ == "__main__":
     command.EXPERIMENTS = (Slow({noted!r}),)
     typer.run(command.experiments)
 """
-
-
-def sleep(*, seconds: float, noted: str) -> float:
-    """Take that long."""
-    Path(noted).touch()
-    time.sleep(seconds)
-    return seconds
 
 
 @dataclass(frozen=True)
@@ -175,7 +157,7 @@ def test_ctrl_c_keeps_what_is_done(tmp_path: Path) -> None:
         start_new_session=True,
     ) as process:
         slow = Slow(noted)
-        deadline = time.monotonic() + 120
+        deadline = time.monotonic() + 200
         while not (Path(f"{noted}1").exists() and ResultsFile(tmp_path, slow).results):
             assert process.poll() is None
             assert time.monotonic() < deadline
