@@ -11,12 +11,11 @@ from river.datasets import synth
 from pipeline.evaluate import Observation, Output, Table, Value, evaluator_for
 from pipeline.evaluate.hoeffding import TreeClassifierEvaluator
 from tests.experiments.array_sage import Floats, Places
+from tests.experiments.streams import Record
 
 CONCEPTS = 6
 TREES = 3
 TRAINING = 20_000
-
-Record = tuple[dict[str, Value], int]
 
 
 class Forests:
@@ -63,6 +62,12 @@ class Forests:
 def concept_records(concept: int, seed: int, n: int) -> list[Record]:
     """Return the first records of a concept."""
     return list(synth.Agrawal(classification_function=concept, seed=seed).take(n))
+
+
+def as_arrays(records: Sequence[Record]) -> tuple[list[str], Floats, Places]:
+    """Return the features, the observations, shape (records, features), and the labels."""
+    xs = np.array([list(x.values()) for x, _ in records], np.float64)
+    return list(records[0][0]), xs, np.array([y for _, y in records])
 
 
 def trained_forests(seed: int) -> Forests:

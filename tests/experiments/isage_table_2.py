@@ -20,16 +20,17 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from pipeline.explain import IncrementalSAGE, explain_together
-from tests.experiments.array_sage import Floats, Places, array_sage, random_draws
+from tests.experiments.array_sage import Floats, Places, array_sage, interventional, random_draws
 from tests.experiments.experiment import Line, Report, Task
 from tests.experiments.forests import (
     CONCEPTS,
     Forests,
-    Record,
+    as_arrays,
     concept_records,
     switching_stream,
     trained_forests,
 )
+from tests.experiments.streams import Record
 
 SWITCHES = {"low": 0.0001, "middle": 0.0002, "high": 0.0005}
 WINDOWS = (100, 500, 1000, 2000)
@@ -129,9 +130,11 @@ def ground_truth(forests: Forests, rng: np.random.Generator, seed: int) -> tuple
         forests.used = concept
         ask = partial(forests.probabilities, features)
         orders, chosen = random_draws(rng, len(xs), len(features), TRUTH_SAMPLES)
-        truth.append(array_sage(ask, xs, ys, orders, chosen))
+        hidden = interventional(xs, chosen)
+        truth.append(array_sage(ask, xs, ys, orders, hidden).mean(axis=0))
         for m in SAMPLES:
-            off[m].append(array_sage(ask, xs, ys, orders, chosen[:, :m]) - truth[-1])
+            values = array_sage(ask, xs, ys, orders, hidden[:, :, :m]).mean(axis=0)
+            off[m].append(values - truth[-1])
     floor: Errors = {
         "MSE": {
             f"m = {m}": [float((np.array(each) ** 2).sum() / CONCEPTS)] for m, each in off.items()
@@ -139,12 +142,6 @@ def ground_truth(forests: Forests, rng: np.random.Generator, seed: int) -> tuple
         "MAE": {f"m = {m}": [float(np.abs(each).sum() / CONCEPTS)] for m, each in off.items()},
     }
     return np.array(truth), floor
-
-
-def as_arrays(records: Sequence[Record]) -> tuple[list[str], Floats, Places]:
-    """Return the features, the observations, shape (records, features), and the labels."""
-    xs = np.array([list(x.values()) for x, _ in records], np.float64)
-    return list(records[0][0]), xs, np.array([y for _, y in records])
 
 
 def incremental_estimates(
@@ -192,8 +189,9 @@ def window_estimates(
     for end in range(window, len(xs) + 1, window // STRIDES):
         forests.used = concepts[end - 1]
         last = slice(end - window, end)
-        draws = random_draws(rng, window, len(features), m)
-        values[end - 1 :] = array_sage(ask, xs[last], ys[last], *draws)
+        orders, chosen = random_draws(rng, window, len(features), m)
+        hidden = interventional(xs[last], chosen)
+        values[end - 1 :] = array_sage(ask, xs[last], ys[last], orders, hidden).mean(axis=0)
     return values
 
 

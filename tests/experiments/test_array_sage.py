@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 import pytest
@@ -10,9 +11,10 @@ from river import forest
 from pipeline.baselines import SlidingWindowSAGE, batch_sage
 from pipeline.explain.sage import draw_permutation
 from pipeline.explain.storage import UniformReservoir
-from tests.experiments.array_sage import Places, array_sage, random_draws
-from tests.experiments.forests import Forests, Record, concept_records
-from tests.experiments.isage_table_2 import as_arrays, window_estimates
+from tests.experiments.array_sage import Places, array_sage, interventional, random_draws
+from tests.experiments.forests import Forests, as_arrays, concept_records
+from tests.experiments.isage_table_2 import window_estimates
+from tests.experiments.streams import Record
 
 
 @pytest.fixture(scope="module")
@@ -44,12 +46,9 @@ def test_the_values_are_those_of_batch_sage_with_the_same_draws(forests: Forests
     observations, labels = [x for x, _ in records], [y for _, y in records]
     for used in (0, 1):
         forests.used = used
-        values = array_sage(
-            lambda rows: forests.probabilities(features, rows),
-            xs,
-            ys,
-            *library_draws(records, m, seed=5),
-        )
+        orders, chosen = library_draws(records, m, seed=5)
+        ask = partial(forests.probabilities, features)
+        values = array_sage(ask, xs, ys, orders, interventional(xs, chosen)).mean(axis=0)
         wanted = batch_sage(
             None, observations, labels, features, inner_samples=m, seed=5, evaluator=forests
         )
