@@ -1,9 +1,20 @@
 """All experiments, in the order of the page."""
 
-from tests.experiments import ipfi_drift, ipfi_table_1
+from tests.experiments import (
+    ipfi_drift,
+    ipfi_table_1,
+    isage_elec2,
+    isage_imputers,
+    isage_sensors,
+    isage_table_2,
+)
 from tests.experiments.experiment import Experiment
 
 EXPERIMENTS: tuple[Experiment, ...] = (
     ipfi_table_1.EXPERIMENT,
     ipfi_drift.EXPERIMENT,
+    isage_table_2.EXPERIMENT,
+    isage_imputers.EXPERIMENT,
+    isage_elec2.EXPERIMENT,
+    isage_sensors.EXPERIMENT,
 )
