@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test test-kafka chaos soak hostile recovery bench fuzz check format schemas kafka kafka-stop lock clean
+.PHONY: demo test test-kafka chaos soak hostile recovery bench experiments fuzz check format schemas kafka kafka-stop lock clean
 
 demo: $(STAMP)  ## the whole pipeline on the embedded broker; ends by itself
 	$(BIN)/fluxplain demo
@@ -36,6 +36,9 @@ FUZZ_EXAMPLES ?= 500
 bench: $(STAMP)  ## what explaining costs, beside learning and beside iXAI; writes tests/benchmarks/results
 	$(BIN)/pip install --quiet --disable-pip-version-check ixai==0.1.3
 	$(BIN)/python -m tests.benchmarks --out tests/benchmarks/results
+
+experiments: $(STAMP)  ## the papers' experiments, beside what they print; goes on where it was interrupted
+	$(BIN)/python -m tests.experiments
 
 fuzz: $(STAMP)  ## new examples for the property tests, then coverage-guided fuzzing of each decoder
 	FUZZ_EXAMPLES=$(FUZZ_EXAMPLES) $(BIN)/python -m pytest -n 2 --timeout 3600 tests/fuzz

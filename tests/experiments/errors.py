@@ -1,0 +1,53 @@
+"""How far importances are from each other, as the iPFI paper measures it."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+
+def error(ours: Mapping[str, float], truth: Mapping[str, float]) -> float:
+    """Return Σ_j |ours_j - truth_j| of importances that are scaled to [0, 1] each.
+
+    Scaled are the shares in the sum, without negative ones, as the authors' scripts do it.
+
+    Examples
+    --------
+    >>> error({"a": 3.0, "b": 1.0, "c": -0.1}, {"a": 0.5, "b": 0.5, "c": 0.0})
+    0.5
+    """
+    mine, right = _shares(ours), _shares(truth)
+    return sum(abs(mine[feature] - right[feature]) for feature in truth)
+
+
+def _shares(values: Mapping[str, float]) -> dict[str, float]:
+    positive = {feature: max(value, 0.0) for feature, value in values.items()}
+    total = sum(positive.values()) or 1.0
+    return {feature: value / total for feature, value in positive.items()}
+
+
+def median_and_iqr(errors: Sequence[float]) -> tuple[float, float]:
+    """Return the median, and the difference between the third and the first quartile."""
+    first, middle, third = np.quantile(errors, (0.25, 0.5, 0.75)).tolist()
+    return middle, third - first
+
+
+def printed(median: float, iqr: float) -> str:
+    """Return both as the paper prints them.
+
+    Examples
+    --------
+    >>> printed(0.0112, 0.006)
+    '.011 (.006)'
+    """
+    return f"{thousandths(median)} ({thousandths(iqr)})"
+
+
+def thousandths(value: float) -> str:
+    """Return a number as the papers print it.
+
+    Examples
+    --------
+    >>> thousandths(0.0371), thousandths(1.2)
+    ('.037', '1.200')
+    """
+    return f"{value:.3f}".removeprefix("0")

@@ -1,0 +1,113 @@
+"""The page of all results, and their pictures."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+from tests.benchmarks.report import machine
+from tests.experiments.experiment import Experiment, Report
+from tests.experiments.results import ResultsFile, versions
+
+PAGE = "README.md"
+
+DPI = 150
+
+
+@dataclass(frozen=True)
+class Section:
+    """What the page says of one experiment.
+
+    Attributes
+    ----------
+    experiment, report
+        Which, and what it says.
+    runs
+        How many runs that is of.
+    seconds
+        How long all tasks took together.
+    seeds
+        Theirs.
+    """
+
+    experiment: Experiment
+    report: Report
+    runs: int
+    seconds: float
+    seeds: Sequence[int]
+
+    @classmethod
+    def of(cls, experiment: Experiment, file: ResultsFile, runs: int) -> "Section":
+        """Return what the results of some runs say."""
+        results = file.of(runs)
+        arguments = [task.arguments for task in experiment.tasks(runs)]
+        return cls(
+            experiment,
+            experiment.report({key: result.value for key, result in results.items()}),
+            runs,
+            sum(result.seconds for result in results.values()),
+            sorted({each["seed"] for each in arguments if "seed" in each}),
+        )
+
+
+def write_page(folder: Path, sections: Mapping[str, Section | None]) -> None:
+    """Write the page and the pictures.
+
+    Parameters
+    ----------
+    folder
+        Where.
+    sections
+        Name of the experiment → what to say of it; None if there are no results.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    for section in filter(None, sections.values()):
+        if section.report.draw:
+            figure = Figure(layout="constrained")
+            FigureCanvasAgg(figure)
+            section.report.draw(figure)
+            figure.savefig(folder / _picture(section), dpi=DPI)
+    (folder / PAGE).write_text("\n".join(_lines(sections)) + "\n", encoding="utf-8")
+
+
+def _lines(sections: Mapping[str, Section | None]) -> Iterator[str]:
+    yield "# The papers' experiments"
+    yield ""
+    yield "Written by `make experiments`, not by hand. Ours stands beside what the paper prints."
+    yield ""
+    where = machine() | versions()
+    yield "Versions and machine: " + ", ".join(f"{k} {v}" for k, v in where.items()) + "."
+    for name, section in sections.items():
+        if section is None:
+            yield from ("", f"## {name}", "", f"Not yet: `python -m tests.experiments {name}`.")
+        else:
+            yield from _section(section)
+
+
+def _section(section: Section) -> Iterator[str]:
+    experiment, report = section.experiment, section.report
+    yield from ("", f"## {experiment.source}: {experiment.title}", "")
+    yield from (report.sentence, "", report.table.strip(), "")
+    if report.draw:
+        yield from (f"![{experiment.title}]({_picture(section)})", "")
+    runs = (
+        f"{section.runs} of {experiment.runs}" if section.runs != experiment.runs else section.runs
+    )
+    yield (
+        f"`{experiment.name}`: runs {runs}, {_seeds(section.seeds)}"
+        f"{section.seconds / 60:.0f} minutes of computing on one core."
+    )
+
+
+def _seeds(seeds: Sequence[int]) -> str:
+    if not seeds:
+        return ""
+    if list(seeds) == list(range(seeds[0], seeds[-1] + 1)):
+        return f"seeds {seeds[0]} to {seeds[-1]}, "
+    return f"seeds {', '.join(map(str, seeds))}, "
+
+
+def _picture(section: Section) -> str:
+    return f"{section.experiment.name}.png"

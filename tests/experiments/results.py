@@ -1,0 +1,119 @@
+"""The results of an experiment as a file of JSON lines, so that it can be interrupted."""
+
+import hashlib
+import json
+import platform
+from contextlib import suppress
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from tests.experiments.experiment import Experiment, Task
+
+PACKAGES = ("fluxplain", "river", "numpy", "scikit-learn")
+
+
+@dataclass(frozen=True)
+class Result:
+    """What one task gave.
+
+    Attributes
+    ----------
+    key
+        Of the task.
+    value
+        What its function returned.
+    seconds
+        How long it took.
+    """
+
+    key: str
+    value: Any
+    seconds: float
+
+
+def versions() -> dict[str, str]:
+    """Return what results depend on, beside their parameters."""
+    return {
+        "python": platform.python_version(),
+        **{package: version(package) for package in PACKAGES},
+    }
+
+
+def fingerprint(experiment: Experiment) -> str:
+    """Return what is the same for results that belong together: parameters and versions.
+
+    The number of runs is none of them: more runs go on with the results of fewer.
+    """
+    tasks = [
+        (task.key, task.function.__module__, task.function.__qualname__, task.arguments)
+        for task in experiment.tasks(1)
+    ]
+    text = json.dumps([versions(), tasks], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+class ResultsFile:
+    """The results of an experiment, each kept as soon as it is there.
+
+    Results of other parameters or versions count as none, and go when the first new one comes.
+
+    Parameters
+    ----------
+    folder
+        Where the file is.
+    experiment
+        Whose results.
+    """
+
+    def __init__(self, folder: Path, experiment: Experiment) -> None:
+        self.path = folder / f"{experiment.name}.jsonl"
+        self._experiment = experiment
+        self._header = {"fingerprint": fingerprint(experiment), "versions": versions()}
+        self._begun = False
+        self.results = self._read()
+
+    def _read(self) -> dict[str, Result]:
+        try:
+            header, *lines = self.path.read_text(encoding="utf-8").splitlines()
+            if json.loads(header)["fingerprint"] != self._header["fingerprint"]:
+                return {}
+        except (FileNotFoundError, ValueError, KeyError, TypeError):
+            return {}
+        results = {}
+        for line in lines:
+            with suppress(ValueError, TypeError):  # a line that was cut off by a kill
+                result = Result(**json.loads(line))
+                results[result.key] = result
+        return results
+
+    def add(self, key: str, value: Any, seconds: float) -> None:
+        """Keep a result."""
+        result = Result(key, json.loads(json.dumps(value)), round(seconds, 1))
+        if not self._begun:
+            self._begin()
+        with self.path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(vars(result)) + "\n")
+        self.results[key] = result
+
+    def _begin(self) -> None:
+        """Write anew what counts, and nothing else."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        new = self.path.with_suffix(".new")
+        lines = [json.dumps(each) for each in (self._header, *map(vars, self.results.values()))]
+        new.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        new.replace(self.path)
+        self._begun = True
+
+    def missing(self, runs: int) -> list[Task]:
+        """Return the tasks of that many runs that have no result yet."""
+        return [task for task in self._experiment.tasks(runs) if task.key not in self.results]
+
+    def complete_runs(self, at_most: int) -> int:
+        """Return of how many runs all results are there."""
+        return next((runs for runs in range(at_most, 0, -1) if not self.missing(runs)), 0)
+
+    def of(self, runs: int) -> dict[str, Result]:
+        """Return the results of that many runs, which must be there."""
+        return {task.key: self.results[task.key] for task in self._experiment.tasks(runs)}

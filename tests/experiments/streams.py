@@ -1,0 +1,84 @@
+"""The data streams of the experiments, also with drift."""
+
+import csv
+import gzip
+import math
+import os
+import random
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+Record = tuple[dict[str, Any], int]
+"""Features and class."""
+
+HALF_HOURS = 48
+
+
+def elec2() -> list[Record]:
+    """Return the electricity market of New South Wales: 45,312 half-hours, without a gap.
+
+    The file lacks the attributes ``date`` and ``day`` that the papers have. They follow from the
+    order: the day, counted from the first and scaled to [0, 1], and the day of the week, from 1
+    for Monday; the first one is Tuesday, 7 May 1996.
+
+    Raises
+    ------
+    FileNotFoundError
+        If ``elec2.csv.gz`` is not in the folder that the environment variable DATA names.
+    """
+    path = Path(os.environ.get("DATA", "../shared/data")) / "elec2.csv.gz"
+    with gzip.open(path, "rt", encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    last_day = len(rows) // HALF_HOURS - 1
+    records = []
+    for t, row in enumerate(rows):
+        day = t // HALF_HOURS
+        y = int(row.pop("class"))
+        x = {"date": day / last_day, "day": 1 + (day + 1) % 7}
+        records.append((x | {name: float(value) for name, value in row.items()}, y))
+    return records
+
+
+def shuffled(records: Iterable[Record], seed: int) -> list[Record]:
+    """Return the records in a random order."""
+    records = list(records)
+    random.Random(seed).shuffle(records)
+    return records
+
+
+def switched(records: Iterable[Record], pairs: Sequence[Sequence[str]]) -> Iterator[Record]:
+    """Yield the records with the values of each pair of features exchanged."""
+    for x, y in records:
+        exchanged = {a: x[b] for pair in pairs for a, b in (pair, pair[::-1])}
+        yield x | exchanged, y
+
+
+def drifting(
+    before: Iterable[Record], after: Iterable[Record], *, at: int, width: int, seed: int
+) -> Iterator[Record]:
+    """Yield records of one stream, and ever more of those in the same place of another one.
+
+    The probability of the other one is a sigmoid, as in River's ``ConceptDriftStream``.
+
+    Parameters
+    ----------
+    before, after
+        Both streams.
+    at
+        Where both are as likely, counted from 1.
+    width
+        In about so many records one takes over from the other.
+    seed
+        Of the choice.
+
+    Examples
+    --------
+    >>> old, new = [({"a": 0}, 0)] * 10, [({"a": 1}, 1)] * 10
+    >>> [y for _, y in drifting(old, new, at=6, width=1, seed=1)]
+    [0, 0, 0, 0, 0, 1, 1, 1, 1, 1]
+    """
+    rng = random.Random(seed)
+    for t, (old, new) in enumerate(zip(before, after, strict=False), 1):
+        probability = 1.0 / (1.0 + math.exp(-4.0 * (t - at) / width))
+        yield new if rng.random() < probability else old

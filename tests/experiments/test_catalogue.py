@@ -1,0 +1,25 @@
+"""What the runner and the page expect of every experiment."""
+
+import json
+import pickle
+
+import pytest
+
+from tests.experiments.catalogue import EXPERIMENTS
+from tests.experiments.experiment import Experiment
+
+
+@pytest.mark.parametrize("experiment", EXPERIMENTS, ids=lambda each: each.name)
+def test_tasks(experiment: Experiment) -> None:
+    one, two = experiment.tasks(1), experiment.tasks(2)
+    keys = [task.key for task in two]
+    assert len(set(keys)) == len(keys) > len(one)
+    assert {task.key for task in one} < set(keys)
+    for task in two:
+        assert pickle.loads(pickle.dumps(task)) == task
+        assert json.loads(json.dumps(task.arguments)) == task.arguments
+
+
+def test_names() -> None:
+    names = [experiment.name for experiment in EXPERIMENTS]
+    assert len(set(names)) == len(names)
