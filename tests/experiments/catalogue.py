@@ -1,9 +1,22 @@
 """All experiments, in the order of the page."""
 
-from tests.experiments import ipfi_drift, ipfi_table_1
+from tests.experiments import (
+    drift,
+    ipdp_agrawal,
+    ipdp_batch,
+    ipdp_elec2,
+    ipdp_hyperplane,
+    ipfi_drift,
+    ipfi_table_1,
+)
 from tests.experiments.experiment import Experiment
 
 EXPERIMENTS: tuple[Experiment, ...] = (
     ipfi_table_1.EXPERIMENT,
     ipfi_drift.EXPERIMENT,
+    ipdp_elec2.EXPERIMENT,
+    ipdp_hyperplane.EXPERIMENT,
+    ipdp_agrawal.EXPERIMENT,
+    ipdp_batch.EXPERIMENT,
+    drift.EXPERIMENT,
 )
