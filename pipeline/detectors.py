@@ -27,17 +27,22 @@ Count = Annotated[int, Field(ge=1, le=100_000)]
 
 
 class Parameters(BaseModel):
-    """The parameters of a detector, with River's defaults; unknown ones are errors."""
+    """The parameters of a detector; unknown ones are errors."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
 class ADWINParameters(Parameters):
-    """Of ADWIN (Bifet, Gavaldà 2007), besides its delta and grace period."""
+    """Of ADWIN (Bifet, Gavaldà 2007), besides its delta and grace period.
+
+    ADWIN's bound is for numbers between 0 and 1. Two outliers close to each other, such as
+    cross-entropy has up to 34.5, shift the mean of River's 5 enough to alarm at any usual delta;
+    they do not shift that of 50.
+    """
 
     clock: Count = 32
     max_buckets: Annotated[int, Field(ge=2, le=1_000)] = 5
-    min_window_length: Count = 5
+    min_window_length: Count = 50
 
 
 class KSWINParameters(Parameters):
@@ -103,7 +108,9 @@ DETECTORS: dict[OfNumbers | OfErrors, tuple[type[Any], type[Parameters]]] = {
     "hddm_a": (binary.HDDMA, HDDMAParameters),
     "hddm_w": (binary.HDDMW, HDDMWParameters),
 }
-"""Name → River's class, and its parameters."""
+"""Name → River's class, and its parameters.
+
+Their defaults are River's, but for ADWIN's smallest window."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +124,7 @@ class DetectorSettings:
     detector
         Name of the detector.
     parameters
-        Those that differ from River's defaults; as checked by the detector's ``Parameters``.
+        What River's class is made with; of others it takes its defaults.
     """
 
     signal: Signal

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from pipeline.config import DriftSettings
+from pipeline.detectors import ADWINParameters
 from pipeline.stages.watch import Watch
 from tests.experiments import drift, drift_streams
 from tests.experiments.drift import DRIFTS, EXPERIMENT, STATIONARY, alarms, variant_key, variants
@@ -52,7 +53,7 @@ def test_alarms_are_those_of_the_pipeline() -> None:
     watch = Watch(settings, "")
     numbers = [float(t // 300 % 2) for t in range(1_500)]
     expected = [t for t, number in enumerate(numbers) if watch.update(number)]
-    assert alarms(numbers, 0.002, 10) == expected
+    assert alarms(numbers, 0.002, 10, 50) == expected
     assert expected
 
 
@@ -77,7 +78,8 @@ def results(*, first: int | None, false_alarms: int) -> dict[str, Any]:
 
 def test_the_default_is_one_of_the_settings_compared() -> None:
     default = DriftSettings()
-    assert (default.signal, default.delta, default.grace_period) in [*variants()]
+    adwin = (default.delta, default.grace_period, ADWINParameters().min_window_length)
+    assert (default.signal, *adwin) in [*variants()]
 
 
 def test_the_report_counts_alarms_and_delays() -> None:
