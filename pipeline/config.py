@@ -327,7 +327,7 @@ class DriftSettings(Section):
 
     signal: Signal = "increment"
     detector: OfNumbers = "adwin"
-    delta: Delta = Field(0.002, description="Of 'adwin'.")
+    delta: Delta = Field(0.001, description="Of 'adwin'.")
     grace_period: GracePeriod = Field(10, description="Of 'adwin'.")
     params: dict[str, Any] = Field(
         default_factory=dict, description="Further parameters of River's detector."
@@ -363,7 +363,8 @@ class DriftSettings(Section):
             return None
         detector = own.detector or self.detector
         common = self.params if detector == self.detector else {}
-        parameters = dict(common if own.params is None else own.params)
+        _, kind = DETECTORS[detector]
+        parameters = kind.model_validate(common if own.params is None else own.params).model_dump()
         if detector == "adwin":
             parameters["delta"] = self.delta if own.delta is None else own.delta
             parameters["grace_period"] = own.grace_period or self.grace_period

@@ -26,17 +26,22 @@ Count = Annotated[int, Field(ge=1, le=100_000)]
 
 
 class Parameters(BaseModel):
-    """The parameters of a detector, with River's defaults; unknown ones are errors."""
+    """The parameters of a detector; unknown ones are errors."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
 class ADWINParameters(Parameters):
-    """Of ADWIN (Bifet, Gavaldà 2007), besides its delta and grace period."""
+    """Of ADWIN (Bifet, Gavaldà 2007), besides its delta and grace period.
+
+    ADWIN's bound is for numbers between 0 and 1. Two outliers close to each other, such as
+    cross-entropy has up to 34.5, shift the mean of River's 5 enough to alarm at any usual delta;
+    they do not shift that of 50.
+    """
 
     clock: Count = 32
     max_buckets: Annotated[int, Field(ge=2, le=1_000)] = 5
-    min_window_length: Count = 5
+    min_window_length: Count = 50
 
 
 class KSWINParameters(Parameters):
@@ -102,7 +107,7 @@ DETECTORS: dict[OfNumbers | OfErrors, tuple[str, type[Parameters]]] = {
     "hddm_a": ("river.drift.binary.HDDMA", HDDMAParameters),
     "hddm_w": ("river.drift.binary.HDDMW", HDDMWParameters),
 }
-"""Name → where River has it, and its parameters."""
+"""Name → where River has it, and its parameters: River's defaults, but ADWIN's smallest window."""
 
 
 def river_class(name: OfNumbers | OfErrors) -> Any:
@@ -123,7 +128,7 @@ class DetectorSettings:
     detector
         Name of the detector.
     parameters
-        Those that differ from River's defaults; as checked by the detector's ``Parameters``.
+        What River's class is made with; of others it takes its defaults.
     """
 
     signal: Signal

@@ -123,6 +123,8 @@ def make_config(**settings_: Any) -> Config:
             "isage": {"reservoir_size": 20, "inner_samples": 2},
             "ipdp": {"storage_size": 20, "grid_size": 4},
         },
+        # short streams must show changes: River's settings
+        "drift": {"delta": 0.002, "params": {"min_window_length": 5}},
     }
     for name, value in settings_.items():
         whole = name == "features" or not isinstance(value, dict)

@@ -8,7 +8,7 @@ from typing import Any, get_args
 import pytest
 
 from pipeline.config import Config, ConfigError, check_references, load_config
-from pipeline.detectors import DetectorSettings
+from pipeline.detectors import ADWINParameters, DetectorSettings, PageHinkleyParameters
 from pipeline.explain import LOSSES
 from pipeline.explain.losses import brier
 from pipeline.supervisor import ROLES
@@ -111,11 +111,14 @@ params = {two_sided_test = true}
 """,
     )
     grace = {"grace_period": config.drift.grace_period}
+    adwin = ADWINParameters().model_dump() | grace
     assert [config.drift.of(method) for method in get_args(Watched)] == [
-        DetectorSettings("value", "adwin", {"clock": 8, "delta": 0.1, **grace}),
-        DetectorSettings("value", "adwin", {"max_buckets": 7, "delta": 0.2, **grace}),
-        DetectorSettings("increment", "page_hinkley", {}),
-        DetectorSettings("increment", "hddm_a", {"two_sided_test": True}),
+        DetectorSettings("value", "adwin", {**adwin, "clock": 8, "delta": 0.1}),
+        DetectorSettings("value", "adwin", {**adwin, "max_buckets": 7, "delta": 0.2}),
+        DetectorSettings("increment", "page_hinkley", PageHinkleyParameters().model_dump()),
+        DetectorSettings(
+            "increment", "hddm_a", {"drift_confidence": 0.001, "two_sided_test": True}
+        ),
     ]
 
 

@@ -33,6 +33,8 @@ SETTINGS: dict[str, Any] = {
         "isage": {"reservoir_size": 50, "inner_samples": 2},
         "ipdp": {"storage_size": 50, "grid_size": 4},
     },
+    # streams so short must show changes
+    "drift": {"delta": 0.002, "params": {"min_window_length": 5}},
 }
 """A small pipeline with all methods, quick to warm up."""
 

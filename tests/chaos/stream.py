@@ -40,6 +40,8 @@ SETTINGS: dict[str, Any] = {
         "isage": {"reservoir_size": 20, "inner_samples": 1},
         "ipdp": {"storage_size": 20, "grid_size": 3},
     },
+    # streams so short must show changes
+    "drift": {"delta": 0.002, "params": {"min_window_length": 5}},
     "topics": {"features_partitions": len(PARTITIONS), "partitions": 4, "replication": 3},
 }
 """All methods, with a model that learns and costs little."""

@@ -1,6 +1,11 @@
 """All experiments, in the order of the page."""
 
 from tests.experiments import (
+    drift,
+    ipdp_agrawal,
+    ipdp_batch,
+    ipdp_elec2,
+    ipdp_hyperplane,
     ipfi_drift,
     ipfi_table_1,
     isage_elec2,
@@ -17,4 +22,9 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     isage_imputers.EXPERIMENT,
     isage_elec2.EXPERIMENT,
     isage_sensors.EXPERIMENT,
+    ipdp_elec2.EXPERIMENT,
+    ipdp_hyperplane.EXPERIMENT,
+    ipdp_agrawal.EXPERIMENT,
+    ipdp_batch.EXPERIMENT,
+    drift.EXPERIMENT,
 )

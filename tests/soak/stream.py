@@ -32,6 +32,8 @@ SETTINGS: dict[str, Any] = {
         "isage": {"reservoir_size": 50, "inner_samples": 1},
         "ipdp": {"storage_size": 50, "grid_size": 3},
     },
+    # streams so short must show changes
+    "drift": {"delta": 0.002, "params": {"min_window_length": 5}},
 }
 """All methods, with as few questions to the model as they need."""
 

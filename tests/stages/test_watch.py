@@ -2,6 +2,7 @@
 
 import inspect
 import random
+from dataclasses import replace
 from typing import Any, get_args
 
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from river.drift.binary import FHDDM
 
+from pipeline.config import DriftSettings
 from pipeline.detectors import DETECTORS, DetectorSettings, OfErrors, OfNumbers, river_class
 from pipeline.stages.watch import RECENT, Shift, Watch
 from tests.support import PROPERTY, pickled
@@ -74,11 +76,25 @@ def test_the_alarms_are_those_of_river_itself(name: OfNumbers) -> None:
 
 
 @every_detector
-def test_the_defaults_are_river_s(name: OfNumbers) -> None:
+def test_the_defaults_are_river_s_but_for_adwin_s_smallest_window(name: OfNumbers) -> None:
     _, parameters = DETECTORS[name]
+    ours = parameters().model_dump()
     defaults = inspect.signature(river_class(name)).parameters
-    for parameter, value in parameters().model_dump().items():
+    assert ours.pop("min_window_length", 50) == 50
+    for parameter, value in ours.items():
         assert defaults[parameter].default == value
+
+
+def test_two_outliers_are_no_change() -> None:
+    """As of cross-entropy, where a model was sure and wrong; with River's window they are one."""
+    rng = random.Random(1)
+    numbers = [rng.expovariate(3.0) for _ in range(2_000)]
+    numbers[695] = numbers[697] = 34.5
+    settings = DriftSettings().of("loss")
+    assert settings is not None
+    assert shifts(Watch(settings, ""), numbers) == []
+    river_s = {**settings.parameters, "min_window_length": 5}
+    assert shifts(Watch(replace(settings, parameters=river_s), ""), numbers)
 
 
 LARGEST: dict[str, list[dict[str, Any]]] = {
