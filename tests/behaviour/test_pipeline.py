@@ -113,26 +113,48 @@ def test_publishes_the_same_when_every_role_is_killed_in_between(start: Start) -
 
 
 OPTIONS: dict[str, dict[str, Any]] = {
-    "groups and rates": {
+    "groups, rates, pairs, range": {
         "alpha": [0.01, 0.1],
         "groups": {"house": ["zipcode", "hvalue", "hyears"], "income": ["commission", "salary"]},
         "ipfi": {"reservoir_size": 50, "imputer": "product"},
         "isage": {"reservoir_size": 50, "inner_samples": 2, "imputer": "observational"},
+        "ipdp": {
+            "storage_size": 50,
+            "grid_size": 4,
+            "grid": "range",
+            "window": 80,
+            "ice": 2,
+            "pairs": [["salary", "age"], ["elevel", "age"]],
+        },
+    },
+    "all draws, window, quantiles": {
+        "ipfi": {"reservoir_size": 50, "sampler": "window", "inner_samples": 3},
+        "isage": {"reservoir_size": 20, "inner_samples": "all"},
+        "ipdp": {
+            "storage_size": 50,
+            "grid_size": 4,
+            "grid": "quantiles",
+            "storage": "age-weighted",
+            "entrance_probability": 0.5,
+        },
     },
 }
 """Ways to explain, beside those of the other tests."""
 
 
 @pytest.mark.parametrize("options", OPTIONS)
-def test_publishes_what_the_reference_publishes_with_each_option(
+def test_publishes_what_the_reference_publishes_with_each_option_also_after_a_kill(
     start: Start, config_path: Path, prefix: str, options: str
 ) -> None:
     explain = {**SETTINGS["explain"], **OPTIONS[options]}
     write_config(config_path, {**SETTINGS, "explain": explain, "topics": topics(prefix)})
-    values = with_hostile(observations(600))
+    values = with_hostile(observations(400))
     with start() as pipeline:
-        sent = pipeline.feed(values)
-        pipeline.wait_until_through(sent, timeout_s=180)
+        pipeline.feed(values[:200])
+        pipeline.kill("model")
+        pipeline.kill("explainer")
+        pipeline.feed(values[200:])
+        pipeline.wait_until_through(len(values), timeout_s=180)
     assert_same(pipeline.published, reference(pipeline.config, values))
     assert pipeline.keys["explanations"] == {name.encode() for name in pipeline.config.explained}
 
@@ -157,31 +179,6 @@ def test_shards_of_the_model_publish_the_same_also_when_one_is_killed(
     write_config(config_path, {**SETTINGS, "topics": topics(prefix)})
     assert_same(pipeline.published, reference(load_config(config_path), values))
     assert len(pipeline.workers.deaths) == 2
-
-
-@pytest.mark.parametrize(
-    "ipdp",
-    [
-        {"grid": "range", "window": 80, "ice": 2, "pairs": [["salary", "age"], ["elevel", "age"]]},
-        {"grid": "quantiles", "storage": "age-weighted", "entrance_probability": 0.5},
-    ],
-    ids=lambda ipdp: ipdp["grid"],
-)
-def test_every_grid_pairs_and_ice_curves_are_those_of_the_reference_also_after_a_kill(
-    start: Start, config_path: Path, prefix: str, ipdp: dict[str, Any]
-) -> None:
-    explain = {**SETTINGS["explain"], "ipdp": {**SETTINGS["explain"]["ipdp"], **ipdp}}
-    write_config(config_path, {**SETTINGS, "explain": explain, "topics": topics(prefix)})
-    values = observations(400)
-    with start() as pipeline:
-        pipeline.feed(values[:200])
-        pipeline.kill("model")
-        pipeline.kill("explainer")
-        pipeline.feed(values[200:])
-        pipeline.wait_until_through(400, timeout_s=180)
-    assert_same(pipeline.published, reference(pipeline.config, values))
-    named = {key[2] for key in pipeline.published if key[0] == "explanations"}
-    assert named == set(pipeline.config.explained)
 
 
 def test_all_roles_killed_at_once_go_on_where_they_were(start: Start) -> None:

@@ -9,7 +9,8 @@ import pytest
 from river import forest
 
 from pipeline.baselines import SlidingWindowSAGE, batch_sage
-from pipeline.explain.sage import draw_permutation
+from pipeline.explain.players import Players
+from pipeline.explain.sampling.permutation import draw_permutation
 from pipeline.explain.storage import UniformReservoir
 from tests.experiments.array_sage import Places, array_sage, interventional, random_draws
 from tests.experiments.forests import Forests, as_arrays, concept_records
@@ -35,7 +36,7 @@ def library_draws(records: Sequence[Record], m: int, seed: int) -> tuple[Places,
     for x, _ in records:
         reservoir.update(x)
     features = tuple(records[0][0])
-    draws = [draw_permutation(features, x, reservoir, m, rng) for x, _ in records]
+    draws = [draw_permutation(Players(features), x, reservoir, m, rng) for x, _ in records]
     return np.array([d.places for d in draws]), np.array([list(d.chosen) for d in draws])
 
 

@@ -23,7 +23,7 @@ log = logging.getLogger("fluxplain.checkpoints")
 
 FORMAT = "fluxplain-checkpoint-"
 
-MAGIC = f"{FORMAT}2"
+MAGIC = f"{FORMAT}3"
 
 Opener = Callable[[], Checkpoint]
 """Opens one checkpoint; raises DamagedError or RefusedError."""
