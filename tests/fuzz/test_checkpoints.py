@@ -22,6 +22,7 @@ from pipeline.kafka.checkpoints import (
     Envelope,
     Identity,
     Slot,
+    State,
     envelope,
 )
 from pipeline.stages import DriftStage
@@ -76,7 +77,7 @@ def spy() -> Iterator[Spy]:
 
 
 @cache
-def sealed(key: bytes | None, offset: int) -> tuple[bytes, bytes]:
+def sealed(key: bytes | None, offset: int) -> tuple[bytes, State]:
     """Return header and state of a good checkpoint."""
     return Envelope(IDENTITY, key).seal(SLOT, Checkpoint(offset, DriftStage(REGRESSION)))
 
