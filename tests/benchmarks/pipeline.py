@@ -1,10 +1,8 @@
 """The pipeline on a broker, beside its model stage alone and beside one bare consumer."""
 
 import asyncio
-import multiprocessing
 import time
-from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Iterator, Sequence
 
 import orjson
 
@@ -24,9 +22,9 @@ from tests.benchmarks.run import Run
 from tests.benchmarks.timing import Figure
 from tests.command import FailedError
 
-RECORDS = 8000
+RECORDS = 12_000
 
-STEADY = 2000
+STEADY = 4_000
 """Records before the measured ones: everything is warm, and the trees have grown."""
 
 PEER_RECORDS = 400
@@ -41,17 +39,13 @@ def throughput(run: Run) -> Iterator[Figure]:
 
     All take the same records, one after the other. The roles are processes of their own, on the
     same machine as the broker; the embedded one is fed as ``fluxplain replay`` does, which holds
-    back. The model stage alone is a loop in one process, and once more two of them at a time: cores
-    that share caches and clock are slower together, and the pipeline's model role never has the
-    machine for itself. The bare consumer predicts, explains with
+    back. The model stage alone is a loop in one process. The bare consumer predicts, explains with
     iXAI (and with generic iPDP) and learns, publishes nothing and saves nothing; the roles are
     stopped then.
     """
     for name, methods in METHODS.items():
         run.clock.say(f"{name}: the model stage alone")
-        stage = _stage_alone(methods)
-        with ProcessPoolExecutor(2, multiprocessing.get_context("spawn")) as pool:
-            beside = min(pool.map(_stage_alone, [methods] * 2))
+        stage = _stage_alone(Config(**settings(methods)), observations(RECORDS))
         for broker in BROKERS:
             with rig(run, broker, settings(methods)) as it:
                 rate = full_speed(it, RECORDS, STEADY)
@@ -67,12 +61,6 @@ def throughput(run: Run) -> Iterator[Figure]:
                 bar="at least 0.8",
             )
             yield Figure(
-                f"{title}, share of the model stage beside another one",
-                f"{rate:.0f}",
-                f"{beside:.0f}",
-                rate / beside,
-            )
-            yield Figure(
                 f"{title}, against a bare consumer with iXAI",
                 f"{rate:.0f}",
                 f"{peer:.0f}",
@@ -81,9 +69,9 @@ def throughput(run: Run) -> Iterator[Figure]:
             )
 
 
-def _stage_alone(methods: list[str]) -> float:
+def _stage_alone(config: Config, values: Sequence[bytes]) -> float:
     """Return the records a second of the model stage, in a loop."""
-    stage, values = ModelStage(Config(**settings(methods)), "features-0"), observations(RECORDS)
+    stage = ModelStage(config, "features-0")
     for offset, value in enumerate(values):
         if offset == STEADY:
             begin = time.perf_counter()

@@ -161,6 +161,7 @@ def test_a_damaged_one_is_passed_over(
 ) -> None:
     whole = [b"\n".join(sealed(key, NEWER)), b"\n".join(sealed(None, NEWER))]
     header, state = sealed(key, NEWER)
+    assert isinstance(state, bytes)
     part = data.draw(st.sampled_from(["file", "header", "state"]))
     if part == "file":
         newer = data.draw(mangled(whole))
