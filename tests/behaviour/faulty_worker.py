@@ -13,7 +13,7 @@ from typing import Any, cast
 from agents import factory
 from pipeline.config import load_config
 from pipeline.kafka.app import run
-from pipeline.kafka.checkpoints import Envelope
+from pipeline.kafka.checkpoints import Envelope, State
 from pipeline.kafka.outbox import Outbox
 from pipeline.kafka.producer import RecordProducer
 from pipeline.kafka.worker import RoleWorker
@@ -57,7 +57,7 @@ def dies_while_saving() -> None:
     """Die when the second checkpoint is half written."""
     sound_seal, seals = Envelope.seal, 0
 
-    def seal(self: Envelope, *args: Any) -> tuple[bytes, bytes]:
+    def seal(self: Envelope, *args: Any) -> tuple[bytes, State]:
         nonlocal seals
         seals += 1
         return sound_seal(self, *args)

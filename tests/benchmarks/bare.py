@@ -1,12 +1,9 @@
 """A process that only predicts and learns: what a model holds by itself.
 
 ``python -m tests.benchmarks.bare CONFIG RECORDS …`` prints by how many bytes it has grown after so
-many records. What a worker holds beyond that is the pipeline's. The model is pickled before each
-look, as a worker's is: Python keeps a dictionary for each object that was, about 100 bytes, which
-are the model's too.
+many records. What a worker holds beyond that is the pipeline's.
 """
 
-import pickle
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -46,7 +43,6 @@ def growth(config_path: Path, marks: Sequence[int]) -> list[int]:
         model.predict_proba_one(x)
         model.learn_one(x, record["y"])
         if i in marks:
-            pickle.dumps(model)
             grown.append(process.memory_info().rss - before)
     return grown
 

@@ -22,9 +22,9 @@ from tests.benchmarks.run import Run
 from tests.benchmarks.timing import Figure
 from tests.command import FailedError
 
-RECORDS = 8000
+RECORDS = 12_000
 
-STEADY = 2000
+STEADY = 4_000
 """Records before the measured ones: everything is warm, and the trees have grown."""
 
 PEER_RECORDS = 400

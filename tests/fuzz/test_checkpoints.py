@@ -22,6 +22,7 @@ from pipeline.kafka.checkpoints import (
     Envelope,
     Identity,
     Slot,
+    State,
     envelope,
 )
 from pipeline.stages import DriftStage
@@ -76,7 +77,7 @@ def spy() -> Iterator[Spy]:
 
 
 @cache
-def sealed(key: bytes | None, offset: int) -> tuple[bytes, bytes]:
+def sealed(key: bytes | None, offset: int) -> tuple[bytes, State]:
     """Return header and state of a good checkpoint."""
     return Envelope(IDENTITY, key).seal(SLOT, Checkpoint(offset, DriftStage(REGRESSION)))
 
@@ -160,6 +161,7 @@ def test_a_damaged_one_is_passed_over(
 ) -> None:
     whole = [b"\n".join(sealed(key, NEWER)), b"\n".join(sealed(None, NEWER))]
     header, state = sealed(key, NEWER)
+    assert isinstance(state, bytes)
     part = data.draw(st.sampled_from(["file", "header", "state"]))
     if part == "file":
         newer = data.draw(mangled(whole))

@@ -6,6 +6,7 @@ from pipeline.kafka.checkpoints.base import (
     CheckpointStore,
     Slot,
     StageFactory,
+    State,
 )
 from pipeline.kafka.checkpoints.directory import DirectoryCheckpointStore, make_private_folder
 from pipeline.kafka.checkpoints.envelope import Envelope, Identity
@@ -25,6 +26,7 @@ __all__ = [
     "Snapshot",
     "SnapshotError",
     "StageFactory",
+    "State",
     "TopicCheckpointStore",
     "make_private_folder",
     "open_store",

@@ -15,6 +15,10 @@ StageFactory = Callable[[str, int], Stage]
 """Makes a new stage for (topic, partition)."""
 
 
+State = bytes | bytearray
+"""A pickled stage; one that came from another process is taken as it was read."""
+
+
 class CheckpointError(RuntimeError):
     """There are checkpoints, but none that may be used. The message says why and what to do."""
 
@@ -62,7 +66,7 @@ class Savable(Protocol):
         """Offset of the next message to take."""
         ...
 
-    def pickled(self) -> bytes:
+    def pickled(self) -> State:
         """Return the state as bytes.
 
         Raises

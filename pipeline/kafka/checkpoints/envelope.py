@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from pipeline.kafka.checkpoints.base import Checkpoint, CheckpointError, Savable, Slot
+from pipeline.kafka.checkpoints.base import Checkpoint, CheckpointError, Savable, Slot, State
 from pipeline.stages import Stage
 
 log = logging.getLogger("fluxplain.checkpoints")
@@ -99,7 +99,7 @@ class Envelope:
         """Whether there is a key."""
         return self._key is not None
 
-    def seal(self, slot: Slot, checkpoint: Savable) -> tuple[bytes, bytes]:
+    def seal(self, slot: Slot, checkpoint: Savable) -> tuple[bytes, State]:
         """Return header and pickled state."""
         state = checkpoint.pickled()
         header = {

@@ -19,7 +19,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from pipeline.kafka.checkpoints.base import Checkpoint, Slot
+from pipeline.kafka.checkpoints.base import Checkpoint, Slot, State
 from pipeline.kafka.checkpoints.envelope import DamagedError, Envelope, RefusedError
 
 CHUNK_BYTES = 900_000
@@ -46,7 +46,7 @@ Windows = Iterable[Sequence[LogRecord]]
 
 
 def split(
-    slot: Slot, generation: int, header: bytes, state: bytes
+    slot: Slot, generation: int, header: bytes, state: State
 ) -> Iterator[tuple[bytes, bytes]]:
     """Yield the records of a checkpoint, each (key, value), in the order to write them."""
     prefix = f"{slot}/{generation}"

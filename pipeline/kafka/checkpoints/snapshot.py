@@ -9,12 +9,13 @@ import gc
 import os
 import select
 import signal
+import struct
 import sys
 import time
 import warnings
 from typing import NoReturn
 
-from pipeline.kafka.checkpoints.base import Checkpoint
+from pipeline.kafka.checkpoints.base import Checkpoint, State
 
 CAN_FORK = sys.platform == "linux"
 """Other systems do not keep what libraries rely on across a fork."""
@@ -25,7 +26,8 @@ SLOW_S = 0.02
 TIMEOUT_S = 120.0
 """How long the copy may take."""
 
-_READ_BYTES = 1 << 20
+LENGTH = struct.Struct("=q")
+"""What the copy sends first: how many bytes follow."""
 
 
 class SnapshotError(RuntimeError):
@@ -53,7 +55,7 @@ class Snapshot:
     def __init__(self, checkpoint: Checkpoint, *, aside: bool) -> None:
         begin = time.perf_counter()
         self.next_offset = checkpoint.next_offset
-        self._state = b""
+        self._state: State = b""
         self._child = self._pipe = -1
         if aside and CAN_FORK:
             self._fork(checkpoint)
@@ -61,7 +63,7 @@ class Snapshot:
             self._state = checkpoint.pickled()
         self.seconds = time.perf_counter() - begin
 
-    def pickled(self) -> bytes:
+    def pickled(self) -> State:
         """Return the state as bytes, when they are there.
 
         Raises
@@ -89,18 +91,31 @@ class Snapshot:
             _pickle_and_end(checkpoint, writing)
         os.close(writing)
 
-    def _received(self) -> bytes:
-        parts, deadline = [], time.monotonic() + TIMEOUT_S
-        while select.select([self._pipe], [], [], max(deadline - time.monotonic(), 0.0))[0]:
-            part = os.read(self._pipe, _READ_BYTES)
-            if part:
-                parts.append(part)
-            elif status := self._bury():
-                raise SnapshotError(f"the copy of the process ended with status {status}")
-            else:
-                return b"".join(parts)
-        self.discard()
-        raise SnapshotError(f"the copy of the process took more than {TIMEOUT_S:.0f} s")
+    def _received(self) -> bytearray:
+        deadline = time.monotonic() + TIMEOUT_S
+        state = bytearray(LENGTH.size)
+        self._fill(state, deadline)
+        [size] = LENGTH.unpack(state)
+        state = bytearray(size)  # parts that were put together would need the memory twice
+        self._fill(state, deadline)
+        self._end_well()
+        return state
+
+    def _fill(self, buffer: bytearray, deadline: float) -> None:
+        """Read as much as the buffer holds."""
+        left = memoryview(buffer)
+        while left:
+            if not select.select([self._pipe], [], [], max(deadline - time.monotonic(), 0.0))[0]:
+                self.discard()
+                raise SnapshotError(f"the copy of the process took more than {TIMEOUT_S:.0f} s")
+            if not (n := os.readv(self._pipe, [left])):
+                self._end_well()
+                raise SnapshotError("the copy of the process ended early")
+            left = left[n:]
+
+    def _end_well(self) -> None:
+        if status := self._bury():
+            raise SnapshotError(f"the copy of the process ended with status {status}")
 
     def _bury(self) -> int:
         os.close(self._pipe)
@@ -114,9 +129,11 @@ def _pickle_and_end(checkpoint: Checkpoint, pipe: int) -> NoReturn:
         gc.disable()  # nothing may be finalized here: it belongs to the process that goes on
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        left = memoryview(checkpoint.pickled())
-        while left:
-            left = left[os.write(pipe, left) :]
+        state = checkpoint.pickled()
+        for part in (LENGTH.pack(len(state)), state):
+            left = memoryview(part)
+            while left:
+                left = left[os.write(pipe, left) :]
         status = 0
     finally:
         os._exit(status)
