@@ -226,11 +226,6 @@ class PDPSettings(Section):
                 f"ice is {self.ice}, but must be at most {MOST_POINTS // self.grid_size - 1} with "
                 f"grid_size = {self.grid_size}: more does not fit into a message"
             )
-        if self.pairs and self.grid_size**2 > MOST_POINTS:
-            raise ValueError(
-                f"grid_size is {self.grid_size}, but must be at most {math.isqrt(MOST_POINTS)} "
-                "with pairs: more does not fit into a message"
-            )
         if self.pairs:
             check_pairs(self.pairs)
         return self
@@ -388,6 +383,8 @@ def _wrong_parameter(detector: OfNumbers | OfErrors, params: dict[str, Any]) -> 
         item = error.errors(include_url=False)[0]
         name, message = ".".join(map(str, item["loc"])), item["msg"].removeprefix(_OWN)
         if item["type"] == "extra_forbidden":
+            if detector == "adwin" and name in {"delta", "grace_period"}:
+                return f"{name} belongs beside params, not into it"
             allowed = ", ".join(kind.model_fields)
             return f"{name} is not a parameter of {detector!r}; allowed here: {allowed}"
         return f"{name} is {_shown(item['input'])}: {message}" if name else message
@@ -499,6 +496,36 @@ class Config(BaseSettings):
     health: HealthSettings = HealthSettings()
 
     @validates_model(mode="after")
+    def _what_is_named_is_explained(self) -> Self:
+        methods = self.explain.methods
+        if self.explain.ipdp.pairs and "ipdp" not in methods:
+            raise ValueError(
+                f"explain.ipdp.pairs are explained by 'ipdp' only, but explain.methods is {methods}"
+            )
+        if self.explain.groups and methods == ["ipdp"]:
+            raise ValueError(
+                "explain.groups are explained by 'ipfi' and 'isage' only, but explain.methods is "
+                "['ipdp']"
+            )
+        return self
+
+    @validates_model(mode="after")
+    def _pairs_fit(self) -> Self:
+        ipdp = self.explain.ipdp
+        for name, pair in self.pairs.items():
+            sizes = [
+                ipdp.storage_size if self.features.get(feature) == "categorical" else ipdp.grid_size
+                for feature in pair
+            ]
+            if math.prod(sizes) > MOST_POINTS:
+                raise ValueError(
+                    f"explain.ipdp.pairs has {name!r}, which may have {sizes[0]:,} times "
+                    f"{sizes[1]:,} points, but at most {MOST_POINTS:,} fit into a message: a "
+                    "categorical feature may have storage_size, a numeric one has grid_size"
+                )
+        return self
+
+    @validates_model(mode="after")
     def _pairs_are_of_features(self) -> Self:
         for name, pair in self.pairs.items():
             for feature in pair:
@@ -510,7 +537,7 @@ class Config(BaseSettings):
             if name in {*self.features, *self.explain.groups}:
                 raise ValueError(
                     f"explain.ipdp.pairs has {list(pair)!r}, which is published as {name!r}, but "
-                    "that is a feature or group: give it another name"
+                    "that is a feature or group: give that one another name"
                 )
         return self
 
@@ -539,15 +566,15 @@ class Config(BaseSettings):
     def _each_shard_has_a_share(self) -> Self:
         if self.model.shards > len(self.explained):
             raise ValueError(
-                f"model.shards is {self.model.shards}, but must be at most the number of features "
-                f"and groups that are explained, {len(self.explained)}"
+                f"model.shards is {self.model.shards}, but must be at most the number of features, "
+                f"groups and pairs that are explained, {len(self.explained)}"
             )
         return self
 
     @validates_model(mode="after")
     def _errors_are_watched(self) -> Self:
-        detector = self.drift.loss.detector
-        if detector in get_args(OfErrors) and self.explain.loss != "zero_one":
+        detector, is_watched = self.drift.loss.detector, self.drift.loss.enabled
+        if is_watched and detector in get_args(OfErrors) and self.explain.loss != "zero_one":
             raise ValueError(
                 f"drift.loss.detector is {detector!r}, which takes errors (1 or 0), so "
                 f"explain.loss must be 'zero_one', not {self.explain.loss!r}"

@@ -134,7 +134,10 @@ def test_the_loss_is_watched_unless_it_is_switched_off(
 
 WRONG: list[tuple[str, list[str]]] = [
     ("shards = 0", ["model.shards", "0", "greater than or equal to 1"]),
-    ("shards = 3", ["model.shards is 3", "number of features and groups that are explained, 2"]),
+    (
+        "shards = 3",
+        ["model.shards is 3", "number of features, groups and pairs that are explained, 2"],
+    ),
     ("[explain]\nalpha = 0.0", ["explain.alpha is 0.0", "above 0 and at most 1"]),
     ("[explain]\nalpha = 1.5", ["explain.alpha is 1.5", "above 0 and at most 1"]),
     ("[explain]\nalpha = []", ["explain.alpha is []", "a list of such numbers"]),
@@ -194,7 +197,23 @@ WRONG: list[tuple[str, list[str]]] = [
     ),
     (
         "[explain.ipdp]\ngrid_size = 101\npairs = [['age', 'city']]",
-        ["explain.ipdp.grid_size is 101", "at most 100", "pairs"],
+        ["explain.ipdp.pairs", "'age|city'", "101 times 100 points", "at most 10,000"],
+    ),
+    (
+        "[explain]\nmethods = ['ipfi']\n[explain.ipdp]\npairs = [['age', 'city']]",
+        ["explain.ipdp.pairs", "explain.methods is ['ipfi']"],
+    ),
+    (
+        "[explain]\nmethods = ['ipdp']\n[explain.groups]\nboth = ['age', 'city']",
+        ["explain.groups", "explain.methods is ['ipdp']"],
+    ),
+    (
+        "[explain.ipdp]\npairs = [['age', 'ci|ty']]",
+        ["explain.ipdp.pairs has ('age', 'ci|ty')", "'|' must be in no name"],
+    ),
+    (
+        "[drift.params]\ngrace_period = 5",
+        ["drift.params", "grace_period belongs beside params"],
     ),
     (
         "[explain.ipdp]\npairs = [['age', 'age']]",

@@ -54,14 +54,17 @@ class KeyedCurve(Generic[K]):
         self._labels: tuple[Label | None, ...] = ()
         self._effects: dict[K, OutputMean] = {}  # the longest absent first
 
-    def update_keys(self, keys: Sequence[K], answers: Table) -> float:
-        """Take the effects on one observation, as :meth:`PDPCurve.update_table` does."""
+    def update_keys(self, keys: Sequence[K], answers: Table, *, width: int = 1) -> float:
+        """Take the effects on one observation, as :meth:`PDPCurve.update_table` does.
+
+        A category has at most ``width`` of the keys.
+        """
         check_size(len(set(keys)), len(answers.numbers), len(keys))
         check_answers(self._labels, answers)
         self._labels = tuple(dict.fromkeys((*self._labels, *answers.labels)))
         ice = dict.fromkeys(self._labels, [0.0] * len(keys))
         ice.update(zip(answers.labels, answers.numbers.T.tolist(), strict=True))
-        self._move(keys, ice)
+        self._move(keys, ice, len(keys) + ABSENT_CATEGORIES * width)
         increments, projections, values = [], [], []
         for label, effect in self._shown().items():
             value, slopes = self._importance(effect)
@@ -97,14 +100,14 @@ class KeyedCurve(Generic[K]):
         """The smoothed effect at the keys."""
         return shown_effect(self._shown(), len(self.keys))
 
-    def _move(self, keys: Sequence[K], ice: Mapping[Label | None, list[float]]) -> None:
+    def _move(self, keys: Sequence[K], ice: Mapping[Label | None, list[float]], most: int) -> None:
         self.keys = list(keys)
         for i, key in enumerate(self.keys):
             mean = self._effects.pop(key, None) or OutputMean(self.alpha, debias=self.debias)
             shares = {label: column[i] for label, column in ice.items() if label is not None}
             mean.update(ice[None][i] if None in ice else shares)
             self._effects[key] = mean
-        while len(self._effects) > len(self.keys) + ABSENT_CATEGORIES:
+        while len(self._effects) > most:
             del self._effects[next(iter(self._effects))]
 
     def _shown(self) -> dict[Label | None, list[float]]:

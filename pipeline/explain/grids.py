@@ -87,13 +87,17 @@ class GridSettings:
         return check_warm_up(self.warm_up, self.capacity)
 
 
+SEPARATOR = "|"
+"""Stands between the names of a pair."""
+
+
 def pair_name(pair: Sequence[str]) -> str:
     """Return what a pair's explanations are keyed by.
 
     >>> pair_name(("age", "salary"))
     'age|salary'
     """
-    return "|".join(pair)
+    return SEPARATOR.join(pair)
 
 
 def check_pairs(pairs: Sequence[Sequence[str]]) -> dict[str, tuple[str, str]]:
@@ -108,6 +112,10 @@ def check_pairs(pairs: Sequence[Sequence[str]]) -> dict[str, tuple[str, str]]:
     for pair in pairs:
         if isinstance(pair, str) or len(pair) != 2 or pair[0] == pair[1]:
             raise ValueError(f"pairs has {pair!r}, but must have two different features in each")
+        if any(SEPARATOR in feature for feature in pair):
+            raise ValueError(
+                f"pairs has {pair!r}, but {SEPARATOR!r} must be in no name: it stands between both"
+            )
         if pair_name(pair) in named or pair_name(pair[::-1]) in named:
             raise ValueError(f"pairs has {pair!r} more than once")
         named[pair_name(pair)] = (pair[0], pair[1])

@@ -1,6 +1,7 @@
 """Exponential smoothing, debiased, with variance and standard error."""
 
 import math
+from collections.abc import Collection
 
 import numpy as np
 
@@ -232,7 +233,7 @@ def confidence_bound(std_error: float, delta: float) -> float:
 
 
 def check_alpha(alpha: float) -> float:
-    """Return ``alpha``, or raise ``ValueError`` if it is not in (0, 1]."""
-    if not 0.0 < alpha <= 1.0:
+    """Return ``alpha``, or raise ``ValueError`` if it is no number in (0, 1]."""
+    if isinstance(alpha, str | Collection) or not 0.0 < alpha <= 1.0:
         raise ValueError(f"alpha is {alpha!r}, but must lie in (0, 1]")
     return alpha

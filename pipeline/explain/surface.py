@@ -84,15 +84,16 @@ class Surface:
         ]
         for grid, axis in zip(grids, numeric, strict=True):
             check_size(len(grid.values), len(axis))
+        check_size(len(axes[0]) * len(axes[1]), len(answers.numbers))  # before they are multiplied
         if isinstance(self._effects, RankCurve):
-            check_size(len(axes[0]) * len(axes[1]), len(answers.numbers))
             increment = self._effects.update_table([*range(len(answers.numbers))], answers)
         else:
             first, second = (
                 axis if c else [*range(len(axis))]
                 for axis, c in zip(axes, self._categorical, strict=True)
             )
-            increment = self._effects.update_keys([*product(first, second)], answers)
+            width = max(len(axes[1 - i]) for i, c in enumerate(self._categorical) if c)
+            increment = self._effects.update_keys([*product(first, second)], answers, width=width)
         for grid, axis in zip(grids, numeric, strict=True):
             grid.update(np.array(axis, np.float64))
         self._grids, self._axes = grids, axes

@@ -20,7 +20,7 @@ def line(record: Record) -> str:
         case Explanation():
             return (
                 f"{record.stream} seq {record.seq}  {record.method} {record.feature} = "
-                f"{record.value:.4g} ± {record.std_error:.2g}"
+                f"{record.value:.4g} ± {record.std_error:.2g} (alpha {record.alpha:g})"
             )
         case Change():
             return f"{record.stream} seq {record.seq}  {record.kind}: {record.detail}"

@@ -180,21 +180,25 @@ class ModelStage:
             with suppress(TypeError):  # some are numbers, and some probabilities
                 answers = self._questions.answers(question, prediction, outputs)
                 return [self._evaluation(sample, prediction, *each) for each in answers.items()]
-        return [self._alone(sample, question, prediction, name) for name in self._explained]
+        alone = [self._alone(sample, question, prediction, name) for name in self._explained]
+        return [record for records in alone for record in records]
 
     def _alone(
         self, sample: Sample, question: Question, prediction: Output, feature: str
-    ) -> Record:
-        """Return the evaluation of one feature, asked for by itself; or why there is none."""
+    ) -> list[Record]:
+        """Return the evaluation of one feature, asked for by itself, or why there is none.
+
+        It is empty if nothing is asked about it.
+        """
         about = question.about(feature)
         try:
             with _failures_are_the_records():
                 outputs = self._evaluate(sample.x, about.replacements)
                 _check_moderate(outputs)
-                answer = self._questions.answers(about, prediction, outputs)[feature]
+                answer = self._questions.answers(about, prediction, outputs).get(feature)
         except (BadRecordError, NoOutputError) as error:
-            return _unusable(sample, feature, str(error))
-        return self._evaluation(sample, prediction, feature, answer)
+            return [_unusable(sample, feature, str(error))]
+        return [] if answer is None else [self._evaluation(sample, prediction, feature, answer)]
 
     @contextmanager
     def _told_once(self) -> Iterator[None]:

@@ -167,22 +167,23 @@ class Questions:
     def answers(
         self, question: Question, prediction: Output, outputs: Sequence[Output]
     ) -> dict[str, Answers]:
-        """Return the outputs by feature, group and pair."""
+        """Return the outputs by feature, group and pair, of those that are asked anything."""
         rest = iter(outputs)
         ipfi = {name: list(islice(rest, len(own))) for name, own in question.ipfi.items()}
         isage: dict[str, tuple[Output, Output]] = {}
         if self._isage and question.isage:
             asked = list(islice(rest, len(question.isage.replacements)))
             isage = self._isage.answers(question.isage, prediction, asked)
-        nothing = Points([], [])
+        ipdp = {name: list(islice(rest, len(own.rows))) for name, own in question.ipdp.items()}
         return {
             name: Answers(
                 ipfi=ipfi.get(name, []),
                 isage=isage.get(name),
-                ipdp_points=question.ipdp.get(name, nothing).published,
-                ipdp=list(islice(rest, len(question.ipdp.get(name, nothing).rows))),
+                ipdp_points=question.ipdp[name].published if ipdp.get(name) else [],
+                ipdp=ipdp.get(name, []),
             )
             for name in self._explained
+            if name in ipfi or name in isage or ipdp.get(name)
         }
 
     def update(self, x: dict[str, Value]) -> None:

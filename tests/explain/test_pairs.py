@@ -17,6 +17,7 @@ from pipeline.evaluate.inputs import Floats
 from pipeline.evaluate.table import Table
 from pipeline.explain import IncrementalPairPDP
 from pipeline.explain.categories import KeyedCurve
+from pipeline.explain.curve import Grid
 from pipeline.explain.grids import GridKind
 from pipeline.explain.surface import Axes, Surface, SurfaceEffect, deviation_and_slopes
 from tests.support import NUMBERS, PROPERTY, Linear, Row, Scripted, pickled
@@ -207,8 +208,9 @@ def test_wrong_pairs_are_named(pairs: Any, message: str) -> None:
         batch_pair_pdp(Linear({"a": 1.0}), [{"a": 1.0, "b": 2.0}], pairs)
 
 
-def test_a_surface_that_does_not_fit_changes_nothing() -> None:
-    surface = Surface(0.5, categorical=(False, False))
+@pytest.mark.parametrize("categorical", [(False, False), (False, True)])
+def test_a_surface_that_does_not_fit_changes_nothing(categorical: tuple[bool, bool]) -> None:
+    surface = Surface(0.5, categorical=categorical)
     surface.update_table(([0.0, 1.0], [0.0, 1.0, 2.0]), table([0.0] * 6))
     before = (surface.axes, surface.effect, surface.n)
     wrong: list[tuple[Axes, Table]] = [
@@ -220,3 +222,9 @@ def test_a_surface_that_does_not_fit_changes_nothing() -> None:
         with pytest.raises(ValueError, match=r"do not fit|not finite"):
             surface.update_table(axes, answers)
     assert (surface.axes, surface.effect, surface.n) == before
+
+
+def test_points_without_outputs_are_refused_before_they_are_multiplied() -> None:
+    many: Grid = [*range(10**6)]
+    with pytest.raises(ValueError, match="do not fit"):
+        Surface(0.5, categorical=(True, True)).update_table((many, many), table([1.0]))

@@ -90,7 +90,11 @@ def pairs() -> tuple[Config, list[Message]]:
     """Surfaces beside curves, whose features other shards may have."""
     ipdp = {"storage_size": 5, "grid_size": 3, "entrance_probability": 0.7}
     config = linear_config(
-        explain={"ipdp": {**ipdp, "pairs": [["a", "b"], ["c", "a"]]}, "groups": {"one": ["b", "c"]}}
+        explain={
+            "ipfi": {"reservoir_size": 2},  # warm before the curves are
+            "ipdp": {**ipdp, "pairs": [["a", "b"], ["c", "a"]]},
+            "groups": {"one": ["b", "c"]},
+        }
     )
     return config, hostile([message(t, record) for t, record in enumerate(LINEAR)])
 
@@ -116,7 +120,17 @@ def groups_of_a_forest() -> tuple[Config, list[Message]]:
     return make_config(model=model, explain=explain), messages
 
 
+def late_class() -> tuple[Config, list[Message]]:
+    """A tree of which some leaves have met a class that others have not."""
+    factory = "river.tree:HoeffdingTreeClassifier"
+    params = {"grace_period": 20, "delta": 0.1, "tau": 0.5}
+    config = make_config(model={"factory": factory, "params": params}, explain={"loss": "brier"})
+    records = [(x, 2 if t > 200 and float(x["age"]) > 70 else y) for t, (x, y) in enumerate(agrawal(400))]
+    return config, observations(records)
+
+
 CASES = {
+    "a class that comes late": late_class,
     "groups": groups,
     "groups of a forest": groups_of_a_forest,
     "pairs and a group": pairs,

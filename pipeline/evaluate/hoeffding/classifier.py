@@ -92,9 +92,11 @@ class TreeClassifierEvaluator(TreeEvaluator):
             return None
         known = self._leaves.labels
         labels = list(dict.fromkeys(label for tree, _ in voting for label in _classes(tree)))
-        columns = [known[label] for label in labels if label in known]
-        names = [plain_label(label) for label in labels if label in known]
-        return Table(tuple(names), np.ascontiguousarray(shares[:-1, columns]))
+        numbers = np.zeros((len(shares) - 1, len(labels)))
+        for column, label in enumerate(labels):
+            if label in known:  # else no leaf that was asked has met it yet
+                numbers[:, column] = shares[:-1, known[label]]
+        return Table(tuple(map(plain_label, labels)), numbers)
 
     def _votes(self, voting: Sequence[Voter], inputs: Inputs) -> tuple[Floats, list[int]]:
         """Return the weighted sums of the trees' answers, and the rows that are not answered."""
