@@ -55,7 +55,7 @@ def run_missing(
                 progress.advance(bars[name])
                 try:
                     value, seconds = future.result()
-                    files[name].add(task.key, value, seconds)
+                    files[name].add(task, value, seconds)
                 except Exception as error:
                     failures.append(f"{name}, {task.key}: {type(error).__name__}: {error}")
                     progress.console.print(f"failed: {failures[-1]}", markup=False)
