@@ -274,11 +274,11 @@ class Table2:
             Line(
                 f"cells of {CELLS} with MSE {what}, m = {_slashed(counts)}",
                 _slashed(counts.values()),
-                f"{CELLS} with m = {PRINTED}",
+                paper,
             )
-            for what, counts in (
-                ("at or below the printed", reached),
-                ("below sliding-window SAGE's", below),
+            for what, counts, paper in (
+                ("at or below the printed", reached, f"m = {PRINTED} (target {CELLS})"),
+                ("below sliding-window SAGE's", below, f"{CELLS}, m = {PRINTED}"),
             )
         ]
         sentence = _sentence(means, reached, below)

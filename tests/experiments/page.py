@@ -102,14 +102,14 @@ def _section(section: Section) -> Iterator[str]:
     where = ", ".join(f"{k} {v}" for k, v in ({"cpu": machine()["cpu"]} | versions()).items())
     yield (
         f"`{experiment.name}`: runs {runs}, {_seeds(section.seeds)}"
-        f"{section.seconds / 60:.0f} minutes of computing on one core; {where}."
+        f"{section.seconds / 60:.1f} minutes of computing on one core; {where}."
     )
 
 
 def _seeds(seeds: Sequence[int]) -> str:
     if not seeds:
         return ""
-    if list(seeds) == list(range(seeds[0], seeds[-1] + 1)):
+    if list(seeds) == list(range(seeds[0], seeds[-1] + 1)) and len(seeds) > 1:
         return f"seeds {seeds[0]} to {seeds[-1]}, "
     return f"seeds {', '.join(map(str, seeds))}, "
 
