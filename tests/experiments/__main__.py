@@ -31,7 +31,7 @@ def experiments(
         bool, typer.Option("--list", help="Print names, sources, runs and titles, and end.")
     ] = False,
 ) -> None:
-    """Run what has no result yet, and write the tables and pictures of all results.
+    """Run what has no result yet, and write tables and pictures of what there is.
 
     An interrupted run goes on where it was. DATA names the folder of elec2.csv.gz, by default
     ../shared/data.
@@ -58,25 +58,26 @@ def run_and_report(
     jobs: int,
     out: Path,
 ) -> list[str]:
-    """Run the chosen experiments, write the page of all, and print the chosen ones' figures.
+    """Run the chosen experiments, bring the page up to date, and print their figures.
 
     Returns
     -------
     What failed.
     """
-    files = {each.name: ResultsFile(out, each) for each in catalogue}
-    asked = {each.name: runs or each.runs for each in catalogue}
+    files = {each.name: ResultsFile(out, each) for each in chosen}
+    asked = {each.name: runs or each.runs for each in chosen}
     failures = run_missing(chosen, files, runs=asked, jobs=jobs)
-    sections: dict[str, Section | None] = {}
-    for each in catalogue:
-        at_most = asked[each.name] if each in chosen else each.runs
-        complete = files[each.name].complete_runs(at_most)
-        sections[each.name] = Section.of(each, files[each.name], complete) if complete else None
-    write_page(out, sections)
-    for each in chosen:
-        if section := sections[each.name]:
-            for line in section.report.lines:
-                say(f"{each.name}, {line}")
+    # fewer runs than there are results of would make the page poorer
+    complete = {each.name: files[each.name].complete_runs() for each in chosen}
+    sections = {
+        each.name: Section.of(each, files[each.name], complete[each.name])
+        for each in chosen
+        if complete[each.name]
+    }
+    write_page(out, [each.name for each in catalogue], sections)
+    for name, section in sections.items():
+        for line in section.report.lines:
+            say(f"{name}, {line}")
     for failure in failures:
         say(f"failed: {failure}")
     say(f"tables and pictures: {out / PAGE}")

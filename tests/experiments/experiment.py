@@ -18,8 +18,7 @@ class Task:
     function
         A function of a module, so that it can be pickled.
     arguments
-        Its keyword arguments, as JSON; all parameters that its result depends on should be
-        among them. An argument ``seed`` is named in the report.
+        Its keyword arguments, as JSON. An argument ``seed`` is named in the report.
     """
 
     key: str
@@ -29,7 +28,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Line:
-    """One figure that the paper prints.
+    """Figures that the paper prints, for the last lines of the command: few, and telling.
 
     Attributes
     ----------
@@ -42,7 +41,7 @@ class Line:
     paper: str
 
     def __str__(self) -> str:
-        return f"{self.name}: {self.ours}, {self.paper}"
+        return f"{self.name}: ours {self.ours}; paper {self.paper}"
 
 
 @dataclass(frozen=True)
@@ -52,7 +51,7 @@ class Report:
     Attributes
     ----------
     lines
-        The figures that matter, one at least.
+        What matters most, one line for each of the paper's tables.
     table
         The whole table in Markdown, ours beside the paper's.
     sentence

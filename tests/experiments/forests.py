@@ -15,7 +15,6 @@ from tests.experiments.streams import Record
 
 CONCEPTS = 6
 TREES = 3
-TRAINING = 20_000
 
 
 class Forests:
@@ -70,12 +69,12 @@ def as_arrays(records: Sequence[Record]) -> tuple[list[str], Floats, Places]:
     return list(records[0][0]), xs, np.array([y for _, y in records])
 
 
-def trained_forests(seed: int) -> Forests:
-    """Return a forest of each concept, trained on 20,000 records of it."""
+def trained_forests(seed: int, training: int) -> Forests:
+    """Return a forest of each concept, trained on so many records of it."""
     forests = []
     for concept in range(CONCEPTS):
         model = forest.ARFClassifier(n_models=TREES, seed=CONCEPTS * seed + concept)
-        for x, y in concept_records(concept, CONCEPTS * seed + concept, TRAINING):
+        for x, y in concept_records(concept, CONCEPTS * seed + concept, training):
             model.learn_one(x, y)
         forests.append(model)
     return Forests(forests)

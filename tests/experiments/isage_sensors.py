@@ -4,7 +4,9 @@ As in Appendix D.3.4: 29 pressure sensors, an autoencoder of layers of 10, 3 and
 each scaled record with one gradient step, interventional iSAGE with α = 0.001 and m = 10, and
 faults at the records 2,160 and 6,840. The network is a simulation of our own (the paper took that
 of the L-Town benchmark), and each sensor is repaired after 60 days. The paper shows one run and
-does not say what the faults are: five kinds are tried here, two in a run.
+does not say what the faults are: five kinds are tried here, two in a run, and that offset and noise
+are of five standard deviations of the sensor is our choice. So is tanh: the paper names no
+activation.
 
 The explained output is the error of reconstructing an input from itself, and the loss is minus that
 error. So a value says how much the reading of a sensor adds to the error, and the faulty sensor
@@ -29,15 +31,15 @@ from pipeline.explain import IncrementalSAGE
 from pipeline.explain.losses import Target
 from tests.experiments.array_sage import Floats
 from tests.experiments.experiment import Line, Report, Task
-from tests.experiments.sensor_network import FAULTS, HOURS, SENSORS, break_sensor, readings
+from tests.experiments.sensor_network import FAULTS, SENSORS, break_sensor, readings
+from tests.experiments.tables import table
 
 BEGINS = (2160, 6840)
-LASTS = 60 * 24
+PARAMETERS = {"hours": 365 * 24, "begins": list(BEGINS), "lasts": 60 * 24}
 FOUND_WITHIN = 500
 LAYERS = (10, 3, 10)
 RATE = 0.05 * 2.0 / SENSORS
 ALPHA, SAMPLES = 0.001, 10
-ABRUPT = ("offset", "noise", "dead")
 PLOTTED = 20
 """Records from one point of the picture to the next."""
 
@@ -90,7 +92,9 @@ def minus_output(y: Target, output: Output) -> float:
     return -output
 
 
-def run(*, seed: int, faults: Sequence[str]) -> dict[str, Any]:
+def run(
+    *, seed: int, faults: Sequence[str], hours: int, begins: Sequence[int], lasts: int
+) -> dict[str, Any]:
     """Return when the two faulty sensors were found, and what the picture shows.
 
     Parameters
@@ -99,6 +103,12 @@ def run(*, seed: int, faults: Sequence[str]) -> dict[str, Any]:
         Of the network, the faulty sensors, the autoencoder and iSAGE.
     faults
         The kinds of the two.
+    hours
+        How many hourly readings.
+    begins
+        When the faults begin.
+    lasts
+        After how many hours a sensor is repaired.
 
     Returns
     -------
@@ -107,10 +117,10 @@ def run(*, seed: int, faults: Sequence[str]) -> dict[str, Any]:
     ``curves``: every 20 records the values of the two sensors and the highest of the others.
     """
     rng = np.random.default_rng(seed)
-    pressures = readings(rng)
+    pressures = readings(rng, hours)
     sensors = rng.choice(SENSORS, len(faults), replace=False).tolist()
-    for sensor, fault, begin in zip(sensors, faults, BEGINS, strict=True):
-        break_sensor(pressures, sensor, fault, range(begin, begin + LASTS), rng)
+    for sensor, fault, begin in zip(sensors, faults, begins, strict=True):
+        break_sensor(pressures, sensor, fault, range(begin, begin + lasts), rng)
     values, errors = explained(pressures, seed)
     others = np.delete(values, sensors, axis=1).max(axis=1)
     curves = np.column_stack([values[:, sensors], others])[::PLOTTED]
@@ -127,7 +137,7 @@ def run(*, seed: int, faults: Sequence[str]) -> dict[str, Any]:
                 "error before": float(errors[begin - 24 : begin].mean()),
                 "error after": float(errors[begin : begin + 24].mean()),
             }
-            for sensor, fault, begin in zip(sensors, faults, BEGINS, strict=True)
+            for sensor, fault, begin in zip(sensors, faults, begins, strict=True)
         ],
         "curves": curves.round(5).tolist(),
     }
@@ -146,9 +156,9 @@ def explained(pressures: Floats, seed: int) -> tuple[Floats, Floats]:
         seed=seed,
         evaluator=autoencoder,
     )
-    values, errors = np.zeros((HOURS, SENSORS)), np.zeros(HOURS)
+    values, errors = np.zeros(pressures.shape), np.zeros(len(pressures))
     autoencoder.learn(pressures[0])
-    for hour in range(1, HOURS):
+    for hour in range(1, len(pressures)):
         x = dict(zip(names, pressures[hour].tolist(), strict=True))
         values[hour] = list(sage.explain_one(x, 0.0).values())
         [errors[hour]] = autoencoder.errors(pressures[hour : hour + 1])
@@ -177,7 +187,8 @@ class Sensors:
         n = len(FAULTS)
         pairs = [(FAULTS[r % n], FAULTS[(r + 1 + r // n) % n]) for r in range(runs)]
         return [
-            Task(f"run {r}", run, {"seed": r, "faults": list(pair)}) for r, pair in enumerate(pairs)
+            Task(f"run {r}", run, {"seed": r, "faults": list(pair), **PARAMETERS})
+            for r, pair in enumerate(pairs)
         ]
 
     def report(self, results: Mapping[str, Any]) -> Report:
@@ -191,15 +202,14 @@ class Sensors:
             ]
             for kind in FAULTS
         }
-        abrupt = [fault for kind in ABRUPT for fault in by_kind[kind]]
-        slow = [fault for kind in FAULTS if kind not in ABRUPT for fault in by_kind[kind]]
-        within = f"faulty sensor first within {FOUND_WITHIN} records"
-        lines = [
-            Line(f"{within}, offset, noise or nothing read", _found(abrupt), "2 of 2"),
-            Line(f"{within}, drift or last reading repeated", _found(slow), "-"),
-        ]
+        everything = [fault for faults in by_kind.values() for fault in faults]
+        line = Line(
+            f"faulty sensors that are first within {FOUND_WITHIN} records, all kinds",
+            f"{_found(everything)} (target {len(everything)})",
+            "2 of 2, in one run, of kinds that it does not name",
+        )
         first = next(iter(results.values()))
-        return Report(lines, _table(by_kind), _sentence(by_kind), partial(_draw, first))
+        return Report([line], _table(by_kind), _sentence(by_kind), partial(_draw, first))
 
 
 def _found(faults: Sequence[Mapping[str, Any]]) -> str:
@@ -207,38 +217,42 @@ def _found(faults: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _sentence(by_kind: Mapping[str, Sequence[Mapping[str, Any]]]) -> str:
-    abrupt = [fault for kind in ABRUPT for fault in by_kind[kind]]
-    slowest = max((fault["found"] for fault in abrupt if fault["found"] is not None), default=0)
-    verdict = "Equal" if all(fault["found"] is not None for fault in abrupt) else "Worse"
+    everything = [fault for faults in by_kind.values() for fault in faults]
+    delays = [fault["found"] for fault in everything if fault["found"] is not None]
+    verdict = "Equal" if len(delays) == len(everything) else "Worse"
+    missed = [
+        f"{kind} ({_found(faults)}, error the day before {_mean_error(faults, 'before'):.2f}, "
+        f"the day after {_mean_error(faults, 'after'):.2f})"
+        for kind, faults in by_kind.items()
+        if any(fault["found"] is None for fault in faults)
+    ]
     return (
-        f"{verdict}, for the faults that raise the error: of offset, noise and no reading at all "
-        f"{_found(abrupt)} faulty sensors are first within {FOUND_WITHIN} records and stay so, the "
-        f"slowest after {slowest}; the paper shows one run, of a kind it does not name. A drift "
-        f"({_found(by_kind['drift'])}) is learned nearly as fast as it grows, and a sensor that "
-        f"repeats its last reading ({_found(by_kind['stuck'])}) hardly raises the error."
+        f"{verdict}: {_found(everything)} faulty sensors are first within {FOUND_WITHIN} records "
+        f"and stay so"
+        + (f", the slowest of these after {max(delays)}" if delays else "")
+        + (f"; not always found are {', '.join(missed)}" if missed else "")
+        + ". The paper shows one run, of faults that it does not name."
     )
 
 
+def _mean_error(faults: Sequence[Mapping[str, Any]], at: str) -> float:
+    return float(np.mean([fault[f"error {at}"] for fault in faults]))
+
+
 def _table(by_kind: Mapping[str, Sequence[Mapping[str, Any]]]) -> str:
-    lines = [
-        "| fault | found, ours | found, the paper | after records (median, most) "
-        "| rank at 500 (worst) | mean error the day before | the day after |",
-        "| --- | --- | --- | --- | --- | --- | --- |",
-    ]
+    head = ["fault", "found, ours", "found, paper", "after records (median, most)"]
+    head += ["rank at 500 (worst)", "mean error the day before", "the day after"]
+    rows = []
     for kind, faults in by_kind.items():
         if not faults:
             continue
         found = [fault["found"] for fault in faults if fault["found"] is not None]
         delay = f"{np.median(found):.0f}, {max(found)}" if found else "–"
-        before, after = (
-            np.mean([fault[f"error {at}"] for fault in faults]) for at in ("before", "after")
-        )
-        lines.append(
-            f"| {kind} | {_found(faults)} | – | {delay} | {max(fault['rank'] for fault in faults)} "
-            f"| {before:.2f} | {after:.2f} |"
-        )
-    lines.append("| not named | – | 2 of 2, in one run | – | 1 | – | – |")
-    return "\n".join(lines)
+        worst = max(fault["rank"] for fault in faults)
+        errors = [f"{_mean_error(faults, at):.2f}" for at in ("before", "after")]
+        rows.append([kind, _found(faults), "–", delay, f"{worst}", *errors])
+    rows.append(["not named", "–", "2 of 2, in one run", "–", "1", "–", "–"])
+    return table(head, rows)
 
 
 def _draw(result: Mapping[str, Any], figure: Figure) -> None:

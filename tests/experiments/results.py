@@ -9,9 +9,10 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from tests.experiments.code import code_behind
 from tests.experiments.experiment import Experiment, Task
 
-PACKAGES = ("fluxplain", "river", "numpy", "scikit-learn")
+PACKAGES = ("river", "numpy", "scikit-learn")
 
 
 @dataclass(frozen=True)
@@ -20,7 +21,7 @@ class Result:
 
     Attributes
     ----------
-    key
+    key, arguments
         Of the task.
     value
         What its function returned.
@@ -29,12 +30,13 @@ class Result:
     """
 
     key: str
+    arguments: dict[str, Any]
     value: Any
     seconds: float
 
 
 def versions() -> dict[str, str]:
-    """Return what results depend on, beside their parameters."""
+    """Return what results depend on, beside our code, the data and their arguments."""
     return {
         "python": platform.python_version(),
         **{package: version(package) for package in PACKAGES},
@@ -42,22 +44,21 @@ def versions() -> dict[str, str]:
 
 
 def fingerprint(experiment: Experiment) -> str:
-    """Return what is the same for results that belong together: parameters and versions.
+    """Return what is the same for results that belong together: code and versions.
 
-    The number of runs is none of them: more runs go on with the results of fewer.
+    The arguments are compared one by one, so that more runs go on with the results of fewer; of
+    the data :func:`~tests.experiments.streams.elec2` allows no other copy.
     """
-    tasks = [
-        (task.key, task.function.__module__, task.function.__qualname__, task.arguments)
-        for task in experiment.tasks(1)
-    ]
-    text = json.dumps([versions(), tasks], sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()
+    functions = {(t.function.__module__, t.function.__qualname__) for t in experiment.tasks(1)}
+    code = sorted(set().union(*(code_behind(*function) for function in functions)))
+    return hashlib.sha256(json.dumps([versions(), code]).encode()).hexdigest()
 
 
 class ResultsFile:
     """The results of an experiment, each kept as soon as it is there.
 
-    Results of other parameters or versions count as none, and go when the first new one comes.
+    Results of other code or versions count as none, and go when the first new one comes. So does
+    a result of other arguments.
 
     Parameters
     ----------
@@ -72,7 +73,7 @@ class ResultsFile:
         self._experiment = experiment
         self._header = {"fingerprint": fingerprint(experiment), "versions": versions()}
         self._begun = False
-        self.results = self._read()
+        self._results = self._read()
 
     def _read(self) -> dict[str, Result]:
         try:
@@ -88,32 +89,40 @@ class ResultsFile:
                 results[result.key] = result
         return results
 
-    def add(self, key: str, value: Any, seconds: float) -> None:
+    def add(self, task: Task, value: Any, seconds: float) -> None:
         """Keep a result."""
-        result = Result(key, json.loads(json.dumps(value)), round(seconds, 1))
+        value = json.loads(json.dumps(value))
+        result = Result(task.key, task.arguments, value, round(seconds, 1))
         if not self._begun:
             self._begin()
         with self.path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(vars(result)) + "\n")
-        self.results[key] = result
+        self._results[task.key] = result
 
     def _begin(self) -> None:
         """Write anew what counts, and nothing else."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         new = self.path.with_suffix(".new")
-        lines = [json.dumps(each) for each in (self._header, *map(vars, self.results.values()))]
+        lines = [json.dumps(each) for each in (self._header, *map(vars, self._results.values()))]
         new.write_text("\n".join(lines) + "\n", encoding="utf-8")
         new.replace(self.path)
         self._begun = True
 
     def missing(self, runs: int) -> list[Task]:
         """Return the tasks of that many runs that have no result yet."""
-        return [task for task in self._experiment.tasks(runs) if task.key not in self.results]
+        return [task for task in self._experiment.tasks(runs) if not self._has(task)]
 
-    def complete_runs(self, at_most: int) -> int:
-        """Return of how many runs all results are there."""
-        return next((runs for runs in range(at_most, 0, -1) if not self.missing(runs)), 0)
+    def _has(self, task: Task) -> bool:
+        result = self._results.get(task.key)
+        return result is not None and result.arguments == task.arguments
+
+    def complete_runs(self) -> int:
+        """Return of how many runs all results are there, however many were asked for."""
+        runs = 0
+        while not self.missing(runs + 1):
+            runs += 1
+        return runs
 
     def of(self, runs: int) -> dict[str, Result]:
         """Return the results of that many runs, which must be there."""
-        return {task.key: self.results[task.key] for task in self._experiment.tasks(runs)}
+        return {task.key: self._results[task.key] for task in self._experiment.tasks(runs)}

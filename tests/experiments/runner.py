@@ -4,8 +4,9 @@ import multiprocessing
 import os
 import signal
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from contextlib import contextmanager
 from typing import Any
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
@@ -41,7 +42,7 @@ def run_missing(
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     # new interpreters: a fork of this one would have its threads' locks
-    pool = ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), _ignore_interruption)
+    pool = ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"))
     with Progress(*columns, TimeElapsedColumn()) as progress:
         try:
             started: dict[Future[tuple[Any, float]], tuple[str, Task]] = {}
@@ -49,13 +50,14 @@ def run_missing(
             for name in (experiment.name for experiment in experiments):
                 missing = files[name].missing(runs[name])
                 bars[name] = progress.add_task(name, total=len(missing))
-                started |= {pool.submit(_timed, task): (name, task) for task in missing}
+                with _interruption_ignored():
+                    started |= {pool.submit(_timed, task): (name, task) for task in missing}
             for future in as_completed(started):
                 name, task = started[future]
                 progress.advance(bars[name])
                 try:
                     value, seconds = future.result()
-                    files[name].add(task.key, value, seconds)
+                    files[name].add(task, value, seconds)
                 except Exception as error:
                     failures.append(f"{name}, {task.key}: {type(error).__name__}: {error}")
                     progress.console.print(f"failed: {failures[-1]}", markup=False)
@@ -71,9 +73,14 @@ def run_missing(
     return failures
 
 
-def _ignore_interruption() -> None:
-    # Ctrl-C reaches the workers too; the parent ends them
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+@contextmanager
+def _interruption_ignored() -> Iterator[None]:
+    """Start processes that Ctrl-C does not end, from their first moment on: the parent does it."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # which they inherit
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _timed(task: Task) -> tuple[Any, float]:

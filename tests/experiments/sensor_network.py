@@ -6,9 +6,6 @@ from tests.experiments.array_sage import Floats
 
 SENSORS = 29
 ZONES = 3
-HOURS = 8760
-"""A year of hourly readings."""
-
 DAY = 24
 MEMORY = 0.9
 """Correlation of a zone's random demand with that of the hour before."""
@@ -23,24 +20,24 @@ FAULTS = ("offset", "noise", "dead", "drift", "stuck")
 the offset at last; the last reading is repeated."""
 
 
-def readings(rng: np.random.Generator) -> Floats:
+def readings(rng: np.random.Generator, hours: int) -> Floats:
     """Return the pressures at all sensors, shape (hours, sensors).
 
     The demand of each zone has a daily cycle of its own and a random part, and lowers the pressure
     of all sensors, most of those in the zone.
     """
-    demand = np.column_stack([_demand(rng) for _ in range(ZONES)])
+    demand = np.column_stack([_demand(rng, hours) for _ in range(ZONES)])
     zone = rng.integers(ZONES, size=SENSORS)
     effect = rng.uniform(0.1, 0.5, (SENSORS, ZONES))
     effect[np.arange(SENSORS), zone] += rng.uniform(0.4, 2.0, SENSORS)
     at_rest = rng.uniform(30.0, 60.0, SENSORS)
-    return at_rest - demand @ effect.T + rng.normal(0.0, NOISE, (HOURS, SENSORS))
+    return at_rest - demand @ effect.T + rng.normal(0.0, NOISE, (hours, SENSORS))
 
 
-def _demand(rng: np.random.Generator) -> Floats:
-    phase = 2.0 * np.pi * np.arange(HOURS) / DAY + rng.uniform(0.0, 2.0 * np.pi)
-    chance = rng.normal(0.0, np.sqrt(1.0 - MEMORY**2), HOURS)
-    for hour in range(1, HOURS):
+def _demand(rng: np.random.Generator, hours: int) -> Floats:
+    phase = 2.0 * np.pi * np.arange(hours) / DAY + rng.uniform(0.0, 2.0 * np.pi)
+    chance = rng.normal(0.0, np.sqrt(1.0 - MEMORY**2), hours)
+    for hour in range(1, hours):
         chance[hour] += MEMORY * chance[hour - 1]
     demand: Floats = np.sin(phase) + 0.5 * np.sin(2.0 * phase) + 0.5 * chance
     return demand

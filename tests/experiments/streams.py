@@ -2,6 +2,7 @@
 
 import csv
 import gzip
+import hashlib
 import math
 import os
 import random
@@ -13,6 +14,9 @@ Record = tuple[dict[str, Any], int]
 """Features and class."""
 
 HALF_HOURS = 48
+
+ELEC2_SHA256 = "cdf901433885f29eca6911f70c0eeafb50d90596c879c30c5b99f5a2e8e734ff"
+"""Of the data, uncompressed."""
 
 
 def elec2() -> list[Record]:
@@ -26,12 +30,16 @@ def elec2() -> list[Record]:
     ------
     FileNotFoundError
         If ``elec2.csv.gz`` is not in the folder that the environment variable DATA names.
+    ValueError
+        If it has other data, which would give other results.
     """
     path = Path(os.environ.get("DATA", "../shared/data")) / "elec2.csv.gz"
     if not path.exists():
         raise FileNotFoundError(f"{path} is missing: name its folder by the variable DATA")
-    with gzip.open(path, "rt", encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
+    text = gzip.decompress(path.read_bytes())
+    if hashlib.sha256(text).hexdigest() != ELEC2_SHA256:
+        raise ValueError(f"{path} has other data than the results rest on, whose SHA-256 is known")
+    rows = list(csv.DictReader(text.decode().splitlines()))
     last_day = len(rows) // HALF_HOURS - 1
     records = []
     for t, row in enumerate(rows):

@@ -7,6 +7,7 @@ import pytest
 
 from tests.experiments.catalogue import EXPERIMENTS
 from tests.experiments.experiment import Experiment
+from tests.experiments.results import fingerprint
 
 
 @pytest.mark.parametrize("experiment", EXPERIMENTS, ids=lambda each: each.name)
@@ -18,6 +19,10 @@ def test_tasks(experiment: Experiment) -> None:
     for task in two:
         assert pickle.loads(pickle.dumps(task)) == task
         assert json.loads(json.dumps(task.arguments)) == task.arguments
+
+
+def test_each_has_a_fingerprint_of_its_own() -> None:
+    assert len({fingerprint(experiment) for experiment in EXPERIMENTS}) == len(EXPERIMENTS)
 
 
 def test_names() -> None:

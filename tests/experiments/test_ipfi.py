@@ -1,5 +1,11 @@
 """The iPFI experiments, small."""
 
+import json
+from typing import Any
+
+from matplotlib.figure import Figure
+
+from tests.experiments import ipfi_drift, ipfi_table_1
 from tests.experiments.errors import error
 from tests.experiments.ipfi_drift import STREAMS, follow, stream
 from tests.experiments.streams import switched
@@ -44,3 +50,41 @@ def test_each_interval_has_its_errors() -> None:
         assert len(errors) == 4
         assert all(0.0 <= each <= 2.0 for each in errors)
     assert len(result["ipfi"]["geometric"]) == 4
+    # as long as the others: two intervals before the drift, and two after it
+    results = {
+        f"{name}/stream 1": relabelled(result, parameters["at"])
+        for name, parameters in STREAMS.items()
+    }
+    report = ipfi_drift.EXPERIMENT.report(results)
+    assert len(report.lines) == 2
+    assert report.draw
+    report.draw(Figure())
+
+
+def relabelled(result: dict[str, Any], at: int) -> dict[str, Any]:
+    """Return it after a turn through JSON, as that of a stream with a drift elsewhere."""
+    errors = {
+        f"{sampling}/{alpha}": result["errors"][f"{sampling}/{other}"]
+        for sampling in ipfi_drift.SAMPLINGS
+        for alpha, other in ((0.001, 0.01), (0.01, 0.1))
+    }
+    ends = [at // 2, at, at + at // 2, 2 * at]
+    turned: dict[str, Any] = json.loads(json.dumps(result | {"ends": ends, "errors": errors}))
+    return turned
+
+
+def test_table_1_small() -> None:
+    batch = ipfi_table_1.explain_batch(data="agrawal", n=100, permutations=2)
+    order = ipfi_table_1.explain_order(
+        data="agrawal", n=100, alpha=0.01, reservoir_size=20, realizations=2, seed=1
+    )
+    results = json.loads(
+        json.dumps(
+            {f"{data}/batch PFI": batch for data in ipfi_table_1.RECORDS}
+            | {f"{data}/order {seed}": order for data in ipfi_table_1.RECORDS for seed in (0, 1)}
+        )
+    )
+    report = ipfi_table_1.EXPERIMENT.report(results)
+    assert len(report.lines) == 1
+    assert report.draw
+    report.draw(Figure())

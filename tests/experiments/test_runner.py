@@ -66,10 +66,10 @@ def test_only_what_is_missing_is_computed(
     squares: Squares, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert _run(squares, tmp_path, runs=2) == []
-    assert "squares, sum: 5, -" in capsys.readouterr().out
+    assert "squares, sum: ours 5; paper -" in capsys.readouterr().out
     assert _noted(squares) == [0, 1]
     assert _run(squares, tmp_path) == []
-    assert "squares, sum: 14, -" in capsys.readouterr().out
+    assert "squares, sum: ours 14; paper -" in capsys.readouterr().out
     assert _noted(squares) == [2]
     page = (tmp_path / "README.md").read_text()
     assert "| 14 |" in page
@@ -84,7 +84,7 @@ def test_a_line_that_was_cut_off_is_computed_again(squares: Squares, tmp_path: P
     _noted(squares)
     assert _run(squares, tmp_path) == []
     assert len(_noted(squares)) == 1
-    assert len(ResultsFile(tmp_path, squares).results) == 3
+    assert ResultsFile(tmp_path, squares).complete_runs() == 3
 
 
 def test_other_parameters_begin_anew(
@@ -93,10 +93,10 @@ def test_other_parameters_begin_anew(
     _run(squares, tmp_path)
     _noted(squares)
     other = replace(squares, first=2)
-    assert ResultsFile(tmp_path, other).results == {}
+    assert len(ResultsFile(tmp_path, other).missing(3)) == 3
     assert _run(other, tmp_path) == []
     assert _noted(squares) == [0, 1, 2]
-    assert "squares, sum: 29, -" in capsys.readouterr().out
+    assert "squares, sum: ours 29; paper -" in capsys.readouterr().out
 
 
 def test_other_versions_begin_anew(
@@ -104,7 +104,31 @@ def test_other_versions_begin_anew(
 ) -> None:
     _run(squares, tmp_path)
     monkeypatch.setattr("tests.experiments.results.versions", lambda: {"river": "0.1"})
-    assert ResultsFile(tmp_path, squares).results == {}
+    assert len(ResultsFile(tmp_path, squares).missing(3)) == 3
+
+
+def test_other_code_begins_anew(
+    squares: Squares, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _run(squares, tmp_path)
+    monkeypatch.setattr("tests.experiments.results.code_behind", lambda *_: {"another"})
+    assert len(ResultsFile(tmp_path, squares).missing(3)) == 3
+
+
+def test_fewer_runs_leave_the_page_as_it_is(squares: Squares, tmp_path: Path) -> None:
+    _run(squares, tmp_path)
+    _run(squares, tmp_path, runs=1)
+    assert "runs 3, seeds 0 to 2" in (tmp_path / "README.md").read_text()
+
+
+def test_what_the_page_says_of_others_stays(squares: Squares, tmp_path: Path) -> None:
+    other, none = replace(squares, name="other", first=5), replace(squares, name="none")
+    for each in (squares, other):
+        run_and_report([squares, other, none], [each], runs=1, jobs=1, out=tmp_path)
+    page = (tmp_path / "README.md").read_text()
+    assert page.index("| 1 |") < page.index("| 25 |") < page.index("Not yet")
+    assert page.count("##") == 3
+    assert page.count("Equal.") == 2
 
 
 def test_a_failing_task_is_named_and_the_rest_goes_on(
@@ -115,7 +139,7 @@ def test_a_failing_task_is_named_and_the_rest_goes_on(
     assert failures == ["squares, run 2: ValueError: 13 is not squared"]
     assert _noted(squares) == [0, 1, 2]
     # the runs that are complete are reported
-    assert f"squares, sum: {11**2 + 12**2}, -" in capsys.readouterr().out
+    assert f"squares, sum: ours {11**2 + 12**2}; paper -" in capsys.readouterr().out
     assert "runs 2 of 3" in (tmp_path / "README.md").read_text()
 
 
@@ -158,7 +182,7 @@ def test_ctrl_c_keeps_what_is_done(tmp_path: Path) -> None:
     ) as process:
         slow = Slow(noted)
         deadline = time.monotonic() + 200
-        while not (Path(f"{noted}1").exists() and ResultsFile(tmp_path, slow).results):
+        while not (Path(f"{noted}1").exists() and ResultsFile(tmp_path, slow).complete_runs()):
             assert process.poll() is None
             assert time.monotonic() < deadline
             time.sleep(0.1)
@@ -167,4 +191,4 @@ def test_ctrl_c_keeps_what_is_done(tmp_path: Path) -> None:
     assert process.returncode == 130
     assert "interrupted" in output
     assert "Traceback" not in output
-    assert ResultsFile(tmp_path, slow).results.keys() == {"run 0"}
+    assert ResultsFile(tmp_path, slow).of(1).keys() == {"run 0"}
