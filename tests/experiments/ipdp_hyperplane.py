@@ -3,7 +3,7 @@
 A Hoeffding Adaptive Tree, α = 0.001, 20 points from the smallest to the largest of the last 2,000
 values. 20,000 records after the drift, the noise, and iPFI with the zero-one loss and 3 draws are
 those of the authors' script, since the paper prints none of them nor any result. The script's iPDP
-has α = 0.01 and a shorter memory, and the model has learned 11 records before.
+has α = 0.01 and a memory of 100 values, and its model has learned 11 records before.
 """
 
 from collections.abc import Mapping
@@ -144,7 +144,8 @@ class HyperplaneCurves:
             "direction that the hyperplane has, in the range that the features have then. First "
             "alarms, median of records after the drift: "
             f"{'; '.join(f'{name} {after}' for name, after in noticed.items())}. An alarm does not "
-            "say in which direction the model's answers turned; the paper prints none."
+            "say in which direction the model's answers turned, and may come without a drift; the "
+            "paper prints none."
         )
         head = ["what", "ours", "paper"]
         first = next(iter(results.values()))

@@ -5,7 +5,7 @@ Every record must be accounted for; ``vicprice``, constant up to record 17,424, 
 importance and no change before, and changes after. With ``--reference`` everything is compared
 with the local pipeline, bit for bit; this takes as long again.
 
-Run: ``python -m tests.experiments.elec2 ../shared/data/elec2.csv.gz [--reference]``
+Run: ``python -m tests.behaviour.elec2 ../shared/data/elec2.csv.gz [--reference]``
 """
 
 import sys
