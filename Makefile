@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test test-kafka chaos soak hostile recovery bench experiments fuzz check format schemas kafka kafka-stop lock clean
+.PHONY: demo test test-kafka chaos soak hostile recovery elec2 bench experiments fuzz check format schemas kafka kafka-stop lock clean
 
 demo: $(STAMP)  ## the whole pipeline on the embedded broker; ends by itself
 	$(BIN)/fluxplain demo
@@ -28,6 +28,9 @@ hostile: $(STAMP)  ## 100,000 unusable records among good ones: each a dead lett
 
 recovery: $(STAMP)  ## how soon the pipeline goes on when workers are killed, stopped or started again
 	$(BIN)/python -m tests.recovery
+
+elec2: $(STAMP)  ## all of the electricity data through the pipeline: nothing lost, changes where they belong
+	$(BIN)/python -m tests.behaviour.elec2 ../shared/data/elec2.csv.gz
 
 FUZZ_TARGETS := features evaluations explanations checkpoint
 FUZZ_SECONDS ?= 60

@@ -70,7 +70,19 @@ def rich(seed: int, at: int) -> Stream:
     yield from ((x, y) for x, y in stream if x["salary"] > 90_000)
 
 
-def shuffled(seed: int) -> Stream:
+def widened(seed: int, at: int) -> Stream:
+    """Return agrawal 1; from there on salaries are up to a third higher, up to 200,000.
+
+    The virtual drift of the authors' script for iPDP, Figure 2. The classes stay those of the
+    salaries before.
+    """
+    stream, rng = agrawal(seed), random.Random(seed)
+    yield from islice(stream, at)
+    for x, y in stream:
+        yield x | {"salary": int(rng.uniform(1.0, 1.3334) * x["salary"])}, y
+
+
+def resampled(seed: int) -> Stream:
     """Return records of elec2 drawn with replacement: the same distribution throughout."""
     records, rng = elec2(), random.Random(seed)
     for _ in _forever():
@@ -87,6 +99,10 @@ def electricity(seed: int, at: int) -> Stream:
 class Hyperplane:
     """One side of a hyperplane, with noise: iPDP, Section 4.2.
 
+    The paper prints the variances 20 and 40; the authors' script takes them as standard
+    deviations. The paper does not print the noise: mean 5 and standard deviation 1 are the
+    script's.
+
     Attributes
     ----------
     means, variances, weights
@@ -98,12 +114,12 @@ class Hyperplane:
     weights: tuple[float, float]
 
     def draw(self, rng: random.Random) -> Record:
-        """Return an observation; the noise is standard normal, which the paper does not print."""
+        """Return an observation."""
         numbers = [
             rng.gauss(mean, math.sqrt(variance))
             for mean, variance in zip(self.means, self.variances, strict=True)
         ]
-        z = sum(w * x for w, x in zip(self.weights, numbers, strict=True)) + rng.gauss(0.0, 1.0)
+        z = sum(w * x for w, x in zip(self.weights, numbers, strict=True)) + rng.gauss(5.0, 1.0)
         # 1 / (1 + exp(-z)) ≥ τ, with τ = 0.1
         return {"x1": numbers[0], "x2": numbers[1]}, int(z >= -math.log(9.0))
 

@@ -5,7 +5,7 @@ Every record must be accounted for; ``vicprice``, constant up to record 17,424, 
 importance and no change before, and changes after. With ``--reference`` everything is compared
 with the local pipeline, bit for bit; this takes as long again.
 
-Run: ``python -m tests.experiments.elec2 ../shared/data/elec2.csv.gz [--reference]``
+Run: ``python -m tests.behaviour.elec2 ../shared/data/elec2.csv.gz [--reference]``
 """
 
 import sys
@@ -18,9 +18,9 @@ from pipeline.kafka.embedded import EmbeddedBroker
 from pipeline.sources import Source, open_source
 from schemas import Change, Explanation
 from tests.behaviour.kafka_pipeline import KafkaPipeline, Published, assert_same, reference
+from tests.experiments.drift_streams import VICPRICE_VARIES
 
 CONFIG = Path("deploy/examples/elec2.toml")
-CONSTANT_UNTIL = 17_424
 FEATURE = "vicprice"
 
 
@@ -67,13 +67,13 @@ def _check_feature(published: Published) -> None:
     ]
     features = sorted({e.feature for e in explanations})
     print(f"explained features: {', '.join(features)}")
-    early = [e for e in explanations if e.feature == FEATURE and e.seq < CONSTANT_UNTIL]
+    early = [e for e in explanations if e.feature == FEATURE and e.seq < VICPRICE_VARIES]
     for method in ("ipfi", "isage", "ipdp"):
         values = [e for e in early if e.method == method]
         largest = max(abs(e.value) for e in values)
         outside = sum(abs(e.value) > e.std_error for e in values)
         print(
-            f"{FEATURE} {method} before record {CONSTANT_UNTIL:,}: {len(values):,} explanations, "
+            f"{FEATURE} {method} before record {VICPRICE_VARIES:,}: {len(values):,} explanations, "
             f"largest |value| {largest:.3g}, outside their standard error: {outside}"
         )
         assert not outside
@@ -82,7 +82,7 @@ def _check_feature(published: Published) -> None:
         key=lambda change: (change.seq, change.method or ""),
     )
     concerned = [change for change in changes if change.feature == FEATURE]
-    before = [change for change in concerned if change.seq < CONSTANT_UNTIL]
+    before = [change for change in concerned if change.seq < VICPRICE_VARIES]
     print(f"changes in all: {len(changes)}; of {FEATURE}: {len(concerned)}, before: {len(before)}")
     assert not before
     assert concerned
