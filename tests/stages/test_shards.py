@@ -125,7 +125,9 @@ def late_class() -> tuple[Config, list[Message]]:
     factory = "river.tree:HoeffdingTreeClassifier"
     params = {"grace_period": 20, "delta": 0.1, "tau": 0.5}
     config = make_config(model={"factory": factory, "params": params}, explain={"loss": "brier"})
-    records = [(x, 2 if t > 200 and float(x["age"]) > 70 else y) for t, (x, y) in enumerate(agrawal(400))]
+    records = [
+        (x, 2 if t > 200 and float(x["age"]) > 70 else y) for t, (x, y) in enumerate(agrawal(400))
+    ]
     return config, observations(records)
 
 
