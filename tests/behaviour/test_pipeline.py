@@ -69,7 +69,7 @@ def test_every_detector_and_signal_publishes_what_the_reference_does(
 ) -> None:
     drift = {
         "delta": 0.1,
-        "params": {"clock": 8},
+        "params": {"clock": 8, "min_window_length": 5},
         "ipfi": {"signal": "value"},
         "isage": {"detector": "page_hinkley", "params": {"threshold": 2.0}},
         "ipdp": {"detector": "kswin", "params": {"alpha": 0.001}},
