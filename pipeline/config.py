@@ -8,7 +8,6 @@ import hashlib
 import importlib
 import inspect
 import json
-import math
 import os
 import pickle
 import sys
@@ -37,6 +36,7 @@ from pydantic_settings import (
 
 from pipeline.detectors import DETECTORS, DetectorSettings, OfErrors, OfNumbers, Signal
 from pipeline.evaluate import Kind as EvaluatorKind
+from pipeline.explain.checks import ALL
 from pipeline.explain.grids import MOST_CURVES, GridKind, GridSettings, StorageKind, check_pairs
 from pipeline.explain.players import Players
 from pipeline.kafka.security import SecuritySettings, read_secret
@@ -64,10 +64,6 @@ LabelType = Literal["boolean", "integer", "string", "number"]
 Reference = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][\w.]*:[A-Za-z_][\w.]*$")]
 Name = Annotated[str, StringConstraints(min_length=1, max_length=249)]
 Size = Annotated[int, Field(ge=1, le=1_000_000)]
-
-
-ALL = "all"
-"""Inner samples without draws; see :data:`pipeline.explain.importance.ALL`."""
 
 
 def _inner_samples(value: object) -> object:
@@ -512,21 +508,7 @@ class Config(BaseSettings):
     @validates_model(mode="after")
     def _pairs_fit(self) -> Self:
         ipdp = self.explain.ipdp
-        for name, pair in self.pairs.items():
-            sizes = [
-                ipdp.storage_size if self.features.get(feature) == "categorical" else ipdp.grid_size
-                for feature in pair
-            ]
-            if math.prod(sizes) > MOST_POINTS:
-                raise ValueError(
-                    f"explain.ipdp.pairs has {name!r}, which may have {sizes[0]:,} times "
-                    f"{sizes[1]:,} points, but at most {MOST_POINTS:,} fit into a message: a "
-                    "categorical feature may have storage_size, a numeric one has grid_size"
-                )
-        return self
-
-    @validates_model(mode="after")
-    def _pairs_are_of_features(self) -> Self:
+        most = {"categorical": ipdp.storage_size, "numeric": ipdp.grid_size}
         for name, pair in self.pairs.items():
             for feature in pair:
                 if feature not in self.features:
@@ -538,6 +520,13 @@ class Config(BaseSettings):
                 raise ValueError(
                     f"explain.ipdp.pairs has {list(pair)!r}, which is published as {name!r}, but "
                     "that is a feature or group: give that one another name"
+                )
+            first, second = (most[self.features[feature]] for feature in pair)
+            if first * second > MOST_POINTS:
+                raise ValueError(
+                    f"explain.ipdp.pairs has {name!r}, which may have {first:,} times {second:,} "
+                    f"points, but at most {MOST_POINTS:,} fit into a message: a categorical "
+                    "feature may have storage_size, a numeric one has grid_size"
                 )
         return self
 
@@ -603,7 +592,7 @@ class Config(BaseSettings):
     def pairs(self) -> dict[str, tuple[str, str]]:
         """What iPDP explains together: name → the two features."""
         pairs = self.explain.ipdp.pairs
-        return check_pairs(pairs) if pairs and "ipdp" in self.explain.methods else {}
+        return check_pairs(pairs) if pairs else {}
 
     @property
     def players(self) -> Players:

@@ -1,5 +1,9 @@
 """Settings that several explainers and storages have in common, and their limits."""
 
+from typing import Literal
+
+ALL: Literal["all"] = "all"
+
 
 def check_probability(entrance_probability: float) -> float:
     """Return ``entrance_probability``, or raise ``ValueError`` if it is not in (0, 1]."""

@@ -7,11 +7,10 @@ from typing import Literal
 import numpy as np
 
 from pipeline.evaluate.inputs import Floats
+from pipeline.explain.checks import ALL
 from pipeline.explain.players import Features, Players
 from pipeline.explain.questions import Observed
 from pipeline.explain.smoothing import ExponentialMeans, confidence_bound
-
-ALL: Literal["all"] = "all"
 
 InnerSamples = int | Literal["all"]
 """Draws for each observation; ``"all"`` is each stored observation once."""

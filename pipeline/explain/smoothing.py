@@ -234,6 +234,6 @@ def confidence_bound(std_error: float, delta: float) -> float:
 
 def check_alpha(alpha: float) -> float:
     """Return ``alpha``, or raise ``ValueError`` if it is no number in (0, 1]."""
-    if isinstance(alpha, str | Collection) or not 0.0 < alpha <= 1.0:
+    if isinstance(alpha, Collection) or not 0.0 < alpha <= 1.0:
         raise ValueError(f"alpha is {alpha!r}, but must lie in (0, 1]")
     return alpha

@@ -50,9 +50,7 @@ class FeatureState:
         How many ICE curves to keep; 0 for none.
     """
 
-    def __init__(
-        self, alphas: Sequence[float], *, categorical: tuple[bool, ...], ice: int = 0
-    ) -> None:
+    def __init__(self, alphas: Sequence[float], *, categorical: tuple[bool, ...], ice: int) -> None:
         self.seq = -1  # the newest one seen
         self.estimates: dict[Method, list[ExponentialMean]] = {
             "ipfi": [ExponentialMean(alpha) for alpha in alphas],

@@ -181,6 +181,7 @@ class ExplainerStage:
         estimates: Sequence[PDPCurve | Surface | ExponentialMean] = (
             state.curves if method == "ipdp" else state.estimates[method]
         )
+        ice = None if state.ice is None or method != "ipdp" else _ice(state.ice)
         records = [
             Explanation(
                 stream=run.stream,
@@ -195,7 +196,8 @@ class ExplainerStage:
                 std_error=estimate.std_error,
                 seqs=pending.seqs,
                 increments=pending.increments,
-                **({} if isinstance(estimate, ExponentialMean) else _curve(estimate, state.ice)),
+                **({} if isinstance(estimate, ExponentialMean) else _curve(estimate)),
+                ice=ice,
             )
             for alpha, estimate in zip(self._alphas, estimates, strict=True)
         ]
@@ -210,7 +212,7 @@ def _output(row: Row, classes: list[Label] | None) -> Output:
     return {label: p for label, p in known if p is not None}
 
 
-def _curve(curve: PDPCurve | Surface, ice: IceCurves | None) -> dict[str, Any]:
+def _curve(curve: PDPCurve | Surface) -> dict[str, Any]:
     effect = curve.effect
     fields: dict[str, Any] = {"effect": effect}
     if isinstance(effect, dict):
@@ -219,12 +221,14 @@ def _curve(curve: PDPCurve | Surface, ice: IceCurves | None) -> dict[str, Any]:
         fields["grid"], fields["second_grid"] = curve.axes
     else:
         fields["grid"] = curve.grid
-    if ice is not None:
-        fields["ice"] = [
-            Ice(seq, grid, list(each.values()) if isinstance(each, dict) else each)
-            for seq, grid, each in ice.curves
-        ]
     return fields
+
+
+def _ice(ice: IceCurves) -> list[Ice]:
+    return [
+        Ice(seq, grid, list(each.values()) if isinstance(each, dict) else each)
+        for seq, grid, each in ice.curves
+    ]
 
 
 def _gap(run: Evaluation, seq: int) -> Change:

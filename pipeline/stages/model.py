@@ -181,14 +181,14 @@ class ModelStage:
                 answers = self._questions.answers(question, prediction, outputs)
                 return [self._evaluation(sample, prediction, *each) for each in answers.items()]
         alone = [self._alone(sample, question, prediction, name) for name in self._explained]
-        return [record for records in alone for record in records]
+        return [record for record in alone if record is not None]
 
     def _alone(
         self, sample: Sample, question: Question, prediction: Output, feature: str
-    ) -> list[Record]:
-        """Return the evaluation of one feature, asked for by itself, or why there is none.
+    ) -> Record | None:
+        """Return the evaluation of one feature, asked for by itself; or why there is none.
 
-        It is empty if nothing is asked about it.
+        None if nothing is asked about it.
         """
         about = question.about(feature)
         try:
@@ -197,8 +197,8 @@ class ModelStage:
                 _check_moderate(outputs)
                 answer = self._questions.answers(about, prediction, outputs).get(feature)
         except (BadRecordError, NoOutputError) as error:
-            return [_unusable(sample, feature, str(error))]
-        return [] if answer is None else [self._evaluation(sample, prediction, feature, answer)]
+            return _unusable(sample, feature, str(error))
+        return None if answer is None else self._evaluation(sample, prediction, feature, answer)
 
     @contextmanager
     def _told_once(self) -> Iterator[None]:

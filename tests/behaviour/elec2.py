@@ -18,7 +18,7 @@ from pipeline.kafka.embedded import EmbeddedBroker
 from pipeline.sources import Source, open_source
 from schemas import Change, Explanation
 from tests.behaviour.kafka_pipeline import KafkaPipeline, Published, assert_same, reference
-from tests.experiments.drift_streams import VICPRICE_VARIES
+from tests.experiments.streams import VICPRICE_VARIES
 
 CONFIG = Path("deploy/examples/elec2.toml")
 FEATURE = "vicprice"

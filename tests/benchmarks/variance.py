@@ -11,7 +11,8 @@ from river import forest
 
 from pipeline.evaluate import Evaluator, evaluator_for
 from pipeline.explain import IncrementalPFI, IncrementalSAGE
-from pipeline.explain.importance import ALL, InnerSamples
+from pipeline.explain.checks import ALL
+from pipeline.explain.importance import InnerSamples
 from pipeline.explain.losses import cross_entropy
 from tests.benchmarks.library import Record, agrawal
 from tests.benchmarks.run import Run

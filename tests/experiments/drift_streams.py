@@ -10,12 +10,9 @@ from typing import Any
 from river import compose, forest, linear_model, optim, preprocessing, tree
 from river.datasets import synth
 
-from tests.experiments.streams import Record, drifting, elec2, switched
+from tests.experiments.streams import VICPRICE_VARIES, Record, drifting, elec2, switched
 
 Stream = Iterator[Record]
-
-VICPRICE_VARIES = 17_424
-"""Records of elec2 before the first one in which ``vicprice`` is another."""
 
 AGRAWAL_CATEGORICAL = ("elevel", "car", "zipcode")
 

@@ -21,10 +21,9 @@ from river import forest
 
 from pipeline.detectors import DetectorSettings
 from pipeline.explain import IncrementalPDP
-from tests.experiments.drift_streams import VICPRICE_VARIES
 from tests.experiments.experiment import Line, Report, Task
 from tests.experiments.repeated import runs_of
-from tests.experiments.streams import elec2
+from tests.experiments.streams import VICPRICE_VARIES, elec2
 from tests.experiments.tables import table
 
 FEATURE = "vicprice"

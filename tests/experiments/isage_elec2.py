@@ -19,14 +19,11 @@ from pipeline.baselines import mean_decrease_in_impurity
 from pipeline.explain import IncrementalPFI, IncrementalSAGE, explain_together
 from tests.experiments.array_sage import Floats, Places
 from tests.experiments.experiment import Line, Report, Task
-from tests.experiments.streams import elec2
+from tests.experiments.streams import VICPRICE_VARIES, elec2
 from tests.experiments.tables import table
 
 METHODS = ("iSAGE", "iPFI", "MDI")
 PARTS = ("before vicprice varies", "after")
-CONSTANT_UNTIL = 17_424
-"""The record up to which ``vicprice`` has one value."""
-
 EVERY = 250
 """Records from one value that is kept to the next."""
 
@@ -113,7 +110,7 @@ class Elec2:
 
 
 def _mean(results: Mapping[str, Any], method: str, part: str) -> Floats:
-    begin, end = (SETTLED, CONSTANT_UNTIL) if part == PARTS[0] else (CONSTANT_UNTIL, None)
+    begin, end = (SETTLED, VICPRICE_VARIES) if part == PARTS[0] else (VICPRICE_VARIES, None)
     rows = slice(begin // EVERY, end and end // EVERY)
     values: Floats = np.mean(
         [np.mean(each[method][rows], axis=0) for each in results.values()], axis=0
@@ -149,7 +146,7 @@ def _draw(result: Mapping[str, Any], figure: Figure) -> None:
         records = EVERY * np.arange(1, len(values) + 1)
         for i, feature in enumerate(result["features"]):
             axes.plot(records, values[:, i], label=feature, linewidth=1)
-        axes.axvline(CONSTANT_UNTIL, color="0.6", linestyle=":")
+        axes.axvline(VICPRICE_VARIES, color="0.6", linestyle=":")
         axes.set(title=method, xlabel="record")
     figure.axes[-1].legend(fontsize="small")
 

@@ -15,6 +15,9 @@ Record = tuple[dict[str, Any], int]
 
 HALF_HOURS = 48
 
+VICPRICE_VARIES = 17_424
+"""Records of elec2 before the first one in which ``vicprice`` is another."""
+
 ELEC2_SHA256 = "cdf901433885f29eca6911f70c0eeafb50d90596c879c30c5b99f5a2e8e734ff"
 """Of the data, uncompressed."""
 

@@ -14,6 +14,7 @@ from tests.experiments.forests import as_arrays, concept_records, switching_stre
 from tests.experiments.isage_imputers import FEATURE, NO_COMMISSION_FROM, TOLD_BY, conditional
 from tests.experiments.isage_sensors import FOUND_WITHIN, found_after
 from tests.experiments.sensor_network import FAULTS, break_sensor, readings
+from tests.experiments.streams import VICPRICE_VARIES
 
 
 def test_conditional_draws_are_possible_with_what_is_revealed() -> None:
@@ -112,7 +113,7 @@ def test_the_sentence_on_imputers_is_computed(interventional: float, says: str) 
 
 
 def test_elec2_small(elec2_is_there: None) -> None:
-    length = isage_elec2.CONSTANT_UNTIL + 20 * isage_elec2.EVERY
+    length = VICPRICE_VARIES + 20 * isage_elec2.EVERY
     result = isage_elec2.run(seed=1, length=1_500, alpha=0.01, reservoir_size=10)
     for method in isage_elec2.METHODS:  # as long as a result of the whole stream
         result[method] *= length // 1_500 + 1

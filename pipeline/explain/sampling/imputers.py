@@ -8,8 +8,8 @@ import numpy as np
 
 from pipeline.evaluate import Observation, Value
 from pipeline.evaluate.inputs import Floats
-from pipeline.explain.checks import check_size
-from pipeline.explain.importance import ALL, InnerSamples, check_inner_samples
+from pipeline.explain.checks import ALL, check_size
+from pipeline.explain.importance import InnerSamples, check_inner_samples
 from pipeline.explain.storage import Codes, GeometricReservoir, Reservoir, TreeStorage
 
 IMPUTERS = ("interventional", "product", "observational")
