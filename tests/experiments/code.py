@@ -15,9 +15,8 @@ Place = tuple[str, str]
 def code_behind(module: str, name: str) -> set[str]:
     """Return the code that a function leads to, without docstrings and comments.
 
-    In the tests, that is what the names in it stand for, and the names in that, and so on: what
-    only the report uses is not among it. Of the pipeline, it is the packages that explain, and the
-    modules that a name was imported from, as a whole.
+    That is what the names in it stand for, and the names in that, and so on: what only the report
+    uses is not among it. The packages that explain are always among it, as a whole.
 
     Parameters
     ----------
@@ -50,10 +49,7 @@ def code_behind(module: str, name: str) -> set[str]:
 
 def _look_up(module: str, name: str) -> tuple[set[str], list[Place]]:
     """Return the code of a name, and the places of the names in it."""
-    package = module.partition(".")[0]
-    if package == "pipeline":
-        return {ast.unparse(tree) for tree in _trees(module)}, []
-    if package != "tests":
+    if module.partition(".")[0] not in ("pipeline", "tests") or module.startswith(ALWAYS):
         return set(), []
     top = _top(module)
     if name not in top:  # a module of this package
@@ -92,7 +88,7 @@ def _trees(module: str) -> tuple[ast.Module, ...]:
     assert spec is not None
     assert spec.origin is not None
     path = Path(spec.origin)
-    whole = spec.submodule_search_locations is not None and module.startswith("pipeline")
+    whole = module in ALWAYS
     paths = sorted(path.parent.rglob("*.py")) if whole else [path]
     return tuple(_WithoutDocstrings().visit(ast.parse(each.read_text("utf-8"))) for each in paths)
 

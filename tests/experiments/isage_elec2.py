@@ -19,6 +19,7 @@ from pipeline.baselines import mean_decrease_in_impurity
 from pipeline.explain import IncrementalPFI, IncrementalSAGE, explain_together
 from tests.experiments.array_sage import Floats, Places
 from tests.experiments.experiment import Line, Report, Task
+from tests.experiments.repeated import runs_of
 from tests.experiments.streams import VICPRICE_VARIES, elec2
 from tests.experiments.tables import table
 
@@ -76,7 +77,7 @@ class Elec2:
     def tasks(self, runs: int) -> list[Task]:
         """Return one task a run."""
         parameters = {"length": 45_312, "alpha": 0.001, "reservoir_size": 100}
-        return [Task(f"run {r}", run, {"seed": r, **parameters}) for r in range(runs)]
+        return runs_of(run, parameters, runs)
 
     def report(self, results: Mapping[str, Any]) -> Report:
         """Return the rankings in both parts of the stream, by the means of all runs."""

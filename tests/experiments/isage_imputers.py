@@ -28,6 +28,7 @@ from pipeline.explain.sage import DEFAULT_INNER_SAMPLES
 from tests.experiments.array_sage import Floats, Places, array_sage, random_draws, revealed
 from tests.experiments.experiment import Line, Report, Task
 from tests.experiments.forests import Forests, as_arrays, concept_records
+from tests.experiments.repeated import runs_of
 from tests.experiments.tables import table
 
 CONCEPT = 1
@@ -141,7 +142,7 @@ class Imputers:
     def tasks(self, runs: int) -> list[Task]:
         """Return one task a run."""
         sizes = {"trees": 10, "length": 10_000, "true_records": 4_000}
-        return [Task(f"run {r}", run, {"seed": r, **sizes}) for r in range(runs)]
+        return runs_of(run, sizes, runs)
 
     def report(self, results: Mapping[str, Any]) -> Report:
         """Return the importances of commission, in standard errors too."""

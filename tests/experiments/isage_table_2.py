@@ -32,6 +32,7 @@ from tests.experiments.forests import (
     switching_stream,
     trained_forests,
 )
+from tests.experiments.repeated import runs_of
 from tests.experiments.streams import Record
 from tests.experiments.tables import table
 
@@ -260,7 +261,7 @@ class Table2:
 
     def tasks(self, runs: int) -> list[Task]:
         """Return one task a run."""
-        return [Task(f"run {r}", run, {"seed": r, **PARAMETERS}) for r in range(runs)]
+        return runs_of(run, PARAMETERS, runs)
 
     def report(self, results: Mapping[str, Any]) -> Report:
         """Return means over the runs beside the printed ones."""

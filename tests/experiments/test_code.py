@@ -20,6 +20,10 @@ def test_a_result_depends_on_the_packages_that_explain() -> None:
     # and on others only when they are used
     assert _mentions("class DetectorSettings", "ipdp_elec2", "explain")
     assert not _mentions("class DetectorSettings", "isage_sensors", "run")
+    # of these, what is used, and not what stands beside it
+    assert _mentions("class DriftSettings", "ipdp_hyperplane", "explain")
+    assert _mentions("class ADWINParameters", "ipdp_hyperplane", "explain")
+    assert not _mentions("class KafkaSettings", "ipdp_hyperplane", "explain")
 
 
 def test_a_result_does_not_depend_on_what_is_said_of_it() -> None:
