@@ -9,7 +9,7 @@ from pipeline.loading import ended_by_ctrl_c
 def main() -> NoReturn:
     """Run a command. Ctrl-C ends it quietly, also while it is still being loaded."""
     with ended_by_ctrl_c():
-        from pipeline.cli import main as run  # noqa: PLC0415  takes a moment
+        from pipeline.cli.main import main as run  # noqa: PLC0415  takes a moment
     try:
         run()
     except KeyboardInterrupt:

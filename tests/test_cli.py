@@ -13,7 +13,7 @@ import orjson
 import psutil
 import pytest
 
-from pipeline.cli import _own_environment
+from pipeline.cli.run import _own_environment
 from pipeline.config import Config, load_config
 from pipeline.kafka.checkpoints import (
     Checkpoint,

@@ -27,7 +27,8 @@ def tell():
     large = {"river", "scipy.stats", "numba", "matplotlib", "pandas", "sklearn"}
     print(*large & set(sys.modules))
 
-from pipeline.cli import load_config
+from pipeline.cli.main import app
+from pipeline.config import load_config
 tell()
 from agents import factory
 role, path = sys.argv[1:]

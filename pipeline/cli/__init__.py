@@ -1,0 +1,1 @@
+"""The command line, ``fluxplain``: one file for each kind of command."""

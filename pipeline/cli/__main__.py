@@ -1,0 +1,5 @@
+"""The command line as ``python -m pipeline.cli``; workers are started so."""
+
+from pipeline.cli.main import main
+
+main()

@@ -1,0 +1,171 @@
+"""Commands that run the pipeline: workers, all roles, the embedded broker, the demonstration."""
+
+import tempfile
+import time
+from pathlib import Path
+from typing import Annotated, NoReturn
+
+import typer
+
+from pipeline.cli.common import (
+    DEFAULT_CONFIG,
+    ConfigPath,
+    app,
+    broker_may_come_back,
+    console,
+    load,
+    ready,
+    say,
+)
+from pipeline.config import EMBEDDED, ENV_PREFIX, Config, ConfigError
+from pipeline.interruption import until_interrupted
+from pipeline.kafka.embedded import (
+    ADDRESS_FILE,
+    EmbeddedBroker,
+    workers_environment,
+)
+from pipeline.kafka.topics import create_topics
+from pipeline.loading import ended_by_ctrl_c
+from pipeline.parts import Part, Role
+from pipeline.supervisor import Supervisor, end_with_supervisor
+
+PANEL = "Run"
+
+
+@app.command(rich_help_panel=PANEL)
+def worker(
+    role: Annotated[
+        Role, typer.Option(help="Which part of the pipeline: model, explainer or drift.")
+    ],
+    config: ConfigPath = DEFAULT_CONFIG,
+    shard: Annotated[
+        int | None,
+        typer.Option(min=0, help="Which shard of the model role, from 0; if model.shards > 1."),
+    ] = None,
+) -> None:
+    """Run one role of the pipeline, until SIGTERM or Ctrl-C.
+
+    Each role is a consumer group: run as many workers of a role as its topic has partitions.
+    With model.shards above 1 each shard of the model role is a group: run a worker of each.
+    """
+    with ended_by_ctrl_c():
+        # Faust is slow to import, and only workers need it
+        from agents import factory  # noqa: PLC0415
+        from pipeline.kafka.app import run  # noqa: PLC0415
+
+        create = factory(role)
+    settings = load(config, role)
+    end_with_supervisor()
+    with broker_may_come_back():
+        run(create(ready(settings), _part(settings, role, shard)))
+
+
+@app.command(rich_help_panel=PANEL)
+def up(
+    config: ConfigPath = DEFAULT_CONFIG,
+    embedded: Annotated[
+        bool, typer.Option("--embedded", help="Run a broker too, in this process, in memory.")
+    ] = False,
+    workers: Annotated[
+        int,
+        typer.Option(
+            min=1,
+            help="Of each role. They share its topic's partitions: as many as topics.partitions "
+            "(the model role: topics.features_partitions) have work.",
+        ),
+    ] = 1,
+) -> None:
+    """Run all roles on this machine; start again what dies; stop all on Ctrl-C."""
+    settings = load(config)
+    with until_interrupted():
+        if not embedded:
+            with broker_may_come_back():
+                ready(settings)
+            _supervise(config, settings, {}, workers)
+        if settings.kafka.bootstrap_servers != EMBEDDED:
+            raise ConfigError(
+                f"kafka.bootstrap_servers is {settings.kafka.bootstrap_servers!r}, but --embedded "
+                f"runs a broker here: set it to {EMBEDDED!r}, in {config} or by "
+                f"FLUXPLAIN_KAFKA__BOOTSTRAP_SERVERS={EMBEDDED}, so that replay and watch find it"
+            )
+        with EmbeddedBroker() as broker, tempfile.TemporaryDirectory(prefix="fluxplain-") as state:
+            create_topics(broker.settings_for(settings))
+            broker.publish_address()
+            _say_embedded(broker)
+            _supervise(config, settings, workers_environment(broker, Path(state)), workers)
+    say("Stopped.")
+
+
+@app.command(rich_help_panel=PANEL)
+def broker() -> None:
+    """Run the embedded broker alone, until Ctrl-C."""
+    with until_interrupted(), EmbeddedBroker() as embedded:
+        embedded.publish_address()
+        _say_embedded(embedded)
+        while True:
+            time.sleep(1.0)
+
+
+@app.command(rich_help_panel=PANEL)
+def demo(
+    out: Annotated[
+        Path, typer.Option(metavar="DIR", help="Folder for the picture and the workers' log.")
+    ] = Path("demo-output"),
+    records: Annotated[
+        int, typer.Option(min=1000, help="Observations; the concept changes after half of them.")
+    ] = 6000,
+) -> None:
+    """Show the whole pipeline on the embedded broker, with a stream that drifts half way."""
+    from pipeline.demo import run_demo  # noqa: PLC0415  loads the plotting library
+
+    with until_interrupted():
+        run_demo(out, records, console)
+
+
+def _part(settings: Config, role: Role, shard: int | None) -> Part:
+    parts = settings.parts(role)
+    if len(parts) > 1 and shard is None:
+        raise ConfigError(
+            f"model.shards is {len(parts)}: name one of them by --shard 0 to {len(parts) - 1}"
+        )
+    if (shard or 0) >= len(parts):
+        raise ConfigError(f"--shard is {shard}, but the role {role} has {len(parts)}, from 0 on")
+    return parts[shard or 0]
+
+
+def _supervise(
+    config: Path, settings: Config, environment: dict[str, str], workers: int
+) -> NoReturn:
+    with Supervisor(
+        config,
+        settings.parts(),
+        environment=environment,
+        environment_of=lambda name: _own_environment(settings, name),
+        tell=say,
+    ) as supervisor:
+        supervisor.start(workers)
+        pids = ", ".join(f"{name} ({pid})" for name, pid in supervisor.running().items())
+        say(f"Running: {pids}. Ctrl-C stops them.")
+        while True:
+            supervisor.check()
+            time.sleep(0.5)
+
+
+def _own_environment(settings: Config, name: str) -> dict[str, str]:
+    """Return the variables of one worker, for what two workers on a machine cannot share."""
+    part, _, number = name.rpartition("-")
+    own = {}
+    if settings.health.port:
+        parts = [str(each) for each in settings.parts()]
+        index = parts.index(part) + len(parts) * (int(number) - 1)
+        own[f"{ENV_PREFIX}HEALTH__PORT"] = str(settings.health.port + index)
+    if instance := settings.kafka.group_instance_id:
+        own[f"{ENV_PREFIX}KAFKA__GROUP_INSTANCE_ID"] = f"{instance}-{number}"
+    return own
+
+
+def _say_embedded(embedded: EmbeddedBroker) -> None:
+    say(
+        f"Embedded broker at {embedded.bootstrap_servers}, in memory. Commands in this directory "
+        f'find it by kafka.bootstrap_servers = "embedded" (address in {ADDRESS_FILE}).'
+    )

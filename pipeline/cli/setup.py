@@ -1,0 +1,161 @@
+"""Commands that prepare a pipeline: settings, topics, checkpoints."""
+
+from contextlib import closing
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from pipeline.cli.common import DEFAULT_CONFIG, ConfigPath, app, console, load, say
+from pipeline.config import ConfigError
+from pipeline.kafka.checkpoints import CheckpointError, CheckpointStore, Slot, open_store, slots
+from pipeline.kafka.client import cluster, no_topics
+from pipeline.kafka.embedded import resolve
+from pipeline.kafka.progress import CHAIN, GroupOffsets
+from pipeline.kafka.topics import create_topics, missing_topics, topic_specs
+from pipeline.parts import Role
+
+PANEL = "Prepare"
+
+TEMPLATE = Path(__file__).parents[1] / "template.toml"
+
+topics_app = typer.Typer(no_args_is_help=True, help="Create and describe the pipeline's topics.")
+
+checkpoints_app = typer.Typer(
+    no_args_is_help=True,
+    help="See and remove the state of the workers. Run these where a worker would run.",
+)
+app.add_typer(topics_app, name="topics", rich_help_panel=PANEL)
+app.add_typer(checkpoints_app, name="checkpoints", rich_help_panel=PANEL)
+
+
+@app.command(rich_help_panel=PANEL)
+def init(
+    path: Annotated[Path, typer.Argument(help="File to write.")] = DEFAULT_CONFIG,
+) -> None:
+    """Write a commented configuration to start from."""
+    try:
+        with path.open("x") as file:
+            file.write(TEMPLATE.read_text())
+    except FileExistsError:
+        raise ConfigError(f"{path} is there already: remove it, or give another name") from None
+    except OSError as error:
+        raise ConfigError(f"cannot write {path}: {error.strerror}") from None
+    console.print(
+        f"Wrote {path}. Name your brokers, features, label and model there, then run "
+        f"`fluxplain topics create -c {path}` and `fluxplain check -c {path}`.",
+        markup=False,
+        highlight=False,
+    )
+
+
+@app.command(rich_help_panel=PANEL)
+def check(config: ConfigPath = DEFAULT_CONFIG) -> None:
+    """Validate a configuration, and say whether the broker answers.
+
+    The exit status is 0 only if both are well and all topics exist.
+    """
+    settings = load(config)
+    from pipeline.evaluate import choose  # noqa: PLC0415  loads River
+
+    model = settings.make_model()
+    evaluator = choose(model, settings.model.evaluator)
+    console.print(f"{config}: valid", markup=False, highlight=False)
+    console.print(f"model: {type(model).__name__}", highlight=False)
+    console.print(f"evaluator: {evaluator.kind} ({evaluator.reason})", highlight=False)
+    settings = resolve(settings)
+    metadata = cluster(settings)
+    console.print(
+        f"broker: {len(metadata.brokers)} at {settings.kafka.bootstrap_servers}", highlight=False
+    )
+    missing = missing_topics(settings)
+    if missing:
+        raise no_topics(settings, missing)
+    console.print(f"topics: all {len(topic_specs(settings))} exist", highlight=False)
+
+
+@topics_app.command("create")
+def topics_create(config: ConfigPath = DEFAULT_CONFIG) -> None:
+    """Create the topics that are missing; what exists stays as it is."""
+    for name, result in create_topics(resolve(load(config))).items():
+        console.print(f"{name}: {result}", markup=False, highlight=False)
+
+
+@topics_app.command("describe")
+def topics_describe(config: ConfigPath = DEFAULT_CONFIG) -> None:
+    """Show the topics: what each is for, its partitions, messages, and how far behind a role is."""
+    settings = resolve(load(config))
+    existing = cluster(settings).topics
+    readers = {topic: role for role, topic in CHAIN}
+    table = Table(box=None)
+    table.add_column("topic", no_wrap=True)
+    table.add_column("for")
+    for name in ("partitions", "messages", "lag"):
+        table.add_column(name, justify="right")
+    table.add_column("of role")
+    for spec in topic_specs(settings):
+        if spec.name not in existing:
+            table.add_row(spec.name, spec.purpose, "missing")
+            continue
+        topic = spec.name.removeprefix(settings.topics.prefix)
+        role = readers.get(topic)
+        lags = []
+        for part in settings.parts(role) if role else settings.parts()[:1]:
+            with closing(GroupOffsets(settings, part, topic)) as offsets:
+                starts, ends = offsets.starts(), offsets.ends()
+                committed = offsets.committed()
+                lags.append(sum(end - max(committed[p], starts[p]) for p, end in ends.items()))
+        lag = f"{max(lags):,}" if role else ""
+        kept = sum(ends.values()) - sum(starts.values())
+        table.add_row(spec.name, spec.purpose, str(len(ends)), f"{kept:,}", lag, role or "")
+    console.print(table)
+
+
+@checkpoints_app.command("list")
+def checkpoints_list(config: ConfigPath = DEFAULT_CONFIG) -> None:
+    """Show where each role goes on in each partition, or why it cannot."""
+    settings = resolve(load(config))
+    store = open_store(settings, cluster(settings))
+    for slot in slots(settings):
+        say(_standing(store, slot))
+
+
+@checkpoints_app.command("remove")
+def checkpoints_remove(
+    config: ConfigPath = DEFAULT_CONFIG,
+    role: Annotated[Role | None, typer.Option(help="Of one role only.")] = None,
+    partition: Annotated[
+        int | None, typer.Option(min=0, help="Of one partition of the role's input only.")
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+) -> None:
+    """Remove checkpoints, so that the state is rebuilt from the beginning of the log.
+
+    **Stop all workers of the role first**: those that run know nothing of it. The same settings and
+    versions give the same results again; others would give other results under identities that are
+    published already, so take another topics.prefix for them. What was deleted from the log
+    meanwhile is missing in the new state.
+    """
+    settings = resolve(load(config))
+    store = open_store(settings, cluster(settings))
+    chosen = slots(settings, role, partition)
+    if not yes:
+        of_partition = "all partitions" if partition is None else f"partition {partition}"
+        typer.confirm(
+            f"Remove the checkpoints of {role or 'all roles'}, {of_partition}? "
+            "Their workers must be stopped.",
+            abort=True,
+        )
+    for slot in chosen:
+        say(f"{slot}: {'removed' if store.remove(slot) else 'nothing was there'}")
+
+
+def _standing(store: CheckpointStore, slot: Slot) -> str:
+    try:
+        checkpoint = store.load(slot)
+    except CheckpointError as error:
+        return str(error)
+    if checkpoint is None:
+        return f"{slot}: no checkpoint"
+    return f"{slot}: goes on at offset {checkpoint.next_offset:,}"
