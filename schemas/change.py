@@ -1,11 +1,38 @@
 """Records of the topic ``changes``: the model's reasoning changed."""
 
+import hashlib
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, Self
 
-from schemas.record import Record, Timestamp
+import orjson
+
+from schemas.explanation import Effect
+from schemas.record import Label, Record, Timestamp, Typed, Value
 
 Watched = Literal["ipfi", "isage", "ipdp", "loss"]
+
+Kind = Literal["drift", "cold-start", "gap"]
+
+Direction = Literal["rose", "fell"]
+
+
+@dataclass(frozen=True, slots=True)
+class Curve(Typed):
+    """The iPDP of a feature or a pair at some time.
+
+    Attributes
+    ----------
+    seq
+        Offset of the newest observation in it.
+    grid, effect, classes, second_grid
+        As those of :class:`Explanation`.
+    """
+
+    seq: int
+    grid: list[Value]
+    effect: Effect
+    classes: list[Label] | None = None
+    second_grid: list[Value] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +43,8 @@ class Change(Record):
 
     Attributes
     ----------
+    id
+        12 hexadecimal digits, made of the identity: the same change has the same one again.
     stream
         Topic and partition of the observations; of a cold start or gap of the explainer or the
         drift role, of what that role reads.
@@ -39,32 +68,73 @@ class Change(Record):
         Mean of the signal in what ADWIN dropped from its window, and in what it kept. Of another
         detector: in the last 30 numbers, and in those before them since it began or last alarmed;
         ``before`` is None if there were none.
+    before_std_error, after_std_error
+        Standard errors of these means, of numbers that do not depend on each other; None for the
+        signal ``"value"``, whose numbers do.
+    direction
+        Whether ``after`` is above or below ``before``.
     window
-        How many of the newest observations (``"value"``: explanations) ``after`` is about. With
-        ADWIN the change lies about that far back.
+        How many of the newest observations (``"value"``: explanations) ``after`` is about.
+    after_seq
+        About where ``after`` begins: with ADWIN the change lies near. It is exact to an eighth of
+        the window.
+    delay_bound
+        Observations from ``after_seq`` to ``seq``: with ADWIN the change was noticed at most about
+        so late.
+    replay_seq
+        The observations from here to ``seq`` show the change: as many before it as after it.
     value, std_error
         The explanation's value at that time, with the first of several smoothing rates; None for
         the loss.
+    rank_before, rank_after, ranked
+        The place of ``before`` and ``after`` among the means of the same signal that the detectors
+        of this method then held of the other features, groups and pairs, 1 for the largest; and how
+        many are ranked. None where the others had none yet, and for the loss.
+    loss_before, loss_after
+        Mean loss of the model over the observations that ``before`` and ``after`` are about; None
+        without labels.
+    curve_before, curve_after
+        The feature's iPDP at ``after_seq`` or somewhat before, and at ``seq``; None where there is
+        none, or where both do not fit into a message.
+    incident
+        Changes of several features, groups, pairs and methods of a stream, all within
+        ``drift.incident_window`` observations, have the same one: the stream, ``@`` and the seq of
+        the first. None for the loss, which another role watches, and for what is no drift.
     detail
         A sentence for people.
     """
 
     TOPIC: ClassVar[str] = "changes"
 
+    id: str
     stream: str
-    kind: Literal["drift", "cold-start", "gap"]
+    kind: Kind
     seq: int
     previous_seq: int | None
     ts: Timestamp | None
     feature: str | None
     method: Watched | None
-    signal: Literal["increment", "value"] | None
-    before: float | None
-    after: float | None
-    window: int | None
-    value: float | None
-    std_error: float | None
     detail: str
+    signal: Literal["increment", "value"] | None = None
+    before: float | None = None
+    before_std_error: float | None = None
+    after: float | None = None
+    after_std_error: float | None = None
+    direction: Direction | None = None
+    window: int | None = None
+    after_seq: int | None = None
+    delay_bound: int | None = None
+    replay_seq: int | None = None
+    value: float | None = None
+    std_error: float | None = None
+    rank_before: int | None = None
+    rank_after: int | None = None
+    ranked: int | None = None
+    loss_before: float | None = None
+    loss_after: float | None = None
+    curve_before: Curve | None = None
+    curve_after: Curve | None = None
+    incident: str | None = None
 
     def message_key(self) -> str:
         """Return the feature; the stream where it is about none."""
@@ -82,9 +152,10 @@ class Change(Record):
         ts: Timestamp | None = None,
         feature: str | None = None,
         method: Watched | None = None,
-    ) -> "Change":
+    ) -> Self:
         """Return an event that is no drift."""
         return cls(
+            id=change_id(stream, kind, feature, method, seq),
             stream=stream,
             kind=kind,
             seq=seq,
@@ -92,11 +163,19 @@ class Change(Record):
             ts=ts,
             feature=feature,
             method=method,
-            signal=None,
-            before=None,
-            after=None,
-            window=None,
-            value=None,
-            std_error=None,
             detail=detail,
         )
+
+
+def change_id(
+    stream: str, kind: Kind, feature: str | None, method: Watched | None, seq: int
+) -> str:
+    """Return the identity of a change as 12 hexadecimal digits.
+
+    Examples
+    --------
+    >>> change_id("features-0", "drift", "age", "ipfi", 7)
+    '09a346d8bb3e'
+    """
+    identity = orjson.dumps([stream, kind, feature, method, seq])
+    return hashlib.sha256(identity).hexdigest()[:12]

@@ -39,8 +39,9 @@ class Evaluation(Record):
         Which stream, which feature or group of features; of a pair ``first|second``.
     previous_seq
         The seq evaluated before the first one here; None at the start of the stream.
-    seqs, ts, y
-        Offset, time and label of each observation.
+    seqs, ts, y, loss
+        Offset, time and label of each observation, and the loss of the model on it; None without a
+        label.
     classes
         The classes that probabilities stand for; None for regression.
     prediction
@@ -63,6 +64,7 @@ class Evaluation(Record):
     seqs: list[int]
     ts: list[Timestamp | None]
     y: list[Target | None]
+    loss: list[float | None]
     classes: list[Label] | None
     prediction: list[Row]
     ipfi: list[list[Row] | None]

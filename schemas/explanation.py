@@ -7,6 +7,9 @@ from schemas.record import BadRecordError, Label, Record, Timestamp, Typed, Valu
 
 Method = Literal["ipfi", "isage", "ipdp"]
 
+Effect = list[float] | list[list[float]] | list[list[list[float]]]
+"""A curve; one a class; or of a pair a surface, or one a class."""
+
 
 @dataclass(frozen=True, slots=True)
 class Ice(Typed):
@@ -55,7 +58,10 @@ class Explanation(Record):
     seqs, increments
         Each observation since the previous explanation and what it contributed: loss difference
         (iPFI), marginal contribution (iSAGE), importance of its ICE curve (iPDP). They are the
-        same with every alpha.
+        same with every alpha. Where nothing could be computed for 1,000 observations, and for as
+        many as are in each record, there is an explanation without any.
+    loss
+        Mean loss of the model over the labelled ones of these observations; None without.
     grid, effect
         iPDP: the curve. With more than two classes the effect is one curve a class.
     classes
@@ -82,8 +88,9 @@ class Explanation(Record):
     std_error: float
     seqs: list[int]
     increments: list[float]
+    loss: float | None = None
     grid: list[Value] | None = None
-    effect: list[float] | list[list[float]] | list[list[list[float]]] | None = None
+    effect: Effect | None = None
     classes: list[Label] | None = None
     second_grid: list[Value] | None = None
     ice: list[Ice] | None = None
@@ -99,11 +106,9 @@ class Explanation(Record):
         Raises
         ------
         BadRecordError
-            If it is no such record, or has no increments, or not one for each of its seqs.
+            If it is no such record, or has not one increment for each of its seqs.
         """
         explanation = super(Explanation, cls).decode(value)
-        if not explanation.seqs or len(explanation.seqs) != len(explanation.increments):
-            raise BadRecordError(
-                f"increments must be as long as seqs ({len(explanation.seqs)}), and not 0"
-            )
+        if len(explanation.seqs) != len(explanation.increments):
+            raise BadRecordError(f"increments must be as long as seqs ({len(explanation.seqs)})")
         return explanation
