@@ -143,13 +143,13 @@ class Watch:
         )
 
     def _update_adwin(self, adwin: ADWIN, number: float) -> tuple[Part, Part] | None:
-        whole = _window(adwin).with_number(number)
+        width, total, squares = adwin.width, adwin.total, adwin.variance
         adwin.update(number)
         # ADWIN forgets its detection and its window at the next update: read them now
         if not adwin.drift_detected:
             return None
-        after = _window(adwin)
-        return whole.without(after), after
+        after = _part(adwin.width, adwin.total, adwin.variance)
+        return _part(width, total, squares).with_number(number).without(after), after
 
     def _update_other(self, number: float) -> tuple[Part | None, Part] | None:
         if len(self._recent) == RECENT:
@@ -208,5 +208,6 @@ class Watch:
         return replace(change, detail=sentence(change))
 
 
-def _window(adwin: ADWIN) -> Part:
-    return Part(int(adwin.width), float(adwin.estimation), float(adwin.variance))
+def _part(width: float, total: float, squares: float) -> Part:
+    """Return what ADWIN tells of a window; its "variance" is the sum of squares."""
+    return Part(int(width), float(total) / max(int(width), 1), float(squares))

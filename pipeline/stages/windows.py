@@ -4,6 +4,9 @@ from collections.abc import Sequence
 from functools import reduce
 from typing import NamedTuple
 
+SMALLEST = 8
+"""Numbers in a bucket at least, but for the newest."""
+
 PER_LEVEL = 9
 """Buckets of each size: where a window begins is known to about an eighth of it."""
 
@@ -53,15 +56,28 @@ class Windows:
     ...     windows.add(seq, loss=0.1 if seq < 900 else 0.5)
     >>> before, after = windows.split(100)
     >>> before.seq, after.seq, round(before.mean_loss, 2), round(after.mean_loss, 2)
-    (0, 904, 0.1, 0.5)
+    (0, 896, 0.1, 0.48)
     """
 
     def __init__(self) -> None:
         self._levels: list[list[Bucket]] = [[]]
+        # the newest bucket, as long as it is not full
+        self._numbers, self._seq, self._labelled, self._loss = 0, 0, 0, 0.0
 
     def add(self, seq: int, loss: float | None) -> None:
         """Take what the next number is about."""
-        self._levels[0].append(Bucket(1, seq, loss is not None, loss or 0.0))
+        if not self._numbers:
+            self._seq = seq
+        self._numbers += 1
+        if loss is not None:
+            self._labelled += 1
+            self._loss += loss
+        if self._numbers == SMALLEST:
+            self._close()
+
+    def _close(self) -> None:
+        self._levels[0].append(self._newest())
+        self._numbers, self._labelled, self._loss = 0, 0, 0.0
         for level, buckets in enumerate(self._levels):
             if len(buckets) <= PER_LEVEL:
                 return
@@ -71,7 +87,7 @@ class Windows:
             del buckets[:2]
 
     def split(self, newest: int) -> tuple[Bucket | None, Bucket]:
-        """Return what is before the newest numbers, and these: about so many, and at least one."""
+        """Return what is before the newest numbers, and these: about so many, and at least some."""
         buckets = self._newest_first()
         kept = self._count(buckets, newest)
         older = reduce(_joined, buckets[kept:]) if buckets[kept:] else None
@@ -79,13 +95,17 @@ class Windows:
 
     def forget(self, newest: int) -> None:
         """Forget what is before the newest numbers."""
-        kept = self._count(self._newest_first(), newest)
+        kept = self._count(self._newest_first(), newest) - bool(self._numbers)
         for buckets in self._levels:
             del buckets[: max(len(buckets) - kept, 0)]
             kept -= len(buckets)
 
+    def _newest(self) -> Bucket:
+        return Bucket(self._numbers, self._seq, self._labelled, self._loss)
+
     def _newest_first(self) -> list[Bucket]:
-        return [bucket for buckets in self._levels for bucket in reversed(buckets)]
+        newest = [self._newest()] if self._numbers else []
+        return newest + [bucket for buckets in self._levels for bucket in reversed(buckets)]
 
     @staticmethod
     def _count(buckets: Sequence[Bucket], newest: int) -> int:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.stages.thinned import Thinned
-from pipeline.stages.windows import Windows
+from pipeline.stages.windows import SMALLEST, Windows
 from tests.support import PROPERTY
 
 LOSSES = st.none() | st.floats(0.0, 10.0)
@@ -24,7 +24,7 @@ def test_where_the_newest_numbers_begin_is_known_to_about_an_eighth(
         windows.add(10 + seq, loss)
     newest = min(newest, len(losses))
     before, after = windows.split(newest)
-    assert abs(after.numbers - newest) <= max(1, newest / 8)
+    assert abs(after.numbers - newest) <= max(SMALLEST, newest / 8)
     assert after.numbers + (before.numbers if before else 0) == len(losses)
     assert after.seq == 10 + len(losses) - after.numbers
     for part, own in ((before, losses[: -after.numbers]), (after, losses[-after.numbers :])):
