@@ -316,7 +316,11 @@ class LossDriftSettings(Section):
 class DriftSettings(Section):
     """Detectors over the explanations, and over the loss."""
 
-    signal: Signal = "increment"
+    signal: Signal | None = Field(
+        None,
+        description="By default 'value' for iPDP, whose increments of successive records depend on "
+        "each other, and else 'increment'.",
+    )
     detector: OfNumbers = "adwin"
     delta: Delta = Field(0.001, description="Of 'adwin'.")
     grace_period: GracePeriod = Field(10, description="Of 'adwin'.")
@@ -368,7 +372,7 @@ class DriftSettings(Section):
         # each record has a loss of its own, and nobody smooths it
         signal: Signal = "increment"
         if isinstance(own, MethodDriftSettings):
-            signal = own.signal or self.signal
+            signal = own.signal or self.signal or ("value" if method == "ipdp" else "increment")
         return DetectorSettings(signal, detector, parameters)
 
     def _own(self, method: Watched) -> MethodDriftSettings | LossDriftSettings:

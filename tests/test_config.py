@@ -13,6 +13,7 @@ from pipeline.explain import LOSSES
 from pipeline.explain.losses import brier
 from pipeline.supervisor import ROLES
 from schemas.change import Watched
+from schemas.explanation import Method
 from tests.support import make_config
 
 SMALLEST = """
@@ -50,7 +51,8 @@ def test_only_features_and_model_must_be_set(folder: Path) -> None:
     assert config.features == {"age": "numeric", "city": "categorical"}
     assert config.explain.methods == ["ipfi", "isage", "ipdp"]
     assert config.explain.loss == "cross_entropy"
-    assert config.drift.signal == "increment"
+    watched = [config.drift.of(method) for method in get_args(Method)]
+    assert [each and each.signal for each in watched] == ["increment", "increment", "value"]
     assert config.topic("features") == "fluxplain.features"
     assert config.group("model") == "fluxplain.model"
 
