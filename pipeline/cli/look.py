@@ -17,7 +17,8 @@ from pipeline.kafka.embedded import (
 from pipeline.kafka.reader import TopicReader
 from pipeline.monitor.history import History
 from pipeline.monitor.tail import line
-from pipeline.monitor.watch import printable, render
+from pipeline.monitor.text import printable
+from pipeline.monitor.watch import render
 from pipeline.outputs import OUTPUTS
 from schemas import RECORDS, BadRecordError
 

@@ -69,11 +69,7 @@ class TopicReader:
             messages = self._consumer.consume(limit, timeout_s)
         except KafkaException as error:
             raise refusal(self._config, _WHAT, error.args[0]) from None
-        for message in messages:
-            problem = message.error()
-            if problem and problem.code() not in _PASSING:
-                raise refusal(self._config, _WHAT, problem)
-        return [message for message in messages if not message.error()]
+        return without_errors(self._config, messages)
 
     def name(self, message: Message) -> str:
         """Return the message's topic without the prefix."""
@@ -93,6 +89,21 @@ class TopicReader:
         traceback: TracebackType | None,
     ) -> None:
         self.close()
+
+
+def without_errors(config: Config, messages: Sequence[Message]) -> list[Message]:
+    """Return the messages that are none of the client's own about errors.
+
+    Raises
+    ------
+    BrokerError
+        If one is about an error that does not pass by itself.
+    """
+    for message in messages:
+        problem = message.error()
+        if problem and problem.code() not in _PASSING:
+            raise refusal(config, _WHAT, problem)
+    return [message for message in messages if not message.error()]
 
 
 _WHAT = "cannot read the topics"

@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from pipeline.monitor.history import METHOD_NAMES, History, Key, StreamHistory
-from pipeline.monitor.watch import measured, number, printable
+from pipeline.monitor.text import measured, number, printable
 from schemas import Change, Explanation
 from schemas.explanation import Method
 

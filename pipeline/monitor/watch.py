@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from pipeline.monitor.history import METHOD_NAMES, History, StreamHistory
+from pipeline.monitor.text import decimals, measured, printable
 from schemas import Change, Explanation
 from schemas.explanation import Method
 
@@ -55,26 +56,6 @@ def render(
     return Group(*parts)
 
 
-def measured(value: float, std_error: float, scale: float) -> str:
-    """Return a value ± its standard error, with three digits of the ``scale``.
-
-    Examples
-    --------
-    >>> measured(0.01234, 0.00056, scale=0.345), measured(12.34, 1.5, scale=345.0)
-    ('0.012 ±0.001', '12 ±2')
-    """
-    return f"{number(value, scale)} ±{number(std_error, scale)}"
-
-
-def number(value: float, scale: float) -> str:
-    """Return a number as precisely as numbers of that scale are shown: three digits of it."""
-    if not math.isfinite(value):
-        return "?"
-    digits = _decimals(scale)
-    # 0.0 added: no "-0.000"
-    return f"{value:.2g}" if digits is None else f"{round(value, digits) + 0.0:.{digits}f}"
-
-
 def sorted_features(state: StreamHistory, method: Method) -> list[str]:
     """Return the features by importance; those that read the same stay in their order."""
     scale = largest(state, method)
@@ -83,7 +64,7 @@ def sorted_features(state: StreamHistory, method: Method) -> list[str]:
         explanation = state.latest.get((feature, method))
         if explanation is None:
             return math.inf
-        digits = _decimals(scale)
+        digits = decimals(scale)
         return -(explanation.value if digits is None else round(explanation.value, digits))
 
     return sorted(state.features, key=rank)
@@ -92,18 +73,6 @@ def sorted_features(state: StreamHistory, method: Method) -> list[str]:
 def largest(state: StreamHistory, method: Method) -> float:
     """Return the largest importance that a method gives to a feature."""
     return max((abs(e.value) for (_, m), e in state.latest.items() if m == method), default=0.0)
-
-
-def printable(text: str) -> str:
-    """Return text without what could steer a terminal: a record may hold anything."""
-    return "".join(c if c.isprintable() else "�" for c in text)
-
-
-def _decimals(scale: float) -> int | None:
-    """Return how many decimals to show; None where they would be too many."""
-    if not 1e-3 <= scale < 1e6:
-        return None if scale else 3
-    return max(0, 2 - math.floor(math.log10(scale)))
 
 
 def _heading(history: History, title: str, shown: str | None) -> Text:

@@ -2,6 +2,7 @@
 
 from pipeline.monitor.history import METHODS, History
 from schemas import Change, DeadLetter, Explanation, Prediction
+from schemas.change import change_id
 from schemas.explanation import Method
 
 STREAM = "features-0"
@@ -64,6 +65,7 @@ def change(
     stream: str = STREAM,
 ) -> Change:
     return Change(
+        id=change_id(stream, "drift", feature, method, seq),
         stream=stream,
         kind="drift",
         seq=seq,
@@ -83,6 +85,7 @@ def change(
 
 def loss_change(seq: int, *, before: float = 0.2, after: float = 0.9) -> Change:
     return Change(
+        id=change_id(STREAM, "drift", None, "loss", seq),
         stream=STREAM,
         kind="drift",
         seq=seq,

@@ -4,7 +4,8 @@ import pytest
 from rich.console import Console
 
 from pipeline.monitor.history import METHODS, History
-from pipeline.monitor.watch import measured, number, render, sorted_features
+from pipeline.monitor.text import measured, number
+from pipeline.monitor.watch import render, sorted_features
 from schemas import Change
 from tests.monitor.records import (
     STREAM,
