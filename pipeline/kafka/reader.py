@@ -1,6 +1,6 @@
 """Reads the pipeline's topics as any consumer would, without a group."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Self
 
@@ -15,7 +15,10 @@ from confluent_kafka import (
 )
 
 from pipeline.config import Config
-from pipeline.kafka.client import client_settings, partitions_of, refusal
+from pipeline.kafka.client import BrokerError, client_settings, partitions_of, refusal
+
+PATIENCE_S = 30.0
+"""How long the broker may take for the next messages of a topic that is read to its end."""
 
 
 class TopicReader:
@@ -89,6 +92,54 @@ class TopicReader:
         traceback: TracebackType | None,
     ) -> None:
         self.close()
+
+
+def read_to_end(
+    config: Config, topic: str, starts: Mapping[int, int] | None = None
+) -> Iterator[Message]:
+    """Return what a topic holds now, each partition in order.
+
+    Parameters
+    ----------
+    config
+        The settings, for a broker that answers.
+    topic
+        Its name without the prefix.
+    starts
+        Partition → the first offset to read, for the partitions to read; None for everything.
+
+    Raises
+    ------
+    BrokerError
+        If the broker does not answer, has no such topic, or stops answering.
+    """
+    name = config.topic(topic)
+    there = partitions_of(config, name)
+    begins = dict.fromkeys(there, OFFSET_BEGINNING) if starts is None else starts
+    consumer = Consumer(
+        {
+            **client_settings(config),
+            "group.id": f"{config.topics.prefix}reader",  # never joined: partitions are assigned
+            "enable.auto.commit": False,
+            "enable.partition.eof": True,
+            "auto.offset.reset": "earliest",
+            "fetch.wait.max.ms": 50,
+        }
+    )
+    try:
+        left = set(begins) & set(there)
+        consumer.assign([TopicPartition(name, p, begins[p]) for p in sorted(left)])
+        while left:
+            messages = consumer.consume(1000, PATIENCE_S)
+            if not messages:
+                raise BrokerError(f"{_WHAT}: nothing came from {name} for {PATIENCE_S:.0f} s")
+            for message in messages:
+                problem = message.error()
+                if problem and problem.code() == KafkaError._PARTITION_EOF:
+                    left.discard(message.partition())
+            yield from without_errors(config, messages)
+    finally:
+        consumer.close()
 
 
 def without_errors(config: Config, messages: Sequence[Message]) -> list[Message]:

@@ -1,4 +1,4 @@
-"""The process that sends alerts, on the embedded broker, with a receiver that behaves as it likes."""
+"""The process that sends alerts, on the embedded broker, to a receiver that is ill or hangs."""
 
 import os
 import re
