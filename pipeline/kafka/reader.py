@@ -1,5 +1,6 @@
 """Reads the pipeline's topics as any consumer would, without a group."""
 
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Self
@@ -129,15 +130,20 @@ def read_to_end(
     try:
         left = set(begins) & set(there)
         consumer.assign([TopicPartition(name, p, begins[p]) for p in sorted(left)])
+        deadline = time.monotonic() + PATIENCE_S
         while left:
-            messages = consumer.consume(1000, PATIENCE_S)
-            if not messages:
+            message = consumer.poll(1.0)
+            usable = without_errors(config, [message] if message else [])
+            problem = message.error() if message else None
+            if problem and problem.code() == KafkaError._PARTITION_EOF:
+                left.discard(message.partition())
+            elif usable:
+                yield from usable
+            elif time.monotonic() > deadline:
                 raise BrokerError(f"{_WHAT}: nothing came from {name} for {PATIENCE_S:.0f} s")
-            for message in messages:
-                problem = message.error()
-                if problem and problem.code() == KafkaError._PARTITION_EOF:
-                    left.discard(message.partition())
-            yield from without_errors(config, messages)
+            else:
+                continue
+            deadline = time.monotonic() + PATIENCE_S
     finally:
         consumer.close()
 
