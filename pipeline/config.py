@@ -324,6 +324,12 @@ class DriftSettings(Section):
     params: dict[str, Any] = Field(
         default_factory=dict, description="Further parameters of River's detector."
     )
+    incident_window: int = Field(
+        1000,
+        ge=0,
+        le=10**9,
+        description="Changes of a stream within so many observations are one incident.",
+    )
     ipfi: MethodDriftSettings = MethodDriftSettings()
     isage: MethodDriftSettings = MethodDriftSettings()
     ipdp: MethodDriftSettings = MethodDriftSettings()
@@ -621,6 +627,15 @@ class Config(BaseSettings):
         players = self.players.names if {"ipfi", "isage"} & set(methods) else ()
         features = self.features if "ipdp" in methods else ()
         return list(dict.fromkeys([*players, *features, *self.pairs]))
+
+    def methods_of(self, name: str) -> list[Method]:
+        """Return the methods that explain a feature, a group or a pair."""
+        with_curves = {*self.features, *self.pairs}
+        return [
+            method
+            for method in self.explain.methods
+            if name in (with_curves if method == "ipdp" else self.players.names)
+        ]
 
     def topic(self, name: str) -> str:
         """Return a topic's full name."""

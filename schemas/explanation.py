@@ -40,7 +40,7 @@ class Explanation(Record):
         What is explained, and how. The feature may be a group of features, or a pair
         ``first|second``.
     seq
-        Offset of the newest observation in the estimate.
+        Offset of the newest observation that was looked at, and mostly is in the estimate.
     previous_seq
         The seq of the explanation before this one, of the same stream, feature, method and alpha;
         None for the first.
@@ -98,6 +98,11 @@ class Explanation(Record):
     def message_key(self) -> str:
         """Return the feature."""
         return self.feature
+
+    @property
+    def first_seq(self) -> int:
+        """The first observation since the previous explanation that is in this one."""
+        return self.seqs[0] if self.seqs else self.seq
 
     @classmethod
     def decode(cls, value: bytes | None) -> Self:

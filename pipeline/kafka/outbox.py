@@ -4,7 +4,7 @@ import time
 
 from pipeline.config import Config
 from pipeline.kafka.producer import RecordProducer
-from schemas import RECORDS, Evaluation, Record
+from schemas import RECORDS, Evaluation, Explanation, Record, parse_stream
 
 RUN_LENGTH = 64
 """Most observations in one message of evaluations: enough to make its overhead small."""
@@ -69,7 +69,11 @@ class Outbox:
             return
         key = record.message_key()
         key_bytes = source_key if key is None else key.encode()
-        place = self._partition(key, source_key, source_partition)
+        if isinstance(record, Explanation):
+            # the drift role compares a stream's features with each other
+            place: int | None = parse_stream(record.stream)[1]
+        else:
+            place = self._partition(key, source_key, source_partition)
         self._others.append((record, key_bytes, place))
         if len(self._others) >= MAX_GATHERED:
             self._send_others()

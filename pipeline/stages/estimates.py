@@ -35,6 +35,15 @@ class Pending:
     previous_seq: int | None = None
     seqs: list[int] = field(default_factory=list)
     increments: list[float] = field(default_factory=list)
+    losses: list[float] = field(default_factory=list)
+
+    @property
+    def loss(self) -> float | None:
+        """Mean of the losses; None without any, or if they are too large to be compared."""
+        if not self.losses:
+            return None
+        mean = sum(self.losses) / len(self.losses)
+        return mean if is_moderate(mean) else None
 
 
 class FeatureState:
@@ -52,6 +61,7 @@ class FeatureState:
 
     def __init__(self, alphas: Sequence[float], *, categorical: tuple[bool, ...], ice: int) -> None:
         self.seq = -1  # the newest one seen
+        self.silent = 0  # observations since the last explanation
         self.estimates: dict[Method, list[ExponentialMean]] = {
             "ipfi": [ExponentialMean(alpha) for alpha in alphas],
             "isage": [ExponentialMean(alpha) for alpha in alphas],

@@ -39,6 +39,10 @@ from schemas.evaluation import Row
 from schemas.explanation import Ice, Method
 from schemas.record import Label
 
+SILENCE = 1000
+"""Observations after which a feature without an explanation gets one that says nothing new: what is
+said of several features waits for each of them."""
+
 
 class ExplainerStage:
     """Keeps the explanations of every (stream, feature) in one partition of ``evaluations``.
@@ -60,6 +64,8 @@ class ExplainerStage:
         self._loss = config.loss()
         self._alphas = config.explain.alphas
         self._emit_every = config.explain.emit_every
+        self._silence = max(SILENCE, self._emit_every)
+        self._methods = {name: config.methods_of(name) for name in config.explained}
         self._room = MAX_RECORD_BYTES - 2 * NUMBER_BYTES * self._emit_every
         self._states: dict[tuple[str, str], FeatureState] = {}
 
@@ -99,22 +105,30 @@ class ExplainerStage:
         if run.previous_seq is not None and run.previous_seq > state.seq:
             records.append(_gap(run, state.seq))
         first = bisect_right(run.seqs, state.seq)  # what comes again comes first
-        moves = moves_of_run(state, run, first, self._loss, self._room)
-        if moves is None:
-            return records + self._one_by_one(state, message, run, first)
-        state.seq = run.seqs[-1]
-        return records + self._at_once(state, run, moves)
+        silent = state.silent + len(run.seqs) - first
+        # where exactly a silence ends, only one by one can be said
+        if silent < self._silence:
+            moves = moves_of_run(state, run, first, self._loss, self._room)
+            if moves is not None:
+                state.seq = run.seqs[-1]
+                return records + self._at_once(state, run, moves, first)
+        return records + self._one_by_one(state, message, run, first)
 
-    def _at_once(self, state: FeatureState, run: Evaluation, moves: Moves) -> list[Explanation]:
+    def _at_once(
+        self, state: FeatureState, run: Evaluation, moves: Moves, first: int
+    ) -> list[Explanation]:
         """Smooth the increments of a run, as far as the next explanation each time."""
-        due = []
+        due: list[Explanation] = []
         for method, (places, move) in moves.items():
             begin = 0
             while begin < len(places):
                 end = begin + self._emit_every - len(state.pending[method].seqs)
                 due += self._due(state, run, method, places[begin:end], move(begin, end))
                 begin = end
-        return sorted(due, key=attrgetter("seq"))
+        due.sort(key=attrgetter("seq"))
+        begin = bisect_right(run.seqs, due[-1].seq) if due else first
+        state.silent = len(run.seqs) - begin + (0 if due else state.silent)
+        return due
 
     def _one_by_one(
         self, state: FeatureState, message: Message, run: Evaluation, first: int
@@ -128,10 +142,24 @@ class ExplainerStage:
                 raise
             except Exception as error:  # the user's loss may raise anything
                 records.append(_unusable(message, run.single(i), error))
-                continue
+                explained = {}
+            due: list[Explanation] = []
             for method, increment in explained.items():
-                records += self._due(state, run, method, [i], [increment])
+                due += self._due(state, run, method, [i], [increment])
+            records += due or self._after_silence(state, run, i)
+            if due:
+                state.silent = 0
         return records
+
+    def _after_silence(self, state: FeatureState, run: Evaluation, i: int) -> list[Explanation]:
+        """Return what there is of a feature without an explanation for long, if only that."""
+        state.silent += 1
+        if state.silent < self._silence:
+            return []
+        state.silent = 0
+        methods = [method for method, pending in state.pending.items() if pending.seqs]
+        methods = methods or self._methods[run.feature][:1]
+        return [each for method in methods for each in self._explanations(state, run, i, method)]
 
     def _increments(self, state: FeatureState, run: Evaluation, i: int) -> dict[Method, float]:
         """Smooth the increments of one observation, all or none."""
@@ -169,6 +197,7 @@ class ExplainerStage:
         pending = state.pending[method]
         pending.seqs += [run.seqs[i] for i in places]
         pending.increments += increments
+        pending.losses += [loss for i in places if (loss := run.loss[i]) is not None]
         if len(pending.seqs) < self._emit_every:
             return []
         return self._explanations(state, run, places[-1], method)
@@ -193,9 +222,10 @@ class ExplainerStage:
                 alpha=alpha,
                 updates=estimate.n,
                 value=estimate.value,
-                std_error=estimate.std_error,
+                std_error=estimate.std_error if estimate.n else 0.0,
                 seqs=pending.seqs,
                 increments=pending.increments,
+                loss=pending.loss,
                 **({} if isinstance(estimate, ExponentialMean) else _curve(estimate)),
                 ice=ice,
             )

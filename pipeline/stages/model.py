@@ -35,6 +35,11 @@ from schemas import (
 )
 from schemas.evaluation import Row
 
+LONGEST_START = 1000
+"""Observations after which there are evaluations of a feature even if nothing was ever asked."""
+
+NOTHING = Answers(ipfi=[], isage=None, ipdp_points=[], ipdp=[])
+
 WHOLE = Part("model")
 """The model role without shards."""
 
@@ -89,6 +94,8 @@ class ModelStage:
         self._questions = Questions(config, stream, self._explained)
         self._published = {name: Published() for name in self._explained}
         self._previous_seq: int | None = None
+        self._seen = 0
+        self._asks_without_label = "ipdp" in config.explain.methods
         watched = config.drift.of("loss")
         seed = f"{config.seed}/{stream}/loss"
         self._watch = Watch(watched, seed) if watched and self._is_first else None
@@ -143,7 +150,7 @@ class ModelStage:
         except NoOutputError:
             self._learn(sample)  # it may have nothing to say before it has learned
             return [self._prediction(sample, None, None)] if self._is_first else []
-        evaluations = self._evaluations(sample, question, prediction, outputs)
+        evaluations = self._evaluations(sample, question, prediction, loss, outputs)
         self._learn(sample)
         told = [self._prediction(sample, prediction, loss)] if self._is_first else []
         return [*told, *self._loss_changes(sample, loss), *evaluations]
@@ -151,7 +158,7 @@ class ModelStage:
     def _loss_changes(self, sample: Sample, loss: float | None) -> list[Change]:
         if self._watch is None or loss is None or not is_moderate(loss):
             return []
-        shift = self._watch.update(loss)
+        shift = self._watch.update(sample.seq, loss, loss)
         if shift is None:
             return []
         ts = sample.source.ts
@@ -172,33 +179,50 @@ class ModelStage:
         sample: Sample,
         question: Question,
         prediction: Output,
+        loss: float | None,
         outputs: Sequence[Output] | None,
     ) -> list[Record]:
-        if not question.asked:
+        """Return an evaluation of each feature that is asked about, or was, or is not for long.
+
+        An empty one tells how far the feature is: what is said of several features waits until all
+        of them are as far.
+        """
+        self._seen += 1
+        if sample.y is None and not self._asks_without_label:
             return []
+        answers: dict[str, Answers] | None = None
         if outputs is not None:
             with suppress(TypeError):  # some are numbers, and some probabilities
                 answers = self._questions.answers(question, prediction, outputs)
-                return [self._evaluation(sample, prediction, *each) for each in answers.items()]
-        alone = [self._alone(sample, question, prediction, name) for name in self._explained]
-        return [record for record in alone if record is not None]
+        records: list[Record] = []
+        told = sample, prediction, loss
+        for name in self._explained:
+            try:
+                if answers is None:
+                    answer = self._alone(sample, question, prediction, name)
+                else:
+                    answer = answers.get(name, NOTHING)
+                if answer is NOTHING and not self._is_awaited(name):
+                    continue
+                records.append(self._evaluation(*told, name, answer))
+            except (ValueError, NoOutputError) as error:
+                records.append(_unusable(sample, name, str(error)))
+                with suppress(ValueError):
+                    records.append(self._evaluation(*told, name, NOTHING))
+        return records
+
+    def _is_awaited(self, name: str) -> bool:
+        return self._published[name].seq is not None or self._seen >= LONGEST_START
 
     def _alone(
         self, sample: Sample, question: Question, prediction: Output, feature: str
-    ) -> Record | None:
-        """Return the evaluation of one feature, asked for by itself; or why there is none.
-
-        None if nothing is asked about it.
-        """
+    ) -> Answers:
+        """Return the answers about one feature, asked for by itself."""
         about = question.about(feature)
-        try:
-            with _failures_are_the_records():
-                outputs = self._evaluate(sample.x, about.replacements)
-                _check_moderate(outputs)
-                answer = self._questions.answers(about, prediction, outputs).get(feature)
-        except (BadRecordError, NoOutputError) as error:
-            return _unusable(sample, feature, str(error))
-        return None if answer is None else self._evaluation(sample, prediction, feature, answer)
+        with _failures_are_the_records():
+            outputs = self._evaluate(sample.x, about.replacements)
+            _check_moderate(outputs)
+            return self._questions.answers(about, prediction, outputs).get(feature, NOTHING)
 
     @contextmanager
     def _told_once(self) -> Iterator[None]:
@@ -233,18 +257,19 @@ class ModelStage:
         return record
 
     def _evaluation(
-        self, sample: Sample, prediction: Output, feature: str, answer: Answers
+        self,
+        sample: Sample,
+        prediction: Output,
+        loss: float | None,
+        feature: str,
+        answer: Answers,
     ) -> Record:
         published = self._published[feature]
         classes = published.classes
-
         rows = len(answer.ipfi) + len(answer.ipdp) + 3
-        try:
-            labels = prediction if isinstance(prediction, dict) else ()
-            known: Output = dict.fromkeys((*classes, *labels), 0.0)
-            _check_fits(f"the answers about {feature}", known, rows, answer.ipdp_points)
-        except ValueError as error:
-            return _unusable(sample, feature, str(error))
+        labels = prediction if isinstance(prediction, dict) else ()
+        known: Output = dict.fromkeys((*classes, *labels), 0.0)
+        _check_fits(f"the answers about {feature}", known, rows, answer.ipdp_points)
         h = _row(prediction, classes)
         record = Evaluation(
             stream=self.stream,
@@ -253,6 +278,7 @@ class ModelStage:
             seqs=[sample.seq],
             ts=[sample.source.ts],
             y=[sample.y],
+            loss=[loss],
             prediction=[h],
             ipfi=[_rows(answer.ipfi, classes) or None],
             isage=[

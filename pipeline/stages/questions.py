@@ -51,11 +51,6 @@ class Question:
     ipdp: dict[str, Points]
 
     @property
-    def asked(self) -> bool:
-        """Whether any method is warm; iSAGE of a single feature then needs no replacement."""
-        return bool(self.ipfi or self.isage or any(points.rows for points in self.ipdp.values()))
-
-    @property
     def replacements(self) -> list[Row]:
         """All perturbed inputs, in the order iPFI, iSAGE, iPDP."""
         return [

@@ -80,7 +80,7 @@ def explain(
         for name, each in (("iPDP", pdp), ("iPFI", pfi)):
             watched |= {f"{name} {f}": v for f, v in each.increments.items()}
         for name, number in watched.items():
-            if watches[name].update(number) and t >= drift:
+            if watches[name].update(t, number, None) and t >= drift:
                 noticed.setdefault(name, t - drift)
         if t in (drift - 1, records - 1):
             for f in FEATURES:

@@ -54,7 +54,7 @@ def test_alarms_are_those_of_the_pipeline() -> None:
     assert settings is not None
     watch = Watch(settings, "")
     numbers = [float(t // 300 % 2) for t in range(1_500)]
-    expected = [t for t, number in enumerate(numbers) if watch.update(number)]
+    expected = [t for t, number in enumerate(numbers) if watch.update(t, number, None)]
     assert alarms(numbers, 0.002, 10, 50) == expected
     assert expected
 

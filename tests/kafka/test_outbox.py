@@ -48,6 +48,7 @@ def evaluation(seq: int, feature: str = "age", points: int = 3, **fields: Any) -
         "seqs": [seq],
         "ts": [None],
         "y": [1],
+        "loss": [0.3],
         "classes": [0, 1],
         "prediction": [row],
         "ipfi": [[row]],
@@ -114,7 +115,8 @@ def test_predictions_follow_their_observation(
 
 
 def test_explanations_and_changes_are_keyed_by_feature(outbox: Outbox, recorder: Recorder) -> None:
-    explanation = Explanation("s-0", "loan", "ipfi", 9, None, None, 0.01, 10, 0.5, 0.1, [9], [0.5])
+    """All explanations of a stream are in one partition, since changes say how features rank."""
+    explanation = Explanation("s-6", "loan", "ipfi", 9, None, None, 0.01, 10, 0.5, 0.1, [9], [0.5])
     notice = Change.notice(kind="cold-start", stream="s-0", seq=5, detail="…")
     outbox.send(explanation, b"evaluation's", 1)
     outbox.send(notice, None, 1)
@@ -122,7 +124,7 @@ def test_explanations_and_changes_are_keyed_by_feature(outbox: Outbox, recorder:
     outbox.send_all()
     # those of one loss go to one partition, and so stay in order
     assert [(key, place) for _, _, key, place in recorder.sent] == [
-        (b"loan", 1),
+        (b"loan", 6),
         (b"s-0", None),
         (STREAM.encode(), None),
     ]

@@ -119,6 +119,7 @@ def test_ignores_records_of_other_kinds() -> None:
         seqs=[0],
         ts=[None],
         y=[None],
+        loss=[None],
         classes=None,
         prediction=[0.0],
         ipfi=[None],

@@ -25,6 +25,7 @@ from schemas import (
     stream_name,
 )
 from schemas.__main__ import schema_path, schema_text
+from schemas.change import Curve
 from schemas.dead_letter import MAX_BYTES
 from schemas.explanation import Ice
 from schemas.record import describe
@@ -75,6 +76,7 @@ def evaluations(draw: st.DrawFn) -> Evaluation:
         seqs=column(SEQS),
         ts=column(TIMES),
         y=column(maybe(VALUES)),
+        loss=column(maybe(FLOATS)),
         classes=draw(maybe(st.lists(LABELS, max_size=3))),
         prediction=column(ROWS),
         ipfi=column(maybe(st.lists(ROWS, max_size=2))),
@@ -86,7 +88,7 @@ def evaluations(draw: st.DrawFn) -> Evaluation:
 
 @st.composite
 def explanations(draw: st.DrawFn) -> Explanation:
-    seqs = draw(st.lists(SEQS, min_size=1, max_size=3))
+    seqs = draw(st.lists(SEQS, max_size=3))
     return Explanation(
         stream=draw(TEXT),
         feature=draw(TEXT),
@@ -100,6 +102,7 @@ def explanations(draw: st.DrawFn) -> Explanation:
         std_error=draw(FLOATS),
         seqs=seqs,
         increments=draw(st.lists(FLOATS, min_size=len(seqs), max_size=len(seqs))),
+        loss=draw(maybe(FLOATS)),
         grid=draw(maybe(st.lists(VALUES, max_size=3))),
         effect=draw(maybe(EFFECTS | st.lists(SURFACES, min_size=1, max_size=2))),
         classes=draw(maybe(st.lists(LABELS, max_size=3))),
@@ -108,6 +111,37 @@ def explanations(draw: st.DrawFn) -> Explanation:
             maybe(st.lists(st.builds(Ice, SEQS, st.lists(VALUES, max_size=2), EFFECTS), max_size=2))
         ),
     )
+
+
+NUMBERS = (
+    "before",
+    "before_std_error",
+    "after",
+    "after_std_error",
+    "value",
+    "std_error",
+    "loss_before",
+    "loss_after",
+)
+
+COUNTS = (
+    "window",
+    "after_seq",
+    "delay_bound",
+    "replay_seq",
+    "rank_before",
+    "rank_after",
+    "ranked",
+)
+
+CURVES = st.builds(
+    Curve,
+    seq=SEQS,
+    grid=st.lists(VALUES, max_size=3),
+    effect=EFFECTS | st.lists(SURFACES, min_size=1, max_size=2),
+    classes=maybe(st.lists(LABELS, max_size=3)),
+    second_grid=maybe(st.lists(VALUES, max_size=3)),
+)
 
 
 ANY: dict[type[Record], st.SearchStrategy[Any]] = {
@@ -135,6 +169,7 @@ ANY: dict[type[Record], st.SearchStrategy[Any]] = {
     Explanation: explanations(),
     Change: st.builds(
         Change,
+        id=TEXT,
         stream=TEXT,
         kind=st.sampled_from(["drift", "cold-start", "gap"]),
         seq=SEQS,
@@ -142,13 +177,14 @@ ANY: dict[type[Record], st.SearchStrategy[Any]] = {
         ts=TIMES,
         feature=maybe(TEXT),
         method=maybe(METHODS | st.just("loss")),
-        signal=maybe(st.sampled_from(["increment", "value"])),
-        before=maybe(FLOATS),
-        after=maybe(FLOATS),
-        window=maybe(SEQS),
-        value=maybe(FLOATS),
-        std_error=maybe(FLOATS),
         detail=TEXT,
+        signal=maybe(st.sampled_from(["increment", "value"])),
+        direction=maybe(st.sampled_from(["rose", "fell"])),
+        **{name: maybe(FLOATS) for name in NUMBERS},
+        **{name: maybe(SEQS) for name in COUNTS},
+        curve_before=maybe(CURVES),
+        curve_after=maybe(CURVES),
+        incident=maybe(TEXT),
     ),
     DeadLetter: st.builds(
         DeadLetter.of,

@@ -104,6 +104,7 @@ def observations(
                 seqs=[seq],
                 ts=[rng.choice([None, seq])],
                 y=[y],
+                loss=[None if y is None else rng.random()],
                 classes=classes,
                 prediction=[row()],
                 ipfi=[[row() for _ in range(m)] if is_known and is_asked["ipfi"] else None],

@@ -1,0 +1,78 @@
+"""A change in one sentence, for people."""
+
+import math
+
+from schemas import Change
+from schemas.change import Watched
+
+NAMES: dict[Watched, str] = {"ipfi": "iPFI", "isage": "iSAGE", "ipdp": "iPDP", "loss": "loss"}
+
+
+def sentence(change: Change) -> str:
+    """Return what changed, by how much, and how late that was noticed, as far as it is known.
+
+    Examples
+    --------
+    >>> change = Change(
+    ...     id="5f0c88a3e1b2",
+    ...     stream="features-0",
+    ...     kind="drift",
+    ...     seq=18204,
+    ...     previous_seq=None,
+    ...     ts=None,
+    ...     feature="price",
+    ...     method="ipfi",
+    ...     detail="",
+    ...     before=0.01234,
+    ...     before_std_error=0.0004,
+    ...     after=0.0456,
+    ...     after_std_error=0.0051,
+    ...     delay_bound=312,
+    ...     rank_before=5,
+    ...     rank_after=1,
+    ...     ranked=8,
+    ...     loss_before=0.21,
+    ...     loss_after=0.2,
+    ... )
+    >>> print(sentence(change))
+    iPFI of price rose from 0.01234 ± 0.00040 to 0.0456 ± 0.0051 (rank 5 to 1 of 8), noticed at \
+most about 312 observations later; the loss fell from 0.21 to 0.2
+    """
+    about = NAMES[change.method] if change.method else ""
+    what = f"the {about}" if change.feature is None else f"{about} of {change.feature}"
+    if change.after is None:
+        return change.detail
+    now = _measured(change.after, change.after_std_error)
+    if change.before is None:
+        text = f"{what} changed to {now}"
+    else:
+        verb = _verb(change.before, change.after)
+        text = f"{what} {verb} from {_measured(change.before, change.before_std_error)} to {now}"
+    if change.rank_after is not None:
+        text += f" ({_ranks(change)} of {change.ranked})"
+    if change.delay_bound is not None:
+        text += f", noticed at most about {change.delay_bound:,} observations later"
+    if change.method != "loss" and change.loss_before is not None and change.loss_after is not None:
+        verb = _verb(change.loss_before, change.loss_after)
+        text += f"; the loss {verb} from {change.loss_before:.3g} to {change.loss_after:.3g}"
+    return text
+
+
+def _verb(before: float, after: float) -> str:
+    return "rose" if after > before else "fell"
+
+
+def _ranks(change: Change) -> str:
+    if change.rank_before in {None, change.rank_after}:
+        return f"rank {change.rank_after}"
+    return f"rank {change.rank_before} to {change.rank_after}"
+
+
+def _measured(value: float, std_error: float | None) -> str:
+    """Return a mean as precisely as its standard error is stated, with two digits."""
+    if not std_error:
+        return f"{value:.4g}"
+    decimals = 1 - math.floor(math.log10(std_error))
+    if not 0 <= decimals <= 12:
+        return f"{value:.3g} ± {std_error:.2g}"
+    return f"{value:.{decimals}f} ± {std_error:.{decimals}f}"
