@@ -9,6 +9,7 @@ from rich.text import Text
 
 from pipeline.monitor.curves import render_curves
 from pipeline.monitor.history import METHOD_NAMES
+from pipeline.monitor.sentences import in_short
 from pipeline.monitor.text import measured, number, printable
 from schemas import Change
 from schemas.change import Watched
@@ -190,8 +191,7 @@ def _table(changes: Sequence[Change], *, streams: bool = False) -> Table:
     table.add_column(overflow="fold")
     for each in changes:
         stream = f"{printable(each.stream)}: " if streams else ""
-        kind = "" if each.kind == "drift" else f"{each.kind}: "
-        sentence = Text(f"{stream}{kind}{printable(each.detail)}")
+        sentence = Text(f"{stream}{in_short(each)}")
         table.add_row(Text(printable(each.id)), Text(f"{each.seq:,}", style="dim"), sentence)
     return table
 

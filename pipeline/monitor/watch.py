@@ -9,6 +9,7 @@ from rich.text import Text
 
 from pipeline.monitor.courses import course, render_importances, span
 from pipeline.monitor.history import METHOD_NAMES, History, Series, StreamHistory
+from pipeline.monitor.sentences import in_short
 from pipeline.monitor.spark import sparkline
 from pipeline.monitor.text import printable
 from schemas import Change
@@ -169,9 +170,7 @@ def _last_dead_letter(history: History) -> list[Text]:
 
 
 def _change(change: Change) -> Text:
-    sentence = Text(printable(change.detail))
+    text = Text(in_short(change), style="" if change.kind == "drift" else "yellow")
     if change.incident is not None:
-        sentence.append(f"  @{printable(change.incident.rpartition('@')[2])}", style="dim")
-    if change.kind == "drift":
-        return sentence
-    return Text(f"{change.kind}: ", style="bold yellow").append(sentence.plain, style="")
+        text.append(f"  @{printable(change.incident.rpartition('@')[2])}", style="dim")
+    return text

@@ -126,7 +126,6 @@ def test_ignores_records_of_other_kinds() -> None:
         isage=[None],
         ipdp_points=[None],
         ipdp=[None],
-        loss=[None],
     )
     assert not History().add(run)
 

@@ -144,7 +144,7 @@ def test_the_other_changes_of_the_incident_are_listed() -> None:
     other = replace(change("nswprice", 17650, method="isage"), incident=WHOLE.incident)
     text = shown(render_story(WHOLE, [other, WHOLE], None))
     assert "1 other change" in text
-    assert f"{other.id}  17,650  isage of nswprice rose" in text
+    assert f"{other.id}  17,650  iSAGE of nswprice rose" in text
 
 
 def test_an_incident_tells_of_all_its_changes() -> None:
@@ -160,7 +160,7 @@ def test_an_incident_tells_of_all_its_changes() -> None:
 def test_a_list_names_ids_and_streams_if_there_are_several() -> None:
     one, other = change("a", 5), change("b", 7, stream="features-1")
     text = shown(render_list([other, one]))
-    assert f"{other.id}  7  features-1: ipfi of b" in text
+    assert f"{other.id}  7  features-1: iPFI of b" in text
     assert "of features-0" in shown(render_list([one]))
     assert shown(render_list([])) == "There are no changes yet.\n"
 

@@ -109,8 +109,8 @@ def test_more_columns_make_the_courses_longer_and_give_one_to_each_method() -> N
 
 def test_one_method_is_shown_if_it_is_asked_for() -> None:
     text = shown(drifting_history(), method="ipdp")
-    assert "iPDP" in text
-    assert "iPFI " not in text
+    [heading] = [line for line in text.splitlines() if line.startswith("feature")]
+    assert heading.split() == ["feature", "iPDP"]
     assert rows(text)["f1"].count("±") == 1
     history = History.of([explanation("a", 1, 0.5)])
     assert "no explanation by iPDP yet" in shown(history, method="ipdp")
@@ -201,21 +201,21 @@ def test_shows_the_newest_changes_first() -> None:
     history = History.of(change("a", seq) for seq in range(100, 1300, 100))
     text = shown(history)
     assert "12 changes" in text
-    seqs = [line.split()[0] for line in text.splitlines() if "ipfi of a rose" in line]
+    seqs = [line.split()[0] for line in text.splitlines() if "iPFI of a rose" in line]
     assert seqs == ["1,200", "1,100", "1,000", "900", "800", "700", "600", "500"]
 
 
 def test_a_change_of_the_loss_is_among_the_changes() -> None:
     text = shown(History.of([explanation("a", 5, 0.1), loss_change(1234)]))
     assert "1 change" in text
-    assert f"1,234 {loss_change(1234).id} loss rose from 0.2 to 0.9" in text
+    assert f"1,234 {loss_change(1234).id} the loss rose from 0.2 to 0.9" in text
 
 
 def test_changes_have_their_ids_and_incidents() -> None:
     alone, of_many = change("a", 100), replace(change("b", 250), incident="features-0@200")
     text = shown(History.of([alone, of_many]))
-    assert f"100 {alone.id} ipfi of a rose from 0.1 to 0.4 " in text
-    assert f"250 {of_many.id} ipfi of b rose from 0.1 to 0.4  @200" in text
+    assert f"100 {alone.id} iPFI of a rose from 0.1 to 0.4 " in text
+    assert f"250 {of_many.id} iPFI of b rose from 0.1 to 0.4  @200" in text
     assert "(at record, id, @ the incident)" in text
     assert "incident" not in shown(History.of([alone]))
 
