@@ -59,7 +59,8 @@ def refusal(*arguments: str) -> str:
 def test_a_story_is_told_from_what_local_wrote(folder: Path) -> None:
     result = run("explain-change", "0123", "--local", str(folder))
     assert result.exit_code == 0, result.output
-    assert "ipfi of age rose from 0.1 to 0.4   0123456789ab" in result.output
+    assert result.output.startswith(f"{ONE.detail}\n")
+    assert f"change    {ONE.id}" in result.output
     assert "456789abcdef  9  iPFI of loan rose" in result.output
     assert "records 3 to 7 of what `fluxplain local` read" in result.output
 

@@ -109,7 +109,7 @@ def sample(stream: str, feature: str) -> Change:
         after=0.12,
         after_std_error=0.02,
         direction="rose",
-        detail=f"ipfi of {feature} rose from 0.04 to 0.12",
+        detail=f"iPFI of {feature} rose from 0.04 to 0.12",
     )
 
 

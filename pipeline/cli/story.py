@@ -34,7 +34,7 @@ def explain_change(
     change_id: Annotated[
         str | None,
         typer.Argument(
-            metavar="[ID]",
+            metavar="ID",
             help="A change's id, or its first 4 digits or more; or an incident, as "
             "fluxplain.features-0@2610. Without one, the newest changes are listed.",
         ),

@@ -44,7 +44,8 @@ def render_curves(before: Curve | None, after: Curve | None) -> RenderableType:
     parts: list[RenderableType] = [Text(title, style="bold")]
     seconds = [c.second_grid for c in curves.values() if c.second_grid]
     if seconds:
-        ends = f"{_point(seconds[-1][0])} to {_point(seconds[-1][-1])}"
+        grid = seconds[-1]
+        ends = f"{_point(grid[0], grid)} to {_point(grid[-1], grid)}"
         parts.append(Text(f"each line along the second feature, from {ends}"))
     for label in labels[:MAX_CLASSES]:
         if label is not None:
@@ -74,7 +75,7 @@ def _side_by_side(
         table.add_column("point", justify="right", no_wrap=True, max_width=14)
         table.add_column(f"{name}, at {curve.seq:,}", no_wrap=True)
         rows = [
-            (Text(_point(point)), Text(_drawn(effect, low, high)))
+            (Text(_point(point, curve.grid)), Text(_drawn(effect, low, high)))
             for point, effect in zip(curve.grid, halves[name], strict=False)
         ]
         # categories stand beside themselves, and the points of numbers beside those of their rank
@@ -87,8 +88,10 @@ def _side_by_side(
     return table
 
 
-def _point(point: Value) -> str:
-    return f"{point:.4g}" if isinstance(point, float) else printable(str(point))
+def _point(point: Value, grid: Sequence[Value]) -> str:
+    if not isinstance(point, float):
+        return printable(str(point))
+    return number(point, max(abs(each) for each in grid if isinstance(each, float)))
 
 
 def _drawn(effect: Any, low: float, high: float) -> str:

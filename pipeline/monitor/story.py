@@ -59,6 +59,7 @@ def render_story(change: Change, incident: Sequence[Change], look: str | None) -
         How to see the observations that show it; None if nobody can tell.
     """
     facts = _facts()
+    facts.add_row("change", printable(change.id))
     facts.add_row("when", f"{printable(change.stream)} seq {change.seq:,}{_time(change)}")
     if change.kind != "drift":
         facts.add_row("what", f"{change.kind}: {WHY_NOT[change.kind]}")
@@ -66,7 +67,7 @@ def render_story(change: Change, incident: Sequence[Change], look: str | None) -
     _add_rank(facts, change)
     _add_loss(facts, change)
     _add_delay(facts, change)
-    parts: list[RenderableType] = [_headline(change), facts]
+    parts: list[RenderableType] = [Text(printable(change.detail), style="bold"), facts]
     if change.curve_before is not None or change.curve_after is not None:
         parts += [Text(), render_curves(change.curve_before, change.curve_after)]
     others = [each for each in incident if each.id != change.id]
@@ -97,12 +98,6 @@ def render_list(changes: Sequence[Change]) -> RenderableType:
     title = f"The newest changes{f' of {printable(*streams)}' if len(streams) == 1 else ''}"
     ask = Text("`fluxplain explain-change ID` tells more of each.", style="dim")
     return Group(Text(title, style="bold"), _table(changes, streams=len(streams) > 1), ask)
-
-
-def _headline(change: Change) -> Text:
-    return Text(printable(change.detail), style="bold").append(
-        f"   {printable(change.id)}", "not bold dim"
-    )
 
 
 def _facts() -> Table:

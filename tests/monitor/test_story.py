@@ -59,8 +59,9 @@ def facts(text: str) -> dict[str, str]:
 
 def test_a_story_says_all_that_is_known() -> None:
     text = shown(render_story(WHOLE, [WHOLE], "To see it:\n  do this"))
-    assert text.startswith(f"{WHOLE.detail}   {WHOLE.id}\n")
+    assert text.startswith(f"{WHOLE.detail}\n")
     told = facts(text)
+    assert told["change"] == WHOLE.id
     assert told["when"] == "features-0 seq 17,760, ts 2000-05-05"
     assert told["measured"].startswith("iPFI: loss added")
     assert told["before"] == "0.0012 ±0.0003"
@@ -77,7 +78,7 @@ def test_a_story_says_all_that_is_known() -> None:
 def test_what_is_not_known_is_left_out() -> None:
     bare = Change.notice(kind="gap", stream=STREAM, seq=7, detail="some were lost")
     text = shown(render_story(bare, [], None))
-    assert list(facts(text)) == ["some were lost", "when", "what"]
+    assert list(facts(text)) == ["change", "when", "what"]
     assert "None" not in text
     loss = shown(render_story(loss_change(7), [], None))
     assert facts(loss)["measured"] == "loss: loss of the model's predictions"
@@ -90,9 +91,9 @@ def test_curves_stand_side_by_side_on_one_scale() -> None:
     assert "before, at 17,530" in text
     assert "after, at 17,759" in text
     rows = [
-        line.split() for line in text.splitlines() if line.strip().startswith(("0 ", "0.5", "1 "))
+        line.split() for line in text.splitlines() if line.strip().startswith(("0.0", "0.5", "1.0"))
     ]
-    assert [row[0] for row in rows] == ["0", "0.5", "1"]
+    assert [row[0] for row in rows] == ["0.00", "0.50", "1.00"]
     assert rows[0][1] == "0.400"
     assert rows[-1][-2:] == ["0.600", "█" * 14]
 
@@ -125,7 +126,7 @@ def test_a_surface_has_a_line_for_each_point_of_the_first() -> None:
     effect = [[0.0, 0.5, 1.0], [1.0, 0.5, 0.0]]
     story = replace(WHOLE, curve_before=None, curve_after=Curve(1, [1.0, 2.0], effect, None, GRID))
     text = shown(render_story(story, [], None))
-    assert "each line along the second feature, from 0 to 1" in text
+    assert "each line along the second feature, from 0.00 to 1.00" in text
     assert "▁▅█" in text
     assert "█▅▁" in text
 

@@ -1,4 +1,4 @@
-"""The process that sends alerts, on the embedded broker, to a receiver that is ill or hangs."""
+"""The process that sends alerts, to a receiver that is ill or hangs."""
 
 import os
 import re
@@ -15,14 +15,11 @@ import orjson
 import pytest
 
 from pipeline.config import load_config
-from pipeline.kafka.embedded import EmbeddedBroker
 from pipeline.kafka.producer import RecordProducer
 from pipeline.kafka.topics import create_topics
 from schemas import Change
-from tests.behaviour.conftest import SETTINGS, no_process_left, write_config
+from tests.behaviour.conftest import SETTINGS, topics, write_config
 from tests.monitor.records import change
-
-__all__ = ["no_process_left"]
 
 
 class Receiver:
@@ -58,12 +55,15 @@ def receiver() -> Iterator[Receiver]:
 
 
 class Alerts:
-    """A broker with the pipeline's topics, and the process that sends alerts, when started."""
+    """Topics of the pipeline, and the process that sends alerts, when started."""
 
-    def __init__(self, broker: EmbeddedBroker, receiver: Receiver, folder: Path) -> None:
-        settings = {**SETTINGS, "alerts": {"url": receiver.url, "quiet_s": 0.0}}
+    def __init__(
+        self, bootstrap_servers: str, prefix: str, receiver: Receiver, folder: Path
+    ) -> None:
+        alerts = {"url": receiver.url, "quiet_s": 0.0}
+        settings = {**SETTINGS, "topics": topics(prefix), "alerts": alerts}
         self._path = write_config(folder / "fluxplain.toml", settings)
-        self._config = load_config(self._path).on_broker(broker.bootstrap_servers)
+        self._config = load_config(self._path).on_broker(bootstrap_servers)
         create_topics(self._config)
         self._log = folder / "alerts.log"
         self._producer = RecordProducer(self._config)
@@ -104,15 +104,14 @@ class Alerts:
 
 
 @pytest.fixture
-def alerts(receiver: Receiver, tmp_path: Path) -> Iterator[Alerts]:
-    with EmbeddedBroker() as broker:
-        alerts = Alerts(broker, receiver, tmp_path)
-        try:
-            yield alerts
-        finally:
-            if alerts.process is not None:
-                alerts.process.kill()
-                alerts.process.wait()
+def alerts(
+    bootstrap_servers: str, prefix: str, receiver: Receiver, tmp_path: Path
+) -> Iterator[Alerts]:
+    alerts = Alerts(bootstrap_servers, prefix, receiver, tmp_path)
+    yield alerts
+    if alerts.process is not None:
+        alerts.process.kill()
+        alerts.process.wait()
 
 
 def wait(condition: Callable[[], bool], timeout_s: float = 60.0) -> None:
