@@ -306,7 +306,7 @@ def test_watch_shows_the_importances_until_interrupted(running: Path) -> None:
     tail = ("tail", "explanations", "--from-beginning", "--until-idle", "2")
     _wait(lambda: "ipfi salary" in _run(running, *tail).stdout)
     process = _start(running, "watch", stdout=subprocess.PIPE)
-    time.sleep(15)
+    time.sleep(10)
     process.send_signal(signal.SIGINT)
     out, _ = process.communicate(timeout=20)
     assert process.returncode == 0
