@@ -34,6 +34,7 @@ from pydantic_settings import (
     SettingsError,
 )
 
+from pipeline.alerts.settings import AlertSettings
 from pipeline.detectors import DETECTORS, DetectorSettings, OfErrors, OfNumbers, Signal
 from pipeline.evaluate import Kind as EvaluatorKind
 from pipeline.explain.checks import ALL
@@ -500,6 +501,7 @@ class Config(BaseSettings):
     topics: TopicSettings = TopicSettings()
     checkpoint: CheckpointSettings = CheckpointSettings()
     health: HealthSettings = HealthSettings()
+    alerts: AlertSettings = AlertSettings()
 
     @validates_model(mode="after")
     def _what_is_named_is_explained(self) -> Self:
@@ -568,6 +570,16 @@ class Config(BaseSettings):
                 f"model.shards is {self.model.shards}, but must be at most the number of features, "
                 f"groups and pairs that are explained, {len(self.explained)}"
             )
+        return self
+
+    @validates_model(mode="after")
+    def _alerts_are_of_what_is_explained(self) -> Self:
+        for feature in self.alerts.features or ():
+            if feature not in self.explained:
+                raise ValueError(
+                    f"alerts.features has {feature!r}, but must have what is explained only: "
+                    f"{', '.join(self.explained)}"
+                )
         return self
 
     @validates_model(mode="after")
@@ -678,7 +690,7 @@ class Config(BaseSettings):
 
     def fingerprint(self) -> str:
         """Return a digest of every setting that changes what is published."""
-        settings = self.model_dump(mode="json", exclude={"kafka", "checkpoint", "health"})
+        settings = self.model_dump(mode="json", exclude={"kafka", "checkpoint", "health", "alerts"})
         # features are dealt to so many partitions
         settings["topics"] = self.topics.model_dump(include={"prefix", "partitions"})
         settings["label"] = {"type": self.label.type}

@@ -20,7 +20,7 @@ from pipeline.kafka.topics import create_topics
 from pipeline.monitor.history import History
 from pipeline.monitor.plots import plot_importances
 from pipeline.monitor.summary import Summary, render_summary, summarize
-from pipeline.monitor.watch import render
+from pipeline.monitor.watch import WatchView
 from pipeline.outputs import OUTPUTS
 from pipeline.sources import open_source
 from pipeline.supervisor import Supervisor
@@ -77,7 +77,8 @@ def run_demo(out: Path, records: int, console: Console) -> Summary:
     summary = summarize(history, drift_seq)
     picture = out / "importances.png"
     plot_importances(history, picture, drift_seq=drift_seq, title="What the model relies on")
-    console.print(render_summary(summary))
+    loss_watched = config.drift.of("loss") is not None
+    console.print(render_summary(summary, loss_watched=loss_watched))
     console.print(f"Picture: {picture}", style="bold")
     return summary
 
@@ -105,7 +106,8 @@ def _show(
                 if feed.error:
                     raise feed.error
                 if console.is_terminal:
-                    live.update(render(history, title="fluxplain demo", now=now), refresh=True)
+                    view = WatchView(history, title="fluxplain demo", now=now)
+                    live.update(view, refresh=True)
                 elif now - told >= PROGRESS_S:
                     told = now
                     console.print(f"{_predictions(history):,} of {records:,} records")

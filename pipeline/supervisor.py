@@ -89,8 +89,17 @@ class Supervisor:
         """Start one more worker of a role or a shard; return its name, the first that is free."""
         part = part if isinstance(part, Part) else Part(part)
         name = next(n for i in count(1) if (n := f"{part}-{i}") not in self._children)
-        self._children[name] = _Child(part, self._spawn(name, part))
+        command = worker_command(part, self._config_path)
+        own = self._environment_of(name)
+        self._children[name] = _Child(part.role, command, own, self._spawn(command, own))
         return name
+
+    def add_beside(self, name: str, command: Sequence[str]) -> None:
+        """Start a process that is no worker, such as the one that sends alerts.
+
+        It is started again as workers are, but when it refuses, the workers go on without it.
+        """
+        self._children[name] = _Child(None, command, {}, self._spawn(command, {}))
 
     def remove(self, name: str) -> int:
         """Stop a worker in good order and return its exit status."""
@@ -108,28 +117,31 @@ class Supervisor:
         now = time.monotonic()
         for name, child in self._children.items():
             status = child.process.poll()
-            if status is None:
+            if status is None or child.given_up:
                 continue
+            who = name if child.role is None else f"the worker {name}"
             if status in _REFUSED:
-                raise WorkerRefusedError(
-                    f"the worker {name} cannot run (exit status {status}); its log says why"
-                )
-            if child.restart_at is None:
+                told = f"{who} cannot run (exit status {status}); its log says why"
+                if child.role is not None:
+                    raise WorkerRefusedError(told)
+                child.given_up = True
+                self._tell(f"{told}. The workers go on without it")
+            elif child.restart_at is None:
                 child.died(now)
                 self.deaths.append((name, status))
                 self._tell(
-                    f"the worker {name} died ({describe_status(status)}); starting it again "
+                    f"{who} died ({describe_status(status)}); starting it again "
                     f"in {child.pause_s:.1f} s"
                 )
             elif now >= child.restart_at:
-                child.restarted(self._spawn(name, child.part))
+                child.restarted(self._spawn(child.command, child.environment))
 
     def running(self, role: Role | None = None) -> dict[str, int]:
         """Return name → process id of the workers that are running, of one role or of all."""
         return {
             name: child.process.pid
             for name, child in self._children.items()
-            if role in {None, child.part.role} and child.process.poll() is None
+            if role in {None, child.role} and child.process.poll() is None
         }
 
     def kill(self, name: str, with_signal: signal.Signals = signal.SIGKILL) -> None:
@@ -153,11 +165,13 @@ class Supervisor:
             self.exit_statuses[name] = process.wait()
             del self._children[name]
 
-    def _spawn(self, name: str, part: Part) -> "subprocess.Popen[bytes]":
+    def _spawn(
+        self, command: Sequence[str], environment: Mapping[str, str]
+    ) -> "subprocess.Popen[bytes]":
         # a session of their own: Ctrl-C is for the supervisor, which then stops them in order
         return subprocess.Popen(  # noqa: S603  our own command line
-            worker_command(part, self._config_path),
-            env={**self._environment, **self._environment_of(name)},
+            command,
+            env={**self._environment, **environment},
             stdin=subprocess.DEVNULL,
             stderr=self._stderr,
             start_new_session=True,
@@ -182,6 +196,11 @@ def worker_command(part: Part, config_path: Path) -> Sequence[str]:
     return [*command, *shard, "--config", str(config_path)]
 
 
+def alerts_command(config_path: Path) -> Sequence[str]:
+    """Return the command line of the process that sends alerts."""
+    return (sys.executable, "-m", "pipeline.cli", "alerts", "run", "--config", str(config_path))
+
+
 def describe_status(status: int) -> str:
     """Return how a process ended, for people.
 
@@ -194,11 +213,20 @@ def describe_status(status: int) -> str:
 
 
 class _Child:
-    """One worker process, and when to start it again."""
+    """One process, and when to start it again; its role is None if it is no worker."""
 
-    def __init__(self, part: Part, process: "subprocess.Popen[bytes]") -> None:
-        self.part = part
+    def __init__(
+        self,
+        role: Role | None,
+        command: Sequence[str],
+        environment: Mapping[str, str],
+        process: "subprocess.Popen[bytes]",
+    ) -> None:
+        self.role = role
+        self.command = command
+        self.environment = environment
         self.process = process
+        self.given_up = False
         self.pause_s = FIRST_PAUSE_S
         self.restart_at: float | None = None
         self._started_at = time.monotonic()

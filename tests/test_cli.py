@@ -41,7 +41,11 @@ SOURCE = "river:Agrawal?classification_function=1"
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    settings = {**SETTINGS, "kafka": {"bootstrap_servers": "embedded"}}
+    settings = {
+        **SETTINGS,
+        "kafka": {"bootstrap_servers": "embedded"},
+        "alerts": {"url": "http://127.0.0.1:1/"},
+    }
     write_config(tmp_path / "fluxplain.toml", settings)
     return tmp_path
 
@@ -77,7 +81,7 @@ def test_help_names_every_command(folder: Path) -> None:
     result = _run(folder, "--help")
     assert result.returncode == 0
     commands = ("init", "check", "topics", "worker", "up", "broker", "replay", "local", "tail")
-    for command in (*commands, "watch", "demo", "checkpoints"):
+    for command in (*commands, "watch", "demo", "checkpoints", "explain-change", "alerts"):
         assert command in result.stdout
 
 
@@ -299,24 +303,32 @@ def test_a_csv_through_the_embedded_broker_as_a_user_would(running: Path) -> Non
 
 def test_watch_shows_the_importances_until_interrupted(running: Path) -> None:
     assert _run(running, "replay", SOURCE, "--limit", "120").returncode == 0
+    tail = ("tail", "explanations", "--from-beginning", "--until-idle", "2")
+    _wait(lambda: "ipfi salary" in _run(running, *tail).stdout)
     process = _start(running, "watch", stdout=subprocess.PIPE)
-    time.sleep(15)
+    time.sleep(10)
     process.send_signal(signal.SIGINT)
     out, _ = process.communicate(timeout=20)
     assert process.returncode == 0
     assert "salary" in out.decode()
     assert "±" in out.decode()
+    assert "lag: model " in out.decode()
 
 
-def test_up_starts_again_a_worker_that_was_killed(running: Path) -> None:
-    def workers() -> set[int]:
+def test_up_starts_again_a_worker_that_was_killed_and_sends_alerts(running: Path) -> None:
+    def processes(command: str) -> set[int]:
         return {
             process.pid
             for process in psutil.Process().children(recursive=True)
-            if process.status() != psutil.STATUS_ZOMBIE and "worker" in process.cmdline()
+            if process.status() != psutil.STATUS_ZOMBIE and command in process.cmdline()
         }
 
-    _wait(lambda: len(workers()) == 3)
+    def workers() -> set[int]:
+        return processes("worker")
+
+    _wait(lambda: len(workers()) == 3 and len(processes("alerts")) == 1)
+    log = running / "stderr.log"
+    _wait(lambda: "alerts begin with new changes" in log.read_text())
     before = workers()
     os.kill(min(before), signal.SIGKILL)
     _wait(lambda: len(workers()) == 3 and workers() != before)

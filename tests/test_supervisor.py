@@ -11,7 +11,7 @@ import pytest
 
 from pipeline import supervisor
 from pipeline.parts import Role
-from pipeline.supervisor import Supervisor, WorkerRefusedError
+from pipeline.supervisor import ROLES, Supervisor, WorkerRefusedError
 from tests.behaviour.conftest import no_process_left
 
 __all__ = ["no_process_left"]
@@ -117,6 +117,37 @@ def test_a_worker_that_says_it_would_fail_again_ends_it(monkeypatch: pytest.Monk
         _wait(lambda: "model-2" not in refusing.running())
         with pytest.raises(WorkerRefusedError, match="model-2 cannot run"):
             refusing.check()
+
+
+def test_what_runs_beside_the_workers_is_started_again(workers: Supervisor, tmp_path: Path) -> None:
+    workers.start()
+    workers.add_beside("alerts", [sys.executable, "-c", "import time; time.sleep(60)"])
+    assert "alerts" in workers.running()
+    assert "alerts" not in {name for role in ROLES for name in workers.running(role)}
+    workers.kill("alerts")
+    _wait(lambda: "alerts" not in workers.running())
+
+    def restarted() -> bool:
+        workers.check()
+        return "alerts" in workers.running()
+
+    _wait(restarted)
+    assert workers.deaths == [("alerts", -signal.SIGKILL)]
+
+
+def test_when_that_refuses_the_workers_go_on() -> None:
+    told: list[str] = []
+    with Supervisor(
+        Path("any.toml"), environment_of=lambda name: {"NAME": name}, tell=told.append
+    ) as workers:
+        workers.start()
+        workers.add_beside("alerts", [sys.executable, "-c", "import sys; sys.exit(2)"])
+        _wait(lambda: "alerts" not in workers.running())
+        workers.check()
+        workers.check()
+        assert len(workers.running()) == 3
+    [line] = told
+    assert line.startswith("alerts cannot run (exit status 2)")
 
 
 def _started(folder: Path) -> set[str]:

@@ -1,5 +1,6 @@
 """Commands that show what is published."""
 
+import re
 import sys
 import time
 from contextlib import suppress
@@ -9,17 +10,18 @@ import typer
 from rich.live import Live
 
 from pipeline.cli.common import DEFAULT_CONFIG, ConfigPath, app, console, load
-from pipeline.config import ConfigError
+from pipeline.config import Config, ConfigError
 from pipeline.interruption import until_interrupted
-from pipeline.kafka.embedded import (
-    resolve,
-)
-from pipeline.kafka.reader import TopicReader
+from pipeline.kafka.embedded import resolve
+from pipeline.kafka.lag import LagMonitor
+from pipeline.kafka.reader import TopicReader, read_to_end
 from pipeline.monitor.history import History
 from pipeline.monitor.tail import line
-from pipeline.monitor.watch import printable, render
+from pipeline.monitor.text import printable
+from pipeline.monitor.watch import WatchView
 from pipeline.outputs import OUTPUTS
-from schemas import RECORDS, BadRecordError
+from schemas import RECORDS, BadRecordError, Observation, parse_stream, stream_name
+from schemas.explanation import Method
 
 PANEL = "Look"
 
@@ -27,7 +29,7 @@ TOPICS = tuple(record.TOPIC for record in RECORDS)
 
 
 @app.command(rich_help_panel=PANEL)
-def tail(
+def tail(  # noqa: PLR0917  options of a command
     topic: Annotated[str, typer.Argument(help=f"One of {', '.join(TOPICS)}.")],
     config: ConfigPath = DEFAULT_CONFIG,
     as_json: Annotated[
@@ -40,12 +42,25 @@ def tail(
         float | None,
         typer.Option(min=0.1, metavar="SECONDS", help="End when nothing came for so long."),
     ] = None,
+    stream: Annotated[
+        str | None,
+        typer.Option(metavar="TOPIC-PARTITION", help="With --seqs; by default partition 0."),
+    ] = None,
+    seqs: Annotated[
+        str | None,
+        typer.Option(metavar="FIRST-LAST", help="Of features: only these, and end."),
+    ] = None,
 ) -> None:
-    """Print the records of a topic as they come, until Ctrl-C."""
+    """Print the records of a topic as they come, until Ctrl-C; or observations by their seq."""
     settings = resolve(load(config))
     name = topic.removeprefix(settings.topics.prefix)
     if name not in TOPICS:
         raise ConfigError(f"there is no topic {topic!r}: use one of {', '.join(TOPICS)}")
+    if seqs is not None:
+        if name != Observation.TOPIC:
+            raise ConfigError(f"--seqs is of {Observation.TOPIC} only, not of {name}")
+        _print_observations(settings, stream, seqs, as_json=as_json)
+        return
     with (
         until_interrupted(),
         TopicReader(settings, [name], from_beginning=from_beginning) as reader,
@@ -65,13 +80,24 @@ def watch(
         str | None,
         typer.Option(metavar="TOPIC-PARTITION", help="Which stream; by default one with news."),
     ] = None,
+    method: Annotated[Method | None, typer.Option(help="Which method; by default all.")] = None,
+    alpha: Annotated[
+        float | None,
+        typer.Option(help="Which smoothing rate; by default the first of the settings."),
+    ] = None,
 ) -> None:
-    """Show live what the model relies on now, its loss, throughput and the latest changes."""
+    """Show live what the model relies on, how that moved, its loss, the lag and the last changes.
+
+    Beside each importance, with its standard error, stands its course; more columns make it longer.
+    `fluxplain explain-change ID` tells more of a change.
+    """
     settings = resolve(load(config))
-    history = History(alpha=settings.explain.alphas[0])
+    wanted = settings.explain.alphas[0] if alpha is None else alpha
+    history = History(alpha=wanted)
     with (
         until_interrupted(),
         TopicReader(settings, list(OUTPUTS), from_beginning=True) as reader,
+        LagMonitor(settings) as lag,
         Live(console=console, auto_refresh=False, screen=console.is_terminal) as live,
     ):
         while True:
@@ -79,7 +105,37 @@ def watch(
             now = time.monotonic()
             for message in messages:
                 _add(history, reader.name(message), message.value(), now)
-            live.update(render(history, stream=stream, now=now), refresh=True)
+            view = WatchView(
+                history, stream=stream, method=method, alpha=wanted, lags=lag.latest, now=now
+            )
+            live.update(view, refresh=True)
+
+
+def _print_observations(settings: Config, stream: str | None, seqs: str, *, as_json: bool) -> None:
+    expected = settings.topic(Observation.TOPIC)
+    try:
+        topic, partition = parse_stream(stream_name(expected, 0) if stream is None else stream)
+    except BadRecordError as error:
+        raise ConfigError(f"--{error}") from None
+    found = re.fullmatch(r"(\d{1,18})-(\d{1,18})", seqs)
+    if topic != expected or not found:
+        raise ConfigError(
+            f"--stream is {stream!r} and --seqs {seqs!r}, but they must be as "
+            f"--stream {stream_name(expected, 0)} --seqs 2400-2627"
+        )
+    first, last = map(int, found.groups())
+    printed = 0
+    with until_interrupted():
+        for message in read_to_end(settings, Observation.TOPIC, {partition: first}):
+            seq = message.offset() or 0
+            if seq > last:
+                break
+            if seq >= first:
+                printed += 1
+                text = _printed(Observation.TOPIC, message.value(), as_json=True)
+                print(text if as_json else f"{seq}  {printable(text)}")
+    if not printed:
+        raise ConfigError(f"{expected}-{partition} has no observations {seqs}, or no longer")
 
 
 def _printed(name: str, value: bytes | None, *, as_json: bool) -> str:

@@ -27,7 +27,7 @@ from pipeline.kafka.embedded import (
 from pipeline.kafka.topics import create_topics
 from pipeline.loading import ended_by_ctrl_c
 from pipeline.parts import Part, Role
-from pipeline.supervisor import Supervisor, end_with_supervisor
+from pipeline.supervisor import Supervisor, alerts_command, end_with_supervisor
 
 PANEL = "Run"
 
@@ -144,6 +144,8 @@ def _supervise(
         tell=say,
     ) as supervisor:
         supervisor.start(workers)
+        if settings.alerts.url is not None:
+            supervisor.add_beside("alerts", alerts_command(config))
         pids = ", ".join(f"{name} ({pid})" for name, pid in supervisor.running().items())
         say(f"Running: {pids}. Ctrl-C stops them.")
         while True:

@@ -104,8 +104,7 @@ def topics_describe(config: ConfigPath = DEFAULT_CONFIG) -> None:
         for part in settings.parts(role) if role else settings.parts()[:1]:
             with closing(GroupOffsets(settings, part, topic)) as offsets:
                 starts, ends = offsets.starts(), offsets.ends()
-                committed = offsets.committed()
-                lags.append(sum(end - max(committed[p], starts[p]) for p, end in ends.items()))
+                lags.append(offsets.lag())
         lag = f"{max(lags):,}" if role else ""
         kept = sum(ends.values()) - sum(starts.values())
         table.add_row(spec.name, spec.purpose, str(len(ends)), f"{kept:,}", lag, role or "")

@@ -14,12 +14,12 @@ from faust.auth import Credentials, SASLCredentials, SSLCredentials
 
 from pipeline.config import Config, KafkaSettings
 from pipeline.kafka.checkpoints import StageFactory, make_private_folder, open_store
-from pipeline.kafka.client import LIBRDKAFKA_LOG, cluster
+from pipeline.kafka.client import cluster
 from pipeline.kafka.exits import EXIT_FAILED, end
 from pipeline.kafka.health import HealthServer
 from pipeline.kafka.outbox import Outbox
 from pipeline.kafka.producer import RecordProducer
-from pipeline.kafka.quiet import RepetitionFilter
+from pipeline.kafka.quiet import logging_settings
 from pipeline.kafka.topics import feature_partitions
 from pipeline.kafka.transport import install
 from pipeline.kafka.watchdog import Watchdog
@@ -96,23 +96,7 @@ def run(worker: RoleWorker) -> NoReturn:
     ConfigError
         If the health endpoint cannot listen.
     """
-    logging_config = {
-        "version": 1,
-        "disable_existing_loggers": False,
-        "formatters": {
-            "plain": {"format": "%(asctime)s %(process)d %(levelname)s %(name)s: %(message)s"}
-        },
-        "filters": {"repetitions": {"()": RepetitionFilter, "own": LIBRDKAFKA_LOG}},
-        "handlers": {
-            "stderr": {
-                "class": "logging.StreamHandler",
-                "formatter": "plain",
-                "filters": ["repetitions"],
-            }
-        },
-        "root": {"level": "WARNING", "handlers": ["stderr"]},
-        "loggers": {"fluxplain": {"level": "INFO"}, LIBRDKAFKA_LOG: {"propagate": True}},
-    }
+    logging_config = logging_settings()
     logging.config.dictConfig(logging_config)
     watchdog = Watchdog(worker.config, worker.part, worker)
     log.info("%s: health at %s", worker.part, HealthServer(worker.config, watchdog).start())

@@ -89,6 +89,11 @@ class GroupOffsets:
         """Return partition → offset of the next message to come."""
         return self._log_offsets(OFFSET_END)
 
+    def lag(self) -> int:
+        """Return how many messages are still to be read, of those that are still there."""
+        starts, committed = self.starts(), self.committed()
+        return sum(end - max(committed[p], starts[p]) for p, end in self.ends().items())
+
     def _log_offsets(self, which: int) -> Offsets:
         offsets: Offsets = self._ask(
             f"cannot ask for the offsets of {self._topic}",

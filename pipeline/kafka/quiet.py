@@ -7,6 +7,9 @@ matter would drown.
 import logging
 import re
 import time
+from typing import Any
+
+from pipeline.kafka.client import LIBRDKAFKA_LOG
 
 QUIET_S = 30.0
 """How long a client's message is not repeated."""
@@ -51,3 +54,24 @@ class RepetitionFilter(logging.Filter):
             record.msg = f"{record.getMessage()} (and {more:,} more like it)"
             record.args = ()
         return True
+
+
+def logging_settings() -> dict[str, Any]:
+    """Return how processes that run for long log, for :func:`logging.config.dictConfig`."""
+    return {
+        "version": 1,
+        "disable_existing_loggers": False,
+        "formatters": {
+            "plain": {"format": "%(asctime)s %(process)d %(levelname)s %(name)s: %(message)s"}
+        },
+        "filters": {"repetitions": {"()": RepetitionFilter, "own": LIBRDKAFKA_LOG}},
+        "handlers": {
+            "stderr": {
+                "class": "logging.StreamHandler",
+                "formatter": "plain",
+                "filters": ["repetitions"],
+            }
+        },
+        "root": {"level": "WARNING", "handlers": ["stderr"]},
+        "loggers": {"fluxplain": {"level": "INFO"}, LIBRDKAFKA_LOG: {"propagate": True}},
+    }

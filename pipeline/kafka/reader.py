@@ -1,6 +1,7 @@
 """Reads the pipeline's topics as any consumer would, without a group."""
 
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Self
 
@@ -15,7 +16,10 @@ from confluent_kafka import (
 )
 
 from pipeline.config import Config
-from pipeline.kafka.client import client_settings, partitions_of, refusal
+from pipeline.kafka.client import BrokerError, client_settings, partitions_of, refusal
+
+PATIENCE_S = 30.0
+"""How long the broker may take for the next messages of a topic that is read to its end."""
 
 
 class TopicReader:
@@ -69,11 +73,7 @@ class TopicReader:
             messages = self._consumer.consume(limit, timeout_s)
         except KafkaException as error:
             raise refusal(self._config, _WHAT, error.args[0]) from None
-        for message in messages:
-            problem = message.error()
-            if problem and problem.code() not in _PASSING:
-                raise refusal(self._config, _WHAT, problem)
-        return [message for message in messages if not message.error()]
+        return without_errors(self._config, messages)
 
     def name(self, message: Message) -> str:
         """Return the message's topic without the prefix."""
@@ -93,6 +93,74 @@ class TopicReader:
         traceback: TracebackType | None,
     ) -> None:
         self.close()
+
+
+def read_to_end(
+    config: Config, topic: str, starts: Mapping[int, int] | None = None
+) -> Iterator[Message]:
+    """Return what a topic holds now, each partition in order.
+
+    Parameters
+    ----------
+    config
+        The settings, for a broker that answers.
+    topic
+        Its name without the prefix.
+    starts
+        Partition → the first offset to read, for the partitions to read; None for everything.
+
+    Raises
+    ------
+    BrokerError
+        If the broker does not answer, has no such topic, or stops answering.
+    """
+    name = config.topic(topic)
+    there = partitions_of(config, name)
+    begins = dict.fromkeys(there, OFFSET_BEGINNING) if starts is None else starts
+    consumer = Consumer(
+        {
+            **client_settings(config),
+            "group.id": f"{config.topics.prefix}reader",  # never joined: partitions are assigned
+            "enable.auto.commit": False,
+            "enable.partition.eof": True,
+            "auto.offset.reset": "earliest",
+            "fetch.wait.max.ms": 50,
+        }
+    )
+    try:
+        left = set(begins) & set(there)
+        consumer.assign([TopicPartition(name, p, begins[p]) for p in sorted(left)])
+        deadline = time.monotonic() + PATIENCE_S
+        while left:
+            message = consumer.poll(1.0)
+            usable = without_errors(config, [message] if message else [])
+            problem = message.error() if message else None
+            if problem and problem.code() == KafkaError._PARTITION_EOF:
+                left.discard(message.partition())
+            elif usable:
+                yield from usable
+            elif time.monotonic() > deadline:
+                raise BrokerError(f"{_WHAT}: nothing came from {name} for {PATIENCE_S:.0f} s")
+            else:
+                continue
+            deadline = time.monotonic() + PATIENCE_S
+    finally:
+        consumer.close()
+
+
+def without_errors(config: Config, messages: Sequence[Message]) -> list[Message]:
+    """Return the messages that are none of the client's own about errors.
+
+    Raises
+    ------
+    BrokerError
+        If one is about an error that does not pass by itself.
+    """
+    for message in messages:
+        problem = message.error()
+        if problem and problem.code() not in _PASSING:
+            raise refusal(config, _WHAT, problem)
+    return [message for message in messages if not message.error()]
 
 
 _WHAT = "cannot read the topics"

@@ -20,6 +20,11 @@ MAX_POINTS = 2_000
 MAX_CHANGES = 2_000
 """Changes kept of each stream, the newest."""
 
+COURSE_EVERY = 20
+"""Predictions between two points of the courses of loss and accuracy."""
+
+MAX_ALPHAS = 10
+
 RECENT = 500
 """Labelled predictions that the mean loss and the accuracy are about."""
 
@@ -150,6 +155,8 @@ class StreamHistory:
     ----------
     alpha
         The smoothing rate of the explanations that are kept; None before the first.
+    alphas
+        The rates that there were, at most 10.
     predictions
         How many there were.
     newest_seq
@@ -160,6 +167,8 @@ class StreamHistory:
         The same at the known drift, if the history was told of one.
     series
         (feature, method) → its course.
+    loss_course, accuracy_course
+        The courses of the mean loss and the accuracy of the last 500 labelled predictions.
     changes
         The newest changes, by seq; of every kind.
     change_count
@@ -167,11 +176,14 @@ class StreamHistory:
     """
 
     alpha: float | None = None
+    alphas: list[float] = field(default_factory=list)
     predictions: int = 0
     newest_seq: int = -1
     latest: dict[Key, Explanation] = field(default_factory=dict)
     before_drift: dict[Key, Explanation] = field(default_factory=dict)
     series: dict[Key, Series] = field(default_factory=dict)
+    loss_course: Series = field(default_factory=Series)
+    accuracy_course: Series = field(default_factory=Series)
     changes: list[Change] = field(default_factory=list)
     change_count: int = 0
     throughput: Throughput = field(default_factory=Throughput)
@@ -215,8 +227,8 @@ class History:
         Where the stream is known to change: the seq of the first observation that differs. The
         explanations just before it are kept. None if nothing is known.
     alpha
-        Of explanations with several smoothing rates, which to keep. None for the rate that comes
-        first.
+        Of explanations with several smoothing rates, which to keep, as soon as there are any with
+        it. Before, and if it is None, the rate that comes first is kept.
 
     Attributes
     ----------
@@ -255,8 +267,8 @@ class History:
         """Take a record; return whether it was new.
 
         A record that came before, by its identity, is dropped; so is one of another kind, such as
-        an evaluation, an explanation with another smoothing rate, and one with numbers too large to
-        be shown: it is not ours.
+        an evaluation, an explanation with another smoothing rate or without anything new, and one
+        with numbers too large to be shown: it is not ours.
 
         Parameters
         ----------
@@ -270,11 +282,11 @@ class History:
             return self._add_dead_letter(record)
         if not isinstance(record, Prediction | Explanation | Change):
             return False
-        stream = self.streams.setdefault(record.stream, StreamHistory(self.alpha))
+        stream = self.streams.setdefault(record.stream, StreamHistory())
         if isinstance(record, Prediction):
             new = _add_prediction(stream, record, now)
         elif isinstance(record, Explanation):
-            new = _add_explanation(stream, record, self.drift_seq)
+            new = _add_explanation(stream, record, self.drift_seq, self.alpha)
         else:
             new = _add_change(stream, record)
         if new:
@@ -306,16 +318,27 @@ def _add_prediction(stream: StreamHistory, record: Prediction, now: float | None
         stream.losses.append(record.loss)
     if record.y is not None and record.classes is not None:
         stream.hits.append(record.prediction == record.y)
+    if stream.predictions % COURSE_EVERY == 0:
+        if stream.mean_loss is not None:
+            stream.loss_course.add(Point(stream.newest_seq, stream.mean_loss, 0.0))
+        if stream.accuracy is not None:
+            stream.accuracy_course.add(Point(stream.newest_seq, stream.accuracy, 0.0))
     if now is not None:
         stream.throughput.add(now)
     return True
 
 
-def _add_explanation(stream: StreamHistory, record: Explanation, drift_seq: int | None) -> bool:
-    if not (is_moderate(record.value) and is_moderate(record.std_error)):
+def _add_explanation(
+    stream: StreamHistory, record: Explanation, drift_seq: int | None, wanted_alpha: float | None
+) -> bool:
+    if not (is_moderate(record.value) and is_moderate(record.std_error)) or not record.seqs:
         return False
-    if stream.alpha is None:
+    if record.alpha not in stream.alphas and len(stream.alphas) < MAX_ALPHAS:
+        stream.alphas.append(record.alpha)
+    if stream.alpha is None or (record.alpha == wanted_alpha != stream.alpha):
         stream.alpha = record.alpha
+        # those with another rate, if there were any, are no longer shown
+        stream.latest, stream.before_drift, stream.series = {}, {}, {}
     if record.alpha != stream.alpha:
         return False
     key = (record.feature, record.method)

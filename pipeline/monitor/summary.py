@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from pipeline.monitor.history import METHOD_NAMES, History, Key, StreamHistory
-from pipeline.monitor.watch import measured, number, printable
+from pipeline.monitor.text import measured, number, printable
 from schemas import Change, Explanation
 from schemas.explanation import Method
 
@@ -148,8 +148,18 @@ def _first_each(drifts: Sequence[Change], drift_seq: int) -> list[Detection]:
     return list(first.values())
 
 
-def render_summary(summary: Summary, *, top: int = 3) -> RenderableType:
-    """Return the summary for a terminal: the ``top`` features, and what was detected when."""
+def render_summary(summary: Summary, *, top: int = 3, loss_watched: bool = True) -> RenderableType:
+    """Return the summary for a terminal.
+
+    Parameters
+    ----------
+    summary
+        What a drift did.
+    top
+        How many features to show before and after it.
+    loss_watched
+        Whether the loss could have told of the drift (``drift.loss.enabled``).
+    """
     parts: list[RenderableType] = [
         Text(f"What the model relied on, before and after record {summary.drift_seq:,}", "bold"),
         _before_and_after(summary, top),
@@ -158,7 +168,7 @@ def render_summary(summary: Summary, *, top: int = 3) -> RenderableType:
     ]
     if summary.detections:
         parts.append(_detections(summary))
-    parts.append(Text(f"By the model's loss: {_by_the_loss(summary)}"))
+    parts.append(Text(f"By the model's loss: {_by_the_loss(summary, loss_watched)}"))
     n = len(summary.changes_before)
     of_loss = sum(change.method == "loss" for change in summary.changes_before)
     share = f", {of_loss:,} of them of the loss" if of_loss else ""
@@ -174,10 +184,10 @@ def _earliest(summary: Summary) -> str:
     return _noticed(first.records_after, what, first.before, first.after)
 
 
-def _by_the_loss(summary: Summary) -> str:
+def _by_the_loss(summary: Summary, loss_watched: bool) -> str:
     change = summary.loss
     if change is None:
-        return "not at all"
+        return "not at all" if loss_watched else "it is not watched"
     return _noticed(change.seq - summary.drift_seq, "it", change.before, change.after)
 
 

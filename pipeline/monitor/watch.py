@@ -1,33 +1,35 @@
 """Live view in a terminal: what each feature means to the model now, and what changed last."""
 
-import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
-from rich import box
-from rich.console import Group, RenderableType
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.table import Table
 from rich.text import Text
 
-from pipeline.monitor.history import METHOD_NAMES, History, StreamHistory
-from schemas import Change, Explanation
+from pipeline.monitor.courses import course, render_importances, span
+from pipeline.monitor.history import METHOD_NAMES, History, Series, StreamHistory
+from pipeline.monitor.sentences import in_short
+from pipeline.monitor.spark import sparkline
+from pipeline.monitor.text import printable
+from schemas import Change
 from schemas.explanation import Method
 
-BAR_CELLS = 10
+LOSS_CELLS = 20
+"""Width of the courses of loss and accuracy."""
 
-EIGHTHS = " ▏▎▍▌▋▊▉█"
+MIN_FEATURES = 5
+"""Features that are shown, however low the terminal is."""
 
 
-def render(
-    history: History,
-    *,
-    title: str = "fluxplain",
-    stream: str | None = None,
-    now: float | None = None,
-    max_changes: int = 8,
-) -> RenderableType:
-    """Return what a terminal shows of the history; 80 columns are enough, colour is not needed.
+@dataclass(frozen=True, slots=True)
+class WatchView:
+    """What a terminal shows of the history; 80 columns are enough, colour is not needed.
 
-    Parameters
+    More columns make the courses longer, and give one to each method. Where the height is known,
+    the least important features that have no room are left out.
+
+    Attributes
     ----------
     history
         What has been published so far.
@@ -35,96 +37,123 @@ def render(
         The first line.
     stream
         Which stream to show; None for one that has new data.
+    method
+        Which method; None for all.
+    alpha
+        Which smoothing rate is wanted, so that another one can be told; None for any.
+    lags
+        Role → messages that it has still to read; None if that is not known.
     now
         The time in seconds, of the clock that :meth:`History.add` was given; None for no rate.
     max_changes
         How many changes to show, the newest.
     """
-    shown = stream or history.current
-    state = history.streams.get(shown) if shown is not None else None
-    parts: list[RenderableType] = [_heading(history, title, shown)]
-    if shown is None or state is None:
-        parts.append(Text(f"waiting for records{f' of {shown}' if shown else ''} …"))
-        return Group(*parts, *_last_dead_letter(history))
-    parts += [_numbers(history, state, now), *_last_dead_letter(history), Text()]
-    if state.latest:
-        parts.append(_importances(state))
-    else:
-        parts.append(Text("no explanation yet: the explainers are still warming up"))
-    parts += [Text(), *_changes(state, max_changes)]
-    return Group(*parts)
+
+    history: History
+    title: str = "fluxplain"
+    stream: str | None = None
+    method: Method | None = None
+    alpha: float | None = None
+    lags: Mapping[str, int] | None = None
+    now: float | None = None
+    max_changes: int = 8
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        shown = self.stream or self.history.current
+        state = self.history.streams.get(shown) if shown is not None else None
+        yield self._heading(shown)
+        if shown is None or state is None:
+            yield Text(f"waiting for records{f' of {shown}' if shown else ''} …")
+            yield from _last_dead_letter(self.history)
+            return
+        yield self._numbers(state)
+        above = [*_losses(state), *_last_dead_letter(self.history), Text()]
+        yield from above
+        height = None if options.height is None else options.height - len(above) - 2
+        yield from self._importances(state, options.max_width, height)
+        yield Text()
+        yield from self._changes(state)
+
+    def _heading(self, shown: str | None) -> Text:
+        heading = Text(printable(self.title), style="bold")
+        if shown is not None:
+            n = len(self.history.streams)
+            others = f", one of {n} streams" if n > 1 else ""
+            heading.append(f"  {printable(shown)}{others}", style="not bold dim")
+        return heading
+
+    def _numbers(self, state: StreamHistory) -> Text:
+        parts = [_count(state.predictions, "record")]
+        if self.now is not None:
+            parts.append(f"{state.throughput.rate(self.now):,.0f}/s")
+        if self.lags is not None:
+            lags = ", ".join(f"{role} {lag:,}" for role, lag in self.lags.items())
+            parts.append(f"lag: {lags}")
+        text = Text(" · ".join(parts) + " · ")
+        letters = _count(self.history.dead_letters, "dead letter")
+        return text.append(letters, style="bold red" if self.history.dead_letters else "")
+
+    def _importances(
+        self, state: StreamHistory, width: int, height: int | None
+    ) -> Sequence[RenderableType]:
+        methods = [m for m in state.methods if self.method in {None, m}]
+        if not methods:
+            of = "" if self.method is None else f" by {METHOD_NAMES[self.method]}"
+            return [Text(f"no explanation{of} yet: the explainers are still warming up")]
+        parts: list[RenderableType] = []
+        if self.alpha is not None and state.alpha != self.alpha:
+            rates = ", ".join(f"{rate:g}" for rate in state.alphas)
+            told = f"no explanation with alpha {self.alpha:g}: shown are those with {state.alpha:g}"
+            parts.append(Text(f"{told} (there are: {rates})", style="yellow"))
+        room = None
+        if height is not None:
+            # a heading with a line, what is told of the courses, and the changes with theirs
+            room = height - 5 - len(parts) - min(len(state.changes), self.max_changes)
+            room = max(room, MIN_FEATURES)
+        parts.append(render_importances(state, methods, width, room))
+        first, last = span(state)
+        told = f"courses: records {first:,} to {last:,}; changes: ▲ rose, ▼ fell"
+        if room is not None and room < len(state.features):
+            told += f"; {len(state.features) - room:,} features more"
+        return [*parts, Text(told, style="dim", no_wrap=True, overflow="ellipsis")]
+
+    def _changes(self, state: StreamHistory) -> Sequence[RenderableType]:
+        if not state.changes:
+            return [Text("no changes yet")]
+        shown = state.changes[::-1][: self.max_changes]
+        count = _count(state.change_count, "change")
+        incidents = any(change.incident for change in shown)
+        table = Table.grid(padding=(0, 1, 0, 0))
+        table.add_column(justify="right", no_wrap=True)
+        table.add_column(no_wrap=True)
+        table.add_column(overflow="fold")
+        for change in shown:
+            row = [
+                Text(f"{change.seq:,}", style="dim"),
+                Text(printable(change.id)),
+                _change(change),
+            ]
+            table.add_row(*row)
+        of = ", @ the incident" if incidents else ""
+        return [Text(f"{count}, the newest first (at record, id{of})", style="bold"), table]
 
 
-def measured(value: float, std_error: float, scale: float) -> str:
-    """Return a value ± its standard error, with three digits of the ``scale``.
-
-    Examples
-    --------
-    >>> measured(0.01234, 0.00056, scale=0.345), measured(12.34, 1.5, scale=345.0)
-    ('0.012 ±0.001', '12 ±2')
-    """
-    return f"{number(value, scale)} ±{number(std_error, scale)}"
-
-
-def number(value: float, scale: float) -> str:
-    """Return a number as precisely as numbers of that scale are shown: three digits of it."""
-    if not math.isfinite(value):
-        return "?"
-    digits = _decimals(scale)
-    # 0.0 added: no "-0.000"
-    return f"{value:.2g}" if digits is None else f"{round(value, digits) + 0.0:.{digits}f}"
-
-
-def sorted_features(state: StreamHistory, method: Method) -> list[str]:
-    """Return the features by importance; those that read the same stay in their order."""
-    scale = largest(state, method)
-
-    def rank(feature: str) -> float:
-        explanation = state.latest.get((feature, method))
-        if explanation is None:
-            return math.inf
-        digits = _decimals(scale)
-        return -(explanation.value if digits is None else round(explanation.value, digits))
-
-    return sorted(state.features, key=rank)
-
-
-def largest(state: StreamHistory, method: Method) -> float:
-    """Return the largest importance that a method gives to a feature."""
-    return max((abs(e.value) for (_, m), e in state.latest.items() if m == method), default=0.0)
-
-
-def printable(text: str) -> str:
-    """Return text without what could steer a terminal: a record may hold anything."""
-    return "".join(c if c.isprintable() else "�" for c in text)
-
-
-def _decimals(scale: float) -> int | None:
-    """Return how many decimals to show; None where they would be too many."""
-    if not 1e-3 <= scale < 1e6:
-        return None if scale else 3
-    return max(0, 2 - math.floor(math.log10(scale)))
-
-
-def _heading(history: History, title: str, shown: str | None) -> Text:
-    heading = Text(printable(title), style="bold")
-    if shown is not None:
-        others = f", one of {len(history.streams)} streams" if len(history.streams) > 1 else ""
-        heading.append(f"  {printable(shown)}{others}", style="not bold dim")
-    return heading
-
-
-def _numbers(history: History, state: StreamHistory, now: float | None) -> Text:
-    parts = [_count(state.predictions, "record")]
-    if now is not None:
-        parts.append(f"{state.throughput.rate(now):,.0f}/s")
+def _losses(state: StreamHistory) -> list[Text]:
+    """Return loss and accuracy, each with its course."""
+    first, last = span(state)
+    parts = []
     if state.mean_loss is not None:
-        parts.append(f"mean loss {state.mean_loss:.4g}")
+        parts.append(f"mean loss {state.mean_loss:.4g} {_line(state.loss_course, first, last)}")
     if state.accuracy is not None:
-        parts.append(f"accuracy {100 * state.accuracy:.1f} %")
-    text = Text(" · ".join(parts) + " · ")
-    letters = _count(history.dead_letters, "dead letter")
-    return text.append(letters, style="bold red" if history.dead_letters else "")
+        line = _line(state.accuracy_course, first, last)
+        parts.append(f"accuracy {100 * state.accuracy:.1f} % {line}")
+    return [Text(" · ".join(part.rstrip() for part in parts))] if parts else []
+
+
+def _line(series: Series, first: int, last: int) -> str:
+    row = course(series, first, last, LOSS_CELLS)
+    values = [value for value in row if value is not None]
+    return sparkline(row, min(values), max(values)).strip() if values else ""
 
 
 def _count(n: int, thing: str) -> str:
@@ -140,54 +169,8 @@ def _last_dead_letter(history: History) -> list[Text]:
     return [Text(line, style="red", no_wrap=True, overflow="ellipsis")]
 
 
-def _importances(state: StreamHistory) -> Table:
-    methods = state.methods
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1, 0, 0))
-    table.add_column("feature", min_width=8, max_width=30)  # the only one that may be cut
-    for method in methods:
-        table.add_column(METHOD_NAMES[method], justify="right", no_wrap=True)
-        if method == methods[0]:
-            table.add_column("", width=BAR_CELLS, no_wrap=True)
-    scales = {method: largest(state, method) for method in methods}
-    for feature in sorted_features(state, methods[0]):
-        cells = [Text(printable(feature), no_wrap=True, overflow="ellipsis")]
-        for method in methods:
-            explanation = state.latest.get((feature, method))
-            cells.append(_importance(explanation, scales[method]))
-            if method == methods[0]:
-                cells.append(Text(_bar(explanation, scales[method]), style="cyan"))
-        table.add_row(*cells)
-    return table
-
-
-def _importance(explanation: Explanation | None, scale: float) -> Text:
-    if explanation is None:
-        return Text("–")
-    return Text(measured(explanation.value, explanation.std_error, scale))
-
-
-def _bar(explanation: Explanation | None, scale: float) -> str:
-    """Return a bar as long as the importance; none where it is not above zero."""
-    if explanation is None or explanation.value <= 0.0 or not scale:
-        return ""
-    eighths = round(8 * BAR_CELLS * explanation.value / scale)
-    return "█" * (eighths // 8) + EIGHTHS[eighths % 8].strip()
-
-
-def _changes(state: StreamHistory, max_changes: int) -> Sequence[RenderableType]:
-    if not state.changes:
-        return [Text("no changes yet")]
-    newest = state.changes[::-1][:max_changes]
-    count = _count(state.change_count, "change")
-    table = Table.grid(padding=(0, 1, 0, 0))
-    table.add_column(justify="right", no_wrap=True)
-    table.add_column(overflow="fold")
-    for change in newest:
-        table.add_row(Text(f"{change.seq:,}", style="dim"), _change(change))
-    return [Text(f"{count}, the newest first (at record)", style="bold"), table]
-
-
 def _change(change: Change) -> Text:
-    if change.kind == "drift":
-        return Text(printable(change.detail))
-    return Text(f"{change.kind}: ", style="bold yellow").append(printable(change.detail), style="")
+    text = Text(in_short(change), style="" if change.kind == "drift" else "yellow")
+    if change.incident is not None:
+        text.append(f"  @{printable(change.incident.rpartition('@')[2])}", style="dim")
+    return text

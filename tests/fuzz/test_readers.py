@@ -16,9 +16,11 @@ from pipeline.kafka.replay import _seqs, _Traffic
 from pipeline.local import LocalPipeline
 from pipeline.monitor.history import MAX_CHANGES, History
 from pipeline.monitor.plots import plot_importances
+from pipeline.monitor.story import render_incident, render_story
 from pipeline.monitor.summary import render_summary, summarize
 from pipeline.monitor.tail import line
-from pipeline.monitor.watch import printable, render
+from pipeline.monitor.text import printable
+from pipeline.monitor.watch import WatchView
 from pipeline.outputs import OUTPUTS
 from schemas import BadRecordError, Change, Record
 from tests.fuzz.pools import REGRESSION, pool
@@ -86,10 +88,14 @@ def test_any_history_can_be_shown(read: list[tuple[str, bytes | None]]) -> None:
     history = history_of(read)
     console = Console(file=io.StringIO(), width=80, force_terminal=True, color_system=None)
     for stream in [None, *list(history.streams)[-2:]]:
-        console.print(render(history, stream=stream, now=100.0))
+        console.print(WatchView(history, stream=stream, now=100.0))
         console.print(render_summary(summarize(history, DRIFT_SEQ, stream=stream)))
     for state in history.streams.values():
         assert len(state.changes) <= MAX_CHANGES
+        for change in state.changes[-2:]:
+            console.print(render_story(change, state.changes, None))
+        if state.changes:
+            console.print(render_incident(state.changes, None))
     shown = console.file.getvalue()  # type: ignore[attr-defined]
     assert "\x1b" not in shown
     assert "\x00" not in shown

@@ -57,15 +57,36 @@ def test_drops_older_explanations_and_changes() -> None:
     assert history.streams[STREAM].change_count == 2
 
 
-@pytest.mark.parametrize(("alpha", "kept"), [(None, [0.1, 0.2]), (0.5, [1.0, 2.0])])
+@pytest.mark.parametrize(
+    ("alpha", "kept"), [(None, [0.1, 0.2]), (0.5, [1.0, 2.0]), (0.001, [0.1, 0.2]), (7, [0.1, 0.2])]
+)
 def test_of_several_smoothing_rates_one_is_kept(alpha: float | None, kept: list[float]) -> None:
     history = History(alpha=alpha)
     for seq in (1, 2):
         slow = explanation("a", seq, 0.1 * seq)
         for record in (slow, replace(slow, alpha=0.5, value=1.0 * seq)):
-            assert history.add(record) == (record.value in kept)
-    points = history.streams[STREAM].series["a", "ipfi"].points
-    assert [point.value for point in points] == kept
+            # the first rate that comes is kept until there is the one that is wanted
+            first = record.alpha == 0.001 and seq == 1
+            assert history.add(record) == (first or record.value in kept)
+    state = history.streams[STREAM]
+    assert [point.value for point in state.series["a", "ipfi"].points] == kept
+    assert state.alpha == (0.5 if alpha == 0.5 else 0.001)
+    assert state.alphas == [0.001, 0.5]
+
+
+def test_an_explanation_without_anything_new_is_no_news() -> None:
+    history = History.of([explanation("a", 10, 0.1)])
+    before = pickle.dumps(history)
+    assert not history.add(replace(explanation("a", 20, 0.1), seqs=[], increments=[]))
+    assert pickle.dumps(history) == before
+
+
+def test_the_courses_of_loss_and_accuracy_are_bounded() -> None:
+    history = History.of(prediction(seq, correct=seq % 2 == 0) for seq in range(100_000))
+    state = history.streams[STREAM]
+    for course, value in ((state.loss_course, 0.5), (state.accuracy_course, 0.5)):
+        assert 500 < len(course.points) <= MAX_POINTS
+        assert course.points[-1] == Point(99_999, value, 0.0)
 
 
 def test_predictions_of_one_stream_come_from_several_partitions() -> None:

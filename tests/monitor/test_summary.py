@@ -1,4 +1,5 @@
 import io
+from typing import Any
 
 import pytest
 from rich.console import Console
@@ -16,7 +17,7 @@ from tests.monitor.records import (
 )
 
 
-def shown(summary: Summary, **options: int) -> str:
+def shown(summary: Summary, **options: Any) -> str:
     console = Console(width=80, no_color=True, file=io.StringIO())
     console.print(render_summary(summary, **options))
     return console.file.getvalue()  # type: ignore[attr-defined,no-any-return]
@@ -73,7 +74,9 @@ def test_says_when_the_loss_told_of_the_drift() -> None:
     text = shown(summary)
     assert "By the model's loss: after 90 records (it rose from 0.200 to 0.900)" in text
     assert "Changes reported before record 1,000: 2, 1 of them of the loss" in text
-    assert "By the model's loss: not at all" in shown(summarize(drifting_history(), 1000))
+    unnoticed = summarize(drifting_history(), 1000)
+    assert "By the model's loss: not at all" in shown(unnoticed)
+    assert "By the model's loss: it is not watched" in shown(unnoticed, loss_watched=False)
 
 
 def test_the_drift_must_be_the_one_that_the_history_knows() -> None:

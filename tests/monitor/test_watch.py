@@ -1,10 +1,14 @@
 import io
+from dataclasses import replace
+from typing import Any
 
 import pytest
 from rich.console import Console
 
+from pipeline.monitor.courses import sorted_features
 from pipeline.monitor.history import METHODS, History
-from pipeline.monitor.watch import measured, number, render, sorted_features
+from pipeline.monitor.text import measured, number
+from pipeline.monitor.watch import WatchView
 from schemas import Change
 from tests.monitor.records import (
     STREAM,
@@ -17,10 +21,17 @@ from tests.monitor.records import (
 )
 
 
-def shown(history: History, *, stream: str | None = None, now: float | None = None) -> str:
-    console = Console(width=80, no_color=True, file=io.StringIO(), legacy_windows=False)
-    console.print(render(history, title="watching", stream=stream, now=now))
+def shown(history: History, *, width: int = 80, height: int | None = None, **options: Any) -> str:
+    console = Console(width=width, no_color=True, file=io.StringIO(), legacy_windows=False)
+    view = WatchView(history, title="watching", **options)
+    console.print(view, height=height)
     return console.file.getvalue()  # type: ignore[attr-defined,no-any-return]
+
+
+def rows(text: str) -> dict[str, str]:
+    """Return feature → its row."""
+    lines = [line for line in text.splitlines() if "±" in line]
+    return {line.split()[0]: line for line in lines}
 
 
 def test_an_empty_history_says_that_it_waits() -> None:
@@ -36,14 +47,9 @@ def test_before_the_first_explanation_it_says_so() -> None:
 
 
 def test_shows_every_feature_sorted_by_importance_with_its_standard_error() -> None:
-    lines = shown(drifting_history()).splitlines()
-    rows = [line.split()[0] for line in lines if line.startswith("f") and line[1].isdigit()]
-    assert rows == ["f1", "f8", "f7", "f6", "f5", "f4", "f3", "f2", "f0"]
-    [first] = [line for line in lines if line.startswith("f1 ")]
-    assert first.count("0.300 ±0.010") == 3
-    assert "██████████" in first
-    [last] = [line for line in lines if line.startswith("f0 ")]
-    assert "█" not in last
+    found = rows(shown(drifting_history()))
+    assert list(found) == ["f1", "f8", "f7", "f6", "f5", "f4", "f3", "f2", "f0"]
+    assert found["f1"].count("0.300 ±0.010") == 3
 
 
 def test_features_that_read_the_same_keep_their_order() -> None:
@@ -68,17 +74,95 @@ def test_groups_and_the_features_in_them_have_what_there_is_of_each() -> None:
             *[explanation(name, 1, 0.3, method="ipdp") for name in ("lat", "lon", "age")],
         ]
     )
-    lines = shown(history).splitlines()
-    rows = [line.split() for line in lines if line.split()[:1] in [["place"], ["lat"], ["age"]]]
-    assert [row[0] for row in rows] == ["place", "age", "lat"]
-    assert rows[0][-1] == "–"
-    assert rows[2][1:-2] == ["–", "–"]
+    found = rows(shown(history))
+    assert list(found) == ["place", "age", "lat", "lon"]
+    assert found["place"].split()[-1] == "–"
+    assert found["lat"].split()[1:-2] == ["–", "–"]
 
 
-def test_a_negative_importance_has_no_bar() -> None:
-    text = shown(History.of([explanation("a", 1, 0.5), explanation("b", 1, -0.33)]))
-    [row] = [line for line in text.splitlines() if line.startswith("b ")]
-    assert row.split() == ["b", "-0.330", "±0.010"]
+def test_a_course_shows_how_an_importance_moved_and_where_it_changed() -> None:
+    history = drifting_history()
+    history.add(change("f0", 1200, before=0.3, after=0.0))
+    found = rows(shown(history, method="ipfi"))
+    assert found["f1"].count("±") == 1
+    course = found["f1"].split()[-1]
+    assert course.startswith("▁▁▁")
+    assert course.endswith("███")
+    # one at 500 of 2,000
+    assert course.index("▲") == len(course) // 4
+    fallen = found["f0"].split()[-1]
+    assert fallen.startswith("███")
+    assert 0.5 < fallen.index("▼") / len(fallen) < 0.65
+    assert set(found["f2"].split()[-1]) == {"▁"}  # all features have one scale
+
+
+def test_more_columns_make_the_courses_longer_and_give_one_to_each_method() -> None:
+    lengths = {}
+    for width in (80, 100, 160):
+        text = shown(drifting_history(), width=width)
+        assert max(map(len, text.splitlines())) <= width
+        lengths[width] = [len(word) for word in rows(text)["f3"].split() if set(word) == {"▁"}]
+    assert len(lengths[80]) == len(lengths[100]) == 1
+    assert lengths[80] < lengths[100]
+    assert len(lengths[160]) == 3
+
+
+def test_one_method_is_shown_if_it_is_asked_for() -> None:
+    text = shown(drifting_history(), method="ipdp")
+    [heading] = [line for line in text.splitlines() if line.startswith("feature")]
+    assert heading.split() == ["feature", "iPDP"]
+    assert rows(text)["f1"].count("±") == 1
+    history = History.of([explanation("a", 1, 0.5)])
+    assert "no explanation by iPDP yet" in shown(history, method="ipdp")
+
+
+def test_features_without_room_are_told_of() -> None:
+    text = shown(drifting_history(features=30), height=24)
+    assert len(text.splitlines()) == 24
+    assert "iPFI" in text
+    assert "19 features more" in text
+    assert "4 changes" in text
+    everything = shown(drifting_history(features=30))
+    assert len(rows(everything)) == 30
+    assert "features more" not in everything
+
+
+def test_another_smoothing_rate_is_shown_and_told() -> None:
+    history = History(alpha=0.5)
+    history.add(explanation("a", 1, 0.25))
+    text = shown(history, alpha=0.5)
+    assert "0.250 ±" in text
+    assert "no explanation with alpha 0.5: shown are those with 0.001 (there are: 0.001)" in text
+    history.add(replace(explanation("a", 1, 0.75), alpha=0.5))
+    text = shown(history, alpha=0.5)
+    assert "0.750 ±" in text
+    assert "no explanation with" not in text
+
+
+def test_the_lag_of_each_role_is_shown_if_it_is_known() -> None:
+    lags = {"model": 1234, "explainer": 0, "drift": 5}
+    assert "· lag: model 1,234, explainer 0, drift 5 ·" in shown(drifting_history(), lags=lags)
+    assert "lag" not in shown(drifting_history())
+
+
+def test_loss_and_accuracy_have_a_course() -> None:
+    history = History()
+    for seq in range(4000):
+        history.add(prediction(seq, loss=seq / 4000, correct=seq < 2000))
+    [line] = [line for line in shown(history).splitlines() if "mean loss" in line]
+    loss, accuracy = line.split(" · ")
+    assert loss.startswith("mean loss 0.9")
+    assert list(loss.split()[-1]) == sorted(loss.split()[-1])
+    assert accuracy.split()[-1].startswith("███")
+    assert accuracy.split()[-1].endswith("▁▁▁")
+    regression = History.of(prediction(seq, regression=True) for seq in range(100))
+    assert "accuracy" not in shown(regression)
+
+
+def test_without_labels_there_is_neither() -> None:
+    text = shown(History.of(prediction(seq, loss=None) for seq in range(100)))
+    assert "loss" not in text
+    assert "accuracy" not in text
 
 
 @pytest.mark.parametrize("scale", [1e-9, 1.23456e-4, 1.23456e-3, 0.5, 123456.0, 1e12])
@@ -94,8 +178,8 @@ def test_fits_80_columns_and_cuts_no_number(scale: float) -> None:
         history.add(change("a_rather_long_feature_name", 1_000_000 + seq))
     lines = shown(history, now=2.0).splitlines()
     assert max(len(line) for line in lines) <= 80
-    rows = [line for line in lines if "±" in line]
-    for row, value in zip(rows, (scale, -scale), strict=True):
+    numbers = [line for line in lines if "±" in line]
+    for row, value in zip(numbers, (scale, -scale), strict=True):
         assert row.count(measured(value, scale / 7, scale)) == 3
 
 
@@ -106,7 +190,9 @@ def test_the_header_counts() -> None:
     history.add(letter(17))
     text = shown(history, now=10.0)
     assert "1,000 records · 10" in text
-    assert "/s · mean loss 0.25 · accuracy 75.0 % · 1 dead letter\n" in text
+    assert "/s · 1 dead letter\n" in text
+    assert "mean loss 0.25 " in text
+    assert "accuracy 75.0 % " in text
     assert "last dead letter: features-0 offset 17: x.age is missing" in text
     assert "/s" not in shown(history)
 
@@ -115,20 +201,29 @@ def test_shows_the_newest_changes_first() -> None:
     history = History.of(change("a", seq) for seq in range(100, 1300, 100))
     text = shown(history)
     assert "12 changes" in text
-    seqs = [line.split()[0] for line in text.splitlines() if "ipfi of a rose" in line]
+    seqs = [line.split()[0] for line in text.splitlines() if "iPFI of a rose" in line]
     assert seqs == ["1,200", "1,100", "1,000", "900", "800", "700", "600", "500"]
 
 
 def test_a_change_of_the_loss_is_among_the_changes() -> None:
     text = shown(History.of([explanation("a", 5, 0.1), loss_change(1234)]))
     assert "1 change" in text
-    assert "1,234 loss rose from 0.2 to 0.9" in text
+    assert f"1,234 {loss_change(1234).id} the loss rose from 0.2 to 0.9" in text
+
+
+def test_changes_have_their_ids_and_incidents() -> None:
+    alone, of_many = change("a", 100), replace(change("b", 250), incident="features-0@200")
+    text = shown(History.of([alone, of_many]))
+    assert f"100 {alone.id} iPFI of a rose from 0.1 to 0.4 " in text
+    assert f"250 {of_many.id} iPFI of b rose from 0.1 to 0.4  @200" in text
+    assert "(at record, id, @ the incident)" in text
+    assert "incident" not in shown(History.of([alone]))
 
 
 def test_a_notice_names_its_kind() -> None:
     notice = Change.notice(kind="cold-start", stream=STREAM, seq=7, detail="x " * 80)
     lines = shown(History.of([notice])).splitlines()
-    assert any("7 cold-start: x x" in line for line in lines)
+    assert any(f"7 {notice.id} cold-start: x x" in line for line in lines)
     assert max(len(line) for line in lines) <= 80
 
 

@@ -1,0 +1,1 @@
+"""Alerts: changes that matter, sent to a webhook, beside the pipeline and never within it."""

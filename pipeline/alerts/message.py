@@ -1,0 +1,119 @@
+"""What an alert says, and how a receiver knows who sent it."""
+
+import hashlib
+import hmac
+import secrets
+from collections.abc import Mapping
+
+import orjson
+
+from pipeline import __version__
+from pipeline.monitor.text import printable
+from schemas import Change
+
+VERSION = 1
+"""Of the body. What is added to it leaves the number; what is changed or removed raises it."""
+
+SIGNATURE = "X-Fluxplain-Signature"
+
+TIMESTAMP = "X-Fluxplain-Timestamp"
+
+MAX_TEXT = 1_000
+"""Characters of the line for people; what stands on a topic may be longer than a chat takes."""
+
+
+def body(change: Change, *, is_test: bool = False) -> bytes:
+    """Return the JSON of an alert.
+
+    One object: ``version``, ``test`` (whether this is no real change), ``text`` (a line for people;
+    what Slack, Mattermost and the like show) and ``change``, the record as on the topic.
+
+    Examples
+    --------
+    >>> gap = Change.notice(kind="gap", stream="features-0", seq=7, detail="some < all were lost")
+    >>> alert = orjson.loads(body(gap))
+    >>> alert["text"]
+    'fluxplain, features-0 at 7: gap: some &lt; all were lost (change 9a237a2995c4)'
+    >>> Change.validated(alert["change"]) == gap
+    True
+    """
+    return orjson.dumps(
+        {
+            "version": VERSION,
+            "test": is_test,
+            "text": text(change, is_test=is_test),
+            "change": change,
+        }
+    )
+
+
+def text(change: Change, *, is_test: bool = False) -> str:
+    """Return an alert as a line for people, as chats show it."""
+    what = change.detail if change.kind == "drift" else f"{change.kind}: {change.detail}"
+    ids = f"change {change.id}" + (f", incident {change.incident}" if change.incident else "")
+    line = f"fluxplain, {change.stream} at {change.seq:,}: {what} ({ids})"
+    return _escaped(f"TEST: {line}" if is_test else line)
+
+
+def headers(
+    change_id: str, content: bytes, secret: bytes | None, timestamp_s: int
+) -> Mapping[str, str]:
+    """Return the headers of an alert; without a secret there is no signature.
+
+    Parameters
+    ----------
+    change_id
+        Identity of the change: a receiver drops what comes again with the same one.
+    content
+        The body.
+    secret
+        What only sender and receiver know.
+    timestamp_s
+        When it is sent, in seconds since 1970.
+    """
+    common = {
+        "Content-Type": "application/json",
+        "User-Agent": f"fluxplain/{__version__}",
+        "Idempotency-Key": change_id,
+        TIMESTAMP: str(timestamp_s),
+    }
+    return common if secret is None else common | {SIGNATURE: sign(secret, timestamp_s, content)}
+
+
+def sign(secret: bytes, timestamp_s: int, content: bytes) -> str:
+    """Return the signature: HMAC-SHA256 of timestamp, a full stop and body.
+
+    Examples
+    --------
+    >>> sign(b"0123456789abcdef", 1700000000, b"{}")
+    'sha256=e4f8e2ecae2295b2ddb2f0b5584c8275e226c0ebe9b3b819e70156bb67122e3e'
+    """
+    signed = str(timestamp_s).encode() + b"." + content
+    return "sha256=" + hmac.new(secret, signed, hashlib.sha256).hexdigest()
+
+
+def sample(stream: str, feature: str) -> Change:
+    """Return a change that never happened, with an id of its own each time."""
+    return Change(
+        id=secrets.token_hex(6),
+        stream=stream,
+        kind="drift",
+        seq=2627,
+        previous_seq=None,
+        ts=None,
+        feature=feature,
+        method="ipfi",
+        signal="increment",
+        before=0.04,
+        before_std_error=0.01,
+        after=0.12,
+        after_std_error=0.02,
+        direction="rose",
+        detail=f"iPFI of {feature} rose from 0.04 to 0.12",
+    )
+
+
+def _escaped(line: str) -> str:
+    """Return text that can neither steer a terminal nor call everybody in a chat."""
+    plain = printable(line[:MAX_TEXT]).replace("&", "&amp;")
+    return plain.replace("<", "&lt;").replace(">", "&gt;")

@@ -1,0 +1,219 @@
+"""Sends alerts to a webhook, again and again where that may help."""
+
+import random
+import ssl
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC
+from email.utils import parsedate_to_datetime
+from types import TracebackType
+from typing import Self
+
+import aiohttp
+
+from pipeline.alerts.message import headers
+from pipeline.alerts.settings import AlertSettings, shown
+from pipeline.monitor.text import printable
+
+FIRST_PAUSE_S = 1.0
+LONGEST_PAUSE_S = 60.0
+"""Pause before the next attempt; doubled after each, and less by chance of up to a half, so that
+many senders do not come back at once."""
+
+MAX_AGE_S = 900.0
+"""A change that is older is not tried again: what comes that late is no alert. One that waited so
+long behind others, or was read late, has one attempt."""
+
+MAX_ANSWER_BYTES = 2_000
+"""How much of an answer is read, for people."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What became of one attempt.
+
+    Attributes
+    ----------
+    delivered
+        Whether the receiver took it.
+    what
+        What the receiver said, or why there is no answer, as a sentence without its subject.
+    again
+        Whether another attempt may end otherwise.
+    not_before_s
+        How long the receiver wants to be left alone, in seconds.
+    """
+
+    delivered: bool
+    what: str
+    again: bool = False
+    not_before_s: float = 0.0
+
+
+class Webhook:
+    """One receiver.
+
+    Redirects are not followed, and proxies of the environment not used: what is sent, and its
+    signature, go where the settings say. Certificates are verified.
+
+    Parameters
+    ----------
+    settings
+        With a ``url``.
+    """
+
+    def __init__(self, settings: AlertSettings) -> None:
+        if settings.url is None:
+            raise ValueError("there is no url")
+        self._url = settings.url
+        self._proxy = settings.proxy
+        self._secret = settings.signing_secret()
+        self._session = aiohttp.ClientSession(
+            timeout=aiohttp.ClientTimeout(total=settings.timeout_s),
+            cookie_jar=aiohttp.DummyCookieJar(),
+            auto_decompress=False,
+        )
+        self._timeout_s = settings.timeout_s
+        self.name = shown(settings.url)
+
+    async def send(self, change_id: str, content: bytes) -> Answer:
+        """Make one attempt and return what came of it.
+
+        Parameters
+        ----------
+        change_id
+            Identity of the change.
+        content
+            The body of the alert.
+        """
+        signed = headers(change_id, content, self._secret, int(time.time()))
+        try:
+            async with self._session.post(
+                self._url, data=content, headers=signed, proxy=self._proxy, allow_redirects=False
+            ) as response:
+                start = await _start_of(response)
+                return interpreted(response.status, response.reason, response.headers, start)
+        except (aiohttp.ClientError, OSError, ValueError) as error:
+            return _failed(error, self._timeout_s)
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._session.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+
+async def deliver(
+    attempt: Callable[[], Awaitable[Answer]],
+    *,
+    age_s: Callable[[], float],
+    pause: Callable[[float], Awaitable[bool]],
+    tell: Callable[[str], None] = lambda _line: None,
+    chance: Callable[[], float] = random.random,
+) -> Answer | None:
+    """Try until it is delivered, or another attempt would not help; return the last answer.
+
+    Parameters
+    ----------
+    attempt
+        Makes one attempt.
+    age_s
+        How old the change is, in seconds: from :data:`MAX_AGE_S` on there is no other attempt.
+    pause
+        Waits for so many seconds and returns whether to go on; else this returns None.
+    tell
+        Called with a sentence before each pause.
+    chance
+        Uniform random numbers in [0, 1).
+    """
+    longest = FIRST_PAUSE_S
+    while True:
+        answer = await attempt()
+        pause_s = max(longest * (1.0 - chance() / 2.0), answer.not_before_s)
+        if not answer.again or age_s() + pause_s > MAX_AGE_S:
+            return answer
+        tell(f"{answer.what}; again in {pause_s:.1f} s")
+        if not await pause(pause_s):
+            return None
+        longest = min(2.0 * longest, LONGEST_PAUSE_S)
+
+
+def interpreted(
+    status: int, reason: str | None, response_headers: Mapping[str, str], start: bytes
+) -> Answer:
+    """Return what an answer means.
+
+    Examples
+    --------
+    >>> interpreted(429, "Too Many Requests", {"Retry-After": "7"}, b"slow down\\n")
+    Answer(delivered=False, what='answered 429 (Too Many Requests): slow down', again=True, \
+not_before_s=7.0)
+    """
+    words = printable(" ".join(start.decode(errors="replace").split())[:200])
+    what = f"answered {status}" + (f" ({printable(reason)})" if reason else "")
+    what += f": {words}" if words else ""
+    if 200 <= status < 300:
+        return Answer(True, what)
+    if 300 <= status < 400:
+        return Answer(False, f"{what}; redirects are not followed: set alerts.url to where it is")
+    again = status == 429 or status >= 500
+    wanted_s = _retry_after_s(response_headers.get("Retry-After", "")) if again else 0.0
+    return Answer(False, what, again=again, not_before_s=wanted_s)
+
+
+async def _start_of(response: aiohttp.ClientResponse) -> bytes:
+    try:
+        return await response.content.read(MAX_ANSWER_BYTES)
+    except (aiohttp.ClientError, OSError):
+        return b""  # the status says whether it was delivered
+
+
+def _retry_after_s(value: str) -> float:
+    """Return the seconds to wait by a header that is a number or a date; 0 for anything else."""
+    if value.isascii() and value.isdigit() and len(value) < 10:
+        return float(value)
+    try:
+        date = parsedate_to_datetime(value)
+    except (ValueError, OverflowError):
+        return 0.0
+    date = date if date.tzinfo else date.replace(tzinfo=UTC)
+    return max(date.timestamp() - time.time(), 0.0)
+
+
+def _failed(error: Exception, timeout_s: float) -> Answer:
+    """Return why there was no answer; only a URL that cannot be used is not tried again."""
+    match error:
+        case TimeoutError():
+            what = f"did not answer within {timeout_s:g} s (alerts.timeout_s)"
+        case aiohttp.ClientConnectorDNSError():
+            what = "is not known: there is no such name, or no name server"
+        case aiohttp.ClientConnectorCertificateError():
+            what = f"has a certificate that is not trusted: {error.certificate_error}"
+        case aiohttp.ClientConnectorError():
+            what = f"cannot be reached: {_reason(error.os_error)}"
+        case aiohttp.ServerDisconnectedError():
+            what = "closed the connection without an answer"
+        case aiohttp.ClientHttpProxyError():
+            what = f"cannot be reached: the proxy answered {error.status}"
+        case ValueError():
+            # its message shows the URL, which may be secret
+            return Answer(False, "cannot be asked: alerts.url or alerts.proxy is not a valid URL")
+        case _:
+            what = f"gave no answer that can be read ({type(error).__name__})"
+    return Answer(False, what, again=True)
+
+
+def _reason(error: OSError) -> str:
+    if isinstance(error, ssl.SSLError):
+        return f"TLS failed ({error.reason or error})"
+    return error.strerror or type(error).__name__

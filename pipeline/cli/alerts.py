@@ -1,0 +1,76 @@
+"""Commands that send changes to a webhook."""
+
+import asyncio
+import logging.config
+
+import typer
+
+from pipeline.alerts.message import body, sample
+from pipeline.alerts.webhook import Answer, Webhook
+from pipeline.cli.common import (
+    DEFAULT_CONFIG,
+    ConfigPath,
+    app,
+    broker_may_come_back,
+    load,
+    ready,
+    say,
+)
+from pipeline.config import Config, ConfigError
+from pipeline.kafka.quiet import logging_settings
+from pipeline.supervisor import end_with_supervisor
+from schemas import stream_name
+
+PANEL = "Run"
+
+alerts_app = typer.Typer(no_args_is_help=True, help="Send changes to a webhook, and try that.")
+app.add_typer(alerts_app, name="alerts", rich_help_panel=PANEL)
+
+
+@alerts_app.command("run")
+def alerts_run(config: ConfigPath = DEFAULT_CONFIG) -> None:
+    """Send an alert of each change that passes the filter, until SIGTERM or Ctrl-C.
+
+    `fluxplain up` does this too when alerts.url is set. The first start begins with new changes;
+    later ones go on where the last one ended.
+    """
+    settings = _settings(config)
+    from pipeline.alerts.run import run  # noqa: PLC0415  the test needs no Kafka
+
+    end_with_supervisor()
+    with broker_may_come_back():
+        settings = ready(settings)
+        logging.config.dictConfig(logging_settings())
+        asyncio.run(run(settings))
+
+
+@alerts_app.command("test")
+def alerts_test(config: ConfigPath = DEFAULT_CONFIG) -> None:
+    """Send one alert of a change that never happened, and say what the receiver answered.
+
+    It is signed as others are and has `"test": true`. No broker is needed. The exit status is 0 if
+    the receiver took it, else 1.
+    """
+    settings = _settings(config)
+    name, answer = asyncio.run(_send_sample(settings))
+    say(f"{name} {answer.what}")
+    if not settings.alerts.signing_secret():
+        say("It was not signed: there is neither FLUXPLAIN_ALERTS__SECRET nor alerts.secret_file.")
+    if not answer.delivered:
+        raise typer.Exit(1)
+
+
+async def _send_sample(settings: Config) -> tuple[str, Answer]:
+    change = sample(stream_name(settings.topic("features"), 0), settings.explained[0])
+    async with Webhook(settings.alerts) as webhook:
+        return webhook.name, await webhook.send(change.id, body(change, is_test=True))
+
+
+def _settings(config: "ConfigPath") -> Config:
+    settings = load(config, "drift")  # as that role, it needs neither model nor loss
+    if settings.alerts.url is None:
+        raise ConfigError(
+            f"alerts.url is not set, so there are no alerts: set it in {config}, or by the "
+            "environment variable FLUXPLAIN_ALERTS__URL"
+        )
+    return settings

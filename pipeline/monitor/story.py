@@ -1,0 +1,196 @@
+"""What happened at a change, so that a person understands it and can check it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from pipeline.monitor.curves import render_curves
+from pipeline.monitor.history import METHOD_NAMES
+from pipeline.monitor.sentences import in_short
+from pipeline.monitor.text import measured, number, printable
+from schemas import Change
+from schemas.change import Watched
+
+MEANING: dict[Watched, str] = {
+    "ipfi": "loss added by replacing the feature, in units of the loss",
+    "isage": "the feature's share in the loss reduction, in units of the loss",
+    "ipdp": "how far the output moves with the feature, in units of the output",
+    "loss": "loss of the model's predictions",
+}
+"""What the numbers of a method are."""
+
+WHY_NOT: dict[str, str] = {
+    "cold-start": "a model began without the beginning of its log",
+    "gap": "something that an explanation needed was deleted before it was read",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class SeqRange:
+    """Observations of a stream, both ends included."""
+
+    stream: str
+    first: int
+    last: int
+
+
+def range_of(changes: Sequence[Change]) -> SeqRange | None:
+    """Return the observations that show all of these changes; None where none are known."""
+    shown = [each for each in changes if each.replay_seq is not None]
+    if not shown:
+        return None
+    first = min(each.replay_seq for each in shown if each.replay_seq is not None)
+    return SeqRange(shown[0].stream, first, max(each.seq for each in shown))
+
+
+def render_story(change: Change, incident: Sequence[Change], look: str | None) -> RenderableType:
+    """Return the story of a change for a terminal; 80 columns are enough.
+
+    Parameters
+    ----------
+    change
+        What happened.
+    incident
+        All changes of its incident.
+    look
+        How to see the observations that show it; None if nobody can tell.
+    """
+    facts = _facts()
+    facts.add_row("change", printable(change.id))
+    facts.add_row("when", f"{printable(change.stream)} seq {change.seq:,}{_time(change)}")
+    if change.kind != "drift":
+        facts.add_row("what", f"{change.kind}: {WHY_NOT[change.kind]}")
+    _add_measures(facts, change)
+    _add_rank(facts, change)
+    _add_loss(facts, change)
+    _add_delay(facts, change)
+    parts: list[RenderableType] = [Text(printable(change.detail), style="bold"), facts]
+    if change.curve_before is not None or change.curve_after is not None:
+        parts += [Text(), render_curves(change.curve_before, change.curve_after)]
+    others = [each for each in incident if each.id != change.id]
+    if change.incident is not None:
+        parts += [Text(), *_others(change.incident, others)]
+    return Group(*parts, *_look(look))
+
+
+def render_incident(changes: Sequence[Change], look: str | None) -> RenderableType:
+    """Return the story of an incident, of which these are all changes, at least one."""
+    first, last = changes[0], changes[-1]
+    features = list(dict.fromkeys(each.feature for each in changes if each.feature))
+    facts = _facts()
+    until = "" if last.seq == first.seq else f" to {last.seq:,}"
+    facts.add_row("when", f"{printable(first.stream)} seq {first.seq:,}{until}{_time(first)}")
+    facts.add_row("features", printable(", ".join(features)))
+    _add_loss(facts, first)
+    title = f"Incident {printable(first.incident or '')}: {_count(len(changes))}"
+    ask = Text("`fluxplain explain-change ID` tells more of each.", style="dim")
+    return Group(Text(title, style="bold"), facts, Text(), _table(changes), ask, *_look(look))
+
+
+def render_list(changes: Sequence[Change]) -> RenderableType:
+    """Return some changes with their ids, for whoever does not know which to ask for."""
+    if not changes:
+        return Text("There are no changes yet.")
+    streams = {each.stream for each in changes}
+    title = f"The newest changes{f' of {printable(*streams)}' if len(streams) == 1 else ''}"
+    ask = Text("`fluxplain explain-change ID` tells more of each.", style="dim")
+    return Group(Text(title, style="bold"), _table(changes, streams=len(streams) > 1), ask)
+
+
+def _facts() -> Table:
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column(style="dim", no_wrap=True)
+    table.add_column(overflow="fold")
+    return table
+
+
+def _time(change: Change) -> str:
+    return "" if change.ts is None else f", ts {printable(str(change.ts))}"
+
+
+def _add_measures(facts: Table, change: Change) -> None:
+    """Add before and after, by how much they differ, and the explanation then."""
+    before, after, method = change.before, change.after, change.method
+    if method is not None:
+        facts.add_row("measured", f"{_method(method)}: {MEANING[method]}")
+    scale = max((abs(each) for each in (before, after) if each is not None), default=0.0)
+    if before is not None:
+        facts.add_row("before", _mean(before, change.before_std_error, scale))
+    if after is not None:
+        window = "" if change.window is None else f"  (mean of the last {_window(change)})"
+        facts.add_row("after", _mean(after, change.after_std_error, scale) + window)
+    if before is not None and after is not None:
+        verb = change.direction or ("rose" if after > before else "fell")
+        share = f", {abs(after - before) / scale:.0%} of the larger" if scale else ""
+        facts.add_row("effect", f"{verb} by {number(abs(after - before), scale)}{share}")
+    if change.value is not None:
+        value = _mean(change.value, change.std_error, max(scale, abs(change.value)))
+        facts.add_row("smoothed", f"{value}  (the explanation at that time)")
+
+
+def _method(method: Watched) -> str:
+    return "loss" if method == "loss" else METHOD_NAMES[method]
+
+
+def _mean(value: float, std_error: float | None, scale: float) -> str:
+    return number(value, scale) if std_error is None else measured(value, std_error, scale)
+
+
+def _window(change: Change) -> str:
+    things = "explanations" if change.signal == "value" else "observations"
+    return f"{change.window:,} {things}"
+
+
+def _add_rank(facts: Table, change: Change) -> None:
+    if change.rank_before is not None and change.rank_after is not None:
+        of = "" if change.ranked is None else f" of {change.ranked}"
+        facts.add_row("rank", f"{change.rank_before} → {change.rank_after}{of}")
+
+
+def _add_loss(facts: Table, change: Change) -> None:
+    before, after = change.loss_before, change.loss_after
+    if before is None or after is None or change.method == "loss":
+        return
+    scale = max(abs(before), abs(after))
+    facts.add_row("model's loss", f"{number(before, scale)} → {number(after, scale)}")
+
+
+def _add_delay(facts: Table, change: Change) -> None:
+    if change.after_seq is None or change.delay_bound is None:
+        return
+    facts.add_row(
+        "began",
+        f"about seq {change.after_seq:,}; noticed at most about {change.delay_bound:,} "
+        "observations later",
+    )
+
+
+def _others(incident: str, others: Sequence[Change]) -> list[RenderableType]:
+    name = f"Incident {printable(incident)}"
+    if not others:
+        return [Text(f"{name}: no other change", style="bold")]
+    return [Text(f"{name}: {_count(len(others), 'other ')}", style="bold"), _table(others)]
+
+
+def _count(n: int, which: str = "") -> str:
+    return f"{n:,} {which}change{'' if n == 1 else 's'}"
+
+
+def _table(changes: Sequence[Change], *, streams: bool = False) -> Table:
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column(no_wrap=True)
+    table.add_column(justify="right", no_wrap=True)
+    table.add_column(overflow="fold")
+    for each in changes:
+        stream = f"{printable(each.stream)}: " if streams else ""
+        sentence = Text(f"{stream}{in_short(each)}")
+        table.add_row(Text(printable(each.id)), Text(f"{each.seq:,}", style="dim"), sentence)
+    return table
+
+
+def _look(look: str | None) -> list[RenderableType]:
+    # a command must not be broken into lines
+    return [] if look is None else [Text(), Text(look, no_wrap=True, overflow="ignore")]

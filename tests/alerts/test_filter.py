@@ -1,0 +1,173 @@
+"""Which changes have an alert."""
+
+from dataclasses import replace
+from typing import Any, get_args
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.alerts import filter as filter_module
+from pipeline.alerts.filter import AlertFilter, effect
+from pipeline.alerts.settings import AlertSettings
+from schemas import Change
+from schemas.change import Kind, Watched
+from tests.monitor.records import STREAM, change, loss_change
+from tests.support import PROPERTY
+
+FLOATS = st.floats(allow_nan=False, allow_infinity=False)
+
+ALERT = None
+"""What there is no objection to."""
+
+
+def objection(change: Change, **settings: Any) -> str | None:
+    return AlertFilter(AlertSettings(**settings)).objection(change, 0.0)
+
+
+def notice(kind: Any, **fields: Any) -> Change:
+    return Change.notice(kind=kind, stream=STREAM, seq=5, detail="x", **fields)
+
+
+def sent(alerts: AlertFilter, change: Change, at_s: float) -> bool:
+    """Ask, deliver if there is to be an alert, and return whether there was."""
+    if alerts.objection(change, at_s) is not None:
+        return False
+    alerts.delivered(change, at_s)
+    return True
+
+
+@pytest.mark.parametrize(
+    ("event", "settings", "reason"),
+    [
+        (change("a", 1), {}, ALERT),
+        (change("a", 1), {"kinds": ["gap"]}, "kind"),
+        (change("a", 1), {"methods": ["loss", "ipdp"]}, "method"),
+        (change("a", 1), {"methods": ["ipfi"]}, ALERT),
+        (change("a", 1), {"features": ["b"]}, "feature"),
+        (change("a", 1), {"features": ["b", "a"]}, ALERT),
+        (loss_change(1), {"methods": ["ipfi"]}, "method"),
+        (loss_change(1), {"features": ["a"]}, ALERT),
+        (notice("cold-start"), {"methods": ["ipfi"], "features": ["a"]}, ALERT),
+        (notice("cold-start"), {"kinds": ["drift", "gap"]}, "kind"),
+        (notice("gap", feature="a", method="ipfi"), {"features": ["b"]}, "feature"),
+        (notice("gap"), {"min_effect": 1.0}, ALERT),
+        (change("a", 1, before=0.1, after=0.4), {"min_effect": 0.75}, ALERT),
+        (change("a", 1, before=0.1, after=0.4), {"min_effect": 0.76}, "min_effect"),
+        (change("a", 1, before=0.4, after=0.1), {"min_effect": 0.75}, ALERT),
+        (change("a", 1, before=0.1, after=-0.1), {"min_effect": 1.0}, ALERT),
+        (change("a", 1, before=0.0, after=0.0), {"min_effect": 0.01}, "min_effect"),
+        (replace(change("a", 1), before=None), {"min_effect": 1.0}, ALERT),
+    ],
+)
+def test_each_setting_excludes_what_it_names(
+    event: Change, settings: dict[str, Any], reason: str | None
+) -> None:
+    assert objection(event, **settings) == reason
+
+
+@PROPERTY
+@given(FLOATS, FLOATS)
+def test_the_effect_is_a_share_that_scale_and_order_do_not_change(
+    before: float, after: float
+) -> None:
+    one = effect(change("a", 1, before=before, after=after))
+    assert one is not None
+    assert 0.0 <= one <= 2.0
+    assert one == effect(change("a", 1, before=after, after=before))
+    assert one == effect(change("a", 1, before=-before, after=-after))
+    assert (one == 0.0) == (before == after) or abs(after - before) < 1e-15 * abs(after)
+    if before * after >= 0.0:
+        assert one <= 1.0
+
+
+@PROPERTY
+@given(
+    st.sampled_from(get_args(Kind)),
+    st.sampled_from([None, *get_args(Watched)]),
+    st.sampled_from([None, "a", "b"]),
+    FLOATS,
+    st.floats(0.0, 1.0),
+    st.sets(st.sampled_from(["kinds", "methods", "features"])),
+)
+def test_less_strict_settings_have_no_new_objection(
+    kind: Kind,
+    method: Watched | None,
+    feature: str | None,
+    after: float,
+    min_effect: float,
+    strict: set[str],
+) -> None:
+    event = replace(change("a", 1, after=after), kind=kind, method=method, feature=feature)
+    narrow = {"kinds": ["drift"], "methods": ["ipfi"], "features": ["a"]}
+    settings = {key: narrow[key] for key in strict}
+    if objection(event, min_effect=min_effect, **settings) is ALERT:
+        assert objection(event, min_effect=min_effect / 2, **settings) is ALERT
+        for key in strict:
+            looser = {k: v for k, v in settings.items() if k != key}
+            assert objection(event, min_effect=min_effect, **looser) is ALERT
+
+
+def test_after_an_alert_there_is_quiet_of_the_same_stream_and_feature() -> None:
+    alerts = AlertFilter(AlertSettings(quiet_s=60.0))
+    assert sent(alerts, change("a", 1), 1000.0)
+    assert not sent(alerts, change("a", 2, method="isage"), 1059.9)
+    assert sent(alerts, change("b", 2), 1001.0)
+    assert sent(alerts, change("a", 3, stream="features-1"), 1001.0)
+    assert sent(alerts, loss_change(4), 1001.0)
+    assert not sent(alerts, loss_change(5), 1002.0)
+    assert sent(alerts, notice("gap", feature="a", method="ipfi"), 1001.0)
+    # the one that was held back does not make it longer
+    assert sent(alerts, change("a", 6), 1060.0)
+
+
+def test_one_incident_is_one_alert_while_it_is_quiet() -> None:
+    alerts = AlertFilter(AlertSettings(quiet_s=60.0))
+    events = [replace(change(f, 7), incident="features-0@7") for f in "abc"]
+    assert [sent(alerts, event, 1000.0) for event in events] == [True, False, False]
+    # a partition that is read later holds what came earlier
+    assert not sent(alerts, events[1], 900.0)
+    assert sent(alerts, events[2], 1060.0)
+
+
+def test_an_alert_that_was_not_delivered_makes_no_quiet() -> None:
+    alerts = AlertFilter(AlertSettings(quiet_s=60.0))
+    assert alerts.objection(change("a", 1), 1000.0) is ALERT
+    assert alerts.objection(change("a", 2), 1000.0) is ALERT
+
+
+@pytest.mark.parametrize("quiet_s", [0.0, 60.0])
+def test_a_change_that_comes_again_has_no_second_alert(quiet_s: float) -> None:
+    alerts = AlertFilter(AlertSettings(quiet_s=quiet_s))
+    assert sent(alerts, change("a", 1), 1000.0)
+    assert alerts.objection(change("a", 1), 2000.0) == "repeated"
+    assert sent(alerts, change("a", 2), 2000.0)
+
+
+def test_without_quiet_time_each_change_has_an_alert() -> None:
+    alerts = AlertFilter(AlertSettings(quiet_s=0.0))
+    events = [replace(change("a", seq), incident="features-0@7") for seq in range(5)]
+    assert all(sent(alerts, event, 1000.0) for event in events)
+
+
+@PROPERTY
+@given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 500)), max_size=60))
+def test_two_alerts_of_a_feature_are_apart_by_the_quiet_time(
+    arrivals: list[tuple[str, int]],
+) -> None:
+    alerts = AlertFilter(AlertSettings(quiet_s=100.0))
+    last: dict[str, float] = {}
+    for seq, (feature, at_s) in enumerate(sorted(arrivals, key=lambda arrival: arrival[1])):
+        due = at_s - last.get(feature, -1e9) >= 100.0
+        assert sent(alerts, change(feature, seq), at_s) == due
+        if due:
+            last[feature] = at_s
+
+
+def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(filter_module, "MAX_REMEMBERED", 10)
+    alerts = AlertFilter(AlertSettings())
+    for seq in range(100):
+        assert sent(alerts, change(f"f{seq}", seq), 0.0)
+    assert alerts.objection(change("f99", 99), 0.0) == "repeated"
+    assert alerts.objection(change("f0", 0), 0.0) is ALERT  # forgotten

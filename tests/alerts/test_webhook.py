@@ -1,0 +1,305 @@
+"""A real receiver that is well, slow, ill, or not there."""
+
+import asyncio
+import socket
+import ssl
+import subprocess
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from email.utils import formatdate
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.alerts.message import SIGNATURE, TIMESTAMP, sign
+from pipeline.alerts.settings import AlertSettings, shown
+from pipeline.alerts.webhook import MAX_AGE_S, Answer, Webhook, deliver, interpreted
+from tests.support import PROPERTY
+
+ID, CONTENT = "0123456789ab", b'{"version":1}'
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+@asynccontextmanager
+async def serving(handler: Handler, tls: ssl.SSLContext | None = None) -> AsyncIterator[str]:
+    """Serve with the handler at the address."""
+    app = web.Application()
+    app.router.add_route("*", "/{path:.*}", handler)
+    runner = web.AppRunner(app, shutdown_timeout=0.1)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0, ssl_context=tls).start()
+    try:
+        yield f"127.0.0.1:{runner.addresses[0][1]}"
+    finally:
+        await runner.cleanup()
+
+
+def attempt(
+    handler: Handler,
+    url: str = "http://{}/hook",
+    tls: ssl.SSLContext | None = None,
+    **settings: Any,
+) -> Answer:
+    """Make one attempt while somebody serves, and return its answer."""
+
+    async def run() -> Answer:
+        async with serving(handler, tls) as address:
+            return await ask(url.format(address), **settings)
+
+    return asyncio.run(run())
+
+
+async def ask(url: str, **settings: Any) -> Answer:
+    async with Webhook(AlertSettings(url=url, **settings)) as webhook:
+        return await webhook.send(ID, CONTENT)
+
+
+def answering(status: int, **options: Any) -> Handler:
+    async def handler(_request: web.Request) -> web.Response:
+        return web.Response(status=status, **options)
+
+    return handler
+
+
+async def hanging(_request: web.Request) -> web.Response:
+    await asyncio.sleep(60)
+    return web.Response()
+
+
+async def dropping(request: web.Request) -> web.Response:
+    assert request.transport is not None
+    request.transport.close()
+    return web.Response()
+
+
+def test_a_receiver_gets_what_it_can_verify() -> None:
+    got: list[tuple[web.Request, bytes]] = []
+
+    async def handler(request: web.Request) -> web.Response:
+        got.append((request, await request.read()))
+        return web.Response(text="thank you")
+
+    answer = attempt(handler, "http://{}/hook?token=1", secret="s" * 16)
+    assert answer == Answer(True, "answered 200 (OK): thank you")
+    [(request, content)] = got
+    assert (request.method, request.path_qs, content) == ("POST", "/hook?token=1", CONTENT)
+    assert request.headers["Idempotency-Key"] == ID
+    assert request.headers["Content-Type"] == "application/json"
+    at_s = int(request.headers[TIMESTAMP])
+    assert request.headers[SIGNATURE] == sign(b"s" * 16, at_s, content)
+
+
+def test_without_a_secret_there_is_no_signature_and_a_url_may_have_a_password() -> None:
+    got: list[web.Request] = []
+
+    async def handler(request: web.Request) -> web.Response:
+        got.append(request)
+        return web.Response(status=204)
+
+    assert attempt(handler, "http://me:hunter2@{}/").delivered
+    assert SIGNATURE not in got[0].headers
+    assert got[0].headers["Authorization"].startswith("Basic ")
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 410, 413, 422])
+def test_a_refusal_is_final(status: int) -> None:
+    answer = attempt(answering(status, text="no\x1b[2J"))
+    assert (answer.delivered, answer.again) == (False, False)
+    assert answer.what.startswith(f"answered {status}")
+    assert "\x1b" not in answer.what
+
+
+@pytest.mark.parametrize("status", [429, 500, 502, 503])
+def test_an_ill_receiver_is_tried_again(status: int) -> None:
+    answer = attempt(answering(status))
+    assert (answer.delivered, answer.again, answer.not_before_s) == (False, True, 0.0)
+    answer = attempt(answering(status, headers={"Retry-After": "17"}))
+    assert answer.not_before_s == 17.0
+
+
+def test_a_time_to_retry_may_be_a_date() -> None:
+    answer = interpreted(503, None, {"Retry-After": formatdate(2e9, usegmt=True)}, b"")
+    assert answer.not_before_s > 0.0
+    answer = interpreted(503, None, {"Retry-After": formatdate(1e9, usegmt=True)}, b"")
+    assert answer.not_before_s == 0.0
+
+
+@PROPERTY
+@given(st.integers(100, 999), st.text(), st.text(), st.binary())
+def test_whatever_a_receiver_answers_is_understood(
+    status: int, reason: str, retry_after: str, start: bytes
+) -> None:
+    answer = interpreted(status, reason, {"Retry-After": retry_after}, start)
+    assert answer.delivered == (200 <= status < 300)
+    assert answer.again == (status == 429 or status >= 500)
+    assert answer.not_before_s >= 0.0
+    assert answer.what.isprintable()
+
+
+def test_a_redirect_is_not_followed() -> None:
+    asked: list[str] = []
+
+    async def handler(request: web.Request) -> web.Response:
+        asked.append(request.path)
+        return web.Response(status=302, headers={"Location": "/elsewhere"})
+
+    answer = attempt(handler)
+    assert (answer.delivered, answer.again) == (False, False)
+    assert "redirects are not followed" in answer.what
+    assert asked == ["/hook"]
+
+
+def test_a_receiver_that_hangs_or_hangs_up_is_tried_again() -> None:
+    answer = attempt(hanging, timeout_s=0.1)
+    assert answer == Answer(False, "did not answer within 0.1 s (alerts.timeout_s)", again=True)
+    answer = attempt(dropping)
+    assert (answer.delivered, answer.again) == (False, True)
+    assert answer.what == "closed the connection without an answer"
+
+
+def test_an_answer_that_never_ends_counts_by_its_status() -> None:
+    async def handler(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse(status=200)
+        await response.prepare(request)
+        await asyncio.sleep(60)
+        return response
+
+    assert attempt(handler, timeout_s=0.3).delivered
+
+
+def test_a_receiver_that_is_not_there_is_tried_again() -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        answer = asyncio.run(ask(f"http://127.0.0.1:{free.getsockname()[1]}/"))
+    assert (answer.delivered, answer.again) == (False, True)
+    assert answer.what.startswith("cannot be reached: Connect")
+    answer = asyncio.run(ask("http://nobody.invalid/", timeout_s=60.0))
+    assert answer.again
+    assert "is not known" in answer.what
+
+
+def test_a_certificate_that_nobody_trusts_is_refused(tmp_path: Path) -> None:
+    key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
+    command = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN=me"
+    subprocess.run(
+        [*command.split(), "-keyout", key, "-out", certificate], check=True, capture_output=True
+    )
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(certificate, key)
+    answer = attempt(answering(200), "https://{}/", context)
+    assert not answer.delivered
+    assert "has a certificate that is not trusted" in answer.what
+
+
+def test_a_proxy_is_used_if_it_is_set_and_not_if_the_environment_has_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[str] = []
+
+    async def handler(request: web.Request) -> web.Response:
+        asked.append(str(request.raw_path))
+        return web.Response()
+
+    with socket.socket() as nowhere:
+        nowhere.bind(("127.0.0.1", 0))
+        for name in ("http_proxy", "HTTP_PROXY", "all_proxy"):
+            monkeypatch.setenv(name, f"http://127.0.0.1:{nowhere.getsockname()[1]}")
+        assert attempt(handler).delivered
+
+    async def by_proxy() -> Answer:
+        async with serving(handler) as address:
+            return await ask("http://hooks.example/hook", proxy=f"http://{address}")
+
+    assert asyncio.run(by_proxy()).delivered
+    assert asked == ["/hook", "http://hooks.example/hook"]
+
+
+@pytest.mark.parametrize(
+    ("url", "name"),
+    [
+        ("https://u:p@hooks.example/T0/secret?k=1#f", "https://hooks.example"),
+        ("http://[::1]:8080/x", "http://[::1]:8080"),
+    ],
+)
+def test_only_where_a_url_leads_is_shown(url: str, name: str) -> None:
+    assert shown(url) == name
+
+
+def delivered(*answers: Answer, aging_s: float = 0.0) -> tuple[Answer | None, list[float]]:
+    """Return how a delivery ends whose attempts have these answers, and the pauses before each."""
+    left, pauses = list(answers), list[float]()
+
+    async def attempt() -> Answer:
+        return left.pop(0) if len(left) > 1 else left[0]
+
+    async def pause(seconds: float) -> bool:
+        pauses.append(seconds)
+        return True
+
+    def age_s() -> float:
+        return aging_s + sum(pauses)
+
+    answer = asyncio.run(deliver(attempt, age_s=age_s, pause=pause, chance=lambda: 0.0))
+    return answer, pauses
+
+
+TAKEN, ILL, REFUSED = Answer(True, "yes"), Answer(False, "ill", again=True), Answer(False, "no")
+
+
+def test_pauses_double_up_to_a_limit_until_it_is_delivered() -> None:
+    answer, pauses = delivered(*[ILL] * 8, TAKEN)
+    assert answer == TAKEN
+    assert pauses == [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 60.0, 60.0]
+
+
+def test_what_the_receiver_wants_goes_before_a_shorter_pause() -> None:
+    busy = Answer(False, "busy", again=True, not_before_s=30.0)
+    assert delivered(busy, ILL, TAKEN) == (TAKEN, [30.0, 2.0])
+
+
+def test_it_is_given_up_when_it_is_refused_or_too_old() -> None:
+    assert delivered(ILL, REFUSED, TAKEN) == (REFUSED, [1.0])
+    answer, pauses = delivered(ILL)
+    assert answer == ILL
+    assert MAX_AGE_S - 60.0 < sum(pauses) <= MAX_AGE_S
+    # what is late has one attempt
+    assert delivered(ILL, aging_s=MAX_AGE_S) == (ILL, [])
+    assert delivered(TAKEN, aging_s=MAX_AGE_S) == (TAKEN, [])
+    never = Answer(False, "go away", again=True, not_before_s=1e9)
+    assert delivered(never) == (never, [])
+
+
+@PROPERTY
+@given(st.lists(st.floats(0.0, 0.999), min_size=1))
+def test_chance_takes_at_most_half_of_a_pause(chances: list[float]) -> None:
+    pauses: list[float] = []
+
+    async def attempt() -> Answer:
+        return ILL if len(pauses) < len(chances) else TAKEN
+
+    async def pause(seconds: float) -> bool:
+        pauses.append(seconds)
+        return True
+
+    def chance() -> float:
+        return chances[len(pauses) % len(chances)]
+
+    asyncio.run(deliver(attempt, age_s=lambda: 0.0, pause=pause, chance=chance))
+    for n, seconds in enumerate(pauses):
+        longest = min(2.0**n, 60.0)
+        assert longest / 2 <= seconds <= longest
+
+
+def test_the_end_interrupts_a_pause() -> None:
+    async def attempt() -> Answer:
+        return ILL
+
+    async def pause(_seconds: float) -> bool:
+        return False
+
+    assert asyncio.run(deliver(attempt, age_s=lambda: 0.0, pause=pause)) is None

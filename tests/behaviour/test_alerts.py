@@ -1,0 +1,175 @@
+"""The process that sends alerts, to a receiver that is ill or hangs."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import orjson
+import pytest
+
+from pipeline.config import load_config
+from pipeline.kafka.producer import RecordProducer
+from pipeline.kafka.topics import create_topics
+from schemas import Change
+from tests.behaviour.conftest import SETTINGS, topics, write_config
+from tests.monitor.records import change
+
+
+class Receiver:
+    """Takes alerts; ``respond`` says what each, by its number from 0, is answered."""
+
+    def __init__(self) -> None:
+        self.ids: list[str] = []
+        self.respond: Callable[[int], int] = lambda _n: 200
+        receiver = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                alert = orjson.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                assert self.headers["Idempotency-Key"] == alert["change"]["id"]
+                receiver.ids.append(alert["change"]["id"])
+                self.send_response(receiver.respond(len(receiver.ids) - 1))
+                self.end_headers()
+
+            def log_message(self, *_args: object) -> None:
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_port}/secret-token"
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    receiver = Receiver()
+    yield receiver
+    receiver.server.shutdown()
+    receiver.server.server_close()
+
+
+class Alerts:
+    """Topics of the pipeline, and the process that sends alerts, when started."""
+
+    def __init__(
+        self, bootstrap_servers: str, prefix: str, receiver: Receiver, folder: Path
+    ) -> None:
+        alerts = {"url": receiver.url, "quiet_s": 0.0}
+        settings = {**SETTINGS, "topics": topics(prefix), "alerts": alerts}
+        self._path = write_config(folder / "fluxplain.toml", settings)
+        self._config = load_config(self._path).on_broker(bootstrap_servers)
+        create_topics(self._config)
+        self._log = folder / "alerts.log"
+        self._producer = RecordProducer(self._config)
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def publish(self, *values: Change | bytes) -> None:
+        topic = self._config.topic("changes")
+        for value in values:
+            content = value if isinstance(value, bytes) else value.encode()
+            self._producer.send(topic, content, place=0)
+        self._producer.flush()
+
+    def start(self) -> None:
+        """Start, and wait until partitions are assigned."""
+        before = self._starts()
+        with self._log.open("ab") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "pipeline.cli", "alerts", "run", "-c", str(self._path)],
+                env={
+                    **os.environ,
+                    "FLUXPLAIN_KAFKA__BOOTSTRAP_SERVERS": self._config.kafka.bootstrap_servers,
+                },
+                stderr=log,
+            )
+        wait(lambda: self._starts() > before)
+
+    def end(self, with_signal: signal.Signals = signal.SIGTERM) -> int:
+        assert self.process is not None
+        self.process.send_signal(with_signal)
+        return self.process.wait(30)
+
+    @property
+    def log(self) -> str:
+        return self._log.read_text() if self._log.exists() else ""
+
+    def _starts(self) -> int:
+        return len(re.findall("alerts begin with new changes|reading on from what", self.log))
+
+
+@pytest.fixture
+def alerts(
+    bootstrap_servers: str, prefix: str, receiver: Receiver, tmp_path: Path
+) -> Iterator[Alerts]:
+    alerts = Alerts(bootstrap_servers, prefix, receiver, tmp_path)
+    yield alerts
+    if alerts.process is not None:
+        alerts.process.kill()
+        alerts.process.wait()
+
+
+def wait(condition: Callable[[], bool], timeout_s: float = 60.0) -> None:
+    deadline = time.monotonic() + timeout_s
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def test_each_new_change_is_delivered_once(alerts: Alerts, receiver: Receiver) -> None:
+    old, one, refused, ill, last = (change("a", seq) for seq in range(5))
+    alerts.publish(old)
+    alerts.start()
+    receiver.respond = lambda n: {1: 400, 2: 500}.get(n, 200)
+    alerts.publish(b"no change", one, one, refused, ill, last)
+    wait(lambda: receiver.ids[-1:] == [last.id])
+    assert receiver.ids == [one.id, refused.id, ill.id, ill.id, last.id]
+    assert alerts.end() == 0
+    log = alerts.log
+    assert "offset 1 is no change: not JSON" in log
+    assert f"change {refused.id}: given up" in log
+    assert "answered 500 (Internal Server Error); again in" in log
+    for n, what in ((1, "unreadable"), (3, "delivered"), (1, "held back by repeated")):
+        assert f"{n} {what}" in log
+    assert "secret-token" not in log
+    assert "Traceback" not in log
+
+
+def test_what_was_not_committed_comes_again_and_a_receiver_that_hangs_does_not_keep_it(
+    alerts: Alerts, receiver: Receiver
+) -> None:
+    end_of_test = threading.Event()
+
+    def killing(_n: int) -> int:
+        assert alerts.process is not None
+        alerts.process.kill()
+        return 200
+
+    def hanging(_n: int) -> int:
+        end_of_test.wait(60)
+        return 200
+
+    one, missed, other = (change("a", seq) for seq in range(3))
+    alerts.start()
+    receiver.respond = killing
+    alerts.publish(one)
+    wait(lambda: alerts.process is not None and alerts.process.poll() is not None)
+    assert receiver.ids == [one.id]
+
+    receiver.respond = lambda _n: 200
+    alerts.publish(missed)  # while nobody reads
+    alerts.start()
+    wait(lambda: f"change {missed.id}: http" in alerts.log)
+    assert receiver.ids == [one.id, one.id, missed.id]
+
+    receiver.respond = hanging
+    alerts.publish(other)
+    wait(lambda: receiver.ids[-1] == other.id)
+    assert alerts.end(signal.SIGINT) == 0
+    end_of_test.set()
+    assert f"change {other.id}: not delivered before the end" in alerts.log
