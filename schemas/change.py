@@ -99,7 +99,8 @@ class Change(Record):
     incident
         Changes of several features, groups, pairs and methods of a stream, all within
         ``drift.incident_window`` observations, have the same one: the stream, ``@`` and the seq of
-        the first. None for the loss, which another role watches, and for what is no drift.
+        the explanation that showed the first. None for the loss, which another role watches, and
+        for what is no drift.
     detail
         A sentence for people.
     """
