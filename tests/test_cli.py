@@ -77,7 +77,7 @@ def test_help_names_every_command(folder: Path) -> None:
     result = _run(folder, "--help")
     assert result.returncode == 0
     commands = ("init", "check", "topics", "worker", "up", "broker", "replay", "local", "tail")
-    for command in (*commands, "watch", "demo", "checkpoints"):
+    for command in (*commands, "watch", "demo", "checkpoints", "export"):
         assert command in result.stdout
 
 

@@ -1,6 +1,7 @@
 """Reads the pipeline's topics as any consumer would, without a group."""
 
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Self
 
@@ -15,7 +16,19 @@ from confluent_kafka import (
 )
 
 from pipeline.config import Config
-from pipeline.kafka.client import client_settings, partitions_of, refusal
+from pipeline.kafka.client import (
+    BrokerError,
+    client_settings,
+    log_offsets,
+    partitions_of,
+    refusal,
+)
+
+SILENCE_S = 30.0
+"""How long a broker may say nothing while there is more to read."""
+
+Place = tuple[str, int]
+"""A topic, by its full name, and a partition."""
 
 
 class TopicReader:
@@ -40,22 +53,27 @@ class TopicReader:
         self._config = config
         self._prefix = config.topics.prefix
         offset = OFFSET_BEGINNING if from_beginning else OFFSET_END
-        partitions = [
-            TopicPartition(topic, partition, offset)
-            for topic in map(config.topic, topics)
-            for partition in partitions_of(config, topic)
-        ]
+        self._partitions = {
+            topic: partitions_of(config, topic) for topic in map(config.topic, topics)
+        }
         self._consumer = Consumer(
             {
                 **client_settings(config),
                 "group.id": f"{self._prefix}reader",  # never joined: partitions are assigned
                 "enable.auto.commit": False,
                 "auto.offset.reset": "earliest",
+                "enable.partition.eof": True,
                 "fetch.wait.max.ms": 50,
                 "fetch.error.backoff.ms": 50,
             }
         )
-        self._consumer.assign(partitions)
+        self._consumer.assign(
+            [
+                TopicPartition(topic, partition, offset)
+                for topic, partitions in self._partitions.items()
+                for partition in partitions
+            ]
+        )
 
     def poll(self, timeout_s: float, limit: int = 1000) -> list[Message]:
         """Return the next messages; none if none came in time.
@@ -65,15 +83,67 @@ class TopicReader:
         BrokerError
             If the broker reports an error that does not pass by itself.
         """
+        return [each for each in self._consume(timeout_s, limit) if not each.error()]
+
+    def extent(self) -> dict[Place, range]:
+        """Return which offsets of each partition are there now.
+
+        Raises
+        ------
+        BrokerError
+            If the broker does not answer.
+        """
+        extent: dict[Place, range] = {}
         try:
-            messages = self._consumer.consume(limit, timeout_s)
+            for topic, partitions in self._partitions.items():
+                starts, ends = (
+                    log_offsets(self._consumer, topic, partitions, which, SILENCE_S)
+                    for which in (OFFSET_BEGINNING, OFFSET_END)
+                )
+                extent |= {(topic, p): range(starts[p], ends[p]) for p in partitions}
+        except KafkaException as error:
+            raise refusal(self._config, _WHAT, error.args[0]) from None
+        return extent
+
+    def until(self, extent: Mapping[Place, range]) -> Iterator[Message]:
+        """Yield the messages below the ends of an extent, in the order of each partition.
+
+        Raises
+        ------
+        BrokerError
+            If the broker reports an error that does not pass by itself, or nothing comes any more.
+        """
+        ends = {place: offsets.stop for place, offsets in extent.items() if offsets}
+        heard_at = time.monotonic()
+        while ends:
+            messages = self._consume(0.2, 1000)
+            if messages:
+                heard_at = time.monotonic()
+            elif time.monotonic() - heard_at > SILENCE_S:
+                raise BrokerError(f"{_WHAT}: nothing came for {SILENCE_S:.0f} s, but there is more")
+            for message in messages:
+                place = (str(message.topic()), int(message.partition() or 0))
+                if message.error():  # the end of the partition, or what passes by itself
+                    if message.error().code() == KafkaError._PARTITION_EOF:
+                        ends.pop(place, None)
+                    continue
+                end, offset = ends.get(place, 0), int(message.offset() or 0)
+                if offset < end:
+                    yield message
+                if offset >= end - 1:
+                    ends.pop(place, None)
+
+    def _consume(self, timeout_s: float, limit: int) -> list[Message]:
+        """Return the next messages, and errors that pass by themselves."""
+        try:
+            messages: list[Message] = self._consumer.consume(limit, timeout_s)
         except KafkaException as error:
             raise refusal(self._config, _WHAT, error.args[0]) from None
         for message in messages:
             problem = message.error()
             if problem and problem.code() not in _PASSING:
                 raise refusal(self._config, _WHAT, problem)
-        return [message for message in messages if not message.error()]
+        return messages
 
     def name(self, message: Message) -> str:
         """Return the message's topic without the prefix."""
