@@ -81,7 +81,8 @@ def test_help_names_every_command(folder: Path) -> None:
     result = _run(folder, "--help")
     assert result.returncode == 0
     commands = ("init", "check", "topics", "worker", "up", "broker", "replay", "local", "tail")
-    for command in (*commands, "watch", "demo", "checkpoints", "explain-change", "alerts"):
+    more = ("watch", "demo", "checkpoints", "explain-change", "alerts", "export")
+    for command in (*commands, *more):
         assert command in result.stdout
 
 

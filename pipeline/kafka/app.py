@@ -17,6 +17,8 @@ from pipeline.kafka.checkpoints import StageFactory, make_private_folder, open_s
 from pipeline.kafka.client import cluster
 from pipeline.kafka.exits import EXIT_FAILED, end
 from pipeline.kafka.health import HealthServer
+from pipeline.kafka.metrics.standing import StandingCollector
+from pipeline.kafka.metrics.worker import WorkerMetrics
 from pipeline.kafka.outbox import Outbox
 from pipeline.kafka.producer import RecordProducer
 from pipeline.kafka.quiet import logging_settings
@@ -75,13 +77,17 @@ def create_worker(config: Config, part: Part, make_stage: StageFactory) -> RoleW
     """
     metadata = cluster(config)
     app = _faust_app(config, part)
+    metrics = WorkerMetrics(config, part, app)
     worker = RoleWorker(
         app,
         config,
         part,
         make_stage=make_stage,
         store=open_store(config, metadata),
-        outbox=Outbox(config, RecordProducer(config), feature_partitions(config)),
+        outbox=Outbox(
+            config, RecordProducer(config), feature_partitions(config), metrics.published.observe
+        ),
+        metrics=metrics,
     )
     install(app, worker)
     _keep_checkpoints(app, worker)
@@ -99,7 +105,10 @@ def run(worker: RoleWorker) -> NoReturn:
     logging_config = logging_settings()
     logging.config.dictConfig(logging_config)
     watchdog = Watchdog(worker.config, worker.part, worker)
-    log.info("%s: health at %s", worker.part, HealthServer(worker.config, watchdog).start())
+    registry = worker.metrics.registry
+    registry.register(StandingCollector(worker, watchdog))
+    address = HealthServer(worker.config, watchdog, registry).start()
+    log.info("%s: health at %s", worker.part, address)
     watchdog.start()
     # what was imported stays: looking through it for garbage would hold up records for 0.1 s
     gc.collect()

@@ -1,4 +1,4 @@
-"""``/healthz`` and ``/readyz`` of a worker, for whoever supervises it."""
+"""``/healthz``, ``/readyz`` and ``/metrics`` of a worker, for whoever supervises it."""
 
 import asyncio
 import threading
@@ -6,6 +6,8 @@ from typing import Any
 
 import orjson
 from aiohttp import web
+from prometheus_client import CollectorRegistry
+from prometheus_client.aiohttp import make_aiohttp_handler
 
 from pipeline.config import Config, ConfigError
 from pipeline.kafka.watchdog import Watchdog
@@ -16,7 +18,7 @@ class HealthServer:
 
     ``/healthz`` is 200 while the worker goes on, or nothing waits; ``/readyz`` is 200 while it
     has its share of the partitions, their state is loaded, and the broker answers. Else both are
-    503. The body says how far each partition is.
+    503. The body says how far each partition is. ``/metrics`` is for Prometheus.
 
     Parameters
     ----------
@@ -24,11 +26,14 @@ class HealthServer:
         Where to listen.
     watchdog
         What knows how the worker is.
+    metrics
+        What the worker tells Prometheus.
     """
 
-    def __init__(self, config: Config, watchdog: Watchdog) -> None:
+    def __init__(self, config: Config, watchdog: Watchdog, metrics: CollectorRegistry) -> None:
         self._settings = config.health
         self._watchdog = watchdog
+        self._metrics = metrics
 
     def start(self) -> str:
         """Listen and return the address, ``http://host:port``.
@@ -53,6 +58,7 @@ class HealthServer:
         app = web.Application()
         app.router.add_get("/healthz", self._healthz)
         app.router.add_get("/readyz", self._readyz)
+        app.router.add_get("/metrics", make_aiohttp_handler(self._metrics))
         runner = web.AppRunner(app, access_log=None)
         await runner.setup()
         await web.TCPSite(runner, self._settings.host, self._settings.port).start()

@@ -1,6 +1,7 @@
 """Where records leave a worker: gathered while more is to be read, else at once."""
 
 import time
+from collections.abc import Callable
 
 from pipeline.config import Config
 from pipeline.kafka.producer import RecordProducer
@@ -37,11 +38,20 @@ class Outbox:
         Settings, and what sends.
     partitions
         How many partitions the features are dealt to; see :func:`feature_partitions`.
+    observe
+        Called with what is sent: each record, evaluations of one feature as one.
     """
 
-    def __init__(self, config: Config, producer: RecordProducer, partitions: int) -> None:
+    def __init__(
+        self,
+        config: Config,
+        producer: RecordProducer,
+        partitions: int,
+        observe: Callable[[Record], None] = lambda _record: None,
+    ) -> None:
         self._config = config
         self._producer = producer
+        self._observe = observe
         # a hash of the name would give one partition several times the load of another
         self._places = {feature: i % partitions for i, feature in enumerate(config.explained)}
         for record in RECORDS:
@@ -95,7 +105,12 @@ class Outbox:
     @property
     def is_full(self) -> bool:
         """Whether so much waits for the broker that nothing should be added."""
-        return self._producer.waiting >= MAX_WAITING
+        return self.waiting >= MAX_WAITING
+
+    @property
+    def waiting(self) -> int:
+        """How many messages the broker has not acknowledged yet; from any thread."""
+        return self._producer.waiting
 
     async def delivered(self) -> None:
         """Wait until the broker has acknowledged everything.
@@ -117,6 +132,7 @@ class Outbox:
 
     def _send_others(self) -> None:
         for record, key, place in self._others:
+            self._observe(record)
             self._producer.send(self._config.topic(record.TOPIC), record.encode(), key, place)
         self._others.clear()
 
@@ -128,6 +144,7 @@ class Outbox:
             self._send_run(run[:half])
             self._send_run(run[half:])
             return
+        self._observe(merged)
         key = merged.message_key()
         partition = self._partition(key, None, 0)
         self._producer.send(self._config.topic(merged.TOPIC), value, key.encode(), partition)

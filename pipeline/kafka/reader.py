@@ -16,10 +16,19 @@ from confluent_kafka import (
 )
 
 from pipeline.config import Config
-from pipeline.kafka.client import BrokerError, client_settings, partitions_of, refusal
+from pipeline.kafka.client import (
+    BrokerError,
+    client_settings,
+    log_offsets,
+    partitions_of,
+    refusal,
+)
 
-PATIENCE_S = 30.0
-"""How long the broker may take for the next messages of a topic that is read to its end."""
+SILENCE_S = 30.0
+"""How long a broker may say nothing while there is more to read."""
+
+Place = tuple[str, int]
+"""A topic, by its full name, and a partition."""
 
 
 class TopicReader:
@@ -33,6 +42,8 @@ class TopicReader:
         Names without the prefix.
     from_beginning
         Start with the oldest message there is; else with the next new one.
+    starts
+        Partition → the first offset to read, for the partitions to read; None for all.
 
     Raises
     ------
@@ -40,26 +51,39 @@ class TopicReader:
         If the broker does not answer, or a topic does not exist.
     """
 
-    def __init__(self, config: Config, topics: Sequence[str], *, from_beginning: bool) -> None:
+    def __init__(
+        self,
+        config: Config,
+        topics: Sequence[str],
+        *,
+        from_beginning: bool,
+        starts: Mapping[int, int] | None = None,
+    ) -> None:
         self._config = config
         self._prefix = config.topics.prefix
         offset = OFFSET_BEGINNING if from_beginning else OFFSET_END
-        partitions = [
-            TopicPartition(topic, partition, offset)
+        self._partitions = {
+            topic: [p for p in partitions_of(config, topic) if starts is None or p in starts]
             for topic in map(config.topic, topics)
-            for partition in partitions_of(config, topic)
-        ]
+        }
         self._consumer = Consumer(
             {
                 **client_settings(config),
                 "group.id": f"{self._prefix}reader",  # never joined: partitions are assigned
                 "enable.auto.commit": False,
                 "auto.offset.reset": "earliest",
+                "enable.partition.eof": True,
                 "fetch.wait.max.ms": 50,
                 "fetch.error.backoff.ms": 50,
             }
         )
-        self._consumer.assign(partitions)
+        self._consumer.assign(
+            [
+                TopicPartition(topic, partition, (starts or {}).get(partition, offset))
+                for topic, partitions in self._partitions.items()
+                for partition in partitions
+            ]
+        )
 
     def poll(self, timeout_s: float, limit: int = 1000) -> list[Message]:
         """Return the next messages; none if none came in time.
@@ -69,11 +93,66 @@ class TopicReader:
         BrokerError
             If the broker reports an error that does not pass by itself.
         """
+        return [each for each in self._consume(timeout_s, limit) if not each.error()]
+
+    def extent(self) -> dict[Place, range]:
+        """Return which offsets of each partition are there now.
+
+        Raises
+        ------
+        BrokerError
+            If the broker does not answer.
+        """
+        extent: dict[Place, range] = {}
         try:
-            messages = self._consumer.consume(limit, timeout_s)
+            for topic, partitions in self._partitions.items():
+                if not partitions:
+                    continue
+                starts, ends = (
+                    log_offsets(self._consumer, topic, partitions, which, SILENCE_S)
+                    for which in (OFFSET_BEGINNING, OFFSET_END)
+                )
+                extent |= {(topic, p): range(starts[p], ends[p]) for p in partitions}
         except KafkaException as error:
             raise refusal(self._config, _WHAT, error.args[0]) from None
-        return without_errors(self._config, messages)
+        return extent
+
+    def until(self, extent: Mapping[Place, range]) -> Iterator[Message]:
+        """Yield the messages below the ends of an extent, in the order of each partition.
+
+        Raises
+        ------
+        BrokerError
+            If the broker reports an error that does not pass by itself, or nothing comes any more.
+        """
+        ends = {place: offsets.stop for place, offsets in extent.items() if offsets}
+        heard_at = time.monotonic()
+        while ends:
+            messages = self._consume(0.2, 1000)
+            if messages:
+                heard_at = time.monotonic()
+            elif time.monotonic() - heard_at > SILENCE_S:
+                raise BrokerError(f"{_WHAT}: nothing came for {SILENCE_S:.0f} s, but there is more")
+            for message in messages:
+                place = (str(message.topic()), int(message.partition() or 0))
+                if message.error():  # the end of the partition, or what passes by itself
+                    if message.error().code() == KafkaError._PARTITION_EOF:
+                        ends.pop(place, None)
+                    continue
+                end, offset = ends.get(place, 0), int(message.offset() or 0)
+                if offset < end:
+                    yield message
+                if offset >= end - 1:
+                    ends.pop(place, None)
+
+    def _consume(self, timeout_s: float, limit: int) -> list[Message]:
+        """Return the next messages, and errors that pass by themselves."""
+        try:
+            messages: list[Message] = self._consumer.consume(limit, timeout_s)
+        except KafkaException as error:
+            raise refusal(self._config, _WHAT, error.args[0]) from None
+        _raise_what_does_not_pass(self._config, messages)
+        return messages
 
     def name(self, message: Message) -> str:
         """Return the message's topic without the prefix."""
@@ -114,38 +193,8 @@ def read_to_end(
     BrokerError
         If the broker does not answer, has no such topic, or stops answering.
     """
-    name = config.topic(topic)
-    there = partitions_of(config, name)
-    begins = dict.fromkeys(there, OFFSET_BEGINNING) if starts is None else starts
-    consumer = Consumer(
-        {
-            **client_settings(config),
-            "group.id": f"{config.topics.prefix}reader",  # never joined: partitions are assigned
-            "enable.auto.commit": False,
-            "enable.partition.eof": True,
-            "auto.offset.reset": "earliest",
-            "fetch.wait.max.ms": 50,
-        }
-    )
-    try:
-        left = set(begins) & set(there)
-        consumer.assign([TopicPartition(name, p, begins[p]) for p in sorted(left)])
-        deadline = time.monotonic() + PATIENCE_S
-        while left:
-            message = consumer.poll(1.0)
-            usable = without_errors(config, [message] if message else [])
-            problem = message.error() if message else None
-            if problem and problem.code() == KafkaError._PARTITION_EOF:
-                left.discard(message.partition())
-            elif usable:
-                yield from usable
-            elif time.monotonic() > deadline:
-                raise BrokerError(f"{_WHAT}: nothing came from {name} for {PATIENCE_S:.0f} s")
-            else:
-                continue
-            deadline = time.monotonic() + PATIENCE_S
-    finally:
-        consumer.close()
+    with TopicReader(config, [topic], from_beginning=True, starts=starts) as reader:
+        yield from reader.until(reader.extent())
 
 
 def without_errors(config: Config, messages: Sequence[Message]) -> list[Message]:
@@ -156,11 +205,15 @@ def without_errors(config: Config, messages: Sequence[Message]) -> list[Message]
     BrokerError
         If one is about an error that does not pass by itself.
     """
+    _raise_what_does_not_pass(config, messages)
+    return [message for message in messages if not message.error()]
+
+
+def _raise_what_does_not_pass(config: Config, messages: Sequence[Message]) -> None:
     for message in messages:
         problem = message.error()
         if problem and problem.code() not in _PASSING:
             raise refusal(config, _WHAT, problem)
-    return [message for message in messages if not message.error()]
 
 
 _WHAT = "cannot read the topics"

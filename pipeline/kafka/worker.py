@@ -39,6 +39,7 @@ from pipeline.kafka.checkpoints import (
 )
 from pipeline.kafka.client import client_settings, first_offset
 from pipeline.kafka.exits import fail, refuse
+from pipeline.kafka.metrics.worker import WorkerMetrics
 from pipeline.kafka.outbox import Outbox
 from pipeline.parts import Part
 from pipeline.stages import Message, Stage, process
@@ -59,6 +60,22 @@ SEEK_AGAIN_S = 2.0
 PEEK_TIMEOUT_S = 30.0
 
 
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """A checkpoint that was written.
+
+    Attributes
+    ----------
+    at
+        When, in seconds since 1970.
+    size_bytes
+        Of its state.
+    """
+
+    at: float
+    size_bytes: int
+
+
 @dataclass(slots=True)
 class Partition:
     """State and unacknowledged messages of one assigned partition."""
@@ -75,6 +92,7 @@ class Partition:
     must_save: bool = False
     must_commit: bool = False
     is_large: bool = False
+    saved: Saved | None = None
 
     def accepts(self, offset: int) -> bool:
         """Return whether a message is the next one, or was done before.
@@ -144,12 +162,15 @@ class Standing:
         Offset of the next message to take.
     committed_offset
         All messages below it are done for good.
+    saved
+        The last checkpoint that this worker wrote.
     """
 
     topic: str
     partition: int
     next_offset: int
     committed_offset: int
+    saved: Saved | None = None
 
 
 class RoleWorker:
@@ -165,6 +186,8 @@ class RoleWorker:
         Makes the stage of a partition that has no checkpoint.
     store, outbox
         Where state and records go.
+    metrics
+        Takes note of what is done.
 
     Attributes
     ----------
@@ -172,6 +195,8 @@ class RoleWorker:
         Whether the last checkpoint is written and committed.
     is_saving
         Whether it waits for the broker to acknowledge outputs, or for the store.
+    committed_at
+        When it committed last, or was made, in seconds since 1970.
     """
 
     def __init__(
@@ -183,10 +208,12 @@ class RoleWorker:
         make_stage: StageFactory,
         store: CheckpointStore,
         outbox: Outbox,
+        metrics: WorkerMetrics,
     ) -> None:
         self.app = app
         self.config = config
         self.part = part
+        self.metrics = metrics
         self._interval_s = config.checkpoint.interval_s
         self._out_of_range = config.checkpoint.out_of_range
         self._make_stage = make_stage
@@ -194,7 +221,7 @@ class RoleWorker:
         self._outbox = outbox
         self._partitions: dict[TP, Partition] = {}
         self._busy = asyncio.Lock()
-        self._checkpointed_at = time.monotonic()
+        self._checkpointed_at = self._checkpoint_began_at = time.monotonic()
         self._assigned: int | None = None
         self._stopping = False
         self._assignments = 0
@@ -202,6 +229,7 @@ class RoleWorker:
         self._finishing: asyncio.Task[None] | None = None
         self.is_finished = False
         self.is_saving = False
+        self.committed_at = time.time()
 
     def source(self, name: str) -> Any:
         """Return a topic for the role's agent; raw bytes, so that stages see bad records too."""
@@ -306,6 +334,7 @@ class RoleWorker:
         self._assigned = None
         self._assignments += 1
         self._partitions.clear()
+        self.metrics.published.forget()
 
     @property
     def is_ready(self) -> bool:
@@ -315,9 +344,14 @@ class RoleWorker:
     def standings(self) -> list[Standing]:
         """Return how far each partition is; may be called from any thread."""
         return [
-            Standing(tp.topic, tp.partition, held.next_offset, held.committed_offset)
+            Standing(tp.topic, tp.partition, held.next_offset, held.committed_offset, held.saved)
             for tp, held in list(self._partitions.items())
         ]
+
+    @property
+    def outputs_waiting(self) -> int:
+        """How many messages the broker has not acknowledged yet; from any thread."""
+        return self._outbox.waiting
 
     async def checkpoint(self) -> bool:
         """Run the three steps of the commit protocol; return whether all is committed."""
@@ -329,6 +363,7 @@ class RoleWorker:
         """Wait for the outputs, and take the states; large ones aside, if wanted."""
         partitions = list(self._partitions.items())
         self.is_saving = True
+        self._checkpoint_began_at = time.monotonic()
         # 1. every output has arrived
         await self._outbox.delivered()
         # a rebalance while waiting takes partitions away: they are the next owner's
@@ -342,6 +377,8 @@ class RoleWorker:
         # 3. the messages are done
         committed = [await self._commit(each) for each in saved]
         self._checkpointed_at = time.monotonic()
+        if any(each.snapshot for each in saved):
+            self.metrics.checkpoint.observe(self._checkpointed_at - self._checkpoint_began_at)
         return len(saved) == len(taken) and all(committed)
 
     async def _finish_aside(self, taken: list[Taken]) -> None:
@@ -390,7 +427,10 @@ class RoleWorker:
             incoming = Message(
                 message.topic, message.partition, message.offset, message.key, message.value
             )
-            for record in process(partition.stage, incoming):
+            began_at = time.perf_counter()
+            records = process(partition.stage, incoming)
+            self.metrics.step.observe(time.perf_counter() - began_at)
+            for record in records:
                 self._outbox.send(record, message.key, message.partition)
             partition.next_offset = message.offset + 1
         message.key = message.value = None  # it waits for its acknowledgement only
@@ -426,6 +466,7 @@ class RoleWorker:
                 partition.pending[:0] = taken.pending
                 return False
             partition.saved_offset = taken.next_offset
+            partition.saved = Saved(time.time(), snapshot.size_bytes)
             partition.must_save = False
         return True
 
@@ -448,6 +489,7 @@ class RoleWorker:
             if committed:
                 partition.committed_offset = taken.next_offset
                 partition.must_commit = False
+                self.committed_at = time.time()
                 return True
             await asyncio.sleep(0.05)
         return False

@@ -75,6 +75,11 @@ class Snapshot:
             self._state = self._received()
         return self._state
 
+    @property
+    def size_bytes(self) -> int:
+        """Length of the pickled stage, once that is there."""
+        return len(self._state)
+
     def discard(self) -> None:
         """End the copy of the process, if it still runs."""
         if self._child >= 0:

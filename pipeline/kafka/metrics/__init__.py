@@ -1,0 +1,1 @@
+"""What a worker tells Prometheus, at ``/metrics`` of its health server."""

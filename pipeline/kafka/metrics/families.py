@@ -1,0 +1,35 @@
+"""Metric families from what is known when Prometheus asks."""
+
+from collections.abc import Mapping, Sequence
+
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+
+Labels = tuple[str, ...]
+"""The values of a family's labels."""
+
+
+def gauge(
+    name: str, meaning: str, labels: Sequence[str], values: Mapping[Labels, float]
+) -> GaugeMetricFamily:
+    """Return numbers that may fall.
+
+    Examples
+    --------
+    >>> gauge("lag", "Messages that wait.", ["role"], {("model",): 3}).samples
+    [Sample(name='lag', labels={'role': 'model'}, value=3, timestamp=None, exemplar=None, \
+native_histogram=None)]
+    """
+    family = GaugeMetricFamily(name, meaning, labels=labels)
+    for each, value in values.items():
+        family.add_metric(each, value)
+    return family
+
+
+def counter(
+    name: str, meaning: str, labels: Sequence[str], values: Mapping[Labels, float]
+) -> CounterMetricFamily:
+    """Return numbers that only grow while the process lives; ``_total`` is added to the name."""
+    family = CounterMetricFamily(name, meaning, labels=labels)
+    for each, value in values.items():
+        family.add_metric(each, value)
+    return family

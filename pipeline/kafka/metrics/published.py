@@ -1,0 +1,195 @@
+"""What the records that a worker publishes tell.
+
+To take note of a record is an entry in a dictionary, since each one passes here. The families are
+made of that when Prometheus asks, in the thread of the health server: so it reads copies, which
+Python makes in one go.
+"""
+
+from collections import deque
+from collections.abc import Iterator
+from typing import get_args
+
+from prometheus_client import Metric
+from prometheus_client.registry import Collector
+
+from pipeline.config import Config
+from pipeline.explain.checks import ALL
+from pipeline.kafka.metrics.families import Labels, counter, gauge
+from schemas import RECORDS, Change, Evaluation, Explanation, Observation, Prediction, Record
+from schemas.explanation import Method
+
+MAX_NAMES = 50
+"""Features, and streams, that have series of their own: each importance is one for each of them."""
+
+OTHER = "(other)"
+"""Stands for all features, or streams, beyond these."""
+
+RECENT = 500
+"""Labelled predictions that the mean loss is about; as many as ``fluxplain watch`` takes."""
+
+
+class PublishedCollector(Collector):
+    """Takes note of records as they leave a worker.
+
+    Memory is bounded: the features that are explained are known, the streams are partitions of one
+    topic, and of both only the first 50 have series.
+
+    Parameters
+    ----------
+    config
+        The settings.
+    role
+        The worker's role or shard, a label of all its metrics.
+    """
+
+    def __init__(self, config: Config, role: str) -> None:
+        self._role = role
+        explained = config.explained
+        self._features = frozenset(explained[:MAX_NAMES])
+        self._features_left_out = len(explained) - len(self._features)
+        self._streams: set[str] = set()
+        self._streams_left_out: set[str] = set()
+        isage = config.explain.isage
+        self._isage_inputs = (
+            isage.reservoir_size if isage.inner_samples == ALL else isage.inner_samples
+        )
+        self._records = {kind.TOPIC: 0 for kind in RECORDS if kind is not Observation}
+        self._inputs: dict[Method, int] = dict.fromkeys(get_args(Method), 0)
+        self._changes: dict[Labels, int] = {}
+        self._newest: dict[str, int] = {}
+        self._losses: dict[str, deque[float]] = {}
+        self._importances: dict[tuple[str, str, str, float], tuple[float, float]] = {}
+
+    def observe(self, record: Record) -> None:
+        """Take note of one record, or of a run of evaluations."""
+        n = 1
+        if isinstance(record, Explanation):
+            self._see_explanation(record)
+        elif isinstance(record, Prediction):
+            self._see_prediction(record)
+        elif isinstance(record, Evaluation):
+            self._see_evaluations(record)
+            n = len(record.seqs)
+        elif isinstance(record, Change):
+            self._see_change(record)
+        self._records[record.TOPIC] += n
+
+    def forget(self) -> None:
+        """Know that the partitions go to another worker: what is current is told by that one."""
+        self._newest.clear()
+        self._losses.clear()
+        self._importances.clear()
+
+    def _see_evaluations(self, run: Evaluation) -> None:
+        self._see_seq(run.stream, run.seqs[-1])
+        self._inputs["ipfi"] += sum(map(len, filter(None, run.ipfi)))
+        self._inputs["isage"] += self._isage_inputs * sum(map(bool, run.isage))
+        self._inputs["ipdp"] += sum(map(len, filter(None, run.ipdp)))
+
+    def _see_explanation(self, record: Explanation) -> None:
+        if self._see_seq(record.stream, record.seq) and record.feature in self._features:
+            key = (record.stream, record.feature, record.method, record.alpha)
+            self._importances[key] = (record.value, record.std_error)
+
+    def _see_prediction(self, record: Prediction) -> None:
+        if self._see_seq(record.stream, record.seq) and record.loss is not None:
+            losses = self._losses.get(record.stream)
+            if losses is None:
+                losses = self._losses[record.stream] = deque(maxlen=RECENT)
+            losses.append(record.loss)
+
+    def _see_change(self, record: Change) -> None:
+        feature = record.feature or ""
+        key = (
+            self._role,
+            record.stream if self._has_series(record.stream) else OTHER,
+            record.kind,
+            record.method or "",
+            feature if not feature or feature in self._features else OTHER,
+        )
+        self._changes[key] = self._changes.get(key, 0) + 1
+
+    def _see_seq(self, stream: str, seq: int) -> bool:
+        """Return whether the stream has series."""
+        if seq > self._newest.get(stream, -1) and self._has_series(stream):
+            self._newest[stream] = seq
+        return stream in self._streams
+
+    def _has_series(self, stream: str) -> bool:
+        if stream not in self._streams:
+            full = len(self._streams) >= MAX_NAMES
+            (self._streams_left_out if full else self._streams).add(stream)
+        return stream in self._streams
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield the families."""
+        role = self._role
+        yield counter(
+            "fluxplain_records_published",
+            "Records that left for a topic, also those that are published again after a crash; "
+            "evaluations one for each observation and feature.",
+            ["role", "topic"],
+            {(role, topic): n for topic, n in self._records.copy().items()},
+        )
+        yield gauge(
+            "fluxplain_newest_seq",
+            "Newest observation in what was published about a stream.",
+            ["role", "stream"],
+            {(role, stream): seq for stream, seq in self._newest.copy().items()},
+        )
+        yield counter(
+            "fluxplain_evaluation_inputs",
+            "Changed inputs that the model was asked about for the published evaluations; of isage "
+            "inner_samples for each feature.",
+            ["role", "method"],
+            {(role, method): n for method, n in self._inputs.copy().items()},
+        )
+        yield gauge(
+            "fluxplain_loss",
+            f"Mean loss of the last {RECENT} labelled predictions of a stream.",
+            ["role", "stream"],
+            {(role, stream): _mean(each) for stream, each in self._losses.copy().items()},
+        )
+        yield from self._importance_families()
+        yield counter(
+            "fluxplain_changes",
+            "Changes, cold starts and gaps that were published; method and feature are empty where "
+            "it is about none.",
+            ["role", "stream", "kind", "method", "feature"],
+            self._changes.copy(),
+        )
+        yield gauge(
+            "fluxplain_names_left_out",
+            f"Features, groups and pairs, or streams, beyond the first {MAX_NAMES}, which have no "
+            f"series of their own; their changes are those of {OTHER}.",
+            ["role", "of"],
+            {
+                (role, "feature"): self._features_left_out,
+                (role, "stream"): len(self._streams_left_out),
+            },
+        )
+
+    def _importance_families(self) -> Iterator[Metric]:
+        labels = ["role", "stream", "feature", "method", "alpha"]
+        importances = {
+            (self._role, stream, feature, method, f"{alpha:g}"): both
+            for (stream, feature, method, alpha), both in self._importances.copy().items()
+        }
+        yield gauge(
+            "fluxplain_importance",
+            "Newest importance of a feature, group or pair: in units of the loss (ipfi, isage) or "
+            "of the output (ipdp).",
+            labels,
+            {key: value for key, (value, _) in importances.items()},
+        )
+        yield gauge(
+            "fluxplain_importance_std_error",
+            "Standard error of the newest importance, in the same units.",
+            labels,
+            {key: std_error for key, (_, std_error) in importances.items()},
+        )
+
+
+def _mean(losses: deque[float]) -> float:
+    recent = losses.copy()
+    return sum(recent) / len(recent)

@@ -1,0 +1,95 @@
+"""The metrics of one worker process, in a registry of their own."""
+
+import platform
+from importlib.metadata import version
+
+import faust
+from prometheus_client import (
+    CollectorRegistry,
+    Histogram,
+    Info,
+    PlatformCollector,
+    ProcessCollector,
+    disable_created_metrics,
+)
+
+from pipeline import __version__
+from pipeline.config import Config
+from pipeline.kafka.metrics.faust import FaustCollector, FaustMonitor
+from pipeline.kafka.metrics.published import PublishedCollector
+from pipeline.parts import Part
+
+STEP_BUCKETS = (
+    *(0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05),
+    *(0.1, 0.25, 0.5, 1.0, 2.5, 10.0),
+)
+
+CHECKPOINT_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 15.0, 60.0)
+
+
+class WorkerMetrics:
+    """What a worker takes note of while it works.
+
+    Parameters
+    ----------
+    config, part
+        Settings, and whose worker.
+    app
+        Its Faust app, which gets a monitor.
+
+    Attributes
+    ----------
+    registry
+        All of it, to be asked.
+    published
+        Takes note of the records that leave.
+    step, checkpoint
+        Take the seconds of each.
+    """
+
+    def __init__(self, config: Config, part: Part, app: faust.App) -> None:
+        role = str(part)
+        # when each began: process_start_time_seconds says it once
+        disable_created_metrics()  # type: ignore[no-untyped-call]
+        self.registry = CollectorRegistry()
+        ProcessCollector(registry=self.registry)
+        PlatformCollector(registry=self.registry)
+        self._build = Info(
+            "fluxplain_build",
+            "Versions that run; always 1.",
+            ["role"],
+            registry=self.registry,
+        )
+        self._build.labels(role).info(
+            {
+                "version": __version__,
+                "python": platform.python_version(),
+                "faust": version("faust-streaming"),
+                "river": version("river"),
+            }
+        )
+        self.step = self._histogram(
+            role,
+            "fluxplain_step_seconds",
+            "Seconds of the role's work on one message, without reading and sending; its _count is "
+            "the messages taken.",
+            STEP_BUCKETS,
+        )
+        self.checkpoint = self._histogram(
+            role,
+            "fluxplain_checkpoint_seconds",
+            "Seconds of a checkpoint of all partitions of the worker: until the outputs have "
+            "arrived, the states are safe and the offsets committed.",
+            CHECKPOINT_BUCKETS,
+        )
+        self.published = PublishedCollector(config, role)
+        self.registry.register(self.published)
+        app.monitor = FaustMonitor(role, self.registry)
+        self.registry.register(FaustCollector(app, role))
+
+    def _histogram(
+        self, role: str, name: str, meaning: str, buckets: tuple[float, ...]
+    ) -> Histogram:
+        return Histogram(name, meaning, ["role"], registry=self.registry, buckets=buckets).labels(
+            role
+        )

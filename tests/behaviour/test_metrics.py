@@ -1,0 +1,112 @@
+"""What real workers tell Prometheus is what they did, and all of it is documented."""
+
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import orjson
+from prometheus_client import Metric
+from prometheus_client.parser import text_string_to_metric_families
+
+from tests.behaviour.kafka_pipeline import KafkaPipeline
+from tests.behaviour.test_health import address
+from tests.behaviour.test_pipeline import Start, observations, with_hostile
+from tests.deploy.documented import documented_metrics
+
+ROLES = ("model", "explainer", "drift")
+
+
+class Scrape:
+    """The answers of all roles."""
+
+    def __init__(self, pipeline: KafkaPipeline) -> None:
+        self.families: list[Metric] = []
+        for role in ROLES:
+            with urllib.request.urlopen(f"{address(pipeline, role)}/metrics", timeout=10) as answer:
+                assert answer.headers["Content-Type"].startswith("text/plain; version=")
+                self.families += text_string_to_metric_families(answer.read().decode())
+
+    def value(self, name: str, **labels: str) -> float:
+        """Return the sum of the samples with these labels."""
+        return sum(self._values(name, labels))
+
+    def _values(self, name: str, labels: dict[str, str]) -> Iterator[float]:
+        for family in self.families:
+            for sample in family.samples:
+                if sample.name == name and labels.items() <= sample.labels.items():
+                    yield sample.value
+
+    def documented(self) -> dict[str, tuple[str, set[str], str]]:
+        """Return name → type, labels and meaning."""
+        found: dict[str, tuple[str, set[str], str]] = {}
+        for family in self.families:
+            name = family.name + ("_total" if family.type == "counter" else "")
+            _, labels, _ = found.setdefault(name, (family.type, set(), family.documentation))
+            labels |= {label for sample in family.samples for label in sample.labels} - {"le"}
+        return found
+
+
+def scraped_when(pipeline: KafkaPipeline, done: Callable[[Scrape], bool]) -> Scrape:
+    """Return the first answers that fulfil a condition."""
+    deadline = time.monotonic() + 60
+    while not done(scrape := Scrape(pipeline)):
+        assert time.monotonic() < deadline
+        time.sleep(0.2)
+    return scrape
+
+
+def test_metrics_tell_what_was_published_and_are_all_documented(
+    start: Start, tmp_path: Path
+) -> None:
+    values = with_hostile(observations(600))
+    began_at = time.time()
+    with start() as pipeline:
+        pipeline.wait_until_through(pipeline.feed(values))
+        # with the last commit all is counted; lag and readiness are those of the last look
+        scrape = scraped_when(
+            pipeline,
+            lambda it: (
+                it.value("fluxplain_ready") == len(ROLES)
+                and it.value("fluxplain_lag_messages") == 0
+                and it.value("fluxplain_outputs_waiting") == 0
+            ),
+        )
+        pipeline.collect()
+        counts = pipeline.counts()
+        assert counts["changes"]
+        assert counts["dead-letters"]
+
+        for topic, count in counts.items():
+            assert scrape.value("fluxplain_records_published_total", topic=topic) == count
+        assert scrape.value("fluxplain_changes_total") == counts["changes"]
+        assert scrape.value("fluxplain_step_seconds_count", role="model") == len(values)
+        stream = pipeline.config.topic("features") + "-0"
+        features = {"role": "model", "stream": stream}
+        assert scrape.value("fluxplain_next_offset", **features) == len(values)
+        assert scrape.value("fluxplain_committed_offset", **features) == len(values)
+        assert scrape.value("fluxplain_newest_seq", **features) == len(values) - 1
+        assert began_at < scrape.value("fluxplain_last_commit_timestamp_seconds", role="model")
+        assert began_at < scrape.value("fluxplain_checkpoint_timestamp_seconds", **features)
+        [newest] = sorted((tmp_path / "checkpoints").glob(f"*/model/{stream}/*.checkpoint"))[-1:]
+        size = newest.stat().st_size
+        assert 0 < size - scrape.value("fluxplain_checkpoint_size_bytes", **features) < 2_000
+        for name in ("step", "checkpoint", "commit", "rebalance"):
+            for role in ROLES:
+                assert scrape.value(f"fluxplain_{name}_seconds_sum", role=role) > 0
+        for role in ROLES:
+            assert scrape.value("fluxplain_faust_messages_received_total", role=role) > 0
+
+        last = max(
+            (orjson.loads(value) for each in pipeline.published.values() for value in each),
+            key=lambda record: ("increments" in record, record["seq"]),
+        )
+        told = {name: last[name] for name in ("stream", "feature", "method")}
+        assert scrape.value("fluxplain_importance", **told) == last["value"]
+        assert scrape.value("fluxplain_importance_std_error", **told) == last["std_error"]
+
+    exposed = scrape.documented()
+    expected = {
+        name: (row.type, set(row.labels), row.meaning) for name, row in documented_metrics().items()
+    }
+    assert exposed == expected, "the table in deploy/README.md"
