@@ -4,7 +4,7 @@ from bisect import insort
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Self
+from typing import Any, Generic, NamedTuple, Self, TypeVar
 
 from pipeline.stages.limits import is_moderate
 from schemas import Change, DeadLetter, Explanation, Prediction, Record
@@ -38,12 +38,15 @@ class Point(NamedTuple):
     std_error: float
 
 
-class Series:
+T = TypeVar("T")
+
+
+class Series(Generic[T]):
     """Points in order, thinned evenly: whenever too many, every other one is dropped.
 
     Examples
     --------
-    >>> series = Series(max_points=4)
+    >>> series = Series[Point](max_points=4)
     >>> for seq in range(10):
     ...     series.add(Point(seq, 0.0, 0.0))
     >>> [point.seq for point in series.points]
@@ -52,12 +55,12 @@ class Series:
 
     def __init__(self, max_points: int = MAX_POINTS) -> None:
         self._max_points = max_points
-        self._kept: list[Point] = []
-        self._last: Point | None = None
+        self._kept: list[T] = []
+        self._last: T | None = None
         self._stride = 1
         self._n = 0
 
-    def add(self, point: Point) -> None:
+    def add(self, point: T) -> None:
         """Append a point."""
         if self._n % self._stride == 0:
             self._kept.append(point)
@@ -68,7 +71,7 @@ class Series:
             self._stride *= 2
 
     @property
-    def points(self) -> list[Point]:
+    def points(self) -> list[T]:
         """The points that are left; always the first and the newest."""
         if self._last is None or self._kept[-1] is self._last:
             return list(self._kept)
@@ -171,7 +174,7 @@ class StreamHistory:
     newest_seq: int = -1
     latest: dict[Key, Explanation] = field(default_factory=dict)
     before_drift: dict[Key, Explanation] = field(default_factory=dict)
-    series: dict[Key, Series] = field(default_factory=dict)
+    series: dict[Key, Series[Point]] = field(default_factory=dict)
     changes: list[Change] = field(default_factory=list)
     change_count: int = 0
     throughput: Throughput = field(default_factory=Throughput)
