@@ -45,11 +45,13 @@ class TopicReader:
             for topic in map(config.topic, topics)
             for partition in partitions_of(config, topic)
         ]
+        self._unfinished = {(each.topic, each.partition) for each in partitions}
         self._consumer = Consumer(
             {
                 **client_settings(config),
                 "group.id": f"{self._prefix}reader",  # never joined: partitions are assigned
                 "enable.auto.commit": False,
+                "enable.partition.eof": True,
                 "auto.offset.reset": "earliest",
                 "fetch.wait.max.ms": 50,
                 "fetch.error.backoff.ms": 50,
@@ -71,9 +73,16 @@ class TopicReader:
             raise refusal(self._config, _WHAT, error.args[0]) from None
         for message in messages:
             problem = message.error()
+            if problem and problem.code() == KafkaError._PARTITION_EOF:
+                self._unfinished.discard((message.topic(), message.partition()))
             if problem and problem.code() not in _PASSING:
                 raise refusal(self._config, _WHAT, problem)
         return [message for message in messages if not message.error()]
+
+    @property
+    def is_through(self) -> bool:
+        """Whether the end of every partition was reached at some time."""
+        return not self._unfinished
 
     def name(self, message: Message) -> str:
         """Return the message's topic without the prefix."""
