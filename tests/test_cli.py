@@ -81,7 +81,7 @@ def test_help_names_every_command(folder: Path) -> None:
     result = _run(folder, "--help")
     assert result.returncode == 0
     commands = ("init", "check", "topics", "worker", "up", "broker", "replay", "local", "tail")
-    more = ("watch", "demo", "checkpoints", "explain-change", "alerts", "export")
+    more = ("watch", "demo", "checkpoints", "explain-change", "alerts", "export", "plot")
     for command in (*commands, *more):
         assert command in result.stdout
 

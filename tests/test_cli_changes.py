@@ -41,7 +41,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A working directory with settings, and results of the local pipeline."""
     write_config(tmp_path / "fluxplain.toml", SETTINGS)
     monkeypatch.chdir(tmp_path)
-    lines = [ONE.encode(), b"no change", OTHER.encode()]
+    lines = [ONE.encode(), OTHER.encode()]
     (tmp_path / "changes.jsonl").write_bytes(b"\n".join(lines))
     return tmp_path
 
@@ -86,7 +86,9 @@ def test_the_records_themselves_are_printed_as_json(
 
 def test_what_is_not_there_is_told(folder: Path) -> None:
     assert "the nearest are 0123456789ab" in refusal("explain-change", "0124", "--local", ".")
-    assert "there is no nowhere/changes.jsonl" in refusal("explain-change", "--local", "nowhere")
+    assert "nowhere lacks changes.jsonl" in refusal("explain-change", "--local", "nowhere")
+    (folder / "changes.jsonl").write_bytes(ONE.encode() + b"\nno change")
+    assert "changes.jsonl, line 2: not JSON" in refusal("explain-change", "--local", ".")
 
 
 def test_a_story_of_a_topic_names_the_command_that_shows_its_observations(

@@ -2,7 +2,6 @@
 
 import shlex
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -11,7 +10,6 @@ import typer
 from pipeline.cli.common import DEFAULT_CONFIG, ConfigPath, app, console, load
 from pipeline.config import ConfigError
 from pipeline.kafka.embedded import resolve
-from pipeline.kafka.reader import read_to_end
 from pipeline.monitor.lookup import UnknownChangeError, find, newest
 from pipeline.monitor.story import (
     SeqRange,
@@ -21,7 +19,8 @@ from pipeline.monitor.story import (
     render_story,
 )
 from pipeline.monitor.text import printable
-from schemas import BadRecordError, Change
+from pipeline.published import from_files, from_topics
+from schemas import Change
 
 PANEL = "Look"
 
@@ -53,7 +52,7 @@ def explain_change(
     What it says can be checked: it names the observations that show the change, and how to see
     them.
     """
-    changes = _of_topic(config) if local is None else _of_file(local / f"{Change.TOPIC}.jsonl")
+    changes = _published(config, local)
     if change_id is None:
         listed = newest(changes, LISTED)
         _print_json(listed) if as_json else console.print(render_list(listed))
@@ -74,24 +73,13 @@ def explain_change(
         console.print(render_story(found.change, found.incident, look), crop=False)
 
 
-def _of_topic(config: Path) -> Iterator[Change]:
-    settings = resolve(load(config, "drift"))  # as that role, it needs neither model nor loss
-    for message in read_to_end(settings, Change.TOPIC):
-        # what somebody else wrote into our topics is no reason to stop
-        with suppress(BadRecordError):
-            yield Change.decode(message.value())
-
-
-def _of_file(path: Path) -> Iterator[Change]:
-    try:
-        with path.open("rb") as lines:
-            for line in lines:
-                with suppress(BadRecordError):
-                    yield Change.decode(line)
-    except FileNotFoundError:
-        raise ConfigError(
-            f"there is no {path}: --local names the folder that `fluxplain local --out` wrote"
-        ) from None
+def _published(config: Path, local: Path | None) -> Iterator[Change]:
+    if local is not None:
+        records = from_files(local, [Change.TOPIC])
+    else:
+        # as that role, it needs neither model nor loss
+        records = from_topics(resolve(load(config, "drift")), [Change.TOPIC])
+    return (record for record in records if isinstance(record, Change))
 
 
 def _look(seqs: SeqRange, config: Path, local: Path | None) -> str:

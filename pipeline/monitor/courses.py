@@ -6,7 +6,7 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from pipeline.monitor.history import METHOD_NAMES, Key, Series, StreamHistory
+from pipeline.monitor.history import METHOD_NAMES, Key, Point, Series, StreamHistory
 from pipeline.monitor.spark import binned, cell, sparkline
 from pipeline.monitor.text import decimals, measured, printable
 from schemas import Change
@@ -97,7 +97,7 @@ def span(state: StreamHistory) -> tuple[int, int]:
     return min(starts, default=0), max(state.newest_seq, 0)
 
 
-def course(series: Series | None, first: int, last: int, cells: int) -> list[float | None]:
+def course(series: Series[Point] | None, first: int, last: int, cells: int) -> list[float | None]:
     """Return a course as so many numbers; None where there was nothing yet."""
     points = series.points if series is not None else []
     return binned(((point.seq, point.value) for point in points), first, last, cells)

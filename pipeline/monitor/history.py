@@ -4,7 +4,7 @@ from bisect import insort
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Self
+from typing import Any, Generic, NamedTuple, Self, TypeVar
 
 from pipeline.stages.limits import is_moderate
 from schemas import Change, DeadLetter, Explanation, Prediction, Record
@@ -43,12 +43,15 @@ class Point(NamedTuple):
     std_error: float
 
 
-class Series:
+T = TypeVar("T")
+
+
+class Series(Generic[T]):
     """Points in order, thinned evenly: whenever too many, every other one is dropped.
 
     Examples
     --------
-    >>> series = Series(max_points=4)
+    >>> series = Series[Point](max_points=4)
     >>> for seq in range(10):
     ...     series.add(Point(seq, 0.0, 0.0))
     >>> [point.seq for point in series.points]
@@ -57,12 +60,12 @@ class Series:
 
     def __init__(self, max_points: int = MAX_POINTS) -> None:
         self._max_points = max_points
-        self._kept: list[Point] = []
-        self._last: Point | None = None
+        self._kept: list[T] = []
+        self._last: T | None = None
         self._stride = 1
         self._n = 0
 
-    def add(self, point: Point) -> None:
+    def add(self, point: T) -> None:
         """Append a point."""
         if self._n % self._stride == 0:
             self._kept.append(point)
@@ -73,7 +76,7 @@ class Series:
             self._stride *= 2
 
     @property
-    def points(self) -> list[Point]:
+    def points(self) -> list[T]:
         """The points that are left; always the first and the newest."""
         if self._last is None or self._kept[-1] is self._last:
             return list(self._kept)
@@ -181,9 +184,9 @@ class StreamHistory:
     newest_seq: int = -1
     latest: dict[Key, Explanation] = field(default_factory=dict)
     before_drift: dict[Key, Explanation] = field(default_factory=dict)
-    series: dict[Key, Series] = field(default_factory=dict)
-    loss_course: Series = field(default_factory=Series)
-    accuracy_course: Series = field(default_factory=Series)
+    series: dict[Key, Series[Point]] = field(default_factory=dict)
+    loss_course: Series[Point] = field(default_factory=Series)
+    accuracy_course: Series[Point] = field(default_factory=Series)
     changes: list[Change] = field(default_factory=list)
     change_count: int = 0
     throughput: Throughput = field(default_factory=Throughput)

@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from pipeline.monitor.courses import course, render_importances, span
-from pipeline.monitor.history import METHOD_NAMES, History, Series, StreamHistory
+from pipeline.monitor.history import METHOD_NAMES, History, Point, Series, StreamHistory
 from pipeline.monitor.sentences import in_short
 from pipeline.monitor.spark import sparkline
 from pipeline.monitor.text import printable
@@ -150,7 +150,7 @@ def _losses(state: StreamHistory) -> list[Text]:
     return [Text(" · ".join(part.rstrip() for part in parts))] if parts else []
 
 
-def _line(series: Series, first: int, last: int) -> str:
+def _line(series: Series[Point], first: int, last: int) -> str:
     row = course(series, first, last, LOSS_CELLS)
     values = [value for value in row if value is not None]
     return sparkline(row, min(values), max(values)).strip() if values else ""

@@ -27,7 +27,7 @@ from pipeline.kafka.checkpoints.records import CHUNK_BYTES
 from pipeline.kafka.checkpoints.topic import partition_of
 from pipeline.kafka.embedded import EmbeddedBroker
 from pipeline.kafka.producer import RecordProducer
-from pipeline.kafka.reader import TopicReader
+from pipeline.kafka.reader import read_to_end
 from pipeline.kafka.topics import create_topics
 from pipeline.stages import DriftStage
 from tests.behaviour.conftest import SETTINGS
@@ -262,18 +262,8 @@ def test_nobody_else_may_write_there(tmp_path: Path, stage: DriftStage) -> None:
 
 def records_of(config: Config, slot: Slot) -> list[tuple[bytes, bytes]]:
     """Return what stands in the slot's partition of the topic."""
-    found = []
-    with TopicReader(config, ["checkpoints"], from_beginning=True) as reader:
-        idle = 0
-        while idle < 3:
-            messages = reader.poll(0.2)
-            idle = 0 if messages else idle + 1
-            found += [
-                (m.key() or b"", m.value() or b"")
-                for m in messages
-                if m.partition() == partition_of(slot, 4)
-            ]
-    return found
+    messages = read_to_end(config, "checkpoints", {partition_of(slot, 4): 0})
+    return [(m.key() or b"", m.value() or b"") for m in messages]
 
 
 def write(config: Config, slot: Slot, records: list[tuple[bytes, bytes]]) -> None:

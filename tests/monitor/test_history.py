@@ -174,7 +174,7 @@ def test_keeps_the_explanations_just_before_a_known_drift() -> None:
 
 @pytest.mark.parametrize("n", [1, 2, 99, 100, 101, 12_345])
 def test_a_series_is_thinned_evenly_and_keeps_both_ends(n: int) -> None:
-    series = Series(max_points=100)
+    series = Series[Point](max_points=100)
     for seq in range(n):
         series.add(Point(seq, 0.0, 0.0))
     seqs = [point.seq for point in series.points]

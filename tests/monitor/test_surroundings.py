@@ -1,0 +1,97 @@
+import random
+import statistics
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.monitor.past import Past, Selection
+from pipeline.monitor.surroundings import BINS, Moments, Story, Window, strongest
+from schemas import Record
+from tests.monitor.plots.samples import DRIFT, drift_of, drift_of_loss, stream_of, value_of
+from tests.monitor.records import change, explanation, prediction
+from tests.support import PROPERTY
+
+
+@PROPERTY
+@given(st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=30))
+def test_moments_are_the_mean_and_its_standard_error(numbers: list[float]) -> None:
+    moments = Moments()
+    for number in numbers:
+        moments.add(number)
+    assert moments.mean == pytest.approx(statistics.fmean(numbers), abs=1e-6)
+    expected = statistics.stdev(numbers) / len(numbers) ** 0.5
+    assert moments.std_error == pytest.approx(expected, rel=1e-6, abs=1e-6)
+
+
+def story_of(records: list[Record] | tuple[Record, ...]) -> Story:
+    story = Story(drift_of("f0", "ipfi"))
+    Past(Selection(), [story]).take(records)
+    return story
+
+
+def test_moves_are_the_means_of_increments_before_and_after() -> None:
+    story = story_of(stream_of(6))
+    moves = {move.feature: move for move in story.moves("ipfi")}
+    assert list(moves)[:2] == ["f1", "f0"]
+    window = story.window
+    assert (window.before, window.after, window.seen) == (DRIFT - 200, DRIFT, DRIFT + 200)
+    before = [value_of(0, seq) for seq in range(window.before, window.after)]
+    after = [value_of(0, seq) for seq in range(window.after, window.seen + 1)]
+    assert moves["f0"].before.mean == pytest.approx(statistics.fmean(before))
+    assert moves["f0"].after.mean == pytest.approx(statistics.fmean(after))
+    assert moves["f0"].after.n == 201
+
+
+def test_what_comes_again_or_in_another_order_counts_once() -> None:
+    records = list(stream_of(6))
+    again = records + records[1000:3000]
+    random.Random(1).shuffle(again[:2000])
+    once, twice = story_of(records), story_of(again)
+    assert once.moves("ipfi") == twice.moves("ipfi")
+    assert list(once.losses) == list(twice.losses)
+    assert once.course.points == twice.course.points
+
+
+def test_increments_that_are_grouped_with_seen_ones_count_once() -> None:
+    story = Story(drift_of("f0", "ipfi"))
+    first = replace(explanation("f0", 1499, 0.1), seqs=[1498, 1499], increments=[1.0, 2.0])
+    regrouped = replace(explanation("f0", 1501, 0.1), seqs=[1499, 1501], increments=[2.0, 4.0])
+    Past(Selection(), [story]).take([first, regrouped])
+    assert [moments.n for _, moments in story.increments] == [2, 1]
+
+
+def test_memory_is_bounded_however_many_observations_surround_a_change() -> None:
+    story = Story(replace(drift_of_loss(), seq=10**6, after_seq=5 * 10**5, replay_seq=0))
+    for seq in range(0, 2 * 10**6, 97):
+        story.add(prediction(seq))
+    assert len(list(story.losses)) <= BINS + 2
+    assert sum(moments.n for _, moments in story.losses) == len(range(0, 1_250_001, 97))
+
+
+def test_records_of_other_streams_and_far_away_do_not_count() -> None:
+    story = Story(drift_of("f0", "ipfi"))
+    story.add(prediction(1600, stream="features-1"))
+    story.add(prediction(10))
+    story.add(prediction(10_000))
+    story.add(prediction(1600, loss=None))
+    assert list(story.losses) == []
+
+
+def test_a_mean_before_is_about_what_follows_the_change_before() -> None:
+    window = Window.of(replace(drift_of("f0"), previous_seq=DRIFT - 100))
+    assert window.since == window.before == DRIFT - 99
+
+
+def test_the_clearest_changes_keep_their_order() -> None:
+    def clear(seq: int, error: float) -> Record:
+        drift = replace(change("f0", seq), id=str(seq), before_std_error=error)
+        return replace(drift, after_std_error=error)
+
+    errors = {10: 0.1, 20: 0.01, 30: 0.001, 40: 0.5}
+    changes = [clear(seq, error) for seq, error in errors.items()]
+    assert [each.seq for each in strongest(changes, 2)] == [20, 30]  # type: ignore[arg-type]
+    assert [each.seq for each in strongest([change("f0", 7)], 2)] == [7]
+    gap = replace(change("f0", 7), kind="gap")
+    assert strongest([gap], 2) == []
