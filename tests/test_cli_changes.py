@@ -14,8 +14,7 @@ from typer.testing import CliRunner, Result
 
 import pipeline.cli.main  # noqa: F401  adds the commands
 from pipeline.alerts.message import SIGNATURE, TIMESTAMP, sign
-from pipeline.cli.common import app
-from pipeline.config import ConfigError
+from pipeline.cli.main import USER_ERRORS, app
 from pipeline.kafka.embedded import EmbeddedBroker
 from pipeline.kafka.producer import RecordProducer
 from pipeline.kafka.topics import create_topics
@@ -52,7 +51,7 @@ def run(*arguments: str) -> Result:
 
 def refusal(*arguments: str) -> str:
     result = run(*arguments)
-    assert isinstance(result.exception, ConfigError)
+    assert isinstance(result.exception, USER_ERRORS)
     return str(result.exception)
 
 

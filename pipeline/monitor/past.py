@@ -50,9 +50,7 @@ class Selection:
 
     def holds(self, record: Prediction | Explanation | Change) -> bool:
         """Return whether a record is wanted; changes of the loss always are."""
-        if self.stream is not None and record.stream != self.stream:
-            return False
-        if record.seq < self.first_seq:
+        if self.stream not in {None, record.stream} or record.seq < self.first_seq:
             return False
         if self.last_seq is not None and record.seq > self.last_seq:
             return False
