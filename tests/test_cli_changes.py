@@ -14,7 +14,8 @@ from typer.testing import CliRunner, Result
 
 import pipeline.cli.main  # noqa: F401  adds the commands
 from pipeline.alerts.message import SIGNATURE, TIMESTAMP, sign
-from pipeline.cli.main import USER_ERRORS, app
+from pipeline.cli.common import app
+from pipeline.cli.main import USER_ERRORS
 from pipeline.kafka.embedded import EmbeddedBroker
 from pipeline.kafka.producer import RecordProducer
 from pipeline.kafka.topics import create_topics
