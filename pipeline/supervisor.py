@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import count
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Self
+from typing import IO, Literal, Self
 
 from pipeline.parts import Part, Role
 
@@ -25,6 +25,9 @@ LONGEST_PAUSE_S = 30.0
 
 YOUNG_S = 30.0
 """A worker that dies younger than this counts as failing to start."""
+
+DASHBOARD: Literal["dashboard"] = "dashboard"
+"""Its command, and its name among the workers."""
 
 _PARENT = "_FLUXPLAIN_SUPERVISOR"
 
@@ -47,7 +50,7 @@ class Supervisor:
     environment_of
         Gives, for a worker's name, variables for it alone; it keeps them when it is started again.
     stderr
-        Where the workers write their logs; None for this process's.
+        Where the workers write their logs, and what they print; None for this process's.
     tell
         Called with a sentence when a worker dies or is started again.
 
@@ -89,8 +92,14 @@ class Supervisor:
         """Start one more worker of a role or a shard; return its name, the first that is free."""
         part = part if isinstance(part, Part) else Part(part)
         name = next(n for i in count(1) if (n := f"{part}-{i}") not in self._children)
-        self._children[name] = _Child(part, self._spawn(name, part))
+        command = worker_command(part, self._config_path)
+        self._children[name] = _Child(part, command, self._spawn(name, command))
         return name
+
+    def add_dashboard(self) -> None:
+        """Start the dashboard too; the pipeline goes on without it if it cannot run."""
+        command = dashboard_command(self._config_path)
+        self._children[DASHBOARD] = _Child(None, command, self._spawn(DASHBOARD, command))
 
     def remove(self, name: str) -> int:
         """Stop a worker in good order and return its exit status."""
@@ -106,9 +115,13 @@ class Supervisor:
             If a worker says that it would fail again.
         """
         now = time.monotonic()
-        for name, child in self._children.items():
+        for name, child in list(self._children.items()):
             status = child.process.poll()
             if status is None:
+                continue
+            if status in _REFUSED and child.part is None:
+                del self._children[name]
+                self._tell(f"there is no {name} (exit status {status}); its log says why")
                 continue
             if status in _REFUSED:
                 raise WorkerRefusedError(
@@ -122,14 +135,15 @@ class Supervisor:
                     f"in {child.pause_s:.1f} s"
                 )
             elif now >= child.restart_at:
-                child.restarted(self._spawn(name, child.part))
+                child.restarted(self._spawn(name, child.command))
 
     def running(self, role: Role | None = None) -> dict[str, int]:
-        """Return name → process id of the workers that are running, of one role or of all."""
+        """Return name → process id of what is running: the workers of one role, or all."""
         return {
             name: child.process.pid
             for name, child in self._children.items()
-            if role in {None, child.part.role} and child.process.poll() is None
+            if (role is None or (child.part and child.part.role == role))
+            and child.process.poll() is None
         }
 
     def kill(self, name: str, with_signal: signal.Signals = signal.SIGKILL) -> None:
@@ -153,12 +167,13 @@ class Supervisor:
             self.exit_statuses[name] = process.wait()
             del self._children[name]
 
-    def _spawn(self, name: str, part: Part) -> "subprocess.Popen[bytes]":
+    def _spawn(self, name: str, command: Sequence[str]) -> "subprocess.Popen[bytes]":
         # a session of their own: Ctrl-C is for the supervisor, which then stops them in order
         return subprocess.Popen(  # noqa: S603  our own command line
-            worker_command(part, self._config_path),
+            command,
             env={**self._environment, **self._environment_of(name)},
             stdin=subprocess.DEVNULL,
+            stdout=self._stderr,
             stderr=self._stderr,
             start_new_session=True,
         )
@@ -182,6 +197,11 @@ def worker_command(part: Part, config_path: Path) -> Sequence[str]:
     return [*command, *shard, "--config", str(config_path)]
 
 
+def dashboard_command(config_path: Path) -> Sequence[str]:
+    """Return the command line of the dashboard."""
+    return [sys.executable, "-m", "pipeline.cli", DASHBOARD, "--config", str(config_path)]
+
+
 def describe_status(status: int) -> str:
     """Return how a process ended, for people.
 
@@ -194,10 +214,13 @@ def describe_status(status: int) -> str:
 
 
 class _Child:
-    """One worker process, and when to start it again."""
+    """One process, and when to start it again."""
 
-    def __init__(self, part: Part, process: "subprocess.Popen[bytes]") -> None:
-        self.part = part
+    def __init__(
+        self, part: Part | None, command: Sequence[str], process: "subprocess.Popen[bytes]"
+    ) -> None:
+        self.part = part  # None of the dashboard
+        self.command = command
         self.process = process
         self.pause_s = FIRST_PAUSE_S
         self.restart_at: float | None = None

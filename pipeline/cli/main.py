@@ -17,7 +17,7 @@ from pipeline.supervisor import WorkerRefusedError
 
 # each adds its commands, and --help shows them in this order
 # isort: off
-from pipeline.cli import setup, run, feed, look  # noqa: F401
+from pipeline.cli import setup, run, feed, look, dashboard  # noqa: F401
 # isort: on
 
 USER_ERRORS = (ConfigError, BrokerError, DeliveryError, SourceError, WorkerRefusedError)
