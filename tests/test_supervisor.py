@@ -110,6 +110,24 @@ def test_a_paused_worker_does_not_keep_the_others_from_stopping(
     assert workers.exit_statuses == {"model-1": -9, "explainer-1": 0, "drift-1": 0}
 
 
+def test_the_pipeline_goes_on_without_a_dashboard_that_cannot_run(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    refuse = [sys.executable, "-c", "import sys; sys.exit(2)"]
+    monkeypatch.setattr(supervisor, "dashboard_command", lambda _config_path: refuse)
+    told: list[str] = []
+    with Supervisor(
+        Path("any.toml"), tell=told.append, environment_of=lambda name: {"NAME": name}
+    ) as workers:
+        workers.start()
+        workers.add_dashboard()
+        _wait(lambda: "dashboard" not in workers.running())
+        workers.check()
+        workers.check()
+        assert told == ["there is no dashboard (exit status 2); its log says why"]
+        assert len(workers.running()) == 3
+
+
 def test_a_worker_that_says_it_would_fail_again_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("REFUSING", "model-2")
     with Supervisor(Path("any.toml"), environment_of=lambda name: {"NAME": name}) as refusing:

@@ -4,6 +4,7 @@ import math
 import random
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 from schemas import Change, DeadLetter, Explanation, Prediction, Record
 from schemas.change import Curve, Watched, change_id
@@ -103,13 +104,12 @@ def change(
     before, after = (low, high) if rose else (high, low)
     what = f"{method} of {feature}" if feature else "loss"
     began = max(seq - 280, 0)
-    curves = {
+    of_a_feature: dict[str, Any] = {
         "curve_before": Curve(began - 10, list(GRID), effect(before)),
         "curve_after": Curve(seq, list(GRID), effect(after)),
-    }
-    ranks = {"rank_before": 4 if rose else 1, "rank_after": 1 if rose else 4, "ranked": 9}
-    of_a_feature = {
-        **(curves | ranks),
+        "rank_before": 4 if rose else 1,
+        "rank_after": 1 if rose else 4,
+        "ranked": 9,
         "value": after,
         "std_error": 0.012,
         "incident": f"{stream}@{seq // 50 * 50}",
@@ -136,7 +136,7 @@ def change(
         replay_seq=max(began - 280, 0),
         loss_before=0.21,
         loss_after=0.48,
-        **(of_a_feature if feature else {}),  # type: ignore[arg-type]
+        **(of_a_feature if feature else {}),
     )
 
 

@@ -1,5 +1,8 @@
 // The server's answers, and its news as they come.
 
+/** The server says something every 10 s; a network that is gone says nothing at all. */
+const SILENCE_MS = 25_000;
+
 async function ask(path, parameters, signal) {
   const query = new URLSearchParams();
   for (const [name, value] of Object.entries(parameters)) {
@@ -30,11 +33,25 @@ export function listen(view, since, tell, lost) {
   const query = new URLSearchParams({ since });
   for (const [name, value] of Object.entries(selection(view))) if (value !== null) query.set(name, value);
   const source = new EventSource(`/api/events?${query}`);
-  source.onmessage = (event) => tell(JSON.parse(event.data));
-  // what was missed meanwhile is asked for anew, by whoever connects again
-  source.onerror = () => {
+  let patience = 0;
+  const stop = () => {
+    clearTimeout(patience);
     source.close();
+  };
+  const end = () => {
+    stop();
     lost();
   };
-  return () => source.close();
+  const wait = () => {
+    clearTimeout(patience);
+    patience = setTimeout(end, SILENCE_MS);
+  };
+  source.onmessage = (event) => {
+    wait();
+    tell(JSON.parse(event.data));
+  };
+  // what was missed meanwhile is asked for anew, by whoever connects again
+  source.onerror = end;
+  wait();
+  return stop;
 }

@@ -4,11 +4,11 @@ import { $, options, segments, setText } from "./dom.js";
 import { METHOD_NAMES, count, plural, titleOf } from "./format.js";
 import * as api from "./api.js";
 import { data, readFragment, replaceAll, shown, range, oldest, takeNews, view, writeFragment } from "./store.js";
-import { assign } from "./palette.js";
+import { assign, styleOf } from "./palette.js";
 import { themeSwitch } from "./theme.js";
 import { drawImportance, importanceTable, makeImportance } from "./importance.js";
 import { drawPerformance, makePerformance, performanceTable } from "./performance.js";
-import { drawEffect, effectTable, fetchEffect, makeEffect } from "./effect.js";
+import { drawEffect, effectFeature, effectTable, fetchEffect, makeEffect } from "./effect.js";
 import { drawFeatures, makeFeatures } from "./features.js";
 import { drawChanges, makeChanges } from "./changes.js";
 import { drawStory, makeStory } from "./story.js";
@@ -22,6 +22,7 @@ let current = 0; // which connection: answers to earlier ones come too late
 let patience = 500;
 let fresh = [];
 let isDrawn = true;
+let featureColor = null;
 
 /** Asks for everything, then listens; after a lost connection again, ever more patiently. */
 async function connect() {
@@ -100,6 +101,11 @@ function draw() {
   drawStatus();
   drawTables();
   announce();
+  const color = styleOf(effectFeature())?.color;
+  if (color === featureColor) return;
+  featureColor = color;
+  drawEffect();
+  drawStory({ again: true });
 }
 
 function drawChoices() {
@@ -166,8 +172,11 @@ function announce() {
 function go(choice) {
   Object.assign(view, choice);
   view.range = "all";
-  if ("stream" in choice) view.change = view.feature = null;
-  drawStory();
+  if ("stream" in choice) {
+    view.change = null;
+    view.feature = null;
+    drawStory();
+  }
   writeFragment();
   connect();
 }
@@ -200,10 +209,11 @@ function chooseFeature(name) {
 function openStory(id) {
   view.change = id;
   const change = data.changes.get(id);
-  if (change?.feature && data.features.has(change.feature) && change.feature !== view.feature) chooseFeature(change.feature);
+  if (change?.feature && data.features.has(change.feature)) view.feature = change.feature;
   writeFragment();
-  draw();
   drawStory({ focus: true });
+  if (data.numbers.methods.includes(change?.method) && change.method !== view.method) go({ method: change.method });
+  else chooseFeature(view.feature);
 }
 
 function closeStory() {
@@ -241,7 +251,7 @@ function begin() {
   themeSwitch(() => {
     draw();
     drawEffect();
-    drawStory();
+    drawStory({ again: true });
   });
   $("stream").addEventListener("change", (event) => go({ stream: event.target.value, method: null, alpha: null }));
   $("alpha").addEventListener("change", (event) => go({ alpha: Number(event.target.value) }));

@@ -75,11 +75,13 @@ export function valueAxis(extra = {}) {
   };
 }
 
-export function recordAxis(range, extra = {}) {
+export function recordAxis(range, width, extra = {}) {
+  const parts = Math.max(2, Math.floor(width / 110));
   const { line, muted } = colors();
   return valueAxis({
     min: range[0],
     max: Math.max(range[1], range[0] + 1),
+    splitNumber: parts,
     splitLine: { show: false },
     axisLine: { show: true, onZero: false, lineStyle: { color: line } },
     axisTick: { show: true, length: 4, lineStyle: { color: line } },

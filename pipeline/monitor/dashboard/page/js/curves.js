@@ -15,7 +15,7 @@ export function effectOf(curve, classIndex) {
 
 /**
  * What a chart shows of some curves of a feature.
- * Each of `strokes` is { curve, color, width, opacity, dash, name, points }.
+ * Each of `strokes` is { curve, color, width, opacity, dash, name, points, hollow }.
  */
 export function curveOption(feature, strokes, { classIndex = 0, size = "normal" } = {}) {
   const [last] = strokes.slice(-1);
@@ -57,7 +57,7 @@ export function curveOption(feature, strokes, { classIndex = 0, size = "normal" 
         symbol: "circle",
         symbolSize: stroke.points ? 6 : categorical ? 5 : 0,
         lineStyle: { color: stroke.color, width: categorical ? 0 : stroke.width, type: stroke.dash ?? "solid", opacity: stroke.opacity ?? 1 },
-        itemStyle: { color: stroke.color, opacity: stroke.opacity ?? 1 },
+        itemStyle: { color: stroke.hollow ? colors().card : stroke.color, borderColor: stroke.color, borderWidth: stroke.hollow ? 1.6 : 0, opacity: stroke.opacity ?? 1 },
         endLabel: { show: Boolean(stroke.name) && !categorical, formatter: stroke.name, color: text, fontSize: 11, distance: 6 },
         labelLayout: { moveOverlap: "shiftY" },
       };

@@ -60,15 +60,20 @@ export function drawEffect() {
   plot.setOption(curveOption(feature, strokes(color), { classIndex }), { notMerge: true });
   const isSurface = Boolean(known.current.second_grid);
   $("effect-legend").replaceChildren(...(isSurface ? [] : [
-    item("now", "now, with its grid"),
-    known.earlier.length ? item("earlier", plural(known.earlier.length, "earlier curve")) : null,
+    item("now", "now, with its grid", color),
+    known.earlier.length ? item("earlier", plural(known.earlier.length, "earlier curve"), color) : null,
     known.ice.length ? item("ice", plural(known.ice.length, "single observation")) : null,
   ].filter(Boolean)));
   $("effect-chart").setAttribute("aria-label", summary(feature));
 }
 
 const plural = (n, thing) => `${n} ${thing}${n === 1 ? "" : "s"}`;
-const item = (kind, text) => h("li", {}, h("span", { class: `key ${kind}`, "aria-hidden": "true" }), text);
+
+function item(kind, text, color) {
+  const key = h("span", { class: `key ${kind}`, "aria-hidden": "true" });
+  if (color) key.style.borderTopColor = color;
+  return h("li", {}, key, text);
+}
 
 function strokes(color) {
   const { muted } = colors();

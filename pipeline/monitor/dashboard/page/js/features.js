@@ -77,7 +77,7 @@ function add(name, list) {
 
 function update(row, { name, value, std_error: error, peak }, scale, isShown) {
   const share = (x) => `${(100 * Math.min(Math.max(x / scale, 0), 1)).toFixed(1)}%`;
-  setText(row.value, `${number(value, scale)} ± ${number(2 * error, scale)}`);
+  setText(row.value, `${number(value, scale)} ± ${number(error, scale)}`);
   row.bar.style.width = share(Math.abs(value));
   row.bar.classList.toggle("negative", value < 0);
   row.peak.style.left = share(peak);

@@ -6,6 +6,9 @@ import { at, base, chart, colors, margins, nice, pairs, recordAxis, valueAxis } 
 import { data, lineOf, oldest, range, shown, view } from "./store.js";
 import { styleOf } from "./palette.js";
 
+const TOP = 16;
+const BOTTOM = 24;
+const LABEL_HEIGHT = 14;
 const LANES = ["loss", "ipdp", "isage", "ipfi"];
 
 let main;
@@ -27,7 +30,7 @@ export function drawImportance() {
   drawLane(names);
   const top = names.slice(0, 3).map((name) => {
     const { value, std_error: error } = data.features.get(name);
-    return `${name} ${number(value)} ± ${number(2 * error)}`;
+    return `${name} ${number(value)} ± ${number(error)}`;
   });
   $("importance-chart").setAttribute(
     "aria-label",
@@ -40,12 +43,15 @@ function drawMain(names) {
   const element = $("importance-chart");
   const { left, right } = margins(element, names);
   const [first, last] = range();
+  const values = extent(names, first, last);
+  const height = element.clientHeight - TOP - BOTTOM;
+  const offsets = spread(names, last, (value) => (height * (values.max - value)) / (values.max - values.min));
   const whole = [oldest(), Math.max(data.numbers.newest_seq, 1)];
   main.setOption({
     ...base(),
-    grid: { left, right, top: 12, bottom: 24 },
-    xAxis: recordAxis(whole),
-    yAxis: valueAxis(extent(names, first, last)),
+    grid: { left, right, top: TOP, bottom: BOTTOM },
+    xAxis: recordAxis(whole, element.clientWidth),
+    yAxis: valueAxis(values),
     dataZoom: [{
       type: "inside",
       filterMode: "none",
@@ -62,7 +68,7 @@ function drawMain(names) {
       axisPointer: { type: "line", lineStyle: { color: colors().muted, type: "solid", width: 1 } },
       formatter: (points) => readout(points[0]?.axisValue, names),
     },
-    series: [...zeroAndStory(), ...names.flatMap((name) => lineAndBand(name, right))],
+    series: [...zeroAndStory(), ...names.flatMap((name) => lineAndBand(name, right, offsets.get(name)))],
   }, { replaceMerge: ["series"], lazyUpdate: true });
 }
 
@@ -82,7 +88,28 @@ function extent(names, first, last) {
   return nice(Math.min(...lows), Math.max(...highs), 5);
 }
 
-function lineAndBand(name, right) {
+/** How far each name must go from the end of its line so that none covers another. */
+function spread(names, last, place) {
+  const labels = [];
+  for (const name of names) {
+    const line = lineOf(name);
+    const i = line ? at(line, last) : null;
+    if (i !== null) labels.push({ name, wanted: place(line.value[i]), y: 0 });
+  }
+  labels.sort((a, b) => a.wanted - b.wanted);
+  labels.forEach((label, i) => {
+    label.y = Math.max(label.wanted, i ? labels[i - 1].y + LABEL_HEIGHT : -Infinity);
+  });
+  // back up by half of what the lowest of a crowd was pushed down
+  const pushed = Math.max(0, ...labels.map((label) => label.y - label.wanted)) / 2;
+  labels.reverse().forEach((label, i) => {
+    const below = i ? labels[i - 1].y - LABEL_HEIGHT : Infinity;
+    label.y = Math.min(label.y > label.wanted ? Math.max(label.y - pushed, label.wanted - pushed) : label.y, below);
+  });
+  return new Map(labels.map((label) => [label.name, label.y - label.wanted]));
+}
+
+function lineAndBand(name, right, offset) {
   const line = lineOf(name);
   if (!line || !line.seq.length) return [];
   const { color, dash } = styleOf(name);
@@ -102,13 +129,13 @@ function lineAndBand(name, right) {
       endLabel: {
         show: true,
         distance: 6,
+        offset: [0, offset ?? 0],
         formatter: () => `{dot|●} {name|${plain(name)}}`,
         rich: {
           dot: { color, fontSize: 9 },
           name: { color: colors().text, fontWeight: isChosen ? 600 : 500, fontSize: 11, lineHeight: 14, width: right - 28, overflow: "truncate" },
         },
       },
-      labelLayout: { moveOverlap: "shiftY" },
     },
   ];
 }
@@ -174,7 +201,7 @@ function readout(seq, names) {
     h("p", {}, `Record ${count(Math.round(seq))}`),
     h("table", {}, ...rows.map(({ name, value, error }) => h(
       "tr", {}, h("td", {}, swatch(name)), h("th", {}, name),
-      h("td", { class: "n" }, number(value, scale)), h("td", { class: "n" }, `± ${number(2 * error, scale)}`),
+      h("td", { class: "n" }, number(value, scale)), h("td", { class: "n" }, `± ${number(error, scale)}`),
     ))),
   );
 }
@@ -202,7 +229,7 @@ function drawLane(names) {
   lane.setOption({
     ...base(),
     grid: { left, right, top: 2, bottom: 4 },
-    xAxis: recordAxis(range(), { axisLabel: { show: false }, axisTick: { show: false } }),
+    xAxis: recordAxis(range(), $("lane-chart").clientWidth, { axisLabel: { show: false }, axisTick: { show: false } }),
     yAxis: {
       type: "category",
       data: LANES.map((method) => METHOD_NAMES[method]),
@@ -246,7 +273,7 @@ export function importanceTable() {
   const seqs = Array.from({ length: 20 }, (_, i) => Math.round(first + ((last - first) * (i + 1)) / 20));
   const rows = seqs.map((seq) => [count(seq), ...lines.map((line) => {
     const i = line ? at(line, seq) : null;
-    return i === null ? "–" : `${number(line.value[i])} ± ${number(2 * line.std_error[i])}`;
+    return i === null ? "–" : `${number(line.value[i])} ± ${number(line.std_error[i])}`;
   })]);
-  return table(`${METHOD_NAMES[view.method] ?? ""} importance ± 2 standard errors, at 20 records`, ["Record", ...names], rows);
+  return table(`${METHOD_NAMES[view.method] ?? ""} importance ± standard error, at 20 records`, ["Record", ...names], rows);
 }

@@ -51,9 +51,9 @@ export function drawOperations() {
   $("operations").replaceChildren(
     h("section", {}, h("h3", {}, "Waiting for each role"), lags(roles, trouble)),
     h("section", {}, h("h3", {}, `Dead letters (${count(total)})`), letters.length
-      ? h("ul", { class: "reasons" }, ...[...letters].reverse().map(reason))
+      ? h("ul", { class: "reasons", tabIndex: 0 }, ...[...letters].reverse().map(reason))
       : h("p", { class: "empty" }, "None: every record could be used.")),
-    ...(notices.length || dropped ? [h("section", {}, h("h3", {}, "Notices"), h("ul", { class: "reasons" },
+    ...(notices.length || dropped ? [h("section", {}, h("h3", {}, "Notices"), h("ul", { class: "reasons", tabIndex: 0 },
       ...(dropped ? [h("li", {}, `${plural(dropped, "record")} belonged to more streams or explanations than this page has room for.`)] : []),
       ...[...notices].reverse().map((notice) => h("li", {}, notice.detail, h("span", { class: "muted" }, ` – ${notice.stream}, ${count(notice.seq)}`)))))] : []),
   );

@@ -19,7 +19,7 @@ export function drawPerformance() {
   const both = hasAccuracy();
   const grid = { left: 56, right: 14 };
   const title = (text, top) => ({ text, left: 0, top, textStyle: { fontSize: 11, fontWeight: 500, color: muted } });
-  const x = recordAxis(range());
+  const x = recordAxis(range(), $("performance-chart").clientWidth);
   const line = (name, index, color) => ({
     id: name,
     name,

@@ -76,11 +76,13 @@ function append(line, news) {
   }
 }
 
+const byName = new Intl.Collator("en", { numeric: true });
+
 /** All features, the most important first. */
 export function ranked() {
   const by = view.order === "now" ? (f) => Math.abs(f.value) : (f) => f.peak;
   const all = [...data.features].map(([name, feature]) => ({ name, ...feature }));
-  return all.sort((a, b) => by(b) - by(a) || (a.name < b.name ? -1 : 1));
+  return all.sort((a, b) => by(b) - by(a) || byName.compare(a.name, b.name));
 }
 
 /** Names of the features that the charts show. */

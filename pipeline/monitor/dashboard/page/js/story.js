@@ -25,7 +25,8 @@ export function makeStory({ chosen, closed }) {
   });
 }
 
-export async function drawStory({ focus = false } = {}) {
+/** Shows what is told; with `again` also where it is shown already, as in other colours. */
+export async function drawStory({ focus = false, again = false } = {}) {
   const id = view.change;
   $("story").hidden = id === null;
   $("change-list-view").hidden = id !== null;
@@ -37,13 +38,15 @@ export async function drawStory({ focus = false } = {}) {
   const story = data.stories.get(id) ?? await api.story(id);
   if (view.change !== id) return;
   if (story) data.stories.set(id, story);
-  if (told !== id) {
+  let keepFocus = focus;
+  if (told !== id || again) {
+    keepFocus ||= $("story").contains(document.activeElement);
     told = id;
     plot?.dispose();
     $("story").replaceChildren(...(story ? parts(story) : lost(id)));
   }
   if (story) drawCurves(story);
-  if (focus) $("story-title").focus();
+  if (keepFocus) $("story-title").focus();
 }
 
 function lost(id) {
@@ -57,7 +60,7 @@ function parts(story) {
     h("p", { class: "summary" }, sentence(story.detail)),
     story.after === null ? null : beforeAfter(story),
     story.curve_before && story.curve_after
-      ? h("figure", {}, h("figcaption", {}, `Effect of ${story.feature}, before and after`), h("div", { class: "chart small", id: "story-chart", role: "img", "aria-label": `Two curves: at record ${count(story.curve_before.seq)} and at record ${count(story.curve_after.seq)}` }))
+      ? h("figure", {}, h("figcaption", {}, `Effect of ${story.feature}, before and after`), legend(story), h("div", { class: "chart small", id: "story-chart", role: "img", "aria-label": `Two curves: at record ${count(story.curve_before.seq)} and at record ${count(story.curve_after.seq)}` }))
       : null,
     facts(story),
     siblings(story),
@@ -82,7 +85,7 @@ function navigation(id) {
   );
 }
 
-/** Both means with two standard errors, on one scale. */
+/** Both means ± their standard errors, and thin lines of twice that, on one scale. */
 function beforeAfter(story) {
   const rows = [
     { name: "Before", mean: story.before, error: story.before_std_error },
@@ -99,7 +102,7 @@ function beforeAfter(story) {
     ...rows.flatMap(({ name, mean, error }) => [
       h("dt", {}, name),
       h("dd", {},
-        h("span", { class: "mean" }, h("b", {}, number(mean, scale)), error === null ? "" : ` ± ${number(2 * error, scale)}`),
+        h("span", { class: "mean" }, h("b", {}, number(mean, scale)), error === null ? "" : ` ± ${number(error, scale)}`),
         svg("svg", { viewBox: "0 0 300 16", preserveAspectRatio: "none", "aria-hidden": "true" },
           svg("line", { x1: x(0), x2: x(0), y1: 0, y2: 16, stroke: colors().muted, "stroke-width": 1, "vector-effect": "non-scaling-stroke" }),
           svg("line", { x1: x(0), x2: x(mean), y1: 8, y2: 8, stroke: color, "stroke-width": name === "Before" ? 4 : 8, "stroke-opacity": name === "Before" ? 0.55 : 1, "vector-effect": "non-scaling-stroke" }),
@@ -109,13 +112,23 @@ function beforeAfter(story) {
   );
 }
 
+function legend({ curve_before: before, curve_after: after, feature }) {
+  const key = h("span", { class: "key", "aria-hidden": "true" });
+  key.style.borderTopColor = styleOf(feature)?.color ?? colors().accent;
+  return h(
+    "ul", { class: "legend" },
+    h("li", {}, h("span", { class: "key before", "aria-hidden": "true" }), `at record ${count(before.seq)}`),
+    h("li", {}, key, `at record ${count(after.seq)}`),
+  );
+}
+
 function facts(story) {
   const rows = [];
   const add = (name, ...value) => rows.push(h("div", {}, h("dt", {}, name), h("dd", {}, ...value)));
   if (story.before !== null && story.after !== null) {
     const difference = story.after - story.before;
     const error = story.before_std_error === null || story.after_std_error === null ? null : Math.hypot(story.before_std_error, story.after_std_error);
-    add("Difference", `${signed(difference)}${error === null ? "" : ` ± ${number(2 * error, Math.abs(difference))}`}`);
+    add("Difference", `${signed(difference)}${error === null ? "" : ` ± ${number(error, Math.abs(difference))}`}`);
   }
   if (story.rank_before !== null && story.rank_after !== null) {
     add("Rank", `${story.rank_before} → ${story.rank_after} of ${story.ranked}`);
@@ -127,7 +140,7 @@ function facts(story) {
     add("Mean loss", `${number(story.loss_before, scale)} → ${number(story.loss_after, scale)}`, h("small", {}, ` ${signed(story.loss_after - story.loss_before, scale)}`));
   }
   if (story.value !== null) {
-    add(`${METHOD_NAMES[story.method]} then`, `${number(story.value)} ± ${number(2 * (story.std_error ?? 0), Math.abs(story.value))}`);
+    add(`${METHOD_NAMES[story.method]} then`, `${number(story.value)} ± ${number(story.std_error, Math.abs(story.value))}`);
   }
   if (story.replay_seq !== null) add("To replay", `records ${count(story.replay_seq)} to ${count(story.seq)}`);
   if (story.ts !== null) add("Time", String(story.ts));
@@ -149,7 +162,7 @@ function drawCurves(story) {
   if (!plot || plot.isDisposed() || plot.getDom() !== element) plot = chart(element);
   const color = styleOf(story.feature)?.color ?? colors().accent;
   plot.setOption(curveOption(story.feature, [
-    { curve: story.curve_before, color: colors().muted, width: 1.8, dash: [5, 3], points: true, name: "before" },
+    { curve: story.curve_before, color: colors().muted, width: 1.8, dash: [5, 3], points: true, hollow: true, name: "before" },
     { curve: story.curve_after, color, width: 2.4, points: true, name: "after" },
   ], { size: "small" }), { notMerge: true });
 }
