@@ -9,7 +9,17 @@ from typing import Annotated
 import typer
 
 from deploy.kafka.cluster import say as tell
-from tests.benchmarks import latency, library, memory, pipeline, producer, report, scaling, variance
+from tests.benchmarks import (
+    dashboard,
+    latency,
+    library,
+    memory,
+    pipeline,
+    producer,
+    report,
+    scaling,
+    variance,
+)
 from tests.benchmarks.run import Measure, Run
 from tests.command import Clock, execute, say
 
@@ -24,6 +34,8 @@ PARTS: dict[str, Measure] = {
     "workers": scaling.two_workers,
     "shards": scaling.two_shards,
     "memory": memory.long_stream,
+    "dashboard": dashboard.page,
+    "beside": dashboard.beside_the_pipeline,
 }
 
 

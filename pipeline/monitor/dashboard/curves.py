@@ -4,6 +4,7 @@ from typing import Any
 
 import orjson
 
+from pipeline.monitor.dashboard.stories import fitted
 from schemas import Explanation
 
 MAX_EARLIER = 12
@@ -44,8 +45,8 @@ class CurveStack:
         room
             Bytes that all curves of this feature may take.
         """
-        self.current = orjson.dumps(_curve(explanation))
-        self.ice = orjson.dumps(explanation.ice or [])
+        self.current = fitted(orjson.dumps(_curve(explanation)))
+        self.ice = fitted(orjson.dumps(explanation.ice or []))
         if self._n % self._stride == 0:
             self._kept.append(self.current)
         self._n += 1

@@ -2,10 +2,10 @@
 
 import ipaddress
 from collections.abc import Collection
+from urllib.parse import urlsplit
 
 from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
-from yarl import URL
 
 HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
@@ -43,7 +43,7 @@ def is_known(host_header: str, names: Collection[str]) -> bool:
     [True, True, True, True, False]
     """
     try:
-        host = URL(f"http://{host_header}").host
+        host = urlsplit(f"//{host_header}").hostname
     except ValueError:
         return False
     return host is not None and (host in {"localhost", *names} or _is_address(host))

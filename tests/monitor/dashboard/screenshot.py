@@ -29,9 +29,9 @@ def screenshot(
         viewport = {"width": width, "height": 1000}
         visit = Visit(browser, running.address, viewport=viewport, color_scheme=theme)
         visit.live()
-        changes = visit.changes().filter(has_text="elevel").filter(has_text="iPFI")
+        changes = visit.changes().filter(has_text="age").filter(has_text="iPFI")
         changes.first.click()
-        expect(visit.page.locator("#story-title")).to_have_text("iPFI of elevel rose")
+        expect(visit.page.locator("#story-title")).to_have_text("iPFI of age rose")
         visit.page.mouse.move(0, 0)
         visit.page.wait_for_timeout(SETTLED_MS)
         visit.page.screenshot(path=file, full_page=width < 760)

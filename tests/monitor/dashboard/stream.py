@@ -50,7 +50,7 @@ def records(
 def value_of(i: int, seq: int, half: int) -> float:
     """Return how important a feature is at a time."""
     settled = 1.0 - math.exp(-seq / 200.0)
-    after = 1.0 / (1.0 + math.exp(-(seq - half - 150.0) / 60.0))
+    after = 0.5 + 0.5 * math.tanh((seq - half - 150.0) / 120.0)
     if i == 1:
         return 0.25 * settled * (1.0 - after)
     if i == 2:

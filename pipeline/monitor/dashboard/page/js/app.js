@@ -41,7 +41,8 @@ async function connect() {
     draw();
     performance.mark("fluxplain-drawn");
     stop = api.listen(view, data.version, (news) => mine === current && receive(news), again);
-  } catch {
+  } catch (error) {
+    console.error(error);
     if (mine === current) again();
   }
 

@@ -12,6 +12,17 @@ export function chart(element) {
   return made;
 }
 
+const drawn = new WeakMap();
+
+/** Draws what an option says; what is drawn already is only given its new data. */
+export function draw(plot, option) {
+  const ids = JSON.stringify(option.series.map((series) => series.id));
+  const isSame = drawn.get(plot) === ids;
+  drawn.set(plot, ids);
+  const parts = ["series", "grid", "xAxis", "yAxis", "title"].filter((part) => part in option);
+  plot.setOption(option, { replaceMerge: isSame ? [] : parts, lazyUpdate: true });
+}
+
 export const FONT = "Inter, system-ui, sans-serif";
 
 const ruler = document.createElement("canvas").getContext("2d");

@@ -4,7 +4,7 @@ import { base, colors, valueAxis } from "./charts.js";
 import { number, tick } from "./format.js";
 import { data } from "./store.js";
 
-const isCategorical = (feature, curve) =>
+export const isCategorical = (feature, curve) =>
   data.about.categorical.includes(feature) || curve.grid.some((value) => typeof value !== "number");
 
 /** The part of an effect that is drawn: of several classes that of one. */

@@ -4,7 +4,7 @@ import { $, h, options, setText, table } from "./dom.js";
 import { count, number } from "./format.js";
 import { chart, colors } from "./charts.js";
 import { data, ranked, view } from "./store.js";
-import { curveOption, effectOf } from "./curves.js";
+import { curveOption, effectOf, isCategorical } from "./curves.js";
 import { styleOf } from "./palette.js";
 import * as api from "./api.js";
 
@@ -55,6 +55,7 @@ export function drawEffect() {
   if (known.current.classes) {
     options($("class"), known.current.classes.map((_, i) => i), classIndex, (i) => String(known.current.classes[i]));
   }
+  $("effect-legend").classList.toggle("points", isCategorical(feature, known.current));
   setText($("effect-unit"), `iPDP, ${unit}, record ${count(known.current.seq)}`);
   const color = styleOf(feature)?.color ?? colors().accent;
   plot.setOption(curveOption(feature, strokes(color), { classIndex }), { notMerge: true });
@@ -71,7 +72,7 @@ const plural = (n, thing) => `${n} ${thing}${n === 1 ? "" : "s"}`;
 
 function item(kind, text, color) {
   const key = h("span", { class: `key ${kind}`, "aria-hidden": "true" });
-  if (color) key.style.borderTopColor = color;
+  if (color) key.style.borderColor = color;
   return h("li", {}, key, text);
 }
 

@@ -2,7 +2,7 @@
 
 import { $, h, table } from "./dom.js";
 import { METHOD_NAMES, count, number, titleOf } from "./format.js";
-import { at, base, chart, colors, margins, nice, pairs, recordAxis, valueAxis } from "./charts.js";
+import { at, base, chart, colors, draw, margins, nice, pairs, recordAxis, valueAxis } from "./charts.js";
 import { data, lineOf, oldest, range, shown, view } from "./store.js";
 import { styleOf } from "./palette.js";
 
@@ -47,7 +47,7 @@ function drawMain(names) {
   const height = element.clientHeight - TOP - BOTTOM;
   const offsets = spread(names, last, (value) => (height * (values.max - value)) / (values.max - values.min));
   const whole = [oldest(), Math.max(data.numbers.newest_seq, 1)];
-  main.setOption({
+  draw(main, {
     ...base(),
     grid: { left, right, top: TOP, bottom: BOTTOM },
     xAxis: recordAxis(whole, element.clientWidth),
@@ -69,7 +69,7 @@ function drawMain(names) {
       formatter: (points) => readout(points[0]?.axisValue, names),
     },
     series: [...zeroAndStory(), ...names.flatMap((name) => lineAndBand(name, right, offsets.get(name)))],
-  }, { replaceMerge: ["series"], lazyUpdate: true });
+  });
 }
 
 /** What the values take, and nearly all of the bands: those of the first records are very wide. */
@@ -226,7 +226,7 @@ function drawLane(names) {
     groups.set(change.incident, [Math.min(span[0], change.seq), Math.max(span[1], change.seq), span[2] + 1]);
   }
   const spans = [...groups.values()].filter((span) => span[2] > 1);
-  lane.setOption({
+  draw(lane, {
     ...base(),
     grid: { left, right, top: 2, bottom: 4 },
     xAxis: recordAxis(range(), $("lane-chart").clientWidth, { axisLabel: { show: false }, axisTick: { show: false } }),
@@ -245,7 +245,7 @@ function drawLane(names) {
       data: [...data.changes.values()].filter((c) => c.kind === "drift").map((change) => mark(change, muted, text)),
       markArea: { silent: true, itemStyle: { color: text, opacity: 0.06 }, data: spans.map(([a, b]) => [{ xAxis: a }, { xAxis: b }]) },
     }],
-  }, { replaceMerge: ["series"], lazyUpdate: true });
+  });
 }
 
 function mark(change, muted, text) {

@@ -36,7 +36,7 @@ function figure(name, value, note, drawing = null, isBad = false) {
 
 function sparkline(rates) {
   const top = Math.max(...rates, 1);
-  const points = rates.map((rate, i) => `${(i * 100) / 119},${19 - (18 * rate) / top}`).join(" ");
+  const points = rates.map((rate, i) => `${100 - (rates.length - 1 - i) / 1.19},${19 - (18 * rate) / top}`).join(" ");
   return svg("svg", { viewBox: "0 0 100 20", preserveAspectRatio: "none", class: "sparkline", "aria-hidden": "true" },
     svg("polyline", { points, fill: "none", stroke: "currentColor", "stroke-width": 1.5, "vector-effect": "non-scaling-stroke" }));
 }

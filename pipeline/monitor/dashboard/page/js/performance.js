@@ -2,7 +2,7 @@
 
 import { $, h, table } from "./dom.js";
 import { count, number, percent } from "./format.js";
-import { at, base, chart, colors, nice, pairs, recordAxis, valueAxis } from "./charts.js";
+import { at, base, chart, colors, draw, nice, pairs, recordAxis, valueAxis } from "./charts.js";
 import { data, range } from "./store.js";
 
 let plot;
@@ -32,7 +32,7 @@ export function drawPerformance() {
     itemStyle: { color },
     connectNulls: true,
   });
-  plot.setOption({
+  draw(plot, {
     ...base(),
     title: [title(`Loss (${data.about.loss})`, 0), ...(both ? [title("Accuracy", "50%")] : [])],
     grid: both
@@ -54,7 +54,7 @@ export function drawPerformance() {
       line("loss", 0, isDark ? "#e8743b" : "#d55e00"),
       ...(both ? [line("accuracy", 1, isDark ? "#56b4e9" : "#0072b2")] : []),
     ],
-  }, { replaceMerge: ["series", "grid", "xAxis", "yAxis", "title"], lazyUpdate: true });
+  });
   const last = course.seq.length - 1;
   $("performance-chart").setAttribute("aria-label", last < 0 ? "No loss yet" : `Mean loss now ${number(course.loss[last])}${both ? `, accuracy ${percent(course.accuracy[last])}` : ""}`);
 }

@@ -4,7 +4,7 @@ import { $, h, svg } from "./dom.js";
 import { METHOD_NAMES, count, number, plural, signed, titleOf } from "./format.js";
 import { chart, colors } from "./charts.js";
 import { data, ordered, view } from "./store.js";
-import { curveOption } from "./curves.js";
+import { curveOption, isCategorical } from "./curves.js";
 import { entry } from "./changes.js";
 import { styleOf } from "./palette.js";
 import * as api from "./api.js";
@@ -114,9 +114,9 @@ function beforeAfter(story) {
 
 function legend({ curve_before: before, curve_after: after, feature }) {
   const key = h("span", { class: "key", "aria-hidden": "true" });
-  key.style.borderTopColor = styleOf(feature)?.color ?? colors().accent;
+  key.style.borderColor = styleOf(feature)?.color ?? colors().accent;
   return h(
-    "ul", { class: "legend" },
+    "ul", { class: isCategorical(feature, after) ? "legend points" : "legend" },
     h("li", {}, h("span", { class: "key before", "aria-hidden": "true" }), `at record ${count(before.seq)}`),
     h("li", {}, key, `at record ${count(after.seq)}`),
   );
