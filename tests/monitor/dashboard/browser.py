@@ -11,7 +11,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import pytest
 from playwright.sync_api import Browser, Locator, Page, sync_playwright
 
 from pipeline.config import Config
@@ -165,10 +164,3 @@ def dashboard(folder: Path, features: int) -> Iterator[Dashboard]:
             yield served
         finally:
             served.stop()
-
-
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
-    """The browser, one for all tests."""
-    with chromium() as running:
-        yield running

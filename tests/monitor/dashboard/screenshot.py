@@ -25,9 +25,9 @@ def screenshot(
         demo(Path(out), "--stay") as running,
         chromium() as browser,
     ):
-        running.line("(The dashboard stays)")
         viewport = {"width": width, "height": 1000}
         visit = Visit(browser, running.address, viewport=viewport, color_scheme=theme)
+        running.line("(The dashboard stays)")
         visit.live()
         changes = visit.changes().filter(has_text="age").filter(has_text="iPFI")
         changes.first.click()

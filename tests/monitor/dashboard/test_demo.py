@@ -6,10 +6,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, expect
 
-from tests.monitor.dashboard.browser import Visit, browser
+from tests.monitor.dashboard.browser import Visit
 from tests.monitor.dashboard.demo import demo
-
-__all__ = ["browser"]
 
 pytestmark = pytest.mark.browser
 

@@ -1,7 +1,9 @@
 """The page as people see it, in a real browser, from records on a real broker."""
 
+import random
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -11,10 +13,8 @@ from playwright.sync_api import Browser, expect
 
 from pipeline.monitor.dashboard.files import PAGE
 from schemas import Change
-from tests.monitor.dashboard.browser import PHONE, WIDE, Dashboard, Visit, browser, dashboard
-from tests.monitor.dashboard.stream import change, letter, records
-
-__all__ = ["browser"]
+from tests.monitor.dashboard.browser import PHONE, WIDE, Dashboard, Visit, dashboard
+from tests.monitor.dashboard.stream import change, explanation, letter, records
 
 pytestmark = pytest.mark.browser
 
@@ -149,6 +149,26 @@ def test_the_curve_of_a_chosen_feature_is_shown(open_page: Open) -> None:
     expect(legend).to_contain_text("5 single observations")
     visit.page.locator("#effect [data-table]").click()
     expect(visit.page.locator("#effect-table tbody tr")).to_have_count(5)
+
+
+def test_the_curve_of_each_class_and_the_surface_of_a_pair_are_shown(
+    running: Dashboard, open_page: Open
+) -> None:
+    of_f8 = explanation(8, next(NEXT), 1_000, random.Random(1), method="ipdp")
+    curve, slope = [0.2, 0.2, 0.3, 0.4, 0.4], [0.6, 0.5, 0.4, 0.3, 0.2]
+    pair = replace(of_f8, feature="f1|f2", second_grid=["u", "v"], effect=[slope[:2]] * 5, ice=None)
+    classes = replace(of_f8, classes=["a", "b", "c"], effect=[curve, slope, curve], ice=None)
+    running.publish(pair, classes)
+    visit = open_page("#method=ipdp&feature=f8")
+    effect, chooser = visit.page.locator("#effect-chart"), visit.page.locator("#class")
+    expect(effect).to_have_attribute("aria-label", re.compile("from 0.200 to 0.400 over 5"))
+    chooser.select_option(label="b")
+    expect(effect).to_have_attribute("aria-label", re.compile("from 0.200 to 0.600 over 5"))
+    visit.page.locator("#feature-list button", has_text="f1|f2").click()
+    expect(effect).to_have_attribute("aria-label", re.compile("f1.f2 .* from 0.500 to 0.600"))
+    expect(chooser).to_be_hidden()
+    visit.page.locator("#effect [data-table]").click()
+    expect(visit.page.locator("#effect-table thead th")).to_have_text(["", "u", "v"])
 
 
 @pytest.mark.parametrize("name", ["importance", "performance"])
