@@ -4,13 +4,26 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test test-kafka chaos soak hostile recovery elec2 bench experiments fuzz check format schemas kafka kafka-stop lock clean
+# as root there may be no sudo
+SUDO := $(shell test "$$(id -u)" = 0 || echo sudo)
+
+.PHONY: demo test test-browser browser screenshot test-kafka chaos soak hostile recovery elec2 bench experiments fuzz check format schemas kafka kafka-stop lock clean
 
 demo: $(STAMP)  ## the whole pipeline on the embedded broker; ends by itself
 	$(BIN)/fluxplain demo
 
 test: $(STAMP)  ## all tests that need nothing but the embedded broker
-	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not kafka"
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not kafka and not browser"
+
+test-browser: $(STAMP) browser  ## the dashboard in a real browser
+	$(BIN)/python -m pytest -m browser tests/monitor/dashboard
+
+browser:  ## Debian's Chromium, unless it is there
+	command -v chromium > /dev/null || { $(SUDO) apt-get update --quiet \
+		&& $(SUDO) apt-get install --yes --quiet --no-install-recommends chromium; }
+
+screenshot: $(STAMP) browser  ## the README's picture of the dashboard, from a run of the demo
+	$(BIN)/python -m tests.monitor.dashboard.screenshot deploy/images/dashboard.png
 
 test-kafka: $(STAMP)  ## the behaviour suite on a real Kafka, and a short run of chaos
 	$(BIN)/python -m deploy.kafka run -- \

@@ -60,6 +60,9 @@ MOST_POINTS = 10_000
 KEY_LENGTH = 32
 """Fewest characters of the key that signs checkpoints."""
 
+Asker = Role | Literal["dashboard"]
+"""Whose process reads the settings, if it does not use all that they refer to."""
+
 FeatureType = Literal["numeric", "categorical"]
 LabelType = Literal["boolean", "integer", "string", "number"]
 Reference = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][\w.]*:[A-Za-z_][\w.]*$")]
@@ -479,6 +482,24 @@ class HealthSettings(Section):
     )
 
 
+class DashboardSettings(Section):
+    """The page that shows live what is published."""
+
+    enabled: bool = Field(True, description="Whether `fluxplain up` serves it too.")
+    host: str = Field(
+        "127.0.0.1",
+        min_length=1,
+        description="Address to listen on. The page has no authentication: beyond this machine "
+        "put a proxy before it that has.",
+    )
+    port: int = Field(8777, ge=0, le=65535, description="0 takes any free port, which is told.")
+    names: list[Name] = Field(
+        default_factory=list,
+        description="Names by which browsers reach it, beside addresses and localhost; others are "
+        "refused, since a page of somebody else could have them.",
+    )
+
+
 class Config(BaseSettings):
     """All settings of a pipeline."""
 
@@ -502,6 +523,7 @@ class Config(BaseSettings):
     checkpoint: CheckpointSettings = CheckpointSettings()
     health: HealthSettings = HealthSettings()
     alerts: AlertSettings = AlertSettings()
+    dashboard: DashboardSettings = DashboardSettings()
 
     @validates_model(mode="after")
     def _what_is_named_is_explained(self) -> Self:
@@ -690,7 +712,7 @@ class Config(BaseSettings):
 
     def fingerprint(self) -> str:
         """Return a digest of every setting that changes what is published."""
-        settings = self.model_dump(mode="json", exclude={"kafka", "checkpoint", "health", "alerts"})
+        settings = self.model_dump(mode="json", exclude=_OPERATION)
         # features are dealt to so many partitions
         settings["topics"] = self.topics.model_dump(include={"prefix", "partitions"})
         settings["label"] = {"type": self.label.type}
@@ -700,7 +722,7 @@ class Config(BaseSettings):
         return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()
 
 
-def load_config(path: Path, role: Role | None = None) -> Config:
+def load_config(path: Path, role: Asker | None = None) -> Config:
     """Return the validated settings of a TOML file and the environment.
 
     Parameters
@@ -708,7 +730,7 @@ def load_config(path: Path, role: Role | None = None) -> Config:
     path
         The file.
     role
-        Whose worker asks: it loads only what its role uses, see :func:`check_references`.
+        Who asks: it loads only what it uses, see :func:`check_references`.
 
     Raises
     ------
@@ -739,7 +761,7 @@ def load_config(path: Path, role: Role | None = None) -> Config:
     return config
 
 
-def check_references(config: Config, role: Role | None = None) -> None:
+def check_references(config: Config, role: Asker | None = None) -> None:
     """Load what the settings refer to, so that mistakes show before anything starts.
 
     Parameters
@@ -747,17 +769,18 @@ def check_references(config: Config, role: Role | None = None) -> None:
     config
         The settings.
     role
-        Who uses them. The explainer uses the loss, but no model, and drift neither, so their
-        workers start sooner, and where the user's model is not installed. All others check both.
+        Who uses them. The explainer uses the loss, but no model, and drift and the dashboard
+        neither, so they start sooner, and where the user's model is not installed. All others
+        check both.
 
     Raises
     ------
     ConfigError
         If the loss is unknown, or the model cannot be made, asked, taught or pickled.
     """
-    if role != "drift":
+    if role not in {"drift", "dashboard"}:
         _check_loss(config)
-    if role not in {"drift", "explainer"}:
+    if role not in {"drift", "dashboard", "explainer"}:
         _check_model(config)
 
 
@@ -870,6 +893,9 @@ def explain_errors(error: ValidationError) -> str:
             lines.append(_explain_value(item["loc"], key, item["input"], item["msg"]))
     return "\n".join(lines)
 
+
+_OPERATION = {"kafka", "checkpoint", "health", "alerts", "dashboard"}
+"""Tables that say how the pipeline runs, not what it publishes."""
 
 _OWN = "Value error, "
 """What pydantic puts before the messages of this project's validators."""

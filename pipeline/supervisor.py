@@ -173,6 +173,7 @@ class Supervisor:
             command,
             env={**self._environment, **environment},
             stdin=subprocess.DEVNULL,
+            stdout=self._stderr,
             stderr=self._stderr,
             start_new_session=True,
         )
@@ -191,14 +192,13 @@ class Supervisor:
 
 def worker_command(part: Part, config_path: Path) -> Sequence[str]:
     """Return the command line of a worker."""
-    command = (sys.executable, "-m", "pipeline.cli", "worker", "--role", part.role)
     shard = ("--shard", str(part.shard)) if part.shards > 1 else ()
-    return [*command, *shard, "--config", str(config_path)]
+    return command_of("worker", "--role", part.role, *shard, config_path=config_path)
 
 
-def alerts_command(config_path: Path) -> Sequence[str]:
-    """Return the command line of the process that sends alerts."""
-    return (sys.executable, "-m", "pipeline.cli", "alerts", "run", "--config", str(config_path))
+def command_of(*words: str, config_path: Path) -> Sequence[str]:
+    """Return the command line of a command of ours."""
+    return (sys.executable, "-m", "pipeline.cli", *words, "--config", str(config_path))
 
 
 def describe_status(status: int) -> str:

@@ -3,10 +3,13 @@
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
+import urllib.request
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import orjson
@@ -82,7 +85,7 @@ def test_help_names_every_command(folder: Path) -> None:
     assert result.returncode == 0
     commands = ("init", "check", "topics", "worker", "up", "broker", "replay", "local", "tail")
     more = ("watch", "demo", "checkpoints", "explain-change", "alerts", "export", "plot")
-    for command in (*commands, *more):
+    for command in (*commands, *more, "dashboard"):
         assert command in result.stdout
 
 
@@ -316,6 +319,43 @@ def test_watch_shows_the_importances_until_interrupted(running: Path) -> None:
     assert "lag: model " in out.decode()
 
 
+def test_the_dashboard_serves_a_page_until_interrupted(with_topics: Path) -> None:
+    process = _start(
+        with_topics, "dashboard", stdout=subprocess.PIPE, FLUXPLAIN_DASHBOARD__PORT="0"
+    )
+    assert process.stdout is not None
+    address = process.stdout.readline().decode().removeprefix("Dashboard: ").strip()
+    with urllib.request.urlopen(f"{address}/api/overview", timeout=20) as answer:
+        assert orjson.loads(answer.read())["streams"] == []
+    port = address.rpartition(":")[2]
+    second = _run(with_topics, "dashboard", FLUXPLAIN_DASHBOARD__PORT=port)
+    assert second.returncode == 2
+    assert f"dashboard.port is {port}" in _one_line(second.stderr)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(20) == 0
+    process.stdout.close()
+
+
+def test_up_serves_the_dashboard_too(folder: Path) -> None:
+    process = _start(
+        folder,
+        *("up", "--embedded"),
+        stdout=subprocess.PIPE,
+        FLUXPLAIN_DASHBOARD__ENABLED="true",
+        FLUXPLAIN_DASHBOARD__PORT="0",
+        FLUXPLAIN_HEALTH__PORT=str(_free_ports(3)),
+    )
+    assert process.stdout is not None
+    lines = iter(process.stdout.readline, b"")
+    told = next(line for line in lines if line.startswith(b"Dashboard: "))
+    address = told.decode().removeprefix("Dashboard: ").strip()
+    with urllib.request.urlopen(address, timeout=20) as answer:
+        assert b"fluxplain" in answer.read()
+    process.send_signal(signal.SIGINT)
+    assert process.wait(40) == 0
+    process.stdout.close()
+
+
 def test_up_starts_again_a_worker_that_was_killed_and_sends_alerts(running: Path) -> None:
     def processes(command: str) -> set[int]:
         return {
@@ -358,15 +398,30 @@ def _run(folder: Path, *arguments: str, **environment: str) -> "subprocess.Compl
 
 
 def _start(
-    folder: Path, *arguments: str, stdout: int = subprocess.DEVNULL
+    folder: Path, *arguments: str, stdout: int = subprocess.DEVNULL, **environment: str
 ) -> "subprocess.Popen[bytes]":
     return subprocess.Popen(
         [sys.executable, "-m", "pipeline.cli", *arguments],
         cwd=folder,
         stdout=stdout,
         stderr=(folder / "stderr.log").open("ab"),
-        env={**os.environ, "COLUMNS": "120"},
+        env={**os.environ, "COLUMNS": "120", **environment},
     )
+
+
+def _free_ports(count: int) -> int:
+    """Return the first of some ports in a row that nobody has."""
+    while True:
+        with ExitStack() as stack:
+            first = stack.enter_context(socket.socket())
+            first.bind(("127.0.0.1", 0))
+            port: int = first.getsockname()[1]
+            try:
+                for i in range(1, count):
+                    stack.enter_context(socket.socket()).bind(("127.0.0.1", port + i))
+            except (OSError, OverflowError):
+                continue
+            return port
 
 
 def _files(folder: Path) -> Published:

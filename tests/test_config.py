@@ -536,6 +536,7 @@ def test_the_fingerprint_is_of_what_changes_results_and_nothing_else() -> None:
     assert same.kafka.bootstrap_servers == "elsewhere:9092"
     assert same.fingerprint() == config.fingerprint()
     assert make_config(checkpoint={"interval_s": 1.0}).fingerprint() == config.fingerprint()
+    assert make_config(dashboard={"port": 1234}).fingerprint() == config.fingerprint()
     assert make_config(topics={"replication": 3}).fingerprint() == config.fingerprint()
     sharded = make_config(model={**config.model.model_dump(), "shards": 2})
     assert sharded.fingerprint() == config.fingerprint()

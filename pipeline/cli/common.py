@@ -8,13 +8,12 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from pipeline.config import Config, load_config
+from pipeline.config import Asker, Config, load_config
 from pipeline.kafka.client import AccessError, BrokerError, no_topics
 from pipeline.kafka.embedded import resolve
 from pipeline.kafka.exits import EXIT_NOT_YET, EXIT_REFUSED
 from pipeline.kafka.topics import missing_topics
 from pipeline.loading import ended_by_ctrl_c
-from pipeline.parts import Role
 
 app = typer.Typer(
     name="fluxplain",
@@ -36,7 +35,7 @@ ConfigPath = Annotated[
 DEFAULT_CONFIG = Path("fluxplain.toml")
 
 
-def load(config: Path, role: Role | None = None) -> Config:
+def load(config: Path, role: Asker | None = None) -> Config:
     """Return the settings; what they refer to may take long to be imported."""
     with ended_by_ctrl_c():
         return load_config(config, role)

@@ -17,7 +17,17 @@ from pipeline.supervisor import WorkerRefusedError
 
 # each adds its commands, and --help shows them in this order
 # isort: off
-from pipeline.cli import setup, run, alerts, feed, look, plot, story, export  # noqa: F401
+from pipeline.cli import (  # noqa: F401
+    setup,
+    run,
+    alerts,
+    feed,
+    dashboard,
+    look,
+    plot,
+    story,
+    export,
+)
 # isort: on
 
 USER_ERRORS = (ConfigError, BrokerError, DeliveryError, SourceError, WorkerRefusedError)

@@ -27,7 +27,7 @@ from pipeline.kafka.embedded import (
 from pipeline.kafka.topics import create_topics
 from pipeline.loading import ended_by_ctrl_c
 from pipeline.parts import Part, Role
-from pipeline.supervisor import Supervisor, alerts_command, end_with_supervisor
+from pipeline.supervisor import Supervisor, command_of, end_with_supervisor
 
 PANEL = "Run"
 
@@ -75,7 +75,10 @@ def up(
         ),
     ] = 1,
 ) -> None:
-    """Run all roles on this machine; start again what dies; stop all on Ctrl-C."""
+    """Run all roles on this machine; start again what dies; stop all on Ctrl-C.
+
+    The dashboard runs beside them, unless `dashboard.enabled` is false; its address is printed.
+    """
     settings = load(config)
     with until_interrupted():
         if not embedded:
@@ -114,12 +117,18 @@ def demo(
     records: Annotated[
         int, typer.Option(min=1000, help="Observations; the concept changes after half of them.")
     ] = 6000,
+    stay: Annotated[
+        bool, typer.Option("--stay", help="Keep the dashboard up at the end, until Ctrl-C.")
+    ] = False,
 ) -> None:
-    """Show the whole pipeline on the embedded broker, with a stream that drifts half way."""
+    """Show the whole pipeline on the embedded broker, with a stream that drifts half way.
+
+    The dashboard runs beside it: open the address that is printed.
+    """
     from pipeline.demo import run_demo  # noqa: PLC0415  loads the plotting library
 
     with until_interrupted():
-        run_demo(out, records, console)
+        run_demo(out, records, console, stay=stay)
 
 
 def _part(settings: Config, role: Role, shard: int | None) -> Part:
@@ -145,7 +154,9 @@ def _supervise(
     ) as supervisor:
         supervisor.start(workers)
         if settings.alerts.url is not None:
-            supervisor.add_beside("alerts", alerts_command(config))
+            supervisor.add_beside("alerts", command_of("alerts", "run", config_path=config))
+        if settings.dashboard.enabled:
+            supervisor.add_beside("dashboard", command_of("dashboard", config_path=config))
         pids = ", ".join(f"{name} ({pid})" for name, pid in supervisor.running().items())
         say(f"Running: {pids}. Ctrl-C stops them.")
         while True:
@@ -155,8 +166,8 @@ def _supervise(
 
 def _own_environment(settings: Config, name: str) -> dict[str, str]:
     """Return the variables of one worker, for what two workers on a machine cannot share."""
-    part, _, number = name.rpartition("-")
     own = {}
+    part, _, number = name.rpartition("-")
     if settings.health.port:
         parts = [str(each) for each in settings.parts()]
         index = parts.index(part) + len(parts) * (int(number) - 1)

@@ -35,6 +35,8 @@ SETTINGS: dict[str, Any] = {
     },
     # streams so short must show changes
     "drift": {"delta": 0.002, "params": {"min_window_length": 5}},
+    # pipelines run side by side, and there is one port
+    "dashboard": {"enabled": False},
 }
 """A small pipeline with all methods, quick to warm up."""
 

@@ -10,6 +10,7 @@ import typer
 
 from deploy.kafka.cluster import say as tell
 from tests.benchmarks import (
+    dashboard,
     latency,
     library,
     memory,
@@ -35,6 +36,8 @@ PARTS: dict[str, Measure] = {
     "shards": scaling.two_shards,
     "memory": memory.long_stream,
     "metrics": metrics.counting,
+    "dashboard": dashboard.page,
+    "beside": dashboard.beside_the_pipeline,
 }
 
 

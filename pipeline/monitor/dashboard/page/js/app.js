@@ -1,0 +1,269 @@
+// Puts the parts together: asks, listens, draws, and goes where people want.
+
+import { $, options, segments, setText } from "./dom.js";
+import { METHOD_NAMES, count, plural, titleOf } from "./format.js";
+import * as api from "./api.js";
+import { data, readFragment, replaceAll, shown, range, oldest, takeNews, view, writeFragment } from "./store.js";
+import { assign, styleOf } from "./palette.js";
+import { themeSwitch } from "./theme.js";
+import { drawImportance, importanceTable, makeImportance } from "./importance.js";
+import { drawPerformance, makePerformance, performanceTable } from "./performance.js";
+import { drawEffect, effectFeature, effectTable, fetchEffect, makeEffect } from "./effect.js";
+import { drawFeatures, makeFeatures } from "./features.js";
+import { drawChanges, makeChanges } from "./changes.js";
+import { drawStory, makeStory } from "./story.js";
+import { drawFigures, drawOperations } from "./operations.js";
+
+const RANGES = [500, 2_000, 10_000];
+const TABLES = { importance: importanceTable, effect: effectTable, performance: performanceTable };
+
+let stop = () => {};
+let current = 0; // which connection: answers to earlier ones come too late
+let patience = 500;
+let fresh = [];
+let isDrawn = true;
+let featureColor = null;
+
+/** Asks for everything, then listens; after a lost connection again, ever more patiently. */
+async function connect() {
+  stop();
+  current += 1;
+  const mine = current;
+  try {
+    const answer = await api.overview(view);
+    if (mine !== current) return;
+    replaceAll(answer);
+    await Promise.all([fetchLines(), fetchEffect({ force: true })]);
+    if (mine !== current) return;
+    patience = 500;
+    connected(true);
+    writeFragment();
+    draw();
+    performance.mark("fluxplain-drawn");
+    stop = api.listen(view, data.version, (news) => mine === current && receive(news), again);
+  } catch (error) {
+    console.error(error);
+    if (mine === current) again();
+  }
+
+  function again() {
+    if (mine !== current) return;
+    connected(false);
+    setTimeout(() => mine === current && connect(), patience);
+    patience = Math.min(patience * 2, 10_000);
+  }
+}
+
+function receive(news) {
+  // what was open is not what there is: a stream or method has begun meanwhile
+  if (news.stream !== view.stream || news.method !== view.method || news.alpha !== view.alpha) {
+    connect();
+    return;
+  }
+  fresh.push(...takeNews(news));
+  if (!isDrawn) return;
+  isDrawn = false;
+  requestAnimationFrame(() => {
+    isDrawn = true;
+    draw();
+  });
+  fetchLines().then((some) => some && draw());
+  if (Object.keys(news.features).length) fetchEffect();
+}
+
+/** Asks for the courses of features that are shown only now; whether there were any. */
+async function fetchLines() {
+  const missing = shown().filter((name) => !data.lines.has(name));
+  const closer = view.range === "all" ? [] : shown().filter((name) => !data.closer.has(name));
+  for (const name of missing) data.lines.set(name, { seq: [], value: [], std_error: [] });
+  for (const name of closer) data.closer.set(name, { seq: [], value: [], std_error: [] });
+  const mine = current;
+  const [from, to] = range().map(Math.round);
+  const [whole, near] = await Promise.all([
+    missing.length ? api.series(view, missing, {}) : null,
+    closer.length ? api.series(view, closer, { from, to: view.range === "zoom" ? to : null }) : null,
+  ]);
+  if (mine !== current) return false;
+  for (const [name, line] of Object.entries(whole?.lines ?? {})) data.lines.set(name, line);
+  for (const [name, line] of Object.entries(near?.lines ?? {})) data.closer.set(name, line);
+  return Boolean(whole || near);
+}
+
+function draw() {
+  if (!data.numbers) return;
+  assign(shown());
+  drawChoices();
+  drawFigures();
+  drawFeatures();
+  drawChanges(fresh);
+  drawImportance();
+  drawPerformance();
+  drawOperations();
+  drawStatus();
+  drawTables();
+  announce();
+  const color = styleOf(effectFeature())?.color;
+  if (color === featureColor) return;
+  featureColor = color;
+  drawEffect();
+  drawStory({ again: true });
+}
+
+function drawChoices() {
+  const { streams, methods, alphas } = data.numbers;
+  $("stream-field").hidden = streams.length === 0;
+  options($("stream"), streams, view.stream, (name) => name.replace(data.about.prefix, ""));
+  $("alpha-field").hidden = (alphas ?? []).length === 0;
+  options($("alpha"), alphas ?? [], view.alpha);
+  segments($("methods"), "method", ["ipfi", "isage", "ipdp"].map((value) => ({
+    value, text: METHOD_NAMES[value], disabled: !methods.includes(value),
+  })), view.method, (method) => go({ method }));
+  const newest = data.numbers.newest_seq - oldest();
+  segments($("ranges"), "range", [
+    { value: "all", text: "All" },
+    ...RANGES.filter((n) => n < newest).map((n) => ({ value: String(n), text: `Last ${count(n)}` })),
+    ...(view.range === "zoom" ? [{ value: "zoom", text: "Zoomed" }] : []),
+  ], view.range, look);
+  const what = view.method === "ipdp"
+    ? "spread of the effect, in units of the output"
+    : `rise of the loss (${data.about.loss}) without the feature`;
+  setText($("importance-unit"), view.method ? `${METHOD_NAMES[view.method]}, ${what}; bands are ± 2 standard errors` : "");
+  setText($("performance-unit"), `means of the last ${count(data.numbers.performance.window)} records`);
+}
+
+function drawStatus() {
+  const { loading, records, newest_seq: newest } = data.numbers;
+  let text = `Live, record ${count(Math.max(newest, 0))}`;
+  if (loading) text = `Reading the history … ${loading.to_read ? `${Math.floor((100 * loading.read) / loading.to_read)} %` : ""}`;
+  else if (!records && newest < 0) text = "Waiting for the first record";
+  setText($("status-text"), text);
+  document.body.classList.toggle("is-empty", data.features.size === 0);
+}
+
+function connected(isConnected) {
+  document.body.classList.toggle("is-lost", !isConnected);
+  $("banner").hidden = isConnected;
+  if (isConnected) return;
+  const until = data.numbers ? ` This is what was known at record ${count(data.numbers.newest_seq)}.` : "";
+  setText($("banner"), `The dashboard does not answer; trying again.${until}`);
+  setText($("status-text"), "Connection lost");
+}
+
+let tabled = 0;
+
+function drawTables({ force = false } = {}) {
+  const now = performance.now();
+  if (!force && now - tabled < 5_000) return;
+  tabled = now;
+  for (const [name, make] of Object.entries(TABLES)) {
+    const place = $(`${name}-table`);
+    if (!place.hidden) place.replaceChildren(make());
+  }
+}
+
+function announce() {
+  if (!fresh.length) return;
+  const [first] = fresh;
+  const more = fresh.length > 1 ? ` and ${plural(fresh.length - 1, "other change")}` : "";
+  setText($("announcer"), `${titleOf(first)}, record ${count(first.seq)}${more}`);
+  fresh = [];
+}
+
+/** Shows another stream, method or smoothing rate. */
+function go(choice) {
+  Object.assign(view, choice);
+  view.range = "all";
+  if ("stream" in choice) {
+    view.change = null;
+    view.feature = null;
+    drawStory();
+  }
+  writeFragment();
+  connect();
+}
+
+function look(chosen, first = null, last = null) {
+  Object.assign(view, { range: chosen, first, last });
+  data.closer = new Map();
+  draw();
+  fetchLines().then(draw);
+}
+
+let zooming = 0;
+
+function zoomed(first, last) {
+  const newest = Math.max(data.numbers.newest_seq, 1);
+  const isAll = first <= oldest() && last >= newest;
+  clearTimeout(zooming);
+  zooming = setTimeout(() => look(isAll ? "all" : "zoom", first, last), 200);
+  Object.assign(view, { range: isAll ? "all" : "zoom", first, last });
+}
+
+function chooseFeature(name) {
+  view.feature = name;
+  writeFragment();
+  draw();
+  fetchEffect({ force: true });
+  fetchLines().then((some) => some && draw());
+}
+
+function openStory(id) {
+  view.change = id;
+  const change = data.changes.get(id);
+  if (change?.feature && data.features.has(change.feature)) view.feature = change.feature;
+  writeFragment();
+  drawStory({ focus: true });
+  if (data.numbers.methods.includes(change?.method) && change.method !== view.method) go({ method: change.method });
+  else chooseFeature(view.feature);
+}
+
+function closeStory() {
+  const id = view.change;
+  view.change = null;
+  writeFragment();
+  draw();
+  drawStory();
+  $("change-list").querySelector(`[data-id="${CSS.escape(id)}"]`)?.focus();
+}
+
+function tableSwitches() {
+  for (const button of document.querySelectorAll("[data-table]")) {
+    const name = button.dataset.table;
+    button.setAttribute("aria-pressed", "false");
+    button.addEventListener("click", () => {
+      const isTable = button.getAttribute("aria-pressed") === "false";
+      button.setAttribute("aria-pressed", String(isTable));
+      $(name).classList.toggle("as-table", isTable);
+      $(`${name}-table`).hidden = !isTable;
+      drawTables({ force: true });
+    });
+  }
+}
+
+function begin() {
+  readFragment();
+  makeImportance({ zoomed, chosen: openStory });
+  makePerformance();
+  makeEffect();
+  makeFeatures({ chosen: chooseFeature, changed: () => { draw(); fetchLines().then(draw); } });
+  makeChanges({ chosen: openStory });
+  makeStory({ chosen: openStory, closed: closeStory });
+  tableSwitches();
+  themeSwitch(() => {
+    draw();
+    drawEffect();
+    drawStory({ again: true });
+  });
+  $("stream").addEventListener("change", (event) => go({ stream: event.target.value, method: null, alpha: null }));
+  $("alpha").addEventListener("change", (event) => go({ alpha: Number(event.target.value) }));
+  addEventListener("hashchange", () => {
+    readFragment();
+    connect().then(() => drawStory());
+  });
+  // a page that nobody sees needs no news
+  document.addEventListener("visibilitychange", () => (document.hidden ? stop() : connect()));
+  document.fonts.load("12px Inter").then(draw);
+  connect().then(() => drawStory());
+}
+
+begin();

@@ -1,0 +1,63 @@
+// The list of changes; those of one incident stand together.
+
+import { $, h, setText } from "./dom.js";
+import { METHOD_NAMES, count, number, plural, titleOf } from "./format.js";
+import { data, incidents, view } from "./store.js";
+
+const SHOWN = 100;
+
+let drawn = "";
+
+export function makeChanges({ chosen }) {
+  $("change-list").addEventListener("click", (event) => {
+    const button = event.target.closest("button[data-id]");
+    if (button) chosen(button.dataset.id);
+  });
+}
+
+export function drawChanges(fresh = []) {
+  const total = data.numbers.change_count;
+  setText($("changes-count"), total ? `${plural(total, "change")}, the newest first` : "");
+  const groups = incidents();
+  const key = JSON.stringify([...data.changes.keys(), view.stream, document.documentElement.dataset.theme, [...data.features.keys()].length]);
+  if (key === drawn) return;
+  drawn = key;
+  const focused = document.activeElement?.closest("#change-list button")?.dataset.id;
+  const news = new Set(fresh.map((change) => change.id));
+  let left = SHOWN;
+  const parts = [];
+  for (const group of groups) {
+    if (left <= 0) break;
+    left -= group.length;
+    parts.push(group.length > 1 ? incident(group, news) : h("ul", {}, entry(group[0], news)));
+  }
+  if (!parts.length) parts.push(h("p", { class: "empty" }, "No change yet. A change is told when ADWIN is sure that an explanation, or the loss, has moved."));
+  $("change-list").replaceChildren(...parts);
+  if (focused) $("change-list").querySelector(`[data-id="${CSS.escape(focused)}"]`)?.focus();
+}
+
+function incident(group, news) {
+  const seqs = group.map((change) => change.seq);
+  const [first, last] = [Math.min(...seqs), Math.max(...seqs)];
+  const where = first === last ? `record ${count(first)}` : `records ${count(first)} to ${count(last)}`;
+  return h(
+    "section", { class: "incident" },
+    h("h3", {}, "Incident ", h("span", {}, `${plural(group.length, "change")}, ${where}`)),
+    h("ul", {}, ...group.map((change) => entry(change, news))),
+  );
+}
+
+export function entry(change, news = new Set()) {
+  const scale = Math.max(Math.abs(change.before ?? 0), Math.abs(change.after ?? 0));
+  const button = h(
+    "button", { type: "button", class: news.has(change.id) ? "is-new" : "" },
+    h("span", { class: "seq" }, count(change.seq)),
+    h("span", { class: `direction ${change.direction ?? ""}`, "aria-hidden": "true" }, { rose: "▲", fell: "▼" }[change.direction] ?? "●"),
+    h("span", { class: "what" }, change.kind === "drift" ? h("b", {}, change.feature ?? "loss") : h("b", {}, titleOf(change)),
+      change.feature && change.kind === "drift" ? h("span", { class: "muted" }, ` ${METHOD_NAMES[change.method]}`) : null,
+      h("span", { class: "sr-only" }, ` ${change.direction ?? ""} `)),
+    h("span", { class: "fromto" }, change.after === null ? "" : `${number(change.before, scale)} → ${number(change.after, scale)}`),
+  );
+  button.dataset.id = change.id;
+  return h("li", {}, button);
+}

@@ -1,0 +1,125 @@
+// What all charts share.
+
+import { css, isDark } from "./palette.js";
+import { tick } from "./format.js";
+
+const charts = [];
+
+export function chart(element) {
+  const made = window.echarts.init(element, null, { renderer: "canvas" });
+  new ResizeObserver(() => made.resize()).observe(element);
+  charts.push(made);
+  return made;
+}
+
+const drawn = new WeakMap();
+
+/** Draws what an option says; what is drawn already is only given its new data. */
+export function draw(plot, option) {
+  const ids = JSON.stringify(option.series.map((series) => series.id));
+  const isSame = drawn.get(plot) === ids;
+  drawn.set(plot, ids);
+  const parts = ["series", "grid", "xAxis", "yAxis", "title"].filter((part) => part in option);
+  plot.setOption(option, { replaceMerge: isSame ? [] : parts, lazyUpdate: true });
+}
+
+export const FONT = "Inter, system-ui, sans-serif";
+
+const ruler = document.createElement("canvas").getContext("2d");
+
+/** Room at the left for the values and at the right for the names, in pixels. */
+export function margins(element, names) {
+  const narrow = element.clientWidth < 520;
+  ruler.font = `600 11px ${FONT}`;
+  const longest = Math.max(0, ...names.map((name) => ruler.measureText(name).width));
+  return { left: narrow ? 44 : 56, right: Math.ceil(Math.min(longest, narrow ? 62 : 120)) + 30 };
+}
+
+/** The ends and step of an axis of about so many parts that shows from low to high. */
+export function nice(low, high, parts) {
+  const size = (high - low || Math.abs(high) || 1) / parts;
+  const unit = 10 ** Math.floor(Math.log10(size));
+  const interval = unit * [1, 2, 2.5, 5, 10].find((factor) => factor * unit >= size * 0.999);
+  return { min: Math.floor(low / interval + 1e-9) * interval, max: Math.ceil(high / interval - 1e-9) * interval, interval };
+}
+
+export function colors() {
+  return {
+    text: css("--text"),
+    muted: css("--muted"),
+    line: css("--line"),
+    grid: css("--grid"),
+    card: css("--card"),
+    accent: css("--accent"),
+    isDark: isDark(),
+  };
+}
+
+export function base() {
+  const { text } = colors();
+  return {
+    animation: false,
+    textStyle: { fontFamily: FONT, color: text, fontSize: 11 },
+    tooltip: {
+      confine: true,
+      transitionDuration: 0,
+      className: "tooltip",
+      backgroundColor: css("--card"),
+      borderColor: css("--line"),
+      padding: [8, 10],
+      textStyle: { color: text, fontSize: 12, fontFamily: FONT },
+      extraCssText: "",
+    },
+  };
+}
+
+export function valueAxis(extra = {}) {
+  const { muted, grid, line } = colors();
+  return {
+    type: "value",
+    axisLine: { show: false, lineStyle: { color: line } },
+    axisTick: { show: false },
+    splitLine: { lineStyle: { color: grid, width: 1 } },
+    axisLabel: { color: muted, fontSize: 11, formatter: tick, hideOverlap: true },
+    nameTextStyle: { color: muted, fontSize: 11 },
+    ...extra,
+  };
+}
+
+export function recordAxis(range, width, extra = {}) {
+  const parts = Math.max(2, Math.floor(width / 110));
+  const { line, muted } = colors();
+  return valueAxis({
+    min: range[0],
+    max: Math.max(range[1], range[0] + 1),
+    splitNumber: parts,
+    splitLine: { show: false },
+    axisLine: { show: true, onZero: false, lineStyle: { color: line } },
+    axisTick: { show: true, length: 4, lineStyle: { color: line } },
+    axisLabel: {
+      color: muted,
+      fontSize: 11,
+      hideOverlap: true,
+      showMinLabel: false,
+      showMaxLabel: false,
+      formatter: (n) => (Number.isInteger(n) ? n.toLocaleString("en-US") : ""),
+    },
+    ...extra,
+  });
+}
+
+export const pairs = (line, columns = ["value"]) =>
+  line.seq.map((seq, i) => [seq, ...columns.map((name) => line[name][i])]);
+
+/** The point of a line at or just before a record. */
+export function at(line, seq) {
+  let low = 0;
+  let high = line.seq.length - 1;
+  if (high < 0 || seq < line.seq[0]) return null;
+  while (low < high) {
+    const middle = Math.ceil((low + high) / 2);
+    if (line.seq[middle] <= seq) low = middle;
+    else high = middle - 1;
+  }
+  return low;
+}

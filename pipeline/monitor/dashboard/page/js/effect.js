@@ -1,0 +1,104 @@
+// The PDP of the chosen feature: now, earlier, and on single observations.
+
+import { $, h, options, setText, table } from "./dom.js";
+import { count, number } from "./format.js";
+import { chart, colors } from "./charts.js";
+import { data, ranked, view } from "./store.js";
+import { curveOption, effectOf, isCategorical } from "./curves.js";
+import { styleOf } from "./palette.js";
+import * as api from "./api.js";
+
+let plot;
+let known = null;
+let classIndex = 0;
+let asked = 0;
+
+export function makeEffect() {
+  plot = chart($("effect-chart"));
+  $("class").addEventListener("change", (event) => {
+    classIndex = Number(event.target.value);
+    drawEffect();
+  });
+}
+
+/** The feature whose curve is shown: the chosen one, or the most important that has one. */
+export function effectFeature() {
+  const curves = new Set(data.numbers?.curves);
+  return view.feature ?? ranked().find((feature) => curves.has(feature.name))?.name ?? null;
+}
+
+/** Asks for the curves, unless that was done for the same feature a moment ago. */
+export async function fetchEffect({ force = false } = {}) {
+  const feature = effectFeature();
+  if (feature === null || view.stream === null) return;
+  const now = performance.now();
+  if (!force && known?.feature === feature && now - asked < 2_000) return;
+  asked = now;
+  const answer = await api.curves(view, feature);
+  if (feature !== effectFeature()) return;
+  known = answer ?? { feature, current: null };
+  drawEffect();
+}
+
+export function drawEffect() {
+  const feature = effectFeature();
+  setText($("effect-title"), feature === null ? "Effect of a feature" : `Effect of ${feature}`);
+  const unit = data.about.regression ? "mean prediction" : "mean predicted probability";
+  const has = known?.feature === feature && known.current;
+  $("class-field").hidden = !(has && known.current.classes);
+  if (!has) {
+    plot.clear();
+    setText($("effect-unit"), known?.feature === feature && known ? "iPDP has no curve of it" : "");
+    $("effect-legend").replaceChildren();
+    return;
+  }
+  if (known.current.classes) {
+    options($("class"), known.current.classes.map((_, i) => i), classIndex, (i) => String(known.current.classes[i]));
+  }
+  $("effect-legend").classList.toggle("points", isCategorical(feature, known.current));
+  setText($("effect-unit"), `iPDP, ${unit}, record ${count(known.current.seq)}`);
+  const color = styleOf(feature)?.color ?? colors().accent;
+  plot.setOption(curveOption(feature, strokes(color), { classIndex }), { notMerge: true });
+  const isSurface = Boolean(known.current.second_grid);
+  $("effect-legend").replaceChildren(...(isSurface ? [] : [
+    item("now", "now, with its grid", color),
+    known.earlier.length ? item("earlier", plural(known.earlier.length, "earlier curve"), color) : null,
+    known.ice.length ? item("ice", plural(known.ice.length, "single observation")) : null,
+  ].filter(Boolean)));
+  $("effect-chart").setAttribute("aria-label", summary(feature));
+}
+
+const plural = (n, thing) => `${n} ${thing}${n === 1 ? "" : "s"}`;
+
+function item(kind, text, color) {
+  const key = h("span", { class: `key ${kind}`, "aria-hidden": "true" });
+  if (color) key.style.borderColor = color;
+  return h("li", {}, key, text);
+}
+
+function strokes(color) {
+  const { muted } = colors();
+  const { earlier, ice, current } = known;
+  return [
+    ...ice.map((curve) => ({ curve: { ...curve, classes: current.classes }, color: muted, width: 0.8, opacity: 0.35 })),
+    ...earlier.map((curve, i) => ({ curve, color, width: 1.2, opacity: 0.12 + (0.4 * (i + 1)) / earlier.length })),
+    { curve: current, color, width: 2.4, points: true },
+  ];
+}
+
+function summary(feature) {
+  const effect = effectOf(known.current, classIndex).flat();
+  return `Effect of ${feature} on the output: from ${number(Math.min(...effect))} to ${number(Math.max(...effect))} over ${known.current.grid.length} values`;
+}
+
+export function effectTable() {
+  const feature = effectFeature();
+  if (!known?.current) return h("p", { class: "empty" }, "There is no curve yet.");
+  const { current } = known;
+  const effect = effectOf(current, classIndex);
+  if (current.second_grid) {
+    const rows = current.grid.map((value, i) => [String(value), ...effect[i].map((each) => number(each))]);
+    return table(`Effect of ${feature}`, ["", ...current.second_grid.map(String)], rows);
+  }
+  return table(`Effect of ${feature}`, [feature, "Effect"], current.grid.map((value, i) => [String(value), number(effect[i])]));
+}

@@ -1,0 +1,104 @@
+// The list of features: a legend of the chart, a search, and the choice of one.
+
+import { $, h, options, setText } from "./dom.js";
+import { number, plural } from "./format.js";
+import { data, ranked, shown, view } from "./store.js";
+import { swatch } from "./importance.js";
+
+const rows = new Map();
+let reordered = 0;
+
+export function makeFeatures({ chosen, changed }) {
+  const list = $("feature-list");
+  list.addEventListener("click", (event) => {
+    const row = event.target.closest("button");
+    if (row) chosen(row.dataset.name === view.feature ? null : row.dataset.name);
+  });
+  $("search").addEventListener("input", (event) => {
+    view.query = event.target.value.trim().toLowerCase();
+    drawFeatures({ force: true });
+  });
+  $("search").addEventListener("keydown", (event) => {
+    if (event.key === "Enter") list.querySelector("li:not([hidden]) button")?.click();
+  });
+  $("top").addEventListener("change", (event) => {
+    view.top = Number(event.target.value);
+    changed();
+  });
+  $("order").addEventListener("change", (event) => {
+    view.order = event.target.value;
+    changed();
+  });
+}
+
+export function drawFeatures({ force = false } = {}) {
+  const features = ranked();
+  const list = $("feature-list");
+  const most = features.length;
+  options($("top"), [3, 5, 8, 12, 20].filter((n, i) => i === 0 || n < most || n === 5), view.top, (n) => `top ${n}`);
+  for (const [name, row] of rows) {
+    if (data.features.has(name)) continue;
+    row.item.remove();
+    rows.delete(name);
+  }
+  const scale = Math.max(...features.map((f) => Math.max(Math.abs(f.value) + 2 * f.std_error, f.peak)), 1e-12);
+  const visible = new Set(shown());
+  let found = 0;
+  for (const feature of features) {
+    const row = rows.get(feature.name) ?? add(feature.name, list);
+    update(row, feature, scale, visible.has(feature.name));
+    row.item.hidden = !feature.name.toLowerCase().includes(view.query);
+    found += row.item.hidden ? 0 : 1;
+  }
+  reorder(list, features, force);
+  $("feature-empty").hidden = found > 0;
+  setText($("feature-empty"), most === 0 ? "No explanation yet: they begin after the warm-up." : `None of ${plural(most, "feature")} is called like that.`);
+}
+
+function add(name, list) {
+  const value = h("span", { class: "value" });
+  const bar = h("span", { class: "bar-fill" });
+  const whisker = h("span", { class: "whisker" });
+  const peak = h("span", { class: "peak" });
+  const mark = h("span", { class: "mark" });
+  const button = h(
+    "button", { type: "button", title: name },
+    mark, h("span", { class: "name" }, name),
+    h("span", { class: "track", "aria-hidden": "true" }, bar, peak, whisker),
+    value,
+  );
+  button.dataset.name = name;
+  const item = h("li", {}, button);
+  list.append(item);
+  const row = { item, button, value, bar, whisker, peak, mark, look: "" };
+  rows.set(name, row);
+  return row;
+}
+
+function update(row, { name, value, std_error: error, peak }, scale, isShown) {
+  const share = (x) => `${(100 * Math.min(Math.max(x / scale, 0), 1)).toFixed(1)}%`;
+  setText(row.value, `${number(value, scale)} ± ${number(error, scale)}`);
+  row.bar.style.width = share(Math.abs(value));
+  row.bar.classList.toggle("negative", value < 0);
+  row.peak.style.left = share(peak);
+  row.whisker.style.left = share(Math.abs(value) - 2 * error);
+  row.whisker.style.width = share(Math.min(4 * error, Math.abs(value) + 2 * error));
+  row.button.setAttribute("aria-pressed", String(name === view.feature));
+  const mark = isShown ? swatch(name) : h("span");
+  const look = mark.getAttribute("style") ?? "";
+  if (look === row.look) return;
+  row.look = look;
+  row.mark.replaceChildren(mark);
+  row.bar.style.backgroundColor = mark.style.borderTopColor;
+}
+
+/** Rows that move under a finger or the focus cannot be hit. */
+function reorder(list, features, force) {
+  const now = performance.now();
+  if (!force && (now - reordered < 2_000 || list.matches(":hover, :focus-within"))) return;
+  reordered = now;
+  features.forEach(({ name }, i) => {
+    const { item } = rows.get(name);
+    if (list.children[i] !== item) list.insertBefore(item, list.children[i]);
+  });
+}

@@ -1,0 +1,41 @@
+// Numbers and names for people.
+
+export const METHOD_NAMES = { ipfi: "iPFI", isage: "iSAGE", ipdp: "iPDP", loss: "loss" };
+
+const grouped = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 });
+const short = new Intl.NumberFormat("en-US", { notation: "compact", maximumFractionDigits: 1 });
+
+export const count = (n) => grouped.format(n);
+export const compact = (n) => (Math.abs(n) < 10_000 ? grouped.format(n) : short.format(n));
+export const plural = (n, thing) => `${count(n)} ${thing}${n === 1 ? "" : "s"}`;
+export const percent = (share) => `${(100 * share).toFixed(1)} %`;
+
+/** Three digits of the scale, so that numbers of one list line up. */
+export function number(value, scale = Math.abs(value)) {
+  if (value === null || value === undefined || !Number.isFinite(value)) return "–";
+  if (scale === 0) return "0";
+  if (scale < 1e-4 || scale >= 1e6) return minus(value.toExponential(2));
+  const digits = Math.min(Math.max(0, 2 - Math.floor(Math.log10(scale))), 6);
+  const text = value.toFixed(digits);
+  return minus(Number(text) === 0 ? text.replace("-", "") : text);
+}
+
+export const signed = (value, scale) => (value > 0 ? "+" : "") + number(value, scale);
+
+/** Axis labels: a true minus sign, and no digits that say nothing. */
+export function tick(value) {
+  if (value === 0) return "0";
+  const size = Math.abs(value);
+  if (size >= 1e6 || size < 1e-4) return minus(value.toExponential(1).replace(".0e", "e"));
+  if (size >= 10_000) return minus(short.format(value));
+  return minus(String(Number(value.toPrecision(4))));
+}
+
+const minus = (text) => text.replace(/^-/, "−").replace("e-", "e−").replace("e+", "e");
+
+export function titleOf(change) {
+  const verb = change.direction ?? "changed";
+  if (change.kind !== "drift") return change.kind === "gap" ? "Gap: something was lost" : "Cold start";
+  if (change.method === "loss") return `The loss ${verb}`;
+  return `${METHOD_NAMES[change.method]} of ${change.feature} ${verb}`;
+}

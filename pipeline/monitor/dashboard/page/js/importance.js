@@ -1,0 +1,279 @@
+// Importance over time, with bands of two standard errors, and the changes beneath it.
+
+import { $, h, table } from "./dom.js";
+import { METHOD_NAMES, count, number, titleOf } from "./format.js";
+import { at, base, chart, colors, draw, margins, nice, pairs, recordAxis, valueAxis } from "./charts.js";
+import { data, lineOf, oldest, range, shown, view } from "./store.js";
+import { styleOf } from "./palette.js";
+
+const TOP = 16;
+const BOTTOM = 24;
+const LABEL_HEIGHT = 14;
+const LANES = ["loss", "ipdp", "isage", "ipfi"];
+
+let main;
+let lane;
+
+export function makeImportance({ zoomed, chosen }) {
+  main = chart($("importance-chart"));
+  lane = chart($("lane-chart"));
+  main.on("datazoom", () => {
+    const { startValue, endValue } = main.getOption().dataZoom[0];
+    zoomed(Math.round(startValue), Math.round(endValue));
+  });
+  lane.on("click", ({ data: point }) => point?.id && chosen(point.id));
+}
+
+export function drawImportance() {
+  const names = shown();
+  drawMain(names);
+  drawLane(names);
+  const top = names.slice(0, 3).map((name) => {
+    const { value, std_error: error } = data.features.get(name);
+    return `${name} ${number(value)} ± ${number(error)}`;
+  });
+  $("importance-chart").setAttribute(
+    "aria-label",
+    `${METHOD_NAMES[view.method] ?? ""} importance of ${names.length} features over time. Now: ${top.join(", ")}`,
+  );
+  $("lane-chart").setAttribute("aria-label", `${data.changes.size} changes over time; they are listed under Changes`);
+}
+
+function drawMain(names) {
+  const element = $("importance-chart");
+  const { left, right } = margins(element, names);
+  const [first, last] = range();
+  const values = extent(names, first, last);
+  const height = element.clientHeight - TOP - BOTTOM;
+  const offsets = spread(names, last, (value) => (height * (values.max - value)) / (values.max - values.min));
+  const whole = [oldest(), Math.max(data.numbers.newest_seq, 1)];
+  draw(main, {
+    ...base(),
+    grid: { left, right, top: TOP, bottom: BOTTOM },
+    xAxis: recordAxis(whole, element.clientWidth),
+    yAxis: valueAxis(values),
+    dataZoom: [{
+      type: "inside",
+      filterMode: "none",
+      startValue: first,
+      endValue: last,
+      rangeMode: ["value", "value"],
+      zoomOnMouseWheel: "ctrl",
+      moveOnMouseWheel: false,
+      minValueSpan: 20,
+    }],
+    tooltip: {
+      ...base().tooltip,
+      trigger: "axis",
+      axisPointer: { type: "line", lineStyle: { color: colors().muted, type: "solid", width: 1 } },
+      formatter: (points) => readout(points[0]?.axisValue, names),
+    },
+    series: [...zeroAndStory(), ...names.flatMap((name) => lineAndBand(name, right, offsets.get(name)))],
+  });
+}
+
+/** What the values take, and nearly all of the bands: those of the first records are very wide. */
+function extent(names, first, last) {
+  const lows = [0];
+  const highs = [0];
+  for (const name of names) {
+    const { seq, value, std_error: error } = lineOf(name) ?? { seq: [] };
+    const inside = seq.map((_, i) => i).filter((i) => seq[i] >= first && seq[i] <= last);
+    if (!inside.length) continue;
+    const ends = (sign) => inside.map((i) => value[i] + 2 * sign * error[i]).sort((a, b) => a - b);
+    const skipped = Math.floor(inside.length / 10);
+    lows.push(ends(-1)[skipped], Math.min(...inside.map((i) => value[i])));
+    highs.push(ends(1).at(-1 - skipped), Math.max(...inside.map((i) => value[i])));
+  }
+  return nice(Math.min(...lows), Math.max(...highs), 5);
+}
+
+/** How far each name must go from the end of its line so that none covers another. */
+function spread(names, last, place) {
+  const labels = [];
+  for (const name of names) {
+    const line = lineOf(name);
+    const i = line ? at(line, last) : null;
+    if (i !== null) labels.push({ name, wanted: place(line.value[i]), y: 0 });
+  }
+  labels.sort((a, b) => a.wanted - b.wanted);
+  labels.forEach((label, i) => {
+    label.y = Math.max(label.wanted, i ? labels[i - 1].y + LABEL_HEIGHT : -Infinity);
+  });
+  // back up by half of what the lowest of a crowd was pushed down
+  const pushed = Math.max(0, ...labels.map((label) => label.y - label.wanted)) / 2;
+  labels.reverse().forEach((label, i) => {
+    const below = i ? labels[i - 1].y - LABEL_HEIGHT : Infinity;
+    label.y = Math.min(label.y > label.wanted ? Math.max(label.y - pushed, label.wanted - pushed) : label.y, below);
+  });
+  return new Map(labels.map((label) => [label.name, label.y - label.wanted]));
+}
+
+function lineAndBand(name, right, offset) {
+  const line = lineOf(name);
+  if (!line || !line.seq.length) return [];
+  const { color, dash } = styleOf(name);
+  const isChosen = name === view.feature;
+  return [
+    band(name, line, color, isChosen),
+    {
+      id: `line ${name}`,
+      name,
+      type: "line",
+      data: pairs(line),
+      showSymbol: false,
+      silent: true,
+      z: isChosen ? 5 : 3,
+      lineStyle: { color, type: dash, width: isChosen ? 2.4 : 1.6 },
+      itemStyle: { color },
+      endLabel: {
+        show: true,
+        distance: 6,
+        offset: [0, offset ?? 0],
+        formatter: () => `{dot|●} {name|${plain(name)}}`,
+        rich: {
+          dot: { color, fontSize: 9 },
+          name: { color: colors().text, fontWeight: isChosen ? 600 : 500, fontSize: 11, lineHeight: 14, width: right - 28, overflow: "truncate" },
+        },
+      },
+    },
+  ];
+}
+
+/** Braces and bars mean styles to the chart. */
+const plain = (name) => name.replace(/[{}|]/g, (c) => ({ "{": "(", "}": ")", "|": "×" })[c]);
+
+function band(name, line, color, isChosen) {
+  const low = line.value.map((value, i) => value - 2 * line.std_error[i]);
+  const high = line.value.map((value, i) => value + 2 * line.std_error[i]);
+  return {
+    id: `band ${name}`,
+    type: "custom",
+    silent: true,
+    clip: true,
+    z: 2,
+    tooltip: { show: false },
+    data: [[line.seq[0], Math.min(...low), Math.max(...high)]],
+    encode: { x: 0, y: [1, 2] },
+    renderItem: (_, api) => ({
+      type: "polygon",
+      shape: {
+        points: [
+          ...line.seq.map((seq, i) => api.coord([seq, high[i]])),
+          ...line.seq.map((seq, i) => api.coord([seq, low[i]])).reverse(),
+        ],
+      },
+      style: { fill: color, opacity: isChosen ? 0.2 : 0.11 },
+    }),
+  };
+}
+
+/** The zero line, and where the change that is told lies. */
+function zeroAndStory() {
+  const { muted, text } = colors();
+  const story = data.changes.get(view.change);
+  const marks = [{ yAxis: 0, lineStyle: { color: muted, opacity: 0.6 }, label: { show: false } }];
+  const areas = [];
+  if (story) {
+    marks.push({ xAxis: story.seq, lineStyle: { color: text, width: 1 }, label: { formatter: "noticed", color: text, fontSize: 11, position: "insideEndTop", rotate: 0, align: "left", padding: [0, 0, 0, 4] } });
+    if (story.after_seq !== null) areas.push([{ xAxis: story.after_seq }, { xAxis: story.seq }]);
+  }
+  return [{
+    id: "marks",
+    type: "line",
+    data: [],
+    silent: true,
+    markLine: { silent: true, symbol: "none", animation: false, lineStyle: { type: "solid", width: 1 }, data: marks },
+    markArea: { silent: true, itemStyle: { color: text, opacity: 0.07 }, data: areas },
+  }];
+}
+
+function readout(seq, names) {
+  if (seq === undefined) return "";
+  const rows = names.map((name) => {
+    const line = lineOf(name);
+    const i = line ? at(line, seq) : null;
+    return i === null ? null : { name, value: line.value[i], error: line.std_error[i] };
+  }).filter(Boolean).sort((a, b) => b.value - a.value);
+  const scale = Math.max(...rows.map((row) => Math.abs(row.value)), 0);
+  return h(
+    "div", { class: "readout" },
+    h("p", {}, `Record ${count(Math.round(seq))}`),
+    h("table", {}, ...rows.map(({ name, value, error }) => h(
+      "tr", {}, h("td", {}, swatch(name)), h("th", {}, name),
+      h("td", { class: "n" }, number(value, scale)), h("td", { class: "n" }, `± ${number(error, scale)}`),
+    ))),
+  );
+}
+
+export function swatch(name) {
+  const style = styleOf(name);
+  const mark = h("span", { class: "swatch", "aria-hidden": "true" });
+  if (style) {
+    mark.style.borderTopColor = style.color;
+    mark.style.borderTopStyle = style.dash === "solid" ? "solid" : style.dash[0] < 3 ? "dotted" : "dashed";
+  }
+  return mark;
+}
+
+function drawLane(names) {
+  const { left, right } = margins($("lane-chart"), names);
+  const { muted, grid, text } = colors();
+  const groups = new Map();
+  for (const change of data.changes.values()) {
+    if (!change.incident) continue;
+    const span = groups.get(change.incident) ?? [Infinity, -Infinity, 0];
+    groups.set(change.incident, [Math.min(span[0], change.seq), Math.max(span[1], change.seq), span[2] + 1]);
+  }
+  const spans = [...groups.values()].filter((span) => span[2] > 1);
+  draw(lane, {
+    ...base(),
+    grid: { left, right, top: 2, bottom: 4 },
+    xAxis: recordAxis(range(), $("lane-chart").clientWidth, { axisLabel: { show: false }, axisTick: { show: false } }),
+    yAxis: {
+      type: "category",
+      data: LANES.map((method) => METHOD_NAMES[method]),
+      axisLine: { show: false },
+      axisTick: { show: false },
+      axisLabel: { color: muted, fontSize: 10, interval: 0 },
+      splitLine: { show: true, lineStyle: { color: grid } },
+    },
+    tooltip: { ...base().tooltip, trigger: "item", formatter: ({ data: point }) => point.id && tip(point.id) },
+    series: [{
+      id: "changes",
+      type: "scatter",
+      data: [...data.changes.values()].filter((c) => c.kind === "drift").map((change) => mark(change, muted, text)),
+      markArea: { silent: true, itemStyle: { color: text, opacity: 0.06 }, data: spans.map(([a, b]) => [{ xAxis: a }, { xAxis: b }]) },
+    }],
+  });
+}
+
+function mark(change, muted, text) {
+  const isTold = change.id === view.change;
+  return {
+    id: change.id,
+    value: [change.seq, LANES.indexOf(change.method)],
+    symbol: change.direction ? "triangle" : "circle",
+    symbolRotate: change.direction === "fell" ? 180 : 0,
+    symbolSize: isTold ? 13 : 9,
+    z: isTold ? 5 : 3,
+    itemStyle: { color: styleOf(change.feature)?.color ?? muted, borderColor: isTold ? text : "transparent", borderWidth: 1.5 },
+  };
+}
+
+function tip(id) {
+  const change = data.changes.get(id);
+  return h("div", { class: "readout" }, h("p", {}, titleOf(change)), h("p", { class: "wrap" }, change.detail), h("p", { class: "muted" }, `Record ${count(change.seq)}`));
+}
+
+export function importanceTable() {
+  const names = shown();
+  const lines = names.map(lineOf);
+  const [first, last] = range();
+  const seqs = Array.from({ length: 20 }, (_, i) => Math.round(first + ((last - first) * (i + 1)) / 20));
+  const rows = seqs.map((seq) => [count(seq), ...lines.map((line) => {
+    const i = line ? at(line, seq) : null;
+    return i === null ? "–" : `${number(line.value[i])} ± ${number(line.std_error[i])}`;
+  })]);
+  return table(`${METHOD_NAMES[view.method] ?? ""} importance ± standard error, at 20 records`, ["Record", ...names], rows);
+}

@@ -1,0 +1,142 @@
+// What the page shows (view) and what it knows (data).
+
+export const view = {
+  stream: null,
+  method: null,
+  alpha: null,
+  feature: null,
+  change: null,
+  top: 5,
+  order: "peak",
+  query: "",
+  range: "all", // or how many of the newest records, or "zoom"
+  first: null,
+  last: null,
+};
+
+export const data = {
+  about: { loss: "", regression: false, categorical: [] },
+  version: 0,
+  features: new Map(), // name → newest seq, value, std_error, and peak
+  lines: new Map(), // name → { seq, value, std_error } of the shown features, whole
+  closer: new Map(), // the same within the range that is looked at
+  changes: new Map(), // id → change in short
+  stories: new Map(), // id → whole change
+  numbers: null,
+  rates: [],
+};
+
+const MOST_POINTS = 1_500;
+
+export function replaceAll(answer) {
+  data.about = answer.about;
+  data.version = answer.version;
+  data.features = new Map();
+  data.lines = new Map();
+  data.closer = new Map();
+  data.changes = new Map(answer.changes.map((change) => [change.id, change]));
+  data.numbers = answer;
+  for (const [name, news] of Object.entries(answer.features)) takeFeature(name, news);
+  view.stream = answer.stream;
+  view.method = answer.method;
+  view.alpha = answer.alpha;
+}
+
+/** Takes an update; returns the changes that are new. */
+export function takeNews(news) {
+  data.version = news.version;
+  data.numbers = { ...data.numbers, ...news };
+  data.rates = [...data.rates.slice(-119), news.rate];
+  for (const [name, each] of Object.entries(news.features)) {
+    takeFeature(name, each);
+    append(data.lines.get(name), each);
+    if (view.range !== "zoom") append(data.closer.get(name), each);
+  }
+  const fresh = news.changes.filter((change) => !data.changes.has(change.id));
+  for (const change of fresh) data.changes.set(change.id, change);
+  return fresh;
+}
+
+function takeFeature(name, { peak, seq, value, std_error: errors }) {
+  if (!seq.length) return;
+  const i = seq.length - 1;
+  data.features.set(name, { peak, seq: seq[i], value: value[i], std_error: errors[i] });
+}
+
+function append(line, news) {
+  if (!line) return;
+  for (let i = 0; i < news.seq.length; i += 1) {
+    if (news.seq[i] <= (line.seq.at(-1) ?? -1)) continue;
+    for (const column of ["seq", "value", "std_error"]) line[column].push(news[column][i]);
+  }
+  if (line.seq.length <= MOST_POINTS) return;
+  const newest = line.seq.length - 1;
+  for (const column of ["seq", "value", "std_error"]) {
+    line[column] = line[column].filter((_, i) => i % 2 === newest % 2);
+  }
+}
+
+const byName = new Intl.Collator("en", { numeric: true });
+
+/** All features, the most important first. */
+export function ranked() {
+  const by = view.order === "now" ? (f) => Math.abs(f.value) : (f) => f.peak;
+  const all = [...data.features].map(([name, feature]) => ({ name, ...feature }));
+  return all.sort((a, b) => by(b) - by(a) || byName.compare(a.name, b.name));
+}
+
+/** Names of the features that the charts show. */
+export function shown() {
+  const names = ranked().slice(0, view.top).map((feature) => feature.name);
+  if (data.features.has(view.feature) && !names.includes(view.feature)) names.push(view.feature);
+  return names;
+}
+
+export const lineOf = (name) =>
+  (view.range === "all" ? null : data.closer.get(name)) ?? data.lines.get(name);
+
+/** The records that are looked at, first and last. */
+export function range() {
+  const newest = Math.max(data.numbers?.newest_seq ?? 0, 1);
+  if (view.range === "zoom") return [view.first, view.last];
+  if (view.range === "all") return [oldest(), newest];
+  return [Math.max(newest - Number(view.range), oldest()), newest];
+}
+
+export function oldest() {
+  const firsts = [...data.lines.values()].map((line) => line.seq[0] ?? Infinity);
+  const first = Math.min(data.numbers?.performance.seq[0] ?? Infinity, ...firsts);
+  return Number.isFinite(first) ? first : 0;
+}
+
+/** Changes as they are told: those of one incident together, the newest first. */
+export function incidents() {
+  const groups = new Map();
+  for (const change of [...data.changes.values()].sort((a, b) => b.seq - a.seq)) {
+    const key = change.incident ?? change.id;
+    if (!groups.has(key)) groups.set(key, []);
+    groups.get(key).push(change);
+  }
+  return [...groups.values()];
+}
+
+/** The newest change first, as the list has them. */
+export const ordered = () => incidents().flat();
+
+export function readFragment() {
+  const wanted = new URLSearchParams(location.hash.slice(1));
+  for (const name of ["stream", "method", "feature", "change"]) {
+    if (wanted.has(name)) view[name] = wanted.get(name);
+    else if (name === "change") view[name] = null;
+  }
+  if (wanted.has("alpha")) view.alpha = Number(wanted.get("alpha"));
+}
+
+export function writeFragment() {
+  const parts = new URLSearchParams();
+  for (const name of ["stream", "method", "alpha", "feature", "change"]) {
+    if (view[name] !== null && view[name] !== undefined) parts.set(name, view[name]);
+  }
+  const fragment = `#${parts}`;
+  if (location.hash !== fragment) history.replaceState(null, "", fragment);
+}

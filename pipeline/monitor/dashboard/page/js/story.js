@@ -1,0 +1,177 @@
+// The story of one change: what happened, how sure that is, when it was noticed, and the curves.
+
+import { $, h, svg } from "./dom.js";
+import { METHOD_NAMES, count, number, plural, signed, titleOf } from "./format.js";
+import { chart, colors } from "./charts.js";
+import { data, ordered, view } from "./store.js";
+import { curveOption, isCategorical } from "./curves.js";
+import { entry } from "./changes.js";
+import { styleOf } from "./palette.js";
+import * as api from "./api.js";
+
+let plot = null;
+let told = null;
+
+export function makeStory({ chosen, closed }) {
+  $("story").addEventListener("click", (event) => {
+    const button = event.target.closest("button");
+    if (!button) return;
+    if (button.dataset.id) chosen(button.dataset.id);
+    if (button.dataset.action === "close") closed();
+    if (button.dataset.action === "copy") copy(button);
+  });
+  document.addEventListener("keydown", (event) => {
+    if (event.key === "Escape" && view.change !== null) closed();
+  });
+}
+
+/** Shows what is told; with `again` also where it is shown already, as in other colours. */
+export async function drawStory({ focus = false, again = false } = {}) {
+  const id = view.change;
+  $("story").hidden = id === null;
+  $("change-list-view").hidden = id !== null;
+  document.body.classList.toggle("has-story", id !== null);
+  if (id === null) {
+    told = null;
+    return;
+  }
+  const story = data.stories.get(id) ?? await api.story(id);
+  if (view.change !== id) return;
+  if (story) data.stories.set(id, story);
+  let keepFocus = focus;
+  if (told !== id || again) {
+    keepFocus ||= $("story").contains(document.activeElement);
+    told = id;
+    plot?.dispose();
+    $("story").replaceChildren(...(story ? parts(story) : lost(id)));
+  }
+  if (story) drawCurves(story);
+  if (keepFocus) $("story-title").focus();
+}
+
+function lost(id) {
+  return [navigation(id), h("h2", { id: "story-title", tabIndex: -1 }, "This change is not kept"), h("p", { class: "empty" }, "It is not in the topic any more, or belongs to another pipeline.")];
+}
+
+function parts(story) {
+  return [
+    navigation(story.id),
+    h("h2", { id: "story-title", tabIndex: -1 }, titleOf(story)),
+    h("p", { class: "summary" }, sentence(story.detail)),
+    story.after === null ? null : beforeAfter(story),
+    story.curve_before && story.curve_after
+      ? h("figure", {}, h("figcaption", {}, `Effect of ${story.feature}, before and after`), legend(story), h("div", { class: "chart small", id: "story-chart", role: "img", "aria-label": `Two curves: at record ${count(story.curve_before.seq)} and at record ${count(story.curve_after.seq)}` }))
+      : null,
+    facts(story),
+    siblings(story),
+    h("p", { class: "identity" }, "Change ", h("code", {}, story.id), " ", h("button", { type: "button", class: "plain", "data-action": "copy" }, "Copy link")),
+  ].filter(Boolean);
+}
+
+const sentence = (text) => (/[.!?]$/.test(text) ? text : `${text}.`);
+
+function navigation(id) {
+  const all = ordered();
+  const i = all.findIndex((change) => change.id === id);
+  const step = (change, text, label) => {
+    const button = h("button", { type: "button", class: "plain", disabled: !change, "aria-label": label }, text);
+    if (change) button.dataset.id = change.id;
+    return button;
+  };
+  return h(
+    "nav", { class: "story-nav", "aria-label": "Changes" },
+    h("button", { type: "button", class: "plain", "data-action": "close" }, "← All changes"),
+    h("span", { class: "steps" }, step(all[i + 1], "‹ Earlier", "Earlier change"), step(i > 0 ? all[i - 1] : null, "Later ›", "Later change")),
+  );
+}
+
+/** Both means ± their standard errors, and thin lines of twice that, on one scale. */
+function beforeAfter(story) {
+  const rows = [
+    { name: "Before", mean: story.before, error: story.before_std_error },
+    { name: "After", mean: story.after, error: story.after_std_error },
+  ].filter((row) => row.mean !== null);
+  const ends = rows.flatMap(({ mean, error }) => [mean - 2 * (error ?? 0), mean + 2 * (error ?? 0)]);
+  const low = Math.min(0, ...ends);
+  const high = Math.max(0, ...ends);
+  const x = (value) => 4 + (292 * (value - low)) / (high - low || 1);
+  const scale = Math.max(...rows.map((row) => Math.abs(row.mean)));
+  const color = styleOf(story.feature)?.color ?? colors().accent;
+  return h(
+    "dl", { class: "means" },
+    ...rows.flatMap(({ name, mean, error }) => [
+      h("dt", {}, name),
+      h("dd", {},
+        h("span", { class: "mean" }, h("b", {}, number(mean, scale)), error === null ? "" : ` ± ${number(error, scale)}`),
+        svg("svg", { viewBox: "0 0 300 16", preserveAspectRatio: "none", "aria-hidden": "true" },
+          svg("line", { x1: x(0), x2: x(0), y1: 0, y2: 16, stroke: colors().muted, "stroke-width": 1, "vector-effect": "non-scaling-stroke" }),
+          svg("line", { x1: x(0), x2: x(mean), y1: 8, y2: 8, stroke: color, "stroke-width": name === "Before" ? 4 : 8, "stroke-opacity": name === "Before" ? 0.55 : 1, "vector-effect": "non-scaling-stroke" }),
+          ...(error === null ? [] : [svg("line", { x1: x(mean - 2 * error), x2: x(mean + 2 * error), y1: 8, y2: 8, stroke: colors().text, "stroke-width": 1.5, "vector-effect": "non-scaling-stroke" })]),
+        )),
+    ]),
+  );
+}
+
+function legend({ curve_before: before, curve_after: after, feature }) {
+  const key = h("span", { class: "key", "aria-hidden": "true" });
+  key.style.borderColor = styleOf(feature)?.color ?? colors().accent;
+  return h(
+    "ul", { class: isCategorical(feature, after) ? "legend points" : "legend" },
+    h("li", {}, h("span", { class: "key before", "aria-hidden": "true" }), `at record ${count(before.seq)}`),
+    h("li", {}, key, `at record ${count(after.seq)}`),
+  );
+}
+
+function facts(story) {
+  const rows = [];
+  const add = (name, ...value) => rows.push(h("div", {}, h("dt", {}, name), h("dd", {}, ...value)));
+  if (story.before !== null && story.after !== null) {
+    const difference = story.after - story.before;
+    const error = story.before_std_error === null || story.after_std_error === null ? null : Math.hypot(story.before_std_error, story.after_std_error);
+    add("Difference", `${signed(difference)}${error === null ? "" : ` ± ${number(error, Math.abs(difference))}`}`);
+  }
+  if (story.rank_before !== null && story.rank_after !== null) {
+    add("Rank", `${story.rank_before} → ${story.rank_after} of ${story.ranked}`);
+  }
+  if (story.after_seq !== null) add("Began", `near record ${count(story.after_seq)}`);
+  add(story.kind === "drift" ? "Noticed" : "Seen", `at record ${count(story.seq)}`, late(story));
+  if (story.loss_before !== null && story.loss_after !== null) {
+    const scale = Math.max(story.loss_before, story.loss_after);
+    add("Mean loss", `${number(story.loss_before, scale)} → ${number(story.loss_after, scale)}`, h("small", {}, ` ${signed(story.loss_after - story.loss_before, scale)}`));
+  }
+  if (story.value !== null) {
+    add(`${METHOD_NAMES[story.method]} then`, `${number(story.value)} ± ${number(story.std_error, Math.abs(story.value))}`);
+  }
+  if (story.replay_seq !== null) add("To replay", `records ${count(story.replay_seq)} to ${count(story.seq)}`);
+  if (story.ts !== null) add("Time", String(story.ts));
+  return h("dl", { class: "facts" }, ...rows);
+}
+
+const late = ({ delay_bound: delay }) =>
+  (delay === null ? null : h("small", {}, `, at most about ${plural(delay, "record")} late`));
+
+function siblings(story) {
+  const others = ordered().filter((change) => story.incident !== null && change.incident === story.incident && change.id !== story.id);
+  if (!others.length) return null;
+  return h("section", { class: "incident" }, h("h3", {}, "Same incident ", h("span", {}, plural(others.length, "other change"))), h("ul", {}, ...others.map((change) => entry(change))));
+}
+
+function drawCurves(story) {
+  const element = $("story-chart");
+  if (!element) return;
+  if (!plot || plot.isDisposed() || plot.getDom() !== element) plot = chart(element);
+  const color = styleOf(story.feature)?.color ?? colors().accent;
+  plot.setOption(curveOption(story.feature, [
+    { curve: story.curve_before, color: colors().muted, width: 1.8, dash: [5, 3], points: true, hollow: true, name: "before" },
+    { curve: story.curve_after, color, width: 2.4, points: true, name: "after" },
+  ], { size: "small" }), { notMerge: true });
+}
+
+async function copy(button) {
+  try {
+    await navigator.clipboard.writeText(location.href);
+    button.textContent = "Copied";
+  } catch {
+    button.textContent = "The address bar has it";
+  }
+}

@@ -1,0 +1,182 @@
+"""What the page is told, as JSON; the state's lock is held meanwhile."""
+
+import time
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import orjson
+
+from pipeline.config import Config
+from pipeline.monitor.dashboard.lines import Line, Points
+from pipeline.monitor.dashboard.state import State, StreamState
+from pipeline.monitor.history import METHODS
+from schemas.explanation import Method
+
+SHOWN_POINTS = 600
+"""Points of a line that a screen shows."""
+
+FRESH_POINTS = 30
+"""Points of a line in one update."""
+
+COURSE_POINTS = 300
+"""Points of loss and accuracy."""
+
+
+class Selection(NamedTuple):
+    """What the page shows; None for what there is."""
+
+    stream: str | None = None
+    method: Method | None = None
+    alpha: float | None = None
+
+
+class View:
+    """Answers the page's questions.
+
+    Parameters
+    ----------
+    config
+        The settings, for units and for which smoothing rate comes first.
+    state
+        What is known.
+    """
+
+    def __init__(self, config: Config, state: State) -> None:
+        self._state = state
+        self._alphas = config.explain.alphas
+        self._about = {
+            "prefix": config.topics.prefix,
+            "loss": config.explain.loss.rpartition(":")[2].replace("_", " "),
+            "regression": config.label.type == "number",
+            "categorical": [f for f, kind in config.features.items() if kind == "categorical"],
+        }
+
+    def overview(self, asked: Selection) -> bytes:
+        """Return what the page needs to begin: choices, newest values, changes, numbers."""
+        with self._state.lock:
+            chosen, lines = self._chosen(asked)
+            stream = self._state.streams.get(chosen.stream or "", StreamState())
+            return _json(
+                {
+                    "about": self._about,
+                    "version": self._state.version,
+                    "streams": list(self._state.streams),
+                    **chosen._asdict(),
+                    "features": {
+                        name: _latest(line, line.between(line.seq, line.seq, most=1))
+                        for name, line in lines.items()
+                    },
+                    "changes": [change for _, change in stream.changes],
+                    **self._numbers(stream),
+                }
+            )
+
+    def series(
+        self, asked: Selection, features: Sequence[str], first: int | None, last: int | None
+    ) -> bytes:
+        """Return the courses of some features, whole or within a range of seqs."""
+        with self._state.lock:
+            chosen, lines = self._chosen(asked)
+            return _json(
+                {
+                    **chosen._asdict(),
+                    "version": self._state.version,
+                    "lines": {
+                        name: lines[name]
+                        .between(
+                            0 if first is None else first,
+                            lines[name].seq if last is None else last,
+                            most=SHOWN_POINTS,
+                        )
+                        ._asdict()
+                        for name in features
+                        if name in lines
+                    },
+                }
+            )
+
+    def curves(self, stream: str, feature: str, alpha: float | None) -> bytes | None:
+        """Return the curves of a feature; None if it has none."""
+        with self._state.lock:
+            known = self._state.streams.get(stream, StreamState()).curves
+            rates = [alpha] if alpha is not None else self._alphas
+            stack = next((known[feature, a] for a in rates if (feature, a) in known), None)
+            if stack is None:
+                return None
+            return _json(
+                {
+                    "feature": feature,
+                    "current": orjson.Fragment(stack.current),
+                    "earlier": [orjson.Fragment(curve) for curve in stack.earlier],
+                    "ice": orjson.Fragment(stack.ice),
+                }
+            )
+
+    def news(self, asked: Selection, since: int) -> tuple[int, bytes]:
+        """Return what came after a version, and the version up to which that is."""
+        with self._state.lock:
+            chosen, lines = self._chosen(asked)
+            stream = self._state.streams.get(chosen.stream or "", StreamState())
+            fresh = {
+                name: _latest(line, line.since(since, most=FRESH_POINTS))
+                for name, line in lines.items()
+                if line.version > since
+            }
+            return self._state.version, _json(
+                {
+                    "version": self._state.version,
+                    "streams": list(self._state.streams),
+                    **chosen._asdict(),
+                    "features": fresh,
+                    "changes": [change for version, change in stream.changes if version > since],
+                    **self._numbers(stream),
+                }
+            )
+
+    def _chosen(self, asked: Selection) -> tuple[Selection, dict[str, Line]]:
+        """Return what is shown, where the page left it open too."""
+        streams = self._state.streams
+        name = asked.stream if asked.stream in streams else next(iter(streams), None)
+        if name is None:
+            return asked, {}
+        lines = streams[name].lines
+        methods = [m for m in METHODS if any(method == m for method, _ in lines)]
+        method = asked.method if asked.method in methods else next(iter(methods), None)
+        rates = [a for a in self._alphas if (method, a) in lines]
+        alpha = asked.alpha if asked.alpha in rates else next(iter(rates), None)
+        chosen = Selection(name, method, alpha)
+        if method is None or alpha is None:
+            return chosen, {}
+        return chosen, lines[method, alpha]
+
+    def _numbers(self, stream: StreamState) -> dict[str, Any]:
+        operations = self._state.operations
+        present = {method for method, _ in stream.lines}
+        rates = {alpha for _, alpha in stream.lines}
+        return {
+            "methods": [method for method in METHODS if method in present],
+            "alphas": [alpha for alpha in self._alphas if alpha in rates],
+            "curves": list(dict.fromkeys(feature for feature, _ in stream.curves)),
+            "records": stream.records,
+            "newest_seq": stream.newest_seq,
+            "rate": stream.throughput.rate(time.monotonic()),
+            "performance": stream.performance.course(COURSE_POINTS),
+            "change_count": stream.change_count,
+            "letter_count": self._state.letter_count,
+            "letters": list(self._state.letters),
+            "notices": list(self._state.notices),
+            "dropped": self._state.dropped,
+            "loading": None
+            if operations.is_loaded
+            else {"read": operations.read, "to_read": operations.to_read},
+            "roles": operations.roles,
+            "trouble": operations.trouble,
+        }
+
+
+def _latest(line: Line, points: Points) -> dict[str, Any]:
+    return {"peak": line.peak, **points._asdict()}
+
+
+def _json(thing: object) -> bytes:
+    return orjson.dumps(thing, option=orjson.OPT_SERIALIZE_NUMPY)

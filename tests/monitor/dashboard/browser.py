@@ -1,0 +1,166 @@
+"""A dashboard on a broker, and a browser that looks at it."""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from playwright.sync_api import Browser, Locator, Page, sync_playwright
+
+from pipeline.config import Config
+from pipeline.kafka.embedded import EmbeddedBroker
+from pipeline.kafka.producer import RecordProducer
+from pipeline.kafka.topics import create_topics
+from schemas import Record
+from tests.behaviour.conftest import SETTINGS, write_config
+from tests.monitor.dashboard.stream import name
+from tests.support import make_config
+
+WIDE = {"width": 1440, "height": 1000}
+
+PHONE = {"width": 390, "height": 844}
+
+TIMEOUT_MS = 20_000
+
+
+@contextmanager
+def chromium() -> Iterator[Browser]:
+    """Run Debian's browser.
+
+    Raises
+    ------
+    FileNotFoundError
+        If it is not installed.
+    """
+    path = shutil.which("chromium")
+    if path is None:
+        raise FileNotFoundError("chromium is not installed: `make browser` does it")
+    with sync_playwright() as playwright:
+        # as root, as in a container, it refuses to run with its sandbox
+        no_sandbox = ["--no-sandbox"] if os.geteuid() == 0 else []
+        browser = playwright.chromium.launch(
+            executable_path=path, args=[*no_sandbox, "--disable-dev-shm-usage"]
+        )
+        try:
+            yield browser
+        finally:
+            browser.close()
+
+
+class Visit:
+    """One page, and everything that is wrong with it.
+
+    Attributes
+    ----------
+    complaints
+        Messages on the console, errors, failed requests, and requests to other hosts.
+    """
+
+    def __init__(self, browser: Browser, address: str, **context: Any) -> None:
+        self.complaints: list[str] = []
+        self._address = address.partition("#")[0]
+        self._context = browser.new_context(viewport=context.pop("viewport", WIDE), **context)
+        self._context.set_default_timeout(TIMEOUT_MS)
+        self.page: Page = self._context.new_page()
+        self.page.on("console", lambda message: self.complaints.append(message.text))
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.page.on("request", lambda request: self._check(request.url))
+        self.page.goto(address)
+
+    def _check(self, url: str) -> None:
+        if not url.startswith((self._address, "data:")):
+            self.complaints.append(f"request to {url}")
+
+    def live(self) -> None:
+        """Wait until the past has been drawn."""
+        self.page.locator("#status-text", has_text="Live").wait_for()
+        self.page.locator("#feature-list button").first.wait_for()
+
+    def chart(self, name: str) -> str:
+        """Return what a chart says of itself."""
+        return self.page.locator(f"#{name}-chart").get_attribute("aria-label") or ""
+
+    def changes(self) -> Locator:
+        """Return the buttons of the list of changes."""
+        return self.page.locator("#change-list button")
+
+    def close(self) -> None:
+        """Leave, and fail if anything was wrong."""
+        self._context.close()
+        assert not self.complaints, self.complaints
+
+
+class Dashboard:
+    """A running ``fluxplain dashboard``, and a producer for its topics.
+
+    Attributes
+    ----------
+    address
+        Where its page is.
+    """
+
+    def __init__(self, config: Config, settings_path: Path) -> None:
+        self._config = config
+        self._settings_path = settings_path
+        self._producer = RecordProducer(config)
+        self._process: subprocess.Popen[bytes] | None = None
+        self.address = self.start()
+
+    def start(self, port: str = "0") -> str:
+        """Start the command and return its address."""
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "pipeline.cli", "dashboard", "-c", str(self._settings_path)],
+            stdout=subprocess.PIPE,
+            env={**os.environ, "FLUXPLAIN_DASHBOARD__PORT": port},
+        )
+        assert self._process.stdout is not None
+        told = self._process.stdout.readline().decode()
+        found = re.fullmatch(r"Dashboard: (http://\S+)\n", told)
+        assert found, told
+        return found.group(1)
+
+    def stop(self) -> None:
+        """Stop the command."""
+        assert self._process is not None
+        assert self._process.stdout is not None
+        self._process.send_signal(signal.SIGINT)
+        status = self._process.wait(20)
+        self._process.stdout.close()
+        assert status == 0
+
+    def publish(self, *records: Record) -> None:
+        """Publish records, and wait until the broker has them."""
+        for i, record in enumerate(records):
+            self._producer.send(self._config.topic(record.TOPIC), record.encode(), place=0)
+            if i % 1000 == 999:
+                self._producer.flush()
+        self._producer.flush()
+
+
+@contextmanager
+def dashboard(folder: Path, features: int) -> Iterator[Dashboard]:
+    """Run a broker and the command ``fluxplain dashboard``."""
+    tables = {
+        "features": {name(i): "numeric" for i in range(features)},
+        "explain": {"alpha": 0.001},
+    }
+    with EmbeddedBroker() as broker:
+        config = make_config(**tables).on_broker(broker.bootstrap_servers)
+        create_topics(config)
+        settings = {
+            **SETTINGS,
+            **tables,
+            "kafka": {"bootstrap_servers": broker.bootstrap_servers},
+        }
+        path = write_config(folder / "fluxplain.toml", settings)
+        served = Dashboard(config, path)
+        try:
+            yield served
+        finally:
+            served.stop()

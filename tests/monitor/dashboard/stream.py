@@ -1,0 +1,167 @@
+"""A stream as the pipeline publishes it, made by hand: f1 gives way to f2 half way."""
+
+import math
+import random
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from schemas import Change, DeadLetter, Explanation, Prediction, Record
+from schemas.change import Curve, Watched, change_id
+from schemas.explanation import Ice, Method
+
+STREAM = "fluxplain.features-0"
+
+METHODS: tuple[Method, ...] = ("ipfi", "isage", "ipdp")
+
+GRID: list[float] = [0.0, 0.25, 0.5, 0.75, 1.0]
+
+EMIT_EVERY = 10
+
+
+def name(i: int) -> str:
+    return f"f{i}"
+
+
+def records(
+    n: int = 2000,
+    *,
+    features: int = 9,
+    first: int = 0,
+    half: int = 1000,
+    stream: str = STREAM,
+    alpha: float = 0.001,
+) -> Iterator[Record]:
+    """Yield what is published of so many observations, in the order in which it would come."""
+    rng = random.Random(first + 1)
+    for seq in range(first, first + n):
+        yield _prediction(stream, seq, rng)
+        if seq % EMIT_EVERY:
+            continue
+        for i in range(features):
+            for method in METHODS:
+                yield explanation(i, seq, half, rng, method=method, stream=stream, alpha=alpha)
+        if seq == half + 300:
+            for i, method in ((1, "ipfi"), (2, "ipfi"), (2, "isage"), (1, "ipdp")):
+                yield change(name(i), seq + i, method, rose=i == 2, stream=stream)
+            yield change(None, seq + 5, "loss", rose=True, stream=stream)
+
+
+def value_of(i: int, seq: int, half: int) -> float:
+    """Return how important a feature is at a time."""
+    settled = 1.0 - math.exp(-seq / 200.0)
+    after = 0.5 + 0.5 * math.tanh((seq - half - 150.0) / 120.0)
+    if i == 1:
+        return 0.25 * settled * (1.0 - after)
+    if i == 2:
+        return 0.02 + 0.3 * after
+    return 0.06 * settled / (1 + i)
+
+
+def explanation(
+    i: int,
+    seq: int,
+    half: int,
+    rng: random.Random,
+    *,
+    method: Method = "ipfi",
+    stream: str = STREAM,
+    alpha: float = 0.001,
+) -> Explanation:
+    value = value_of(i, seq, half)
+    found = Explanation(
+        stream=stream,
+        feature=name(i),
+        method=method,
+        seq=seq,
+        previous_seq=seq - EMIT_EVERY if seq >= EMIT_EVERY else None,
+        ts=None,
+        alpha=alpha,
+        updates=seq + 1,
+        value=value + rng.gauss(0.0, 0.003),
+        std_error=0.01 + 0.05 / (1.0 + seq / 50.0),
+        seqs=[seq],
+        increments=[value],
+    )
+    if method != "ipdp":
+        return found
+    ice = [
+        Ice(seq=seq - k, grid=list(GRID), effect=[v + rng.gauss(0, 0.05) for v in effect(value)])
+        for k in range(5)
+    ]
+    return replace(found, grid=list(GRID), effect=effect(value), ice=ice)
+
+
+def effect(size: float) -> list[float]:
+    return [0.4 + size * (x - 0.5) * 2.0 for x in GRID]
+
+
+def change(
+    feature: str | None, seq: int, method: Watched, *, rose: bool = True, stream: str = STREAM
+) -> Change:
+    """Return a change with its whole story."""
+    low, high = (0.02, 0.31) if feature else (0.2, 0.6)
+    before, after = (low, high) if rose else (high, low)
+    what = f"{method} of {feature}" if feature else "loss"
+    began = max(seq - 280, 0)
+    of_a_feature: dict[str, Any] = {
+        "curve_before": Curve(began - 10, list(GRID), effect(before)),
+        "curve_after": Curve(seq, list(GRID), effect(after)),
+        "rank_before": 4 if rose else 1,
+        "rank_after": 1 if rose else 4,
+        "ranked": 9,
+        "value": after,
+        "std_error": 0.012,
+        "incident": f"{stream}@{seq // 50 * 50}",
+    }
+    return Change(
+        id=change_id(stream, "drift", feature, method, seq),
+        stream=stream,
+        kind="drift",
+        seq=seq,
+        previous_seq=None,
+        ts=None,
+        feature=feature,
+        method=method,
+        detail=f"{what} {'rose' if rose else 'fell'} from {before:.4g} to {after:.4g}",
+        signal="increment",
+        before=before,
+        before_std_error=0.006,
+        after=after,
+        after_std_error=0.018,
+        direction="rose" if rose else "fell",
+        window=seq - began,
+        after_seq=began,
+        delay_bound=seq - began,
+        replay_seq=max(began - 280, 0),
+        loss_before=0.21,
+        loss_after=0.48,
+        **(of_a_feature if feature else {}),
+    )
+
+
+def letter(offset: int, reason: str = "x.f1 is missing") -> DeadLetter:
+    return DeadLetter.of(
+        topic="fluxplain.features",
+        partition=0,
+        offset=offset,
+        key=None,
+        value=b"{}",
+        reason=reason,
+    )
+
+
+def _prediction(stream: str, seq: int, rng: random.Random) -> Prediction:
+    right = rng.random() < 0.85
+    return Prediction(
+        stream=stream,
+        seq=seq,
+        previous_seq=seq - 1 if seq else None,
+        id=None,
+        ts=None,
+        prediction=int(right),
+        classes=[0, 1],
+        probabilities=[0.2, 0.8],
+        y=1,
+        loss=rng.expovariate(5.0 if right else 1.0),
+    )

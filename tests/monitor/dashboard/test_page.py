@@ -1,0 +1,297 @@
+"""The page as people see it, in a real browser, from records on a real broker."""
+
+import random
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from pipeline.monitor.dashboard.files import PAGE
+from schemas import Change
+from tests.monitor.dashboard.browser import PHONE, WIDE, Dashboard, Visit, dashboard
+from tests.monitor.dashboard.stream import change, explanation, letter, records
+
+pytestmark = pytest.mark.browser
+
+AXE = Path(__file__).parent / "vendor/axe.min.js"
+
+NEXT = count(2_000, 100)
+"""Where the next records of the stream begin, so that tests may publish some."""
+
+expect.set_options(timeout=20_000)
+
+Open = Callable[..., Visit]
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Dashboard]:
+    with dashboard(tmp_path_factory.mktemp("dashboard"), features=9) as served:
+        served.publish(*records(2_000))
+        yield served
+
+
+@pytest.fixture
+def open_page(browser: Browser, running: Dashboard) -> Iterator[Open]:
+    visits: list[Visit] = []
+
+    def open_it(fragment: str = "", **context: Any) -> Visit:
+        visit = Visit(browser, f"{running.address}/{fragment}", **context)
+        visits.append(visit)
+        visit.live()
+        return visit
+
+    yield open_it
+    for visit in visits:
+        visit.close()
+
+
+def test_the_past_is_shown_and_moves_on_without_reload(running: Dashboard, open_page: Open) -> None:
+    visit = open_page()
+    expect(visit.page.locator("#feature-list button")).to_have_count(9)
+    expect(visit.changes()).to_have_count(5)
+    assert re.match(
+        r"iPFI importance of 5 features over time\. Now: f2 0\.3", visit.chart("importance")
+    )
+    seq = next(NEXT)
+    expect(visit.page.locator("#status-text")).to_have_text(f"Live, record {seq - 1:,}")
+    running.publish(*records(100, first=seq, half=1_000))
+    expect(visit.page.locator("#status-text")).to_have_text(f"Live, record {seq + 90 + 9:,}")
+    expect(visit.page.locator("#figures")).to_contain_text(re.compile(r"Records\s*2,\d00"))
+
+
+def test_a_change_appears_and_is_told_to_screen_readers(
+    running: Dashboard, open_page: Open
+) -> None:
+    visit = open_page()
+    before = visit.changes().count()
+    running.publish(change("f7", next(NEXT), "isage"))
+    expect(visit.changes()).to_have_count(before + 1)
+    expect(visit.changes().first).to_contain_text("f7")
+    expect(visit.page.locator("#announcer")).to_contain_text("iSAGE of f7 rose")
+
+
+def test_a_click_opens_the_story_and_escape_closes_it(open_page: Open) -> None:
+    visit = open_page()
+    entry = visit.changes().filter(has_text="f1").filter(has_text="iPFI")
+    entry.click()
+    story = visit.page.locator("#story")
+    told = change("f1", 1301, "ipfi", rose=False)
+    for text in (
+        "iPFI of f1 fell",
+        told.detail,
+        "0.310 ± 0.006",
+        "0.020 ± 0.018",
+        "1 → 4 of 9",
+        "near record 1,021",
+        "at most about 280 records late",
+        "0.210 → 0.480",
+        "records 741 to 1,301",
+        "3 other changes",
+        told.id,
+    ):
+        expect(story).to_contain_text(text)
+    expect(visit.page.locator("#story-chart canvas")).to_be_visible()
+    expect(visit.page.locator("#story-title")).to_be_focused()
+    assert f"change={told.id}" in visit.page.url
+    visit.page.keyboard.press("Escape")
+    expect(story).to_be_hidden()
+    expect(entry).to_be_focused()
+
+
+def test_a_mark_on_the_time_axis_opens_the_story(open_page: Open) -> None:
+    visit = open_page()
+    lane = visit.page.locator("#lane-chart")
+    box = lane.bounding_box()
+    assert box
+    # the loss's mark, in the lowest of four rows, is the only one there
+    story = visit.page.locator("#story")
+    for x in range(60, int(box["width"]) - 40, 4):
+        visit.page.mouse.click(box["x"] + x, box["y"] + box["height"] - 11)
+        if story.is_visible():
+            break
+    expect(visit.page.locator("#story-title")).to_have_text("The loss rose")
+
+
+def test_the_keyboard_alone_opens_a_story_and_goes_on_to_the_next(open_page: Open) -> None:
+    visit = open_page()
+    visit.changes().last.focus()
+    visit.page.keyboard.press("Enter")
+    title = visit.page.locator("#story-title")
+    expect(title).to_be_focused()
+    first = title.inner_text()
+    for _ in range(3):  # back, earlier (there is none), later
+        visit.page.keyboard.press("Shift+Tab")
+        if visit.page.locator(":focus").inner_text().startswith("Later"):
+            break
+    visit.page.keyboard.press("Enter")
+    expect(title).not_to_have_text(first)
+
+
+def test_an_address_names_what_is_shown(running: Dashboard, open_page: Open) -> None:
+    told = change("f2", 1302, "isage")
+    visit = open_page(f"#method=isage&feature=f3&change={told.id}")
+    expect(visit.page.locator("#story-title")).to_have_text("iSAGE of f2 rose")
+    assert visit.page.get_by_role("radio", name="iSAGE").is_checked()
+    assert visit.chart("importance").startswith("iSAGE")
+
+
+def test_the_curve_of_a_chosen_feature_is_shown(open_page: Open) -> None:
+    visit = open_page()
+    visit.page.locator("#feature-list button", has_text="f1").click()
+    expect(visit.page.locator("#effect-title")).to_have_text("Effect of f1")
+    legend = visit.page.locator("#effect-legend")
+    expect(legend).to_contain_text(re.compile(r"\d+ earlier curves"))
+    expect(legend).to_contain_text("5 single observations")
+    visit.page.locator("#effect [data-table]").click()
+    expect(visit.page.locator("#effect-table tbody tr")).to_have_count(5)
+
+
+def test_the_curve_of_each_class_and_the_surface_of_a_pair_are_shown(
+    running: Dashboard, open_page: Open
+) -> None:
+    of_f8 = explanation(8, next(NEXT), 1_000, random.Random(1), method="ipdp")
+    curve, slope = [0.2, 0.2, 0.3, 0.4, 0.4], [0.6, 0.5, 0.4, 0.3, 0.2]
+    pair = replace(of_f8, feature="f1|f2", second_grid=["u", "v"], effect=[slope[:2]] * 5, ice=None)
+    classes = replace(of_f8, classes=["a", "b", "c"], effect=[curve, slope, curve], ice=None)
+    running.publish(pair, classes)
+    visit = open_page("#method=ipdp&feature=f8")
+    effect, chooser = visit.page.locator("#effect-chart"), visit.page.locator("#class")
+    expect(effect).to_have_attribute("aria-label", re.compile("from 0.200 to 0.400 over 5"))
+    chooser.select_option(label="b")
+    expect(effect).to_have_attribute("aria-label", re.compile("from 0.200 to 0.600 over 5"))
+    visit.page.locator("#feature-list button", has_text="f1|f2").click()
+    expect(effect).to_have_attribute("aria-label", re.compile("f1.f2 .* from 0.500 to 0.600"))
+    expect(chooser).to_be_hidden()
+    visit.page.locator("#effect [data-table]").click()
+    expect(visit.page.locator("#effect-table thead th")).to_have_text(["", "u", "v"])
+
+
+@pytest.mark.parametrize("name", ["importance", "performance"])
+def test_each_chart_has_a_table(open_page: Open, name: str) -> None:
+    visit = open_page()
+    button = visit.page.locator(f"#{name} [data-table]")
+    button.click()
+    expect(button).to_have_attribute("aria-pressed", "true")
+    assert visit.page.locator(f"#{name}-table tbody tr").count() >= 10
+    expect(visit.page.locator(f"#{name}-chart")).to_be_hidden()
+
+
+def test_what_stands_in_the_topics_is_text(running: Dashboard, open_page: Open) -> None:
+    visit = open_page()
+    markup = "<img src=x onerror=alert(1)>"
+    running.publish(letter(next(NEXT), markup))
+    running.publish(
+        Change.notice(kind="gap", stream="fluxplain.features-0", seq=next(NEXT), detail=markup)
+    )
+    expect(visit.page.locator("#operations")).to_contain_text(markup)
+    assert visit.page.locator("#operations img, #change-list img").count() == 0
+
+
+def test_light_and_dark_follow_the_system_and_the_switch(open_page: Open) -> None:
+    visit = open_page(color_scheme="dark")
+
+    def page_is_dark() -> bool:
+        color = visit.page.evaluate("() => getComputedStyle(document.body).backgroundColor")
+        return max(map(int, re.findall(r"\d+", color))) < 60
+
+    assert page_is_dark()
+    visit.page.get_by_role("button", name="Use the light theme").click()
+    assert not page_is_dark()
+    visit.page.reload()
+    visit.live()
+    assert not page_is_dark()
+
+
+@pytest.mark.parametrize(("theme", "viewport"), [("dark", WIDE), ("light", PHONE)])
+def test_there_is_no_barrier_that_axe_finds(
+    open_page: Open, theme: str, viewport: dict[str, int]
+) -> None:
+    visit = open_page(color_scheme=theme, viewport=viewport)
+    for table in ("importance", "effect", "performance"):
+        visit.page.locator(f"#{table} [data-table]").click()
+    assert barriers(visit) == []
+    visit.changes().first.click()
+    expect(visit.page.locator("#story-title")).to_be_visible()
+    assert barriers(visit) == []
+
+
+def barriers(visit: Visit) -> list[tuple[str, list[str]]]:
+    """Return what axe calls serious or critical, and where it is."""
+    visit.page.evaluate(AXE.read_text())
+    found = visit.page.evaluate("() => axe.run()")
+    return [
+        (each["id"], [node["html"][:200] for node in each["nodes"]])
+        for each in found["violations"]
+        if each["impact"] in {"serious", "critical"}
+    ]
+
+
+def test_a_phone_need_not_scroll_sideways(open_page: Open) -> None:
+    visit = open_page(viewport=PHONE)
+    visit.changes().last.click()
+    expect(visit.page.locator("#story-title")).to_be_in_viewport()
+    assert visit.page.evaluate("() => document.documentElement.scrollWidth") == PHONE["width"]
+
+
+def test_a_lost_server_is_told_and_what_was_missed_is_there_later(
+    browser: Browser, tmp_path: Path
+) -> None:
+    with dashboard(tmp_path, features=2) as served:
+        served.publish(*records(200, features=2))
+        visit = Visit(browser, f"{served.address}/")
+        visit.live()
+        served.stop()
+        expect(visit.page.locator("#banner")).to_contain_text("does not answer; trying again")
+        served.publish(*records(100, features=2, first=200))
+        served.start(port=served.address.rpartition(":")[2])
+        expect(visit.page.locator("#status-text")).to_have_text("Live, record 299")
+        expect(visit.page.locator("#banner")).to_be_hidden()
+        # the browser tells each time that it was refused
+        refused = ("net::ERR_", "Failed to fetch")
+        visit.complaints = [c for c in visit.complaints if not any(r in c for r in refused)]
+        visit.close()
+
+
+def test_before_the_first_record_the_page_says_what_it_waits_for(
+    browser: Browser, tmp_path: Path
+) -> None:
+    with dashboard(tmp_path, features=2) as served:
+        visit = Visit(browser, f"{served.address}/")
+        expect(visit.page.locator("#status-text")).to_have_text("Waiting for the first record")
+        expect(visit.page.locator("#feature-empty")).to_contain_text("No explanation yet")
+        served.publish(*records(50, features=2))
+        visit.live()
+        expect(visit.page.locator("#feature-list button")).to_have_count(2)
+        visit.close()
+
+
+def test_a_hundred_features_can_be_searched_and_the_top_ones_chosen(
+    browser: Browser, tmp_path: Path
+) -> None:
+    with dashboard(tmp_path, features=100) as served:
+        served.publish(*records(100, features=100, half=0))
+        visit = Visit(browser, f"{served.address}/")
+        visit.live()
+        rows = visit.page.locator("#feature-list li:visible button")
+        expect(rows).to_have_count(100)
+        assert "importance of 5 features" in visit.chart("importance")
+        visit.page.locator("#top").select_option("20")
+        expect(visit.page.locator("#importance-chart")).to_have_attribute(
+            "aria-label", re.compile("importance of 20 features")
+        )
+        visit.page.get_by_role("searchbox").fill("F77")
+        expect(rows).to_have_count(1)
+        visit.page.keyboard.press("Enter")
+        expect(visit.page.locator("#effect-title")).to_have_text("Effect of f77")
+        assert "importance of 21 features" in visit.chart("importance")
+        visit.close()
+
+
+def test_no_script_or_style_stands_in_the_page() -> None:
+    text = (PAGE / "index.html").read_text()
+    assert not re.search(r"<script(?![^>]*src=)|<style|\sstyle=|\son\w+=|https?://", text)

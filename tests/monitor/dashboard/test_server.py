@@ -1,0 +1,215 @@
+"""What the server answers, to whom, and what it tells the browser to forbid."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import aiohttp
+import orjson
+import pytest
+
+from pipeline.config import Config
+from pipeline.monitor.dashboard import server
+from pipeline.monitor.dashboard.guard import HEADERS
+from pipeline.monitor.dashboard.server import Server
+from pipeline.monitor.dashboard.state import State
+from pipeline.monitor.dashboard.views import SHOWN_POINTS
+from tests.monitor.dashboard.stream import STREAM, change, name, records
+from tests.support import make_config
+
+Ask = Callable[[aiohttp.ClientSession, str], Awaitable[Any]]
+
+SELECTION = f"stream={STREAM}&method=ipfi&alpha=0.001"
+
+
+@pytest.fixture(scope="module")
+def config() -> Config:
+    return make_config(
+        features={name(i): "numeric" for i in range(9)},
+        explain={"alpha": 0.001},
+        dashboard={"port": 0, "names": ["stats.example.com"]},
+    )
+
+
+@pytest.fixture(scope="module")
+def state() -> State:
+    known = State()
+    for record in records(12_000, features=3, half=6000):
+        known.add(record, 0)
+    return known
+
+
+def visit(config: Config, state: State, ask: Ask) -> Any:
+    """Return what somebody who asks the server gets."""
+
+    async def run() -> Any:
+        running = Server(config, state)
+        address = await running.start()
+        try:
+            async with aiohttp.ClientSession(auto_decompress=False) as session:
+                return await ask(session, address)
+        finally:
+            await running.stop()
+
+    return asyncio.run(run())
+
+
+def get(config: Config, state: State, path: str, **headers: str) -> tuple[int, Any, bytes]:
+    async def ask(session: aiohttp.ClientSession, address: str) -> tuple[int, Any, bytes]:
+        async with session.get(address + path, headers=headers) as answer:
+            return answer.status, answer.headers, await answer.read()
+
+    result: tuple[int, Any, bytes] = visit(config, state, ask)
+    return result
+
+
+def plain(config: Config, state: State, path: str) -> Any:
+    status, _, body = get(config, state, path, **{"Accept-Encoding": "identity"})
+    assert status == 200
+    return orjson.loads(body)
+
+
+@pytest.mark.parametrize(
+    "path", ["/", "/js/app.js", "/api/overview", "/api/changes/none", "/no/such/thing"]
+)
+def test_every_answer_restricts_the_browser(config: Config, state: State, path: str) -> None:
+    _, headers, _ = get(config, state, path)
+    for header, value in HEADERS.items():
+        assert headers[header] == value
+    assert "unsafe" not in headers["Content-Security-Policy"]
+
+
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [("localhost:1", 200), ("127.0.0.1", 200), ("stats.example.com", 200), ("evil.example", 421)],
+)
+def test_other_names_are_refused(config: Config, state: State, host: str, status: int) -> None:
+    assert get(config, state, "/api/overview", Host=host)[0] == status
+    assert get(config, state, "/", Host=host)[0] == status
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH"])
+def test_nothing_can_be_written(config: Config, state: State, method: str) -> None:
+    async def ask(session: aiohttp.ClientSession, address: str) -> int:
+        async with session.request(method, f"{address}/api/overview") as answer:
+            return answer.status
+
+    assert visit(config, state, ask) == 405
+
+
+@pytest.mark.parametrize(
+    "path", ["/vendor/../../server.py", "/..%2f..%2fserver.py", "/vendor/echarts.LICENSE", "/js/"]
+)
+def test_only_the_page_is_served(config: Config, state: State, path: str) -> None:
+    assert get(config, state, path)[0] == 404
+
+
+def test_files_are_compressed_and_asked_for_once(config: Config, state: State) -> None:
+    path = "/vendor/echarts.min.js"
+    _, headers, body = get(config, state, path, **{"Accept-Encoding": "gzip"})
+    assert headers["Content-Encoding"] == "gzip"
+    assert len(body) < 450_000
+    status, _, again = get(config, state, path, **{"If-None-Match": headers["ETag"]})
+    assert (status, again) == (304, b"")
+
+
+def test_history_is_thinned_to_what_a_screen_shows(config: Config, state: State) -> None:
+    whole = plain(config, state, f"/api/series?{SELECTION}&feature=f1&feature=f2&feature=none")
+    assert whole["lines"].keys() == {"f1", "f2"}
+    line = whole["lines"]["f1"]
+    assert len(line["seq"]) == len(line["value"]) == len(line["std_error"])
+    assert SHOWN_POINTS / 2 <= len(line["seq"]) <= SHOWN_POINTS
+    assert line["seq"][-1] == 11_990
+    closer = plain(config, state, f"/api/series?{SELECTION}&feature=f1&from=5000&to=6000")
+    inside = [seq for seq in closer["lines"]["f1"]["seq"] if 5000 <= seq <= 6000]
+    assert len(inside) >= 100 > sum(5000 <= seq <= 6000 for seq in line["seq"])
+
+
+def test_answers_are_compressed(config: Config, state: State) -> None:
+    path = f"/api/series?{SELECTION}&feature=f1"
+    _, headers, body = get(config, state, path, **{"Accept-Encoding": "gzip"})
+    assert headers["Content-Encoding"] == "gzip"
+    assert len(body) < 0.6 * len(orjson.dumps(plain(config, state, path)))
+
+
+def test_the_overview_chooses_what_was_left_open(config: Config, state: State) -> None:
+    answer = plain(config, state, "/api/overview")
+    assert (answer["stream"], answer["method"], answer["alpha"]) == (STREAM, "ipfi", 0.001)
+    assert answer["methods"] == ["ipfi", "isage", "ipdp"]
+    assert answer["features"].keys() == {"f0", "f1", "f2"}
+    assert len(answer["changes"]) == 5
+    other = plain(config, state, "/api/overview?method=isage&alpha=0.5&stream=nobody-0")
+    assert (other["stream"], other["method"], other["alpha"]) == (STREAM, "isage", 0.001)
+
+
+def test_a_story_and_curves_are_found_by_name(config: Config, state: State) -> None:
+    told = change("f1", 6301, "ipfi", rose=False)
+    assert plain(config, state, f"/api/changes/{told.id}") == orjson.loads(told.encode())
+    assert get(config, state, "/api/changes/0123456789ab")[0] == 404
+    curves = plain(config, state, f"/api/curves?stream={STREAM}&feature=f1&alpha=0.001")
+    assert curves["current"]["seq"] == 11_990
+    assert curves["earlier"]
+    assert len(curves["ice"]) == 5
+    assert get(config, state, f"/api/curves?stream={STREAM}&feature=none")[0] == 404
+
+
+@pytest.mark.parametrize(
+    ("query", "told"),
+    [
+        ("overview?method=shap", "method must be one of"),
+        ("overview?alpha=much", "alpha must be a number"),
+        ("series?from=now", "from must be a number"),
+        ("series?" + "&".join(["feature=f"] * 300), "200 times at most"),
+    ],
+)
+def test_a_wrong_question_is_told(config: Config, state: State, query: str, told: str) -> None:
+    status, _, body = get(config, state, f"/api/{query}")
+    assert status == 400
+    assert told in body.decode()
+
+
+def test_news_is_all_that_came_since_and_nothing_else(config: Config) -> None:
+    known = State()
+    for record in records(1000, features=2):
+        known.add(record, 0)
+    version = known.version
+    for record in records(500, features=2, first=1000):
+        known.add(record, 0)
+
+    async def ask(session: aiohttp.ClientSession, address: str) -> Any:
+        url = f"{address}/api/events?{SELECTION}&since={version}"
+        async with session.get(url) as stream:
+            assert stream.content_type == "text/event-stream"
+            first = await stream.content.readuntil(b"\n\n")
+            told = orjson.loads(first.removeprefix(b"data: "))
+            with known.lock:
+                known.add(change("f1", 1600, "ipfi"), 0)
+            later = await stream.content.readuntil(b"\n\n")
+            return told, orjson.loads(later.removeprefix(b"data: "))
+
+    first, later = visit(config, known, ask)
+    seqs = first["features"]["f1"]["seq"]
+    assert seqs[-1] == 1490
+    assert min(seqs) >= 1000
+    assert {each["seq"] for each in first["changes"]} == {1301, 1302, 1305}
+    assert [each["seq"] for each in later["changes"]] == [1600]
+    assert later["features"] == {}
+
+
+def test_no_more_pages_than_can_be_served(
+    config: Config, state: State, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server, "MAX_LISTENERS", 1)
+
+    async def ask(session: aiohttp.ClientSession, address: str) -> int:
+        async with session.get(f"{address}/api/events") as first:
+            await first.content.readuntil(b"\n\n")
+            async with session.get(f"{address}/api/events") as second:
+                return second.status
+
+    assert visit(config, state, ask) == 503
+
+
+@pytest.fixture(autouse=True)
+def _fast(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "UPDATE_S", 0.02)
