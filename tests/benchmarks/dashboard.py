@@ -93,7 +93,7 @@ def beside_the_pipeline(run: Run) -> Iterator[Figure]:
 
 
 def _figure(what: str, ours: float, other: float, unit: str) -> Figure:
-    bar = "at most 1.1" if unit == "MB" else "at most 1"
+    bar = "at most 1.2" if unit == "MB" else "at most 1"
     return Figure(what, f"{ours:,.0f} {unit}", f"{other:,.0f} {unit}", ours / other, bar=bar)
 
 
