@@ -1,15 +1,18 @@
-"""What the dashboard costs whoever looks at it, and the pipeline beside it."""
+"""What the dashboard costs whoever looks at it, and what it and alerts cost the pipeline."""
 
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from statistics import median
+from threading import Thread
 from typing import Any
 
 import orjson
 from playwright.sync_api import Page
 
+from pipeline.supervisor import command_of
 from tests.behaviour.conftest import write_config
 from tests.benchmarks.rig import ALL, Rig, full_speed, rig, settings
 from tests.benchmarks.run import Run
@@ -69,21 +72,22 @@ def page(run: Run) -> Iterator[Figure]:
 
 
 def beside_the_pipeline(run: Run) -> Iterator[Figure]:
-    """Measure records per second of the whole pipeline, with the dashboard and without.
+    """Measure records per second of the whole pipeline, with dashboard and alerts and without.
 
-    Both take turns, each time on a new embedded broker, on the same machine. The dashboard is a
-    process of its own, with one page that listens, but without the browser that would draw it.
+    Both take turns, each time on a new Kafka broker, on the same machine. The dashboard
+    and what sends alerts are processes of their own, with one page that listens, but without the
+    browser that would draw it, and with a receiver that takes every change.
     """
     pairs = []
     for _ in range(REPETITIONS):
-        with rig(run, "embedded broker", settings(ALL)) as it, _beside(run, it):
+        with rig(run, "Kafka", settings(ALL)) as it, _beside(run, it):
             rate = full_speed(it, RECORDS, STEADY)
-        with rig(run, "embedded broker", settings(ALL)) as it:
+        with rig(run, "Kafka", settings(ALL)) as it:
             pairs.append((rate, full_speed(it, RECORDS, STEADY)))
     ours, other = (median(rates) for rates in zip(*pairs, strict=True))
     ratio, spread = quartiles([a / b for a, b in pairs])
     yield Figure(
-        "records per second with the dashboard, against without",
+        "records per second with dashboard and alerts, against without",
         f"{ours:.0f}",
         f"{other:.0f}",
         ratio,
@@ -118,19 +122,40 @@ def _server() -> Iterator[tuple[str, float, float]]:
 
 @contextmanager
 def _beside(run: Run, it: Rig) -> Iterator[None]:
-    """Run the dashboard on the same broker, with somebody who listens."""
-    kafka = {"bootstrap_servers": it.config.kafka.bootstrap_servers}
-    fields = {**settings(ALL), "kafka": kafka, "dashboard": {"port": 0}}
-    path = write_config(run.folder / "dashboard.toml", fields)
-    command = [sys.executable, "-m", "pipeline.cli", "dashboard", "--config", str(path)]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE)
-    assert process.stdout is not None
-    address = process.stdout.readline().decode().removeprefix("Dashboard: ").strip()
+    """Run dashboard and alerts on the same broker, with somebody who listens to each."""
+    receiver = ThreadingHTTPServer(("127.0.0.1", 0), _Receiver)
+    Thread(target=receiver.serve_forever, daemon=True).start()
+    fields = {
+        **settings(ALL),
+        "kafka": {"bootstrap_servers": it.config.kafka.bootstrap_servers},
+        "topics": {"prefix": it.config.topics.prefix},
+        "dashboard": {"port": 0},
+        "alerts": {"url": f"http://127.0.0.1:{receiver.server_port}/", "quiet_s": 0.0},
+    }
+    path = write_config(run.folder / "beside.toml", fields)
+    dashboard = subprocess.Popen(command_of("dashboard", config_path=path), stdout=subprocess.PIPE)
+    alerts = subprocess.Popen(command_of("alerts", "run", config_path=path))
+    assert dashboard.stdout is not None
+    address = dashboard.stdout.readline().decode().removeprefix("Dashboard: ").strip()
     listener = subprocess.Popen([sys.executable, "-m", SERVER, address])
     try:
         yield
     finally:
-        for each in (listener, process):
+        for each in (listener, alerts, dashboard):
             each.terminate()
             each.wait(20)
-        process.stdout.close()
+        dashboard.stdout.close()
+        receiver.shutdown()
+        receiver.server_close()
+
+
+class _Receiver(BaseHTTPRequestHandler):
+    """Takes every alert."""
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.send_response(204)
+        self.end_headers()
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
