@@ -264,7 +264,7 @@ def _mark_drift(axes: Axes, drift_seq: int, *, named: bool) -> None:
         axes.annotate(
             "drift",
             (drift_seq, 1),
-            xytext=(3, -2),
+            xytext=(3, -12),  # below the marks of the loss
             xycoords=axes.get_xaxis_transform(),
             textcoords="offset points",
             fontsize=TEXT_PT,
