@@ -313,14 +313,20 @@ def test_watch_shows_the_importances_until_interrupted(running: Path) -> None:
 
 def test_the_dashboard_serves_a_page_until_interrupted(with_topics: Path) -> None:
     process = _start(
-        with_topics, "dashboard", stdout=subprocess.PIPE, FLUXPLAIN_DASHBOARD__PORT="0"
+        with_topics,
+        "dashboard",
+        stdout=subprocess.PIPE,
+        FLUXPLAIN_DASHBOARD__PORT="0",
+        FLUXPLAIN_DASHBOARD__HOST="0.0.0.0",
     )
     assert process.stdout is not None
     address = process.stdout.readline().decode().removeprefix("Dashboard: ").strip()
+    assert b"dashboard.host is '0.0.0.0'" in process.stdout.readline()
     with urllib.request.urlopen(f"{address}/api/overview", timeout=20) as answer:
         assert orjson.loads(answer.read())["streams"] == []
     port = address.rpartition(":")[2]
-    second = _run(with_topics, "dashboard", FLUXPLAIN_DASHBOARD__PORT=port)
+    taken = {"FLUXPLAIN_DASHBOARD__PORT": port, "FLUXPLAIN_DASHBOARD__HOST": "0.0.0.0"}
+    second = _run(with_topics, "dashboard", **taken)
     assert second.returncode == 2
     assert f"dashboard.port is {port}" in _one_line(second.stderr)
     process.send_signal(signal.SIGINT)

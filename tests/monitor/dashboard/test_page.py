@@ -171,6 +171,22 @@ def test_the_curve_of_each_class_and_the_surface_of_a_pair_are_shown(
     expect(visit.page.locator("#effect-table thead th")).to_have_text(["", "u", "v"])
 
 
+def test_a_closer_look_asks_for_more_points(open_page: Open) -> None:
+    visit = open_page()
+    with visit.page.expect_request(lambda request: "from=" in request.url):
+        visit.page.get_by_role("radio", name="Last 500").check()
+    visit.page.get_by_role("radio", name="All").check()
+    visit.page.locator("#importance-chart").hover()
+    visit.page.keyboard.down("Control")
+    with visit.page.expect_request(lambda request: "from=" in request.url and "to=" in request.url):
+        visit.page.mouse.wheel(0, -300)
+    visit.page.keyboard.up("Control")
+    zoomed = visit.page.get_by_role("radio", name="Zoomed")
+    expect(zoomed).to_be_checked()
+    visit.page.get_by_role("radio", name="All").check()
+    expect(zoomed).to_have_count(0)
+
+
 @pytest.mark.parametrize("name", ["importance", "performance"])
 def test_each_chart_has_a_table(open_page: Open, name: str) -> None:
     visit = open_page()
