@@ -14,7 +14,7 @@ export function drawFigures() {
   figure("Records", compact(records), "of this stream");
   figure("Throughput", `${count(rate)}/s`, null, sparkline(data.rates));
   figure("Loss", last < 0 ? "–" : number(performance.loss[last]), labelled);
-  if (accuracy !== null) figure("Accuracy", percent(accuracy), labelled);
+  if (!data.about.regression) figure("Accuracy", accuracy === null ? "–" : percent(accuracy), labelled);
   const lag = roles.reduce((sum, role) => Math.max(sum, role.lag), 0);
   figure("Largest lag", roles.length ? compact(lag) : "–", "messages waiting");
   figure("Changes", compact(changes), "since the beginning");
