@@ -13,7 +13,7 @@ demo: $(STAMP)  ## the whole pipeline on the embedded broker; ends by itself
 	$(BIN)/fluxplain demo
 
 test: $(STAMP)  ## all tests that need nothing but the embedded broker
-	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not kafka and not browser"
+	$(BIN)/python -m pytest -n 3 --dist worksteal -m "not kafka and not browser"
 
 test-browser: $(STAMP) browser  ## the dashboard in a real browser
 	$(BIN)/python -m pytest -m browser tests/monitor/dashboard

@@ -476,7 +476,8 @@ def _draw(figure: Figure, found: Found) -> None:
     axes.set_yscale("symlog", linthresh=1.0)
     axes.set_xlabel("median delay after a sudden function drift of agrawal (records)")
     axes.set_ylabel("false alarms of a feature in\n100,000 records, worst stream")
-    axes.legend(fontsize=7)
+    if axes.lines[1:]:
+        axes.legend(fontsize=7)
 
 
 EXPERIMENT = DriftTable()
