@@ -94,8 +94,8 @@ class Change(Record):
         Mean loss of the model over the observations that ``before`` and ``after`` are about; None
         without labels.
     curve_before, curve_after
-        The feature's iPDP at ``after_seq`` or somewhat before, and at ``seq``; None where there is
-        none, or where both do not fit into a message.
+        The feature's iPDP at ``after_seq`` or somewhat before, and the newest when the change was
+        noticed; None where there is none, or where both do not fit into a message.
     incident
         Changes of several features, groups, pairs and methods of a stream, all within
         ``drift.incident_window`` observations, have the same one: the stream, ``@`` and the seq of

@@ -2,6 +2,7 @@
 
 import hashlib
 import hmac
+import re
 import secrets
 from collections.abc import Mapping
 
@@ -115,5 +116,6 @@ def sample(stream: str, feature: str) -> Change:
 
 def _escaped(line: str) -> str:
     """Return text that can neither steer a terminal nor call everybody in a chat."""
-    plain = printable(line[:MAX_TEXT]).replace("&", "&amp;")
+    # an incident has an @ too, before a number
+    plain = re.sub("@(?=[A-Za-z])", "@\u200b", printable(line[:MAX_TEXT])).replace("&", "&amp;")
     return plain.replace("<", "&lt;").replace(">", "&gt;")

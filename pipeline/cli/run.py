@@ -71,7 +71,7 @@ def up(
         typer.Option(
             min=1,
             help="Of each role. They share its topic's partitions: as many as topics.partitions "
-            "(the model role: topics.features_partitions) have work.",
+            "(model and drift: topics.features_partitions) have work.",
         ),
     ] = 1,
 ) -> None:

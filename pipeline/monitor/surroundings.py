@@ -220,13 +220,15 @@ class Story:
 def strongest(changes: Sequence[Change], most: int) -> list[Change]:
     """Return those drifts whose means are most standard errors apart, in their order.
 
-    Without standard errors the latest count as the strongest.
+    Where the means have none, it is the standard error of the explanation at that time.
     """
 
     def strength(change: Change) -> tuple[float, int]:
         if change.before is None or change.after is None:
             return 0.0, change.seq
-        error = math.hypot(change.before_std_error or 0.0, change.after_std_error or 0.0)
+        errors = (change.before_std_error, change.after_std_error)
+        known = [error for error in errors if error is not None] or [change.std_error or 0.0]
+        error = math.hypot(*known)
         return (abs(change.after - change.before) / error if error else 0.0), change.seq
 
     drifts = [change for change in changes if change.kind == "drift"]

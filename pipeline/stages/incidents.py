@@ -20,7 +20,7 @@ from schemas.explanation import Method
 
 FRAME = 10
 """Observations between two times at which the means of all features are kept. A feature that is
-ahead of the others needs 16 bytes for each."""
+ahead of the others needs some 100 bytes for each, and each method."""
 
 Means = dict[Watched | None, dict[str, float]]
 """Method → feature → mean of the signal."""
@@ -92,8 +92,8 @@ class Incidents:
     def advance(self, feature: str, seq: int) -> list[Change]:
         """Know how far a feature is; return the changes that all features have reached."""
         before = self._progress[feature]
-        if seq <= before:
-            return []
+        if seq <= before:  # of another method, perhaps with a change
+            return self._release(self._reached)
         self._progress[feature] = seq
         if before > self._reached:
             return []

@@ -35,9 +35,11 @@ class Part(NamedTuple):
     def std_error(self) -> float | None:
         """Standard error of the mean, of numbers that do not depend on each other.
 
-        None if they are too large to be squared and summed.
+        None of a single number, and if they are too large to be squared and summed.
         """
-        return math.sqrt(self.squares) / self.n if math.isfinite(self.squares) else None
+        if self.n < 2 or not math.isfinite(self.squares):
+            return None
+        return math.sqrt(self.squares / (self.n - 1) / self.n)
 
     def with_number(self, number: float) -> "Part":
         """Return this with one more number (Welford's update)."""

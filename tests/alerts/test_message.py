@@ -8,7 +8,16 @@ import orjson
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.alerts.message import MAX_TEXT, SIGNATURE, TIMESTAMP, body, headers, sample, sign
+from pipeline.alerts.message import (
+    MAX_TEXT,
+    SIGNATURE,
+    TIMESTAMP,
+    body,
+    headers,
+    sample,
+    sign,
+    text,
+)
 from schemas import Change
 from tests.monitor.records import change
 from tests.support import PROPERTY
@@ -71,3 +80,11 @@ def test_what_stands_on_a_topic_can_neither_call_a_channel_nor_fill_it() -> None
     assert "&lt;!channel&gt;" in text
     assert "\x1b" not in text
     assert len(text.replace("&amp;", "&")) <= MAX_TEXT + 10
+
+
+def test_nobody_in_a_chat_is_called_by_what_stands_on_a_topic() -> None:
+    notice = Change.notice(kind="gap", stream="s-0", seq=7, detail="@channel <!here> s@7")
+    shown = text(notice)
+    assert "@channel" not in shown
+    assert "<!here>" not in shown
+    assert "s@7" in shown

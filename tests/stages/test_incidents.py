@@ -90,6 +90,18 @@ def test_a_change_waits_until_every_feature_is_as_far() -> None:
     assert sorted_(run(stage, passed_on(rest))) == sorted_(expected)
 
 
+def test_a_change_in_the_last_explanation_of_a_stream_does_not_wait_for_another() -> None:
+    everything = in_step()
+    for last in {int(str(change.incident).partition("@")[2]) for change in changes(everything)}:
+        until = [each for each in everything if each.seq <= last]
+        found = changes(until)
+        assert any(change.seq + 4 > last for change in found)
+        for names in ("bca", "cab", "cba"):
+            places = {name: place for place, name in enumerate(names)}
+            ordered = sorted(until, key=lambda each: (each.seq, places[each.feature]))
+            assert sorted_(changes(ordered)) == sorted_(found)
+
+
 def test_changes_within_the_window_are_one_incident_and_those_beyond_another() -> None:
     found = changes(in_step())
     begins = {change.incident: 0 for change in found}

@@ -148,7 +148,7 @@ def test_a_change_without_a_before_says_what_is_now() -> None:
     [(seq, shift)] = shifts(watched, [0.0, 0.0, 0.0, 9.0])
     change = watched.change(shift, stream="s-0", seq=seq, ts=None, method="loss")
     assert (change.before, change.after, change.window) == (None, 2.25, 4)
-    assert change.detail.startswith("the loss changed to 2.2 ± 1.9")
+    assert change.detail.startswith("the loss changed to 2.2 ± 2.2")
 
 
 def test_kswin_draws_the_same_from_the_same_seed() -> None:

@@ -61,7 +61,7 @@ def inline_svg(figure: Figure, name: str, *, title: str, description: str) -> st
     )
     # its size is the page's
     svg = re.sub(r' (width|height)="[\d.]+pt"', "", svg, count=2)
-    return re.sub(r"<svg([^>]*)>", rf"<svg {attributes}\1>{texts}", svg, count=1)
+    return re.sub(r"<svg([^>]*)>", lambda m: f"<svg {attributes}{m[1]}>{texts}", svg, count=1)
 
 
 def _variable(color: str) -> str:

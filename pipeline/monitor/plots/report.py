@@ -81,8 +81,8 @@ HOW_TO_READ = """<section><h2>How to read this</h2>
 one. <b>iSAGE</b>: the feature's share in how much smaller the model's loss is than that of its mean
 prediction. <b>iPDP</b>: how the model's output moves with the feature. All are smoothed over the
 past observations; ± is the standard error. <b>seq</b> is the offset of an observation in its
-stream. A <b>change</b> is reported when the mean of what single observations add has moved by more
-than chance explains.</p></section>
+stream. A <b>change</b> is reported when the mean of what single observations add, or with iPDP the
+smoothed value, has moved by more than chance explains.</p></section>
 """
 
 
