@@ -7,6 +7,7 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import orjson
 
+from pipeline.monitor.plots.exported import original, original_ice
 from schemas import Change, Explanation, Prediction
 from schemas.change import Curve
 from schemas.explanation import Ice
@@ -23,12 +24,18 @@ _DEFAULTS: dict[str, Any] = {
     "std_error": 0.0,
     "increments": [],
 }
-"""What a frame by hand may lack."""
+"""What a frame of explanations by hand may lack."""
 
-_WHOLE = {"seq", "previous_seq", "window", "after_seq", "delay_bound", "replay_seq", "updates"}
+_WHOLE = {"seq", "previous_seq", "window", "after_seq", "delay_bound", "replay_seq", "updates"} | {
+    "rank_before",
+    "rank_after",
+    "ranked",
+}
 """Columns of whole numbers, which a frame holds as fractions where some are missing."""
 
 _NESTED = {"grid", "effect", "second_grid", "classes", "ice", "seqs", "increments"} | {
+    "categories",
+    "second_categories",
     "curve_before",
     "curve_after",
     "probabilities",
@@ -72,6 +79,7 @@ def records_of(frame: Frame) -> list[Explanation | Change | Prediction]:
     """
     columns = set(map(str, frame.columns))
     rows = [{str(k): _cell(str(k), v) for k, v in row.items()} for row in frame.to_dict("records")]
+    rows = [_typed(row, is_export="categories" in columns) for row in rows]
     if "kind" in columns:
         return [_record(Change, row) for row in rows]
     if "prediction" in columns:
@@ -89,7 +97,7 @@ def _record(kind: type[R], row: Mapping[str, Any]) -> R:
     values: dict[str, Any] = {}
     for field in fields(kind):
         value = row.get(field.name)
-        if value is None and field.default is MISSING:
+        if value is None and kind is Explanation and field.default is MISSING:
             value = _DEFAULTS.get(field.name)
         values[field.name] = value
     return kind(**values)
@@ -104,10 +112,21 @@ def _cell(column: str, value: Any) -> Any:
         return int(value)
     if column not in _NESTED:
         return value
-    value = orjson.loads(value) if isinstance(value, str) else _plain(value)
-    if column == "ice":
-        return [Ice(**each) for each in value]
-    return Curve(**value) if column.startswith("curve_") else value
+    return orjson.loads(value) if isinstance(value, str) else _plain(value)
+
+
+def _typed(row: dict[str, Any], *, is_export: bool) -> dict[str, Any]:
+    """Return a row with objects for what is inside of it."""
+    typed = dict(row)
+    has_classes = row.get("classes") is not None
+    for name in ("curve_before", "curve_after"):
+        curve = row.get(name)
+        if curve is not None:
+            typed[name] = Curve(**(original(curve) if "categories" in curve else curve))
+    if row.get("ice") is not None:
+        ice = [original_ice(e, has_classes=has_classes) if is_export else e for e in row["ice"]]
+        typed["ice"] = [Ice(**each) for each in ice]
+    return original(typed) if is_export else typed
 
 
 def _plain(value: Any) -> Any:

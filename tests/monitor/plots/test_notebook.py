@@ -1,6 +1,8 @@
 """One call draws what explains a model: explainers, records, frames."""
 
 from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,9 +17,12 @@ from pipeline.explain import (
     IncrementalPFI,
     IncrementalSAGE,
 )
+from pipeline.monitor.export import Choice, export
 from pipeline.monitor.plots import draw
 from pipeline.monitor.plots.frames import records_of
 from schemas import Change, Explanation, Prediction
+from schemas.change import Curve
+from schemas.explanation import Ice
 from tests.monitor.plots.layout import assert_readable, written
 from tests.monitor.plots.samples import changes_of, drift_of, stream_of
 from tests.support import Linear
@@ -145,6 +150,32 @@ def test_exported_frames_are_the_records(lists: Callable[[Any], Any]) -> None:
     assert found == [*by_kind[0], *by_kind[1], *predictions]
     story = draw(frames(keep), change=changes_of(6)[0].id)
     assert "What changed: iSAGE of f0" in written(story)
+
+
+def with_curves() -> list[Explanation]:
+    """Return iPDP of numbers, categories, classes and pairs, with curves of single observations."""
+    plain = next(each for each in stream_of(2) if isinstance(each, Explanation))
+    plain = replace(plain, method="ipdp", seqs=[0], increments=[0.1])
+    two = [0.5, 0.7]
+    return [
+        replace(plain, feature="n", grid=[1.0, 2.0], effect=two, ice=[Ice(0, [1.0, 2.0], two)]),
+        replace(plain, feature="c", grid=["red", 1], effect=two),
+        replace(plain, feature="k", grid=[1.0, 2.0], effect=[two, two], classes=["x", True]),
+        replace(plain, feature="p", grid=[1.0, 2.0], second_grid=["u"], effect=[[0.5], [0.7]]),
+    ]
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv"])
+def test_what_export_wrote_is_read_again(tmp_path: Path, ending: str) -> None:
+    curve = Curve(5, ["red", "blue"], [0.1, 0.2])
+    drift = replace(drift_of("c"), curve_before=curve, curve_after=curve, rank_after=1, ranked=4)
+    calm = Change.notice(kind="gap", stream=drift.stream, seq=99, detail="90 lost")
+    for records in (with_curves(), [drift, calm]):
+        path = tmp_path / f"records.{ending}"
+        values = ((0, record.encode()) for record in records)
+        export(values, type(records[0]), path, Choice())
+        frame = pd.read_parquet(path) if ending == "parquet" else pd.read_csv(path)
+        assert records_of(frame) == records
 
 
 def test_a_frame_by_hand_needs_little() -> None:
