@@ -25,6 +25,9 @@ MAX_AGE_S = 900.0
 """A change that is older is not tried again: what comes that late is no alert. One that waited so
 long behind others, or was read late, has one attempt."""
 
+AGAIN = (408, 425, 429)
+"""Too slow, too early, too many: another attempt may end otherwise, as after 5xx."""
+
 MAX_ANSWER_BYTES = 2_000
 """How much of an answer is read, for people."""
 
@@ -166,7 +169,7 @@ not_before_s=7.0)
         return Answer(True, what)
     if 300 <= status < 400:
         return Answer(False, f"{what}; redirects are not followed: set alerts.url to where it is")
-    again = status == 429 or status >= 500
+    again = status in AGAIN or status >= 500
     wanted_s = _retry_after_s(response_headers.get("Retry-After", "")) if again else 0.0
     return Answer(False, what, again=again, not_before_s=wanted_s)
 

@@ -52,6 +52,7 @@ class Outbox:
         self._config = config
         self._producer = producer
         self._observe = observe
+        self._partitions = partitions
         # a hash of the name would give one partition several times the load of another
         self._places = {feature: i % partitions for i, feature in enumerate(config.explained)}
         for record in RECORDS:
@@ -80,8 +81,9 @@ class Outbox:
         key = record.message_key()
         key_bytes = source_key if key is None else key.encode()
         if isinstance(record, Explanation):
-            # the drift role compares a stream's features with each other
-            place: int | None = parse_stream(record.stream)[1]
+            # the drift role compares a stream's features with each other; not modulo what the topic
+            # has now, or a stream would leave its state when partitions are added
+            place: int | None = parse_stream(record.stream)[1] % self._partitions
         else:
             place = self._partition(key, source_key, source_partition)
         self._others.append((record, key_bytes, place))

@@ -136,7 +136,7 @@ def test_whatever_a_receiver_answers_is_understood(
 ) -> None:
     answer = interpreted(status, reason, {"Retry-After": retry_after}, start)
     assert answer.delivered == (200 <= status < 300)
-    assert answer.again == (status == 429 or status >= 500)
+    assert answer.again == (status in (408, 425, 429) or status >= 500)
     assert answer.not_before_s >= 0.0
     assert answer.what.isprintable()
 
