@@ -317,16 +317,23 @@ class LossDriftSettings(Section):
     params: dict[str, Any] | None = None
 
 
+DELTA = 1e-3
+DELTA_OF_INCREMENTS: dict[Watched, float] = {"ipfi": 1e-4, "ipdp": 1e-12}
+"""Of ADWIN, by default, and where ADWIN expects what is not so: increments of iPFI are at times
+very far from their mean, and those of iPDP depend on each other, since its grid follows the last
+values."""
+
+
 class DriftSettings(Section):
     """Detectors over the explanations, and over the loss."""
 
-    signal: Signal | None = Field(
-        None,
-        description="By default 'value' for iPDP, whose increments of successive records depend on "
-        "each other, and else 'increment'.",
-    )
+    signal: Signal = "increment"
     detector: OfNumbers = "adwin"
-    delta: Delta = Field(0.001, description="Of 'adwin'.")
+    delta: Delta | None = Field(
+        None,
+        description="Of 'adwin'. By default 1e-4 for increments of iPFI, 1e-12 for those of iPDP, "
+        "and else 1e-3: so a feature has about one false alarm in 100,000 records, or less.",
+    )
     grace_period: GracePeriod = Field(10, description="Of 'adwin'.")
     params: dict[str, Any] = Field(
         default_factory=dict, description="Further parameters of River's detector."
@@ -366,17 +373,19 @@ class DriftSettings(Section):
         own = self._own(method)
         if not own.enabled:
             return None
+        # each record has a loss of its own, and nobody smooths it
+        signal: Signal = "increment"
+        if isinstance(own, MethodDriftSettings):
+            signal = own.signal or self.signal
         detector = own.detector or self.detector
         common = self.params if detector == self.detector else {}
         _, kind = DETECTORS[detector]
         parameters = kind.model_validate(common if own.params is None else own.params).model_dump()
         if detector == "adwin":
-            parameters["delta"] = self.delta if own.delta is None else own.delta
+            own_default = DELTA_OF_INCREMENTS if signal == "increment" else {}
+            default = own_default.get(method, DELTA)
+            parameters["delta"] = own.delta or self.delta or default
             parameters["grace_period"] = own.grace_period or self.grace_period
-        # each record has a loss of its own, and nobody smooths it
-        signal: Signal = "increment"
-        if isinstance(own, MethodDriftSettings):
-            signal = own.signal or self.signal or ("value" if method == "ipdp" else "increment")
         return DetectorSettings(signal, detector, parameters)
 
     def _own(self, method: Watched) -> MethodDriftSettings | LossDriftSettings:

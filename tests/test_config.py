@@ -7,13 +7,18 @@ from typing import Any, get_args
 
 import pytest
 
-from pipeline.config import Config, ConfigError, check_references, load_config
+from pipeline.config import (
+    Config,
+    ConfigError,
+    DriftSettings,
+    check_references,
+    load_config,
+)
 from pipeline.detectors import ADWINParameters, DetectorSettings, PageHinkleyParameters
 from pipeline.explain import LOSSES
 from pipeline.explain.losses import brier
 from pipeline.supervisor import ROLES
 from schemas.change import Watched
-from schemas.explanation import Method
 from tests.support import make_config
 
 SMALLEST = """
@@ -51,8 +56,8 @@ def test_only_features_and_model_must_be_set(folder: Path) -> None:
     assert config.features == {"age": "numeric", "city": "categorical"}
     assert config.explain.methods == ["ipfi", "isage", "ipdp"]
     assert config.explain.loss == "cross_entropy"
-    watched = [config.drift.of(method) for method in get_args(Method)]
-    assert [each and each.signal for each in watched] == ["increment", "increment", "value"]
+    watched = [config.drift.of(method) for method in get_args(Watched)]
+    assert [each and each.signal for each in watched] == ["increment"] * 4
     assert config.topic("features") == "fluxplain.features"
     assert config.group("model") == "fluxplain.model"
 
@@ -122,6 +127,18 @@ params = {two_sided_test = true}
             "increment", "hddm_a", {"drift_confidence": 0.001, "two_sided_test": True}
         ),
     ]
+
+
+def test_each_method_has_a_delta_of_its_own_unless_it_is_set() -> None:
+    def deltas(**drift: Any) -> list[float]:
+        settings = map(DriftSettings(**drift).of, get_args(Watched))
+        return [each.parameters["delta"] for each in settings if each is not None]
+
+    assert get_args(Watched) == ("ipfi", "isage", "ipdp", "loss")
+    assert deltas() == [1e-4, 1e-3, 1e-12, 1e-3]
+    assert deltas(ipdp={"signal": "value"}) == [1e-4, 1e-3, 1e-3, 1e-3]
+    assert deltas(signal="value") == [1e-3] * 4
+    assert deltas(delta=0.1, ipdp={"delta": 0.2}) == [0.1, 0.1, 0.2, 0.1]
 
 
 def test_the_loss_is_watched_unless_it_is_switched_off(

@@ -23,8 +23,8 @@ from tests.experiments.drift_signals import EMIT_EVERY, WARM_UP, Signals, signal
 from tests.experiments.experiment import Line, Report, Task
 from tests.experiments.tables import table
 
-DELTAS = (1e-2, 2e-3, 1e-3, 1e-4, 1e-6, 1e-8)
-OTHERS = ((10, 5), (10, 30), (10, 50), (10, 100), (100, 50), (1_000, 50))
+DELTAS = (1e-2, 2e-3, 1e-3, 1e-4, 1e-6, 1e-8, 1e-10, 1e-12)
+OTHERS = ((10, 5), (10, 50), (10, 100), (100, 50))
 """Grace periods, and smallest windows: 5 is River's."""
 HEAD = ("signal", "δ", "grace period", "smallest window")
 
@@ -38,8 +38,8 @@ BEFORE, AFTER = 5_000, 5_000
 FROZEN = 20_000
 """Observations that are explained by a frozen model."""
 
-FIRST_SEED = 201
-"""The defaults were chosen on the seeds 1 to 8 and 101 to 108: these are others."""
+FIRST_SEED = 211
+"""The defaults were chosen on the seeds 1 to 8, 101 to 108 and 201 to 204: these are others."""
 
 TARGET = 300
 """Records within which a sudden function drift must be found."""
@@ -330,9 +330,10 @@ def _defaults() -> dict[str, str]:
 
 
 def _named() -> str:
-    signals = ", ".join(f"{NAMES[m]}: {v.partition('/')[0]}" for m, v in _defaults().items())
-    _, delta, grace, smallest = _defaults()["ipfi"].split("/")
-    return f"{signals}; δ = {delta}, grace period {grace}, smallest window {smallest}"
+    defaults = {method: variant.split("/") for method, variant in _defaults().items()}
+    each = ", ".join(f"{NAMES[m]}: {signal}, δ = {d}" for m, (signal, d, *_) in defaults.items())
+    _, _, grace, smallest = defaults["ipfi"]
+    return f"{each}; grace period {grace}, smallest window {smallest}"
 
 
 def _rates(found: Found, kind: str, variant: str, records: int) -> dict[str, dict[str, float]]:
@@ -417,7 +418,7 @@ def _titles(names: Sequence[str]) -> str:
 
 
 def _setting(signal: str, delta: float, grace: int, smallest: int) -> list[str]:
-    """Return the cells of a setting; the default is bold."""
+    """Return the cells of a setting; what is the default of a method is bold."""
     is_default = variant_key(signal, delta, grace, smallest) in _defaults().values()
     mark = "**" if is_default else ""
     return [f"{mark}{signal}{mark}", f"{delta:g}", f"{grace:,}", str(smallest)]
