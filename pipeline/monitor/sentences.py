@@ -2,6 +2,7 @@
 
 from pipeline.monitor.history import METHOD_NAMES
 from pipeline.monitor.text import printable
+from pipeline.stages.digits import told_apart
 from schemas import Change
 
 
@@ -26,5 +27,12 @@ def in_short(change: Change) -> str:
     what = name if change.feature is None else f"{name} of {change.feature}"
     if change.before is None:
         return printable(f"{what} changed to {change.after:.3g}")
+    before, after = told_apart((change.before, None), (change.after, None), _written)
+    if change.before == change.after:
+        return printable(f"{what} stayed at {after}")
     verb = "rose" if change.after > change.before else "fell"
-    return printable(f"{what} {verb} from {change.before:.3g} to {change.after:.3g}")
+    return printable(f"{what} {verb} from {before} to {after}")
+
+
+def _written(value: float, _: float | None, more: int) -> str:
+    return f"{value:.{3 + more}g}"

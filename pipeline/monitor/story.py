@@ -10,7 +10,7 @@ from rich.text import Text
 from pipeline.monitor.curves import render_curves
 from pipeline.monitor.history import METHOD_NAMES
 from pipeline.monitor.sentences import in_short
-from pipeline.monitor.text import measured, number, printable
+from pipeline.monitor.text import compared, measured, number, printable
 from schemas import Change
 from schemas.change import Watched
 
@@ -117,15 +117,17 @@ def _add_measures(facts: Table, change: Change) -> None:
     if method is not None:
         facts.add_row("measured", f"{_method(method)}: {MEANING[method]}")
     scale = max((abs(each) for each in (before, after) if each is not None), default=0.0)
+    texts = compared(before, after, change.before_std_error, change.after_std_error)
     if before is not None:
-        facts.add_row("before", _mean(before, change.before_std_error, scale))
+        facts.add_row("before", texts[0])
     if after is not None:
         window = "" if change.window is None else f"  (mean of the last {_window(change)})"
-        facts.add_row("after", _mean(after, change.after_std_error, scale) + window)
+        facts.add_row("after", texts[1] + window)
     if before is not None and after is not None:
         verb = change.direction or ("rose" if after > before else "fell")
         share = f", {abs(after - before) / scale:.0%} of the larger" if scale else ""
-        facts.add_row("effect", f"{verb} by {number(abs(after - before), scale)}{share}")
+        effect = abs(after - before)
+        facts.add_row("effect", f"{verb} by {number(effect, effect)}{share}")
     if change.value is not None:
         value = _mean(change.value, change.std_error, max(scale, abs(change.value)))
         facts.add_row("smoothed", f"{value}  (the explanation at that time)")
@@ -154,8 +156,7 @@ def _add_loss(facts: Table, change: Change) -> None:
     before, after = change.loss_before, change.loss_after
     if before is None or after is None or change.method == "loss":
         return
-    scale = max(abs(before), abs(after))
-    facts.add_row("model's loss", f"{number(before, scale)} → {number(after, scale)}")
+    facts.add_row("model's loss", " → ".join(compared(before, after)))
 
 
 def _add_delay(facts: Table, change: Change) -> None:

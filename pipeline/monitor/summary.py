@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from pipeline.monitor.history import METHOD_NAMES, History, Key, StreamHistory
-from pipeline.monitor.text import measured, number, printable
+from pipeline.monitor.text import compared, measured, printable
 from schemas import Change, Explanation
 from schemas.explanation import Method
 
@@ -195,9 +195,8 @@ def _noticed(records: int, what: str, before: float | None, after: float | None)
     text = f"after {records:,} records"
     if before is None or after is None:
         return f"{text}, by {what}"
-    scale = max(abs(before), abs(after))
     verb = "rose" if after > before else "fell"
-    return f"{text} ({what} {verb} from {number(before, scale)} to {number(after, scale)})"
+    return "{} ({} {} from {} to {})".format(text, what, verb, *compared(before, after))
 
 
 def _before_and_after(summary: Summary, top: int) -> Table:

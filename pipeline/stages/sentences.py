@@ -2,6 +2,7 @@
 
 import math
 
+from pipeline.stages.digits import told_apart
 from schemas import Change
 from schemas.change import Watched
 
@@ -42,24 +43,27 @@ most about 312 observations later; the loss fell from 0.21 to 0.2
     what = f"the {about}" if change.feature is None else f"{about} of {change.feature}"
     if change.after is None:
         return change.detail
-    now = _measured(change.after, change.after_std_error)
+    after = (change.after, change.after_std_error)
     if change.before is None:
-        text = f"{what} changed to {now}"
+        text = f"{what} changed to {_measured(*after)}"
     else:
-        verb = _verb(change.before, change.after)
-        text = f"{what} {verb} from {_measured(change.before, change.before_std_error)} to {now}"
+        before = (change.before, change.before_std_error)
+        text = f"{what} {_moved(change.before, change.after, told_apart(before, after, _measured))}"
     if change.rank_after is not None:
         text += f" ({_ranks(change)} of {change.ranked})"
     if change.delay_bound is not None:
         text += f", noticed at most about {change.delay_bound:,} observations later"
     if change.method != "loss" and change.loss_before is not None and change.loss_after is not None:
-        verb = _verb(change.loss_before, change.loss_after)
-        text += f"; the loss {verb} from {change.loss_before:.3g} to {change.loss_after:.3g}"
+        before, after = (change.loss_before, None), (change.loss_after, None)
+        texts = told_apart(before, after, lambda loss, _, more: f"{loss:.{3 + more}g}")
+        text += f"; the loss {_moved(change.loss_before, change.loss_after, texts)}"
     return text
 
 
-def _verb(before: float, after: float) -> str:
-    return "rose" if after > before else "fell"
+def _moved(before: float, after: float, texts: tuple[str, str]) -> str:
+    if before == after:
+        return f"stayed at {texts[1]}"
+    return f"{'rose' if after > before else 'fell'} from {texts[0]} to {texts[1]}"
 
 
 def _ranks(change: Change) -> str:
@@ -68,11 +72,11 @@ def _ranks(change: Change) -> str:
     return f"rank {change.rank_before} to {change.rank_after}"
 
 
-def _measured(value: float, std_error: float | None) -> str:
+def _measured(value: float, std_error: float | None, more: int = 0) -> str:
     """Return a mean as precisely as its standard error is stated, with two digits."""
     if not std_error:
-        return f"{value:.4g}"
+        return f"{value:.{4 + more}g}"
     decimals = 1 - math.floor(math.log10(std_error))
-    if not 0 <= decimals <= 12:
-        return f"{value:.3g} ± {std_error:.2g}"
+    if more or not 0 <= decimals <= 12:
+        return f"{value:.{3 + more}g} ± {std_error:.2g}"
     return f"{value:.{decimals}f} ± {std_error:.{decimals}f}"

@@ -233,3 +233,12 @@ def test_any_record_has_a_story(values: dict[str, Any]) -> None:
 def test_a_change_from_nothing_has_no_share(before: float | None) -> None:
     story = replace(WHOLE, before=before, after=0.0 if before == 0.0 else 0.5)
     assert "%" not in shown(render_story(story, [], None))
+
+
+def test_what_would_read_the_same_is_told_with_more_digits() -> None:
+    story = replace(WHOLE, before=0.21041, after=0.21042, loss_before=0.43301, loss_after=0.43299)
+    found = facts(shown(render_story(replace(story, before_std_error=None), [], None)))
+    assert found["before"] == "0.21041"
+    assert found["after"].startswith("0.21042 ±0.01020")
+    assert found["effect"].startswith("rose by 1e-05")
+    assert found["model's loss"] == "0.43301 → 0.43299"

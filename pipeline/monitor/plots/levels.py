@@ -18,7 +18,7 @@ from pipeline.monitor.plots.style import (
     size_in,
 )
 from pipeline.monitor.surroundings import Bins, Story
-from pipeline.monitor.text import measured, number
+from pipeline.monitor.text import compared
 
 BEFORE, AFTER = Look(GREY, MUTED), LOOKS[1]
 
@@ -70,8 +70,9 @@ def draw_levels(
 ) -> None:
     """Draw the means before and after, and set the limits to what is there."""
     known = [level.mean for level in levels if level.mean is not None]
-    scale = max(map(abs, known), default=0.0)
-    for level in levels:
+    one, other = levels
+    texts = compared(one.mean, other.mean, one.std_error, other.std_error)
+    for level, text in zip(levels, texts, strict=True):
         if level.mean is None:
             continue
         error = level.std_error
@@ -80,8 +81,7 @@ def draw_levels(
         if error is not None:
             low, high = level.mean - error, level.mean + error
             axes.fill_between(span, low, high, color=level.look.color, alpha=0.35, lw=0, zorder=2)
-        value = number(level.mean, scale) if error is None else measured(level.mean, error, scale)
-        ends.append(End(level.mean, f"{level.name} {value}", level.look.text))
+        ends.append(End(level.mean, f"{level.name} {text}", level.look.text))
     low, high = min([0.0, *numbers, *known]), max([0.0, *numbers, *known])
     extent = (high - low) or 1.0
     axes.set_ylim(low - 0.06 * extent, high + 0.06 * extent)

@@ -7,7 +7,7 @@ from pipeline.monitor.history import METHOD_NAMES, StreamHistory
 from pipeline.monitor.plots.effects import Effects, effect_of
 from pipeline.monitor.plots.points import plain
 from pipeline.monitor.surroundings import name_of
-from pipeline.monitor.text import measured, number, printable
+from pipeline.monitor.text import compared, measured, printable
 from schemas import Change
 from schemas.change import Curve
 
@@ -119,15 +119,15 @@ def changes_table(changes: Sequence[Change], stories: Mapping[str, str]) -> str:
     """
     rows = []
     for change in changes:
-        scale = max(abs(change.before or 0.0), abs(change.after or 0.0))
         ranks = (change.rank_before, change.rank_after)
         rows.append(
             [
                 f"{change.seq:,}",
                 change.feature or "–",
                 name_of(change),
-                _mean(change.before, change.before_std_error, scale),
-                _mean(change.after, change.after_std_error, scale),
+                *compared(
+                    change.before, change.after, change.before_std_error, change.after_std_error
+                ),
                 "–" if None in ranks else f"{ranks[0]} → {ranks[1]}",
                 "–" if change.incident is None else change.incident.rpartition("@")[2],
                 change.id,
@@ -136,12 +136,6 @@ def changes_table(changes: Sequence[Change], stories: Mapping[str, str]) -> str:
     header = ["seq", "feature", "method", "before", "after", "rank", "incident", "id"]
     caption = "Changes, in their order; an incident is named by its first change"
     return table(caption, header, rows, texts=3, links=stories)
-
-
-def _mean(mean: float | None, std_error: float | None, scale: float) -> str:
-    if mean is None:
-        return "–"
-    return number(mean, scale) if std_error is None else measured(mean, std_error, scale)
 
 
 def _kind(is_text: bool) -> str:
