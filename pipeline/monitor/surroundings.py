@@ -109,7 +109,7 @@ class Bins:
     """
 
     def __init__(self, window: Window) -> None:
-        self._origin = window.after
+        self._window = window
         self._width = -(-(window.end - window.begin) // BINS)
         self._bins: dict[int, Moments] = {}
 
@@ -120,12 +120,17 @@ class Bins:
 
     def add(self, seq: int, number: float) -> None:
         """Take what an observation adds."""
-        self._bins.setdefault((seq - self._origin) // self._width, Moments()).add(number)
+        self._bins.setdefault((seq - self._window.after) // self._width, Moments()).add(number)
 
     def __iter__(self) -> Iterator[tuple[float, Moments]]:
-        """Yield the middle of each bin, and what is in it."""
+        """Yield the middle of each bin, if that is in the window, and what is in it.
+
+        Of the others there are only a few observations: their means would set the scale.
+        """
         for i in sorted(self._bins):
-            yield self._origin + (i + 0.5) * self._width - 0.5, self._bins[i]
+            middle = self._window.after + (i + 0.5) * self._width - 0.5
+            if self._window.begin <= middle <= self._window.end:
+                yield middle, self._bins[i]
 
 
 @dataclass(frozen=True, slots=True)

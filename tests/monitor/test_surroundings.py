@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.monitor.past import Past, Selection
-from pipeline.monitor.surroundings import BINS, Moments, Story, Window, strongest
+from pipeline.monitor.surroundings import BINS, Bins, Moments, Story, Window, strongest
 from schemas import Record
 from tests.monitor.plots.samples import DRIFT, drift_of, drift_of_loss, stream_of, value_of
 from tests.monitor.records import change, explanation, prediction
@@ -95,3 +95,12 @@ def test_the_clearest_changes_keep_their_order() -> None:
     assert [each.seq for each in strongest([change("f0", 7)], 2)] == [7]
     gap = replace(change("f0", 7), kind="gap")
     assert strongest([gap], 2) == []
+
+
+def test_a_bin_that_mostly_lies_before_the_window_is_not_shown() -> None:
+    bins = Bins(Window(begin=0, since=0, before=50, after=154, seen=250, end=600))
+    for seq in range(600):
+        bins.add(seq, 35.0 if seq < 3 else 1.0)
+    assert bins.width == 10
+    assert next(moments.mean for _, moments in bins) == 1.0
+    assert sum(moments.n for _, moments in bins) == 600 - 4
