@@ -60,7 +60,7 @@ MOST_POINTS = 10_000
 KEY_LENGTH = 32
 """Fewest characters of the key that signs checkpoints."""
 
-Asker = Role | Literal["dashboard"]
+Asker = Role | Literal["dashboard", "reader"]
 """Whose process reads the settings, if it does not use all that they refer to."""
 
 FeatureType = Literal["numeric", "categorical"]
@@ -778,18 +778,19 @@ def check_references(config: Config, role: Asker | None = None) -> None:
     config
         The settings.
     role
-        Who uses them. The explainer uses the loss, but no model, and drift and the dashboard
-        neither, so they start sooner, and where the user's model is not installed. All others
-        check both.
+        Who uses them. The explainer uses the loss, but no model; drift, the dashboard and a reader
+        of topics neither, so they start sooner, and where the user's model is not installed. All
+        others check both.
 
     Raises
     ------
     ConfigError
         If the loss is unknown, or the model cannot be made, asked, taught or pickled.
     """
-    if role not in {"drift", "dashboard"}:
-        _check_loss(config)
-    if role not in {"drift", "dashboard", "explainer"}:
+    if role in {"drift", "dashboard", "reader"}:
+        return
+    _check_loss(config)
+    if role != "explainer":
         _check_model(config)
 
 

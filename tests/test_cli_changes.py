@@ -20,7 +20,7 @@ from pipeline.kafka.embedded import EmbeddedBroker
 from pipeline.kafka.producer import RecordProducer
 from pipeline.kafka.topics import create_topics
 from schemas import Change
-from tests.behaviour.conftest import SETTINGS, write_config
+from tests.behaviour.conftest import NOT_INSTALLED, SETTINGS, write_config
 from tests.monitor.records import change
 from tests.support import make_config
 
@@ -38,8 +38,8 @@ OTHER = replace(
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A working directory with settings, and results of the local pipeline."""
-    write_config(tmp_path / "fluxplain.toml", SETTINGS)
+    """A working directory with settings, but not their model, and results of the local pipeline."""
+    write_config(tmp_path / "fluxplain.toml", {**SETTINGS, "model": NOT_INSTALLED})
     monkeypatch.chdir(tmp_path)
     lines = [ONE.encode(), OTHER.encode()]
     (tmp_path / "changes.jsonl").write_bytes(b"\n".join(lines))

@@ -8,6 +8,7 @@ from typing import Any, get_args
 import pytest
 
 from pipeline.config import (
+    Asker,
     Config,
     ConfigError,
     DriftSettings,
@@ -448,7 +449,8 @@ def test_what_settings_refer_to_is_checked_by_all_but_the_roles_that_do_not_use_
     wrong: dict[str, Any], key: str, users: set[str | None]
 ) -> None:
     config = make_config(**wrong)
-    for role in (None, *ROLES):
+    askers: list[Asker] = [*ROLES, "dashboard", "reader"]
+    for role in (None, *askers):
         if role in users:
             with pytest.raises(ConfigError, match=key):
                 check_references(config, role)

@@ -52,7 +52,7 @@ def tail(  # noqa: PLR0917  options of a command
     ] = None,
 ) -> None:
     """Print the records of a topic as they come, until Ctrl-C; or observations by their seq."""
-    settings = resolve(load(config))
+    settings = resolve(load(config, "reader"))
     name = topic.removeprefix(settings.topics.prefix)
     if name not in TOPICS:
         raise ConfigError(f"there is no topic {topic!r}: use one of {', '.join(TOPICS)}")
@@ -91,7 +91,7 @@ def watch(
     Beside each importance, with its standard error, stands its course; more columns make it longer.
     `fluxplain explain-change ID` tells more of a change.
     """
-    settings = resolve(load(config))
+    settings = resolve(load(config, "reader"))
     wanted = settings.explain.alphas[0] if alpha is None else alpha
     history = History(alpha=wanted)
     with (

@@ -77,8 +77,7 @@ def _published(config: Path, local: Path | None) -> Iterator[Change]:
     if local is not None:
         records = from_files(local, [Change.TOPIC])
     else:
-        # as that role, it needs neither model nor loss
-        records = from_topics(resolve(load(config, "drift")), [Change.TOPIC])
+        records = from_topics(resolve(load(config, "reader")), [Change.TOPIC])
     return (record for record in records if isinstance(record, Change))
 
 

@@ -40,6 +40,9 @@ SETTINGS: dict[str, Any] = {
 }
 """A small pipeline with all methods, quick to warm up."""
 
+NOT_INSTALLED = {"factory": "not_installed:Model"}
+"""A model of which only the workers know: who reads topics must get along without it."""
+
 
 REAL_KAFKA = os.environ.get("TEST_KAFKA")
 """Addresses of a real Kafka, which `make test-kafka` starts; None for the embedded broker."""
