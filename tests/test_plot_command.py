@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,9 +17,11 @@ from pipeline.kafka.topics import create_topics
 from pipeline.outputs import LocalFiles
 from pipeline.published import from_files, from_topics
 from pipeline.sources import SourceError
-from tests.behaviour.conftest import SETTINGS, write_config
+from tests.behaviour.conftest import NOT_INSTALLED, SETTINGS, write_config
 from tests.monitor.plots.samples import drift_of, stream_of
 from tests.support import make_config
+
+INCIDENT = drift_of("f0").incident or ""
 
 TOPICS = ("predictions", "explanations", "changes")
 
@@ -42,7 +45,7 @@ def plot(*arguments: object) -> Result:
     [
         (["importance", "--method", "ipfi", "--from", "100", "--to", "900"], "a.svg", b"<?xml"),
         (["pdp", "--feature", "f1", "--title", "Mine"], "a.pdf", b"%PDF"),
-        (["change", drift_of("f0").id, "--width", "5", "--dpi", "50"], "a.png", b"\x89PNG"),
+        (["change", drift_of("f0").id[:4], "--width", "5", "--dpi", "50"], "a.png", b"\x89PNG"),
         (["report", "--stories", "1"], "a.html", b"<!DOCTYPE html>"),
     ],
 )
@@ -64,7 +67,19 @@ def test_writes_each_picture_from_files(
         (["pdp", "--out", "nowhere/a.png"], "there is no folder 'nowhere'"),
         (["pdp", "--feature", "g", "--out", "a.png"], "no such explanations.* feature: f0, f1"),
         (["pdp", "--from", "9", "--to", "8", "--out", "a.png"], "--to is 8, but must be at least"),
-        (["change", "nonsense", "--out", "a.png"], "no change 'nonsense'. Of 3 the last are"),
+        (["change", "nonsense", "--out", "a.png"], "'nonsense' is no change: give at least"),
+        (
+            ["change", "0000", "--out", "a.png"],
+            "there is no change '0000'; the (newest|nearest) are",
+        ),
+        (
+            ["change", INCIDENT, "--out", "a.png"],
+            f"{INCIDENT} is an incident: name one of its changes, {drift_of('f0').id}",
+        ),
+        (
+            ["importance", "--from", "9000", "--out", "a.png"],
+            "no such explanations.* seq: 19 to 2999",
+        ),
     ],
 )
 def test_a_mistake_is_told_and_writes_nothing(
@@ -79,6 +94,14 @@ def test_a_mistake_is_told_and_writes_nothing(
     assert isinstance(result.exception, ConfigError)
     assert re.search(reason, str(result.exception))
     assert list(tmp_path.iterdir()) == []
+
+
+def test_of_several_changes_that_begin_so_none_is_drawn(tmp_path: Path) -> None:
+    several = [replace(drift_of("f0"), id=f"abcd0000000{n}").encode() for n in range(2)]
+    (tmp_path / "changes.jsonl").write_bytes(b"\n".join(several))
+    result = plot("change", "abcd", "--local", tmp_path, "--out", tmp_path / "a.png")
+    assert str(result.exception) == "2 changes begin with 'abcd': abcd00000000, abcd00000001"
+    assert isinstance(result.exception, ConfigError)
 
 
 def test_the_command_line_shows_a_mistake_without_a_stack_trace(tmp_path: Path) -> None:
@@ -107,7 +130,12 @@ def test_topics_are_read_to_their_end_and_give_the_same_picture(
     monkeypatch.chdir(tmp_path)
     with EmbeddedBroker() as broker:
         broker.publish_address()
-        settings = {**SETTINGS, "explain": {}, "kafka": {"bootstrap_servers": "embedded"}}
+        settings = {
+            **SETTINGS,
+            "model": NOT_INSTALLED,
+            "explain": {},
+            "kafka": {"bootstrap_servers": "embedded"},
+        }
         write_config(tmp_path / "fluxplain.toml", settings)
         config = make_config().on_broker(broker.bootstrap_servers)
         create_topics(config)

@@ -12,6 +12,7 @@ from pipeline.config import ConfigError
 from pipeline.interruption import until_interrupted
 from pipeline.kafka.embedded import resolve
 from pipeline.monitor.history import METHODS
+from pipeline.monitor.lookup import UnknownChangeError, find
 from pipeline.monitor.past import NothingError, Past, Selection
 from pipeline.monitor.surroundings import Story, strongest
 from pipeline.published import from_files, from_topics
@@ -48,7 +49,7 @@ Out = Annotated[
 Local = Annotated[
     Path | None,
     typer.Option(
-        "--local", metavar="DIR", help="A folder that `fluxplain local` wrote, for the topics."
+        "--local", metavar="DIR", help="Read what `fluxplain local` wrote, instead of topics."
     ),
 ]
 Stream = Annotated[
@@ -57,11 +58,11 @@ Stream = Annotated[
 ]
 Features = Annotated[
     list[str] | None,
-    typer.Option("--feature", metavar="NAME", help="Only this one; may be given several times."),
+    typer.Option("--feature", metavar="NAME", help="Only this one; may be repeated."),
 ]
 Methods = Annotated[
     list[MethodName] | None,
-    typer.Option("--method", help="Only this one; may be given several times."),
+    typer.Option("--method", help="Only this one; may be repeated."),
 ]
 Alpha = Annotated[
     float | None,
@@ -143,7 +144,10 @@ def pdp(  # noqa: PLR0917
 
 @plot_app.command()
 def change(  # noqa: PLR0917
-    change_id: Annotated[str, typer.Argument(metavar="ID", help="The id of the change.")],
+    change_id: Annotated[
+        str,
+        typer.Argument(metavar="ID", help="The change's id, or its first 4 digits or more."),
+    ],
     out: Out,
     local: Local = None,
     config: ConfigPath = DEFAULT_CONFIG,
@@ -227,7 +231,7 @@ def _source(local: Path | None, config: Path, alpha: float | None) -> tuple[Read
     """Return what reads the records, and which smoothing rate to show; None for the first."""
     if local is not None:
         return (lambda *topics: from_files(local, topics)), alpha
-    settings = resolve(load(config))
+    settings = resolve(load(config, "reader"))
     rate = settings.explain.alphas[0] if alpha is None else alpha
     return (lambda *topics: from_topics(settings, topics)), rate
 
@@ -257,17 +261,17 @@ def _given(title: str | None, width: float) -> dict[str, Any]:
 
 
 def _found(change_id: str, records: Iterator[Record]) -> Change:
-    changes = [record for record in records if isinstance(record, Change)]
-    for each in changes:
-        if each.id == change_id:
-            if each.kind != "drift":
-                raise ConfigError(f"{change_id} is a {each.kind}, of which there is no picture")
-            return each
-    known = "; ".join(f"{each.id} ({each.detail})" for each in changes[-3:])
-    raise ConfigError(
-        f"there is no change {change_id!r}. "
-        + (f"Of {len(changes):,} the last are: {known}" if changes else "None was reported yet")
-    )
+    try:
+        found = find((each for each in records if isinstance(each, Change)), change_id)
+    except UnknownChangeError as error:
+        raise ConfigError(str(error)) from None
+    change = found.change
+    if change is None:
+        ids = ", ".join(each.id for each in found.incident)
+        raise ConfigError(f"{change_id} is an incident: name one of its changes, {ids}")
+    if change.kind != "drift":
+        raise ConfigError(f"{change.id} is a {change.kind}, of which there is no picture")
+    return change
 
 
 def _check_ending(out: Path, endings: tuple[str, ...]) -> None:

@@ -87,6 +87,7 @@ class Past:
         self.stories = list(stories)
         self._curves: dict[tuple[str, str], Series[Curve]] = {}
         self._names: dict[str, set[str]] = {"stream": set(), "feature": set(), "alpha": set()}
+        self._seqs: tuple[int, int] | None = None
 
     @classmethod
     def of(cls, records: Iterable[Record], selection: Selection | None = None) -> "Past":
@@ -154,16 +155,19 @@ class Past:
         return {f: series.points for (s, f), series in self._curves.items() if s == stream}
 
     def _note(self, e: Explanation) -> None:
+        first, last = self._seqs or (e.seq, e.seq)
+        self._seqs = min(first, e.seq), max(last, e.seq)
         for kind, name in (("stream", e.stream), ("feature", e.feature), ("alpha", f"{e.alpha:g}")):
             if len(self._names[kind]) < MAX_NAMES:
                 self._names[kind].add(name)
 
     def _nothing(self) -> str:
-        if not self._names["stream"]:
+        if self._seqs is None:
             return "there are no explanations to plot"
         there = "; ".join(
             f"{kind}: {', '.join(sorted(names)[:20])}" for kind, names in self._names.items()
         )
+        there += "; seq: {} to {}".format(*self._seqs)
         return f"there are no such explanations to plot. What there is: {there}"
 
 
