@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
@@ -18,9 +18,10 @@ from pipeline.monitor.text import printable
 from pipeline.outputs import OUTPUTS
 from schemas import Change, Explanation, Record
 
-PANEL = "Look"
+if TYPE_CHECKING:
+    from pipeline.monitor.export import Choice, Tally
 
-What = Literal["predictions", "explanations", "changes", "dead-letters"]
+PANEL = "Look"
 
 Values = Iterator[tuple[int, bytes | None]]
 
@@ -32,15 +33,15 @@ STEP = 1000
 
 @app.command(rich_help_panel=PANEL)
 def export(  # noqa: PLR0917  options of a command
-    what: Annotated[What, typer.Argument(help="Which topic.")],
+    what: Annotated[str, typer.Argument(metavar="TOPIC", help=f"One of {', '.join(OUTPUTS)}.")],
     out: Annotated[
         Path,
-        typer.Option(metavar="FILE", help="Where to write: .parquet, .csv or .csv.gz."),
+        typer.Option("--out", "-o", metavar="FILE", help="File to write: .parquet, .csv, .csv.gz."),
     ],
     config: ConfigPath = DEFAULT_CONFIG,
     local: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Take what `fluxplain local` wrote there, not the topic."),
+        typer.Option(metavar="DIR", help="Read what `fluxplain local` wrote, instead of a topic."),
     ] = None,
     stream: Annotated[
         list[str] | None,
@@ -56,16 +57,24 @@ def export(  # noqa: PLR0917  options of a command
             metavar="METHOD", help="Only of ipfi, isage, ipdp, or of changes loss; may be repeated."
         ),
     ] = None,
-    from_seq: Annotated[int | None, typer.Option(min=0, help="Only from this seq on.")] = None,
-    to_seq: Annotated[int | None, typer.Option(min=0, help="Only up to this seq.")] = None,
+    from_seq: Annotated[
+        int | None, typer.Option(metavar="SEQ", min=0, help="Only from this seq on.")
+    ] = None,
+    to_seq: Annotated[
+        int | None, typer.Option(metavar="SEQ", min=0, help="Only up to this seq, included.")
+    ] = None,
 ) -> None:
     """Write what a topic holds now, each result once, to a file of Parquet or CSV.
 
     The columns are described in the README. Without `--local` the topic is read from its beginning
     to where it ends now.
     """
-    kind = OUTPUTS[what]
+    kind = OUTPUTS.get(what)
+    if kind is None:
+        raise ConfigError(f"there is no topic {what!r} to export: use one of {', '.join(OUTPUTS)}")
     _check(kind, what, out, feature, method)
+    if from_seq is not None and to_seq is not None and to_seq < from_seq:
+        raise ConfigError(f"--to-seq is {to_seq}, but must be at least --from-seq, {from_seq}")
     from pipeline.monitor.export import Choice  # noqa: PLC0415  loads Arrow
     from pipeline.monitor.export import export as write  # noqa: PLC0415
 
@@ -89,20 +98,21 @@ def export(  # noqa: PLR0917  options of a command
         def advance(done: int, total: int) -> None:
             progress.update(task, completed=done, total=total)
 
-        values = (
-            _from_folder(local, what, advance)
-            if local
-            else _from_topic(stack, config, what, advance)
-        )
+        if local is not None:
+            values = _from_folder(local, what, advance)
+        else:
+            settings = resolve(load(config, "reader"))
+            reader = stack.enter_context(TopicReader(settings, [what], from_beginning=True))
+            values = _from_topic(reader, advance)
         stack.enter_context(progress)
         tally = write(values, kind, out, choice)
     if interruption.by:
         raise typer.Exit(interruption.status)
     if not tally.written:
-        raise ConfigError(_nothing(what, local, tally.names if tally.records else {}))
+        raise ConfigError(_nothing(what, local, tally, choice))
     if tally.unusable:
         say(_left_out(tally.unusable))
-    say(f"{out}: {tally.written:,} {what}")
+    say(f"{out}: {tally.written:,} {what if tally.written > 1 else what[:-1]}")
 
 
 def _check(
@@ -124,10 +134,7 @@ def _check(
         raise ConfigError(f"--method is {wrong[0]!r}, but must be one of {', '.join(known)}")
 
 
-def _from_topic(
-    stack: ExitStack, config: Path, what: str, advance: Callable[[int, int], None]
-) -> Values:
-    reader = stack.enter_context(TopicReader(resolve(load(config)), [what], from_beginning=True))
+def _from_topic(reader: TopicReader, advance: Callable[[int, int], None]) -> Values:
     extent = reader.extent()
     total = sum(map(len, extent.values()))
     for n, message in enumerate(reader.until(extent)):
@@ -158,12 +165,17 @@ def _left_out(messages: int) -> str:
     return f"{messages:,} messages were left out: they hold no such records"
 
 
-def _nothing(what: str, local: Path | None, names: dict[str, dict[str, None]]) -> str:
+def _nothing(what: str, local: Path | None, tally: "Tally", choice: "Choice") -> str:
     """Return why there is no file."""
     where = f"{local}/{what}.jsonl" if local else f"the topic {what}"
-    if not names:
+    if tally.seqs is None:
         return f"there is nothing to export: {where} holds no {what}"
     present = "; ".join(
-        f"{name} is {', '.join(map(printable, each))}" for name, each in names.items() if each
+        f"{name} is {', '.join(map(printable, each))}" for name, each in tally.names.items() if each
     )
-    return f"no {what} fit the options. In {where}, {present} (the first that there are)"
+    bounds = (("--from-seq", choice.first_seq), ("--to-seq", choice.last_seq))
+    given = ", ".join(f"{option} {seq}" for option, seq in bounds if seq is not None)
+    asked = f"the options ({given})" if given else "the options"
+    first, last = tally.seqs
+    there = f"{present} (the first that there are); seq is {first} to {last}"
+    return f"no {what} fit {asked}. In {where}, {there}"

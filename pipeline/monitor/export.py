@@ -62,7 +62,7 @@ class Choice:
         ) and self._is_in_range(record)
 
     def _is_in_range(self, record: Record) -> bool:
-        seq: int = getattr(record, "seq")  # noqa: B009  of all published records
+        seq = _seq(record)
         return (self.first_seq is None or seq >= self.first_seq) and (
             self.last_seq is None or seq <= self.last_seq
         )
@@ -76,22 +76,24 @@ class Tally:
     ----------
     written
         Rows in the file; without any there is no file.
-    records
-        How many there were that are such records, the repeated ones too.
     unusable
         How many were none, or have numbers too large for any column.
     names
         Stream, feature and method → the first few that there were.
+    seqs
+        The lowest and the highest seq that there was; None without records.
     """
 
     written: int = 0
-    records: int = 0
     unusable: int = 0
     names: dict[str, dict[str, None]] = field(default_factory=dict)
+    seqs: tuple[int, int] | None = None
 
     def see(self, record: Record) -> None:
-        """Count a record."""
-        self.records += 1
+        """Note what there is."""
+        seq = _seq(record)
+        first, last = self.seqs or (seq, seq)
+        self.seqs = min(first, seq), max(last, seq)
         for name in ("stream", "feature", "method"):
             value = getattr(record, name, None)
             known = self.names.setdefault(name, {})
@@ -118,7 +120,7 @@ class Once:
             return self._is_new_letter(record)
         names = ("stream", "kind", "feature", "method", "alpha")
         key = (partition, *(getattr(record, name, None) for name in names))
-        seq: int = getattr(record, "seq")  # noqa: B009  of all published records
+        seq = _seq(record)
         if seq <= self._newest.get(key, -1):
             return False
         self._newest[key] = seq
@@ -168,6 +170,11 @@ def export(values: Values, kind: type[Record], path: Path, choice: Choice) -> Ta
     finally:
         aside.unlink(missing_ok=True)
     return tally
+
+
+def _seq(record: Record) -> int:
+    seq: int = getattr(record, "seq")  # noqa: B009  of all published records
+    return seq
 
 
 def _chosen(

@@ -391,6 +391,6 @@ def test_without_a_record_there_is_no_file(tmp_path: Path) -> None:
     path = tmp_path / "p.csv"
     choice = Choice(streams=frozenset({"features-7"}))
     tally = written([prediction(0)], path, choice)
-    assert (tally.written, tally.records) == (0, 1)
+    assert (tally.written, tally.seqs) == (0, (0, 0))
     assert list(tally.names["stream"]) == [STREAM]
     assert not list(tmp_path.iterdir())

@@ -15,7 +15,7 @@ from pipeline.kafka.reader import TopicReader
 from pipeline.kafka.topics import create_topics
 from pipeline.outputs import LocalFiles
 from schemas import Record
-from tests.behaviour.conftest import SETTINGS, write_config
+from tests.behaviour.conftest import NOT_INSTALLED, SETTINGS, write_config
 from tests.monitor.records import STREAM, change, explanation, letter, loss_change, prediction
 
 Said = tuple[int, str, str]
@@ -25,8 +25,8 @@ Run = Callable[..., Said]
 
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    """Runs the command, in a folder with settings; returns status, stdout and stderr."""
-    write_config(tmp_path / "fluxplain.toml", SETTINGS)
+    """Runs the command where there are settings, but not their model; returns what it said."""
+    write_config(tmp_path / "fluxplain.toml", {**SETTINGS, "model": NOT_INSTALLED})
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "500")
 
@@ -107,6 +107,8 @@ def test_what_local_wrote_needs_neither_broker_nor_settings(
     options = ["--method", "loss", "--from-seq", "25", "--stream", STREAM]
     assert run("changes", "--local", str(results), "--out", "c.parquet", *options)[0] == 0
     assert seqs(tmp_path / "c.parquet") == [30]
+    first = ["--from-seq", "2", "--to-seq", "2", "-o", "first.csv"]
+    assert run("predictions", "--local", str(results), *first)[1] == "first.csv: 1 prediction\n"
 
 
 @pytest.mark.parametrize(
@@ -121,6 +123,17 @@ def test_what_local_wrote_needs_neither_broker_nor_settings(
         (
             "explanations --out e.csv --method loss",
             "--method is 'loss', but must be one of ipfi, isage, ipdp",
+        ),
+        ("models --out m.csv", "there is no topic 'models' to export: use one of predictions, "),
+        (
+            "changes --out c.csv --from-seq 9 --to-seq 8 --local results",
+            "--to-seq is 8, but must be at least --from-seq, 9",
+        ),
+        (
+            "predictions --out p.csv --from-seq 7 --to-seq 900 --local results",
+            "no predictions fit the options (--from-seq 7, --to-seq 900). In "
+            f"results/predictions.jsonl, stream is {STREAM} (the first that there are); "
+            "seq is 0 to 4",
         ),
         (
             "dead-letters --out d.csv --local results",
