@@ -81,6 +81,10 @@ def watch(
         typer.Option(metavar="TOPIC-PARTITION", help="Which stream; by default one with news."),
     ] = None,
     method: Annotated[Method | None, typer.Option(help="Which method; by default all.")] = None,
+    feature: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Whose band to draw; by default the most important."),
+    ] = None,
     alpha: Annotated[
         float | None,
         typer.Option(help="Which smoothing rate; by default the first of the settings."),
@@ -89,7 +93,8 @@ def watch(
     """Show live what the model relies on, how that moved, its loss, the lag and the last changes.
 
     Beside each importance, with its standard error, stands its course; more columns make it longer.
-    `fluxplain explain-change ID` tells more of a change.
+    Below, one course is drawn in its band of two standard errors; a wide terminal shows several, a
+    low one none. `fluxplain explain-change ID` tells more of a change.
     """
     settings = resolve(load(config, "reader"))
     wanted = settings.explain.alphas[0] if alpha is None else alpha
@@ -106,7 +111,13 @@ def watch(
             for message in messages:
                 _add(history, reader.name(message), message.value(), now)
             view = WatchView(
-                history, stream=stream, method=method, alpha=wanted, lags=lag.latest, now=now
+                history,
+                stream=stream,
+                method=method,
+                feature=feature,
+                alpha=wanted,
+                lags=lag.latest,
+                now=now,
             )
             live.update(view, refresh=True)
 

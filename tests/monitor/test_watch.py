@@ -120,11 +120,72 @@ def test_features_without_room_are_told_of() -> None:
     text = shown(drifting_history(features=30), height=24)
     assert len(text.splitlines()) == 24
     assert "iPFI" in text
-    assert "19 features more" in text
+    assert "24 features more" in text
     assert "4 changes" in text
     everything = shown(drifting_history(features=30))
     assert len(rows(everything)) == 30
     assert "features more" not in everything
+
+
+def test_24_lines_have_room_for_courses_a_band_changes_and_lag() -> None:
+    history = drifting_history()
+    for seq in range(3000, 3400, 50):
+        history.add(change("f2", seq))
+    history.add(letter(1))
+    lines = shown(history, height=24, lags={"model": 7}).splitlines()
+    assert len(lines) == 24
+    text = "\n".join(lines)
+    assert len(rows(text)) == 5
+    assert "lag: model 7" in text
+    [title] = [i for i, line in enumerate(lines) if line.startswith("iPFI of f1, ░ two standard")]
+    band = lines[title + 1 : title + 5]
+    assert ["┤" in line or "│" in line for line in band] == [True] * 4
+    assert sum("iPFI of f2 rose" in line for line in lines) == 3
+
+
+def test_more_lines_show_all_features_then_changes_then_a_higher_band() -> None:
+    history = drifting_history()
+    for seq in range(3000, 3400, 50):
+        history.add(change("f2", seq))
+    found = []
+    for height in (24, 27, 32, 36):
+        lines = shown(history, height=height).splitlines()
+        assert len(lines) == height
+        band = sum(line.count("│") + line.count("┤") for line in lines)
+        found.append((len(rows("\n".join(lines))), sum("rose" in line for line in lines) - 1, band))
+    assert found == [(6, 3, 4), (9, 3, 4), (9, 8, 4), (9, 8, 8)]
+
+
+def test_a_terminal_is_never_filled_beyond_its_height_but_a_file_has_all() -> None:
+    history = drifting_history(features=30)
+    file = io.StringIO()
+    terminal = Console(
+        width=80, height=24, no_color=True, force_terminal=True, file=file, legacy_windows=False
+    )
+    terminal.print(WatchView(history))
+    assert len(file.getvalue().splitlines()) == 24
+    assert len(shown(history).splitlines()) > 40
+
+
+def test_without_room_for_a_band_there_is_none() -> None:
+    lines = shown(drifting_history(), height=18).splitlines()
+    assert len(lines) == 18
+    assert not any("░" in line for line in lines)
+    assert len(rows("\n".join(lines))) >= 5
+
+
+def test_the_band_of_a_feature_is_drawn_if_it_is_asked_for() -> None:
+    assert "iPFI of f3, ░" in shown(drifting_history(), feature="f3")
+    text = shown(drifting_history(), feature="f3", method="isage", width=120)
+    assert text.index("iSAGE of f3, ░") < text.index("iSAGE of f1, ░")
+    text = shown(drifting_history(), feature="agee")
+    assert "no explanation of agee yet" in text
+    assert "iPFI of f1, ░" in text
+
+
+def test_a_feature_that_the_first_method_does_not_explain_has_the_band_of_another() -> None:
+    records = [explanation("place", 1, 0.5), explanation("lat", 1, 0.4, method="ipdp")]
+    assert "iPDP of lat, ░" in shown(History.of(records), feature="lat")
 
 
 def test_another_smoothing_rate_is_shown_and_told() -> None:
