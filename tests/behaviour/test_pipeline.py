@@ -36,11 +36,14 @@ HOSTILE: list[bytes] = [
 ]
 
 
-def observations(n: int, seed: int = 11) -> list[bytes]:
-    """Agrawal records whose concept changes half way."""
+def observations(n: int, seed: int = 11, classes: int = 2) -> list[bytes]:
+    """Agrawal records whose concept changes half way; by age there may be more classes."""
     first = synth.Agrawal(classification_function=1, seed=seed).take(n // 2)
     second = synth.Agrawal(classification_function=2, seed=seed).take(n - n // 2)
-    return [orjson.dumps({"x": x, "y": y}) for x, y in chain(first, second)]
+    return [
+        orjson.dumps({"x": x, "y": y + 2 * (x["age"] % (classes // 2))})
+        for x, y in chain(first, second)
+    ]
 
 
 def with_hostile(values: list[bytes]) -> list[bytes]:
@@ -113,7 +116,8 @@ def test_publishes_the_same_when_every_role_is_killed_in_between(start: Start) -
 
 
 OPTIONS: dict[str, dict[str, Any]] = {
-    "groups, rates, pairs, range": {
+    "groups, rates, pairs, range, DDM": {
+        "drift": {"detector": "ddm"},
         "alpha": [0.01, 0.1],
         "groups": {"house": ["zipcode", "hvalue", "hyears"], "income": ["commission", "salary"]},
         "ipfi": {"reservoir_size": 50, "imputer": "product"},
@@ -127,7 +131,8 @@ OPTIONS: dict[str, dict[str, Any]] = {
             "pairs": [["salary", "age"], ["elevel", "age"]],
         },
     },
-    "all draws, window, quantiles": {
+    "all draws, window, quantiles, EDDM": {
+        "drift": {"detector": "eddm"},
         "ipfi": {"reservoir_size": 50, "sampler": "window", "inner_samples": 3},
         "isage": {"reservoir_size": 20, "inner_samples": "all"},
         "ipdp": {
@@ -138,17 +143,25 @@ OPTIONS: dict[str, dict[str, Any]] = {
             "entrance_probability": 0.5,
         },
     },
+    "four classes, uniform, HDDM-W": {
+        "drift": {"detector": "hddm_w", "params": {"lambda_val": 0.1}},
+        "ipfi": {"reservoir_size": 50, "sampler": "uniform"},
+        "isage": {"reservoir_size": 50, "inner_samples": 2},
+        "ipdp": {"storage_size": 50, "grid_size": 4, "ice": 2, "pairs": [["salary", "age"]]},
+    },
 }
-"""Ways to explain, beside those of the other tests."""
+"""Ways to explain, and to watch the loss, beside those of the other tests."""
 
 
 @pytest.mark.parametrize("options", OPTIONS)
 def test_publishes_what_the_reference_publishes_with_each_option_also_after_a_kill(
     start: Start, config_path: Path, prefix: str, options: str
 ) -> None:
-    explain = {**SETTINGS["explain"], **OPTIONS[options]}
-    write_config(config_path, {**SETTINGS, "explain": explain, "topics": topics(prefix)})
-    values = with_hostile(observations(400))
+    explain = {**SETTINGS["explain"], **OPTIONS[options], "loss": "zero_one"}
+    drift = {**SETTINGS["drift"], "loss": explain.pop("drift")}
+    settings = {**SETTINGS, "explain": explain, "drift": drift, "topics": topics(prefix)}
+    write_config(config_path, settings)
+    values = with_hostile(observations(400, classes=4 if "classes" in options else 2))
     with start() as pipeline:
         pipeline.feed(values[:200])
         pipeline.kill("model")
