@@ -43,6 +43,7 @@ from pipeline.kafka.metrics.worker import WorkerMetrics
 from pipeline.kafka.outbox import Outbox
 from pipeline.parts import Part
 from pipeline.stages import Message, Stage, process
+from pipeline.stages.metering import Metered
 from schemas import Change, stream_name
 
 log = logging.getLogger("fluxplain.worker")
@@ -301,6 +302,8 @@ class RoleWorker:
                 refuse(shorter_log(slot, offset, end))
             if offset < earliest:
                 offset = self._pass_over(tp, offset, earliest, end)
+        if isinstance(stage, Metered):
+            stage.meter = self.metrics.model
         saved = checkpoint.next_offset if checkpoint else 0
         self._partitions[tp] = Partition(
             slot,

@@ -1,10 +1,11 @@
 """The first stage: predict, ask all that the explanations need, then learn."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from typing import cast
+from functools import partial
+from typing import Any, TypeVar, cast
 
 from pipeline.config import Config
 from pipeline.evaluate import Label, NoOutputError, Output, Value, evaluator_for
@@ -21,6 +22,7 @@ from pipeline.stages.limits import (
     is_moderate,
     text_bytes,
 )
+from pipeline.stages.metering import Meter, Work
 from pipeline.stages.questions import Answers, Question, Questions
 from pipeline.stages.validation import ObservationValidator
 from pipeline.stages.watch import Watch
@@ -34,6 +36,8 @@ from schemas import (
     Record,
 )
 from schemas.evaluation import Row
+
+T = TypeVar("T")
 
 LONGEST_START = 1000
 """Observations after which there are evaluations of a feature even if nothing was ever asked."""
@@ -81,7 +85,14 @@ class ModelStage:
         Name of the partition; with ``config.seed`` it seeds the random numbers.
     part
         Which shard this is; by default one that asks for all of them.
+
+    Attributes
+    ----------
+    meter
+        Makes the calls of the model, for whoever wants to know what they take.
     """
+
+    meter: Meter | None = None
 
     def __init__(self, config: Config, stream: str, part: Part = WHOLE) -> None:
         self.stream = stream
@@ -99,6 +110,10 @@ class ModelStage:
         watched = config.drift.of("loss")
         seed = f"{config.seed}/{stream}/loss"
         self._watch = Watch(watched, seed) if watched and self._is_first else None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the state; the meter is none of it."""
+        return {name: value for name, value in vars(self).items() if name != "meter"}
 
     def decode(self, message: Message) -> Sample | None:
         """Return the validated observation; None if it is bad and the first shard will say so.
@@ -167,12 +182,18 @@ class ModelStage:
     def _ask(self, sample: Sample, question: Question) -> tuple[Output, Sequence[Output] | None]:
         """Return the prediction, and the answers; None for these if the model fails on some."""
         with suppress(Exception):
-            prediction, *outputs = self._evaluate(sample.x, [{}, *question.replacements])
+            prediction, *outputs = self._metered(
+                {"prediction": 1, **question.inputs},
+                partial(self._evaluate, sample.x, [{}, *question.replacements]),
+            )
             _check_moderate([prediction, *outputs])
             return prediction, outputs
-        [prediction] = self._evaluate(sample.x, [{}])
+        [prediction] = self._metered({"prediction": 1}, partial(self._evaluate, sample.x, [{}]))
         _check_moderate([prediction])
         return prediction, None
+
+    def _metered(self, shares: Mapping[Work, int], call: Callable[[], T]) -> T:
+        return call() if self.meter is None else self.meter(shares, call)
 
     def _evaluations(
         self,
@@ -220,7 +241,8 @@ class ModelStage:
         """Return the answers about one feature, asked for by itself."""
         about = question.about(feature)
         with _failures_are_the_records():
-            outputs = self._evaluate(sample.x, about.replacements)
+            ask = partial(self._evaluate, sample.x, about.replacements)
+            outputs = self._metered(about.inputs, ask)
             _check_moderate(outputs)
             return self._questions.answers(about, prediction, outputs).get(feature, NOTHING)
 
@@ -237,7 +259,8 @@ class ModelStage:
         with _failures_are_the_records():
             if sample.y is not None:
                 # a copy: whatever the model does to it, the reservoirs get what was observed
-                self._model.learn_one(dict(sample.x), sample.y)
+                learn = partial(self._model.learn_one, dict(sample.x), sample.y)
+                self._metered({"learning": 1}, learn)
         self._questions.update(sample.x)
 
     def _prediction(self, sample: Sample, output: Output | None, loss: float | None) -> Prediction:

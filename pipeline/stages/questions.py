@@ -14,6 +14,7 @@ from pipeline.explain.sampling.pdp import PDPGrid, pair_rows
 from pipeline.explain.sampling.pfi import PFISampler
 from pipeline.explain.sampling.sage import SAGEQuestion, SAGESampler
 from pipeline.explain.storage import GeometricReservoir, make_reservoir
+from pipeline.stages.metering import Work
 from pipeline.stages.pairs import joined
 
 
@@ -58,6 +59,15 @@ class Question:
             *(self.isage.replacements if self.isage else ()),
             *(row for points in self.ipdp.values() for row in points.rows),
         ]
+
+    @property
+    def inputs(self) -> dict[Work, int]:
+        """How many of the perturbed inputs each method asks about."""
+        return {
+            "ipfi": sum(map(len, self.ipfi.values())),
+            "isage": len(self.isage.replacements) if self.isage else 0,
+            "ipdp": sum(len(points.rows) for points in self.ipdp.values()),
+        }
 
     def about(self, name: str) -> "Question":
         """Return what is asked for one of the features, groups and pairs."""

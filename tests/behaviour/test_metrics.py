@@ -94,6 +94,15 @@ def test_metrics_tell_what_was_published_and_are_all_documented(
         for name in ("step", "checkpoint", "commit", "rebalance"):
             for role in ROLES:
                 assert scrape.value(f"fluxplain_{name}_seconds_sum", role=role) > 0
+        asking = [
+            scrape.value("fluxplain_evaluation_seconds_total", role="model", method=method)
+            for method in pipeline.config.explain.methods
+        ]
+        asking.append(scrape.value("fluxplain_prediction_seconds_total", role="model"))
+        learning = scrape.value("fluxplain_learning_seconds_total", role="model")
+        assert all(seconds > 0 for seconds in (*asking, learning))
+        steps = scrape.value("fluxplain_step_seconds_sum", role="model")
+        assert sum(asking) + learning < steps, "the model works within the steps"
         for role in ROLES:
             assert scrape.value("fluxplain_faust_messages_received_total", role=role) > 0
 

@@ -1,6 +1,6 @@
 """What it costs a worker to count for Prometheus."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -16,6 +16,7 @@ from pipeline.kafka.outbox import Outbox
 from pipeline.kafka.producer import RecordProducer
 from pipeline.parts import Part, Role
 from pipeline.stages import DriftStage, ExplainerStage, Message, ModelStage, Stage, process
+from pipeline.stages.metering import Work
 from schemas import Evaluation, Explanation, Record
 from tests.benchmarks.rig import ALL, observations, settings
 from tests.benchmarks.run import Run
@@ -24,6 +25,12 @@ from tests.benchmarks.timing import BLOCK, Figure, Stopwatch, share
 RECORDS = 3_000
 
 MESSAGES = 20_000
+
+CALLS: tuple[dict[Work, int], ...] = (
+    {"prediction": 1, "ipfi": 9, "isage": 16, "ipdp": 90},
+    {"learning": 1},
+)
+"""What a record's calls of the model are for."""
 
 MESSAGE: Any = SimpleNamespace()
 """The monitors write the time into it, and read nothing."""
@@ -58,7 +65,7 @@ def counting(_run: Run) -> Iterator[Figure]:
                 outbox.send(record, None, 0)
             if i % BLOCK == 0:
                 outbox.send_all()
-            watch.time("metrics", _take_note, metrics, sent)
+            watch.time("metrics", _take_note, metrics, sent, CALLS if role == "model" else ())
             outputs += [each for each in sent if passed_on and isinstance(each, passed_on)]
             sent.clear()
         yield share(
@@ -83,7 +90,11 @@ class _Nowhere:
         return 4
 
 
-def _take_note(metrics: WorkerMetrics, records: Sequence[Record]) -> None:
+def _take_note(
+    metrics: WorkerMetrics, records: Sequence[Record], calls: Sequence[Mapping[Work, int]]
+) -> None:
+    for shares in calls:
+        metrics.model(shares, bool)
     for record in records:
         metrics.published.observe(record)
     metrics.step.observe(0.001)

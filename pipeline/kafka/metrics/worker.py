@@ -16,6 +16,7 @@ from prometheus_client import (
 from pipeline import __version__
 from pipeline.config import Config
 from pipeline.kafka.metrics.faust import FaustCollector, FaustMonitor
+from pipeline.kafka.metrics.model import ModelCollector
 from pipeline.kafka.metrics.published import PublishedCollector
 from pipeline.parts import Part
 
@@ -43,6 +44,8 @@ class WorkerMetrics:
         All of it, to be asked.
     published
         Takes note of the records that leave.
+    model
+        Takes the time of a model's calls.
     step, checkpoint
         Take the seconds of each.
     """
@@ -84,6 +87,9 @@ class WorkerMetrics:
         )
         self.published = PublishedCollector(config, role)
         self.registry.register(self.published)
+        self.model = ModelCollector(role)
+        if part.role == "model":  # the others have none
+            self.registry.register(self.model)
         app.monitor = FaustMonitor(role, self.registry)
         self.registry.register(FaustCollector(app, role))
 
