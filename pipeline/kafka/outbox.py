@@ -104,6 +104,12 @@ class Outbox:
         self._runs.clear()
         self._waiting_since = None
 
+    def discard(self) -> None:
+        """Drop what waits: it is in no checkpoint, so whoever goes on publishes it."""
+        self._others.clear()
+        self._runs.clear()
+        self._waiting_since = None
+
     @property
     def is_full(self) -> bool:
         """Whether so much waits for the broker that nothing should be added."""

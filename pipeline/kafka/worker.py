@@ -337,6 +337,8 @@ class RoleWorker:
         self._assigned = None
         self._assignments += 1
         self._partitions.clear()
+        # else what waits to be sent would leave, and be told of, beside what the next owner sends
+        self._outbox.discard()
         self.metrics.published.forget()
 
     @property

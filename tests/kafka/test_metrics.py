@@ -176,6 +176,27 @@ def test_what_is_current_goes_with_the_partitions_and_counts_stay() -> None:
     assert values(again, "fluxplain_newest_seq", "stream") == {STREAM: 5}
 
 
+def test_streams_that_went_to_another_worker_take_no_place_from_those_that_came() -> None:
+    collector = of_features(["a"])
+    lost, came = ([f"features-{first + i}" for i in range(MAX_NAMES)] for first in (0, 100))
+    told(collector, [explanation("a", 10, 0.5, stream=each) for each in lost])
+    collector.forget()
+    samples = told(collector, [explanation("a", 10, 0.5, stream=each) for each in came])
+    assert set(values(samples, "fluxplain_importance", "stream")) == set(came)
+    assert values(samples, "fluxplain_names_left_out", "of")["stream"] == 0
+
+
+def test_changes_of_any_number_of_streams_have_few_series() -> None:
+    collector, streams = of_features(["a"]), [f"features-{i}" for i in range(MAX_NAMES + 3)]
+    for each in streams:
+        told(collector, [change("a", 10, stream=each)])
+        collector.forget()
+    changes = values(told(collector, []), "fluxplain_changes_total", "stream")
+    assert set(changes) == {*streams[:MAX_NAMES], OTHER}
+    assert changes[OTHER] == 3
+    assert values(told(collector, []), "fluxplain_names_left_out", "of")["stream"] == 3
+
+
 @SLOW_PROPERTY
 @given(st.lists(st.text(min_size=1, max_size=60), min_size=1, max_size=5, unique=True))
 def test_any_name_of_a_feature_comes_out_as_it_went_in(features: list[str]) -> None:

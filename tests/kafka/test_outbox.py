@@ -87,6 +87,18 @@ def test_a_run_ends_at_a_gap_at_new_classes_and_when_it_is_long(
     assert lengths == [2, 1, RUN_LENGTH, 1]
 
 
+def test_what_is_discarded_is_never_sent(outbox: Outbox, recorder: Recorder) -> None:
+    outbox.send(evaluation(0), None, 0)
+    outbox.send(loss_change(0), None, 0)
+    outbox.discard()
+    outbox.send_all_if_old(time.monotonic() + 1000.0)
+    outbox.send_all()
+    assert not recorder.sent
+    outbox.send(evaluation(1), None, 0)
+    outbox.send_all()
+    assert [Evaluation.decode(value).seqs for _, value, _, _ in recorder.sent] == [[1]]
+
+
 def test_a_run_that_would_be_too_large_is_split(outbox: Outbox, recorder: Recorder) -> None:
     for seq in range(20):
         outbox.send(evaluation(seq, points=3_000), None, 0)

@@ -1,16 +1,69 @@
-"""Which messages a partition takes after a rebalance."""
+"""What a worker takes, keeps and forgets when partitions come and go."""
 
+import asyncio
+from typing import Any, cast
+
+import faust
+import pytest
+from faust.types import TP
 from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.config import Config
-from pipeline.kafka.checkpoints import Slot
-from pipeline.kafka.worker import SEEK_AGAIN_S, Partition
-from pipeline.stages import DriftStage
+from pipeline.kafka.checkpoints import Checkpoint, Slot
+from pipeline.kafka.metrics.worker import WorkerMetrics
+from pipeline.kafka.outbox import Outbox
+from pipeline.kafka.producer import RecordProducer
+from pipeline.kafka.worker import SEEK_AGAIN_S, Partition, RoleWorker
+from pipeline.parts import Part, Role
+from pipeline.stages import DriftStage, ModelStage, Stage
 from tests.behaviour.conftest import SETTINGS
+from tests.kafka.test_outbox import Recorder
+from tests.monitor.records import explanation, prediction
 from tests.support import PROPERTY
 
-STAGE = DriftStage(Config(**SETTINGS))
+CONFIG = Config(**SETTINGS)
+
+STAGE = DriftStage(CONFIG)
+
+TP_0 = TP("fluxplain.features", 0)
+
+
+class OneCheckpoint:
+    """Keeps what it is made with."""
+
+    def __init__(self, checkpoint: Checkpoint | None = None) -> None:
+        self.checkpoint = checkpoint
+
+    def load(self, _slot: Slot) -> Checkpoint | None:
+        return self.checkpoint
+
+
+def worker_of(
+    role: Role, recorder: Recorder, stage: Stage, store: OneCheckpoint | None = None
+) -> RoleWorker:
+    """Return a worker without a broker."""
+    part, app = Part(role), faust.App(f"test-worker-{role}")
+    metrics = WorkerMetrics(CONFIG, part, app)
+    return RoleWorker(
+        app,
+        CONFIG,
+        part,
+        make_stage=lambda _topic, _partition: stage,
+        store=cast(Any, store or OneCheckpoint()),
+        outbox=Outbox(CONFIG, cast(RecordProducer, recorder), 4, metrics.published.observe),
+        metrics=metrics,
+    )
+
+
+def labelled(worker: RoleWorker, stream: str) -> list[str]:
+    """Return the metrics that tell of a stream."""
+    return [
+        sample.name
+        for family in worker.metrics.registry.collect()
+        for sample in family.samples
+        if sample.labels.get("stream") == stream
+    ]
 
 
 def deliver(log: list[int], start: int, stale: list[int]) -> list[int]:
@@ -74,3 +127,31 @@ def test_what_is_asked_for_again_is_asked_for_until_it_comes() -> None:
         assert not partition.must_seek_again(now)
     assert partition.accepts(151)
     assert not partition.must_seek_again(now=3 * SEEK_AGAIN_S)
+
+
+def test_a_worker_that_lost_its_partitions_tells_nothing_more_of_them() -> None:
+    recorder = Recorder()
+    worker = worker_of("explainer", recorder, STAGE)
+    asyncio.run(worker.start(TP_0, 0, 0))
+    outbox, stream = worker._outbox, "features-0"
+    for record in (explanation("age", 10, 0.5), prediction(10)):
+        outbox.send(record, None, 0)
+    outbox.send_all()
+    told = {"fluxplain_importance", "fluxplain_newest_seq", "fluxplain_loss"}
+    assert told < set(labelled(worker, stream))
+    sent = len(recorder.sent)
+    outbox.send(explanation("age", 20, 0.75), None, 0)  # waits for others, and then is too late
+    worker.revoke()
+    outbox.send_all()
+    assert len(recorder.sent) == sent
+    assert not labelled(worker, stream)
+    assert not worker.standings()
+
+
+@pytest.mark.parametrize("is_restored", [False, True])
+def test_the_model_of_a_partition_is_timed_from_the_start(is_restored: bool) -> None:
+    stage = ModelStage(CONFIG, "fluxplain.features-0")
+    store = OneCheckpoint(Checkpoint(5, stage) if is_restored else None)
+    worker = worker_of("model", Recorder(), stage, store)
+    assert asyncio.run(worker.start(TP_0, 0, 5)) == (5 if is_restored else 0)
+    assert stage.meter is worker.metrics.model

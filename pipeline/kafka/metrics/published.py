@@ -47,8 +47,8 @@ class PublishedCollector(Collector):
         explained = config.explained
         self._features = frozenset(explained[:MAX_NAMES])
         self._features_left_out = len(explained) - len(self._features)
-        self._streams: set[str] = set()
-        self._streams_left_out: set[str] = set()
+        self._streams = _First()
+        self._streams_of_changes = _First()
         isage = config.explain.isage
         self._isage_inputs = (
             isage.reservoir_size if isage.inner_samples == ALL else isage.inner_samples
@@ -75,7 +75,11 @@ class PublishedCollector(Collector):
         self._records[record.TOPIC] += n
 
     def forget(self) -> None:
-        """Know that the partitions go to another worker: what is current is told by that one."""
+        """Know that the partitions go to another worker: what is current is told by that one.
+
+        What was counted stays counted: Prometheus would take a smaller number for a new process.
+        """
+        self._streams = _First()
         self._newest.clear()
         self._losses.clear()
         self._importances.clear()
@@ -102,7 +106,7 @@ class PublishedCollector(Collector):
         feature = record.feature or ""
         key = (
             self._role,
-            record.stream if self._has_series(record.stream) else OTHER,
+            record.stream if self._streams_of_changes.has(record.stream) else OTHER,
             record.kind,
             record.method or "",
             feature if not feature or feature in self._features else OTHER,
@@ -111,19 +115,15 @@ class PublishedCollector(Collector):
 
     def _see_seq(self, stream: str, seq: int) -> bool:
         """Return whether the stream has series."""
-        if seq > self._newest.get(stream, -1) and self._has_series(stream):
+        has_series = self._streams.has(stream)
+        if has_series and seq > self._newest.get(stream, -1):
             self._newest[stream] = seq
-        return stream in self._streams
-
-    def _has_series(self, stream: str) -> bool:
-        if stream not in self._streams:
-            full = len(self._streams) >= MAX_NAMES
-            (self._streams_left_out if full else self._streams).add(stream)
-        return stream in self._streams
+        return has_series
 
     def collect(self) -> Iterator[Metric]:
         """Yield the families."""
         role = self._role
+        streams_left_out = self._streams.left_out | self._streams_of_changes.left_out
         yield counter(
             "fluxplain_records_published",
             "Records that left for a topic, also those that are published again after a crash; "
@@ -165,7 +165,7 @@ class PublishedCollector(Collector):
             ["role", "of"],
             {
                 (role, "feature"): self._features_left_out,
-                (role, "stream"): len(self._streams_left_out),
+                (role, "stream"): len(streams_left_out),
             },
         )
 
@@ -188,6 +188,24 @@ class PublishedCollector(Collector):
             labels,
             {key: std_error for key, (_, std_error) in importances.items()},
         )
+
+
+class _First:
+    """Names in the order in which they come: the first have series of their own."""
+
+    def __init__(self) -> None:
+        self._names: set[str] = set()
+        self.left_out: set[str] = set()
+
+    def has(self, name: str) -> bool:
+        """Return whether a name has series."""
+        if name in self._names:
+            return True
+        if len(self._names) < MAX_NAMES:
+            self._names.add(name)
+            return True
+        self.left_out.add(name)
+        return False
 
 
 def _mean(losses: deque[float]) -> float:
