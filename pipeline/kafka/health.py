@@ -10,6 +10,7 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.aiohttp import make_aiohttp_handler
 
 from pipeline.config import Config, ConfigError
+from pipeline.guard import guarded, is_loopback
 from pipeline.kafka.watchdog import Watchdog
 
 
@@ -18,7 +19,8 @@ class HealthServer:
 
     ``/healthz`` is 200 while the worker goes on, or nothing waits; ``/readyz`` is 200 while it
     has its share of the partitions, their state is loaded, and the broker answers. Else both are
-    503. The body says how far each partition is. ``/metrics`` is for Prometheus.
+    503. The body says how far each partition is. ``/metrics`` is for Prometheus. Where only this
+    machine is to reach it, requests by any other name than localhost are refused.
 
     Parameters
     ----------
@@ -55,7 +57,8 @@ class HealthServer:
         return f"http://{self._settings.host}:{port}"
 
     async def _listen(self) -> int:
-        app = web.Application()
+        guards = [guarded((), "ask localhost")] if is_loopback(self._settings.host) else []
+        app = web.Application(middlewares=guards)
         app.router.add_get("/healthz", self._healthz)
         app.router.add_get("/readyz", self._readyz)
         app.router.add_get("/metrics", make_aiohttp_handler(self._metrics))

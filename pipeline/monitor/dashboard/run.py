@@ -5,8 +5,8 @@ import signal
 from collections.abc import Callable
 
 from pipeline.config import Config
+from pipeline.guard import is_loopback
 from pipeline.monitor.dashboard.feed import Feed
-from pipeline.monitor.dashboard.guard import is_loopback
 from pipeline.monitor.dashboard.server import Server
 from pipeline.monitor.dashboard.state import State
 

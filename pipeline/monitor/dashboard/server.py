@@ -7,8 +7,9 @@ from typing import TypeVar, cast, get_args
 from aiohttp import web
 
 from pipeline.config import Config, ConfigError
+from pipeline.guard import guarded
 from pipeline.monitor.dashboard.files import page_files
-from pipeline.monitor.dashboard.guard import add_headers, guarded
+from pipeline.monitor.dashboard.headers import add_headers
 from pipeline.monitor.dashboard.state import State
 from pipeline.monitor.dashboard.views import Selection, View
 from schemas.explanation import Method
@@ -46,7 +47,8 @@ class Server:
         self._files = page_files()
         self._listeners = 0
         self._closing = asyncio.Event()
-        app = web.Application(middlewares=[guarded(config.dashboard.names)])
+        guard = guarded(config.dashboard.names, "dashboard.names may allow it")
+        app = web.Application(middlewares=[guard])
         app.on_response_prepare.append(add_headers)
         app.router.add_get("/api/overview", self._overview)
         app.router.add_get("/api/series", self._series)

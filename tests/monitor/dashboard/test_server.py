@@ -10,7 +10,7 @@ import pytest
 
 from pipeline.config import Config
 from pipeline.monitor.dashboard import server
-from pipeline.monitor.dashboard.guard import HEADERS
+from pipeline.monitor.dashboard.headers import HEADERS
 from pipeline.monitor.dashboard.server import Server
 from pipeline.monitor.dashboard.state import State
 from pipeline.monitor.dashboard.views import SHOWN_POINTS

@@ -1,4 +1,4 @@
-"""What every answer of the dashboard is subject to: who may ask, and what a browser may do."""
+"""Whose requests a server of ours answers: those that were meant for it."""
 
 import ipaddress
 from collections.abc import Collection
@@ -6,17 +6,6 @@ from urllib.parse import urlsplit
 
 from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
-
-HEADERS = {
-    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
-    "img-src 'self' data:; font-src 'self'; connect-src 'self'; base-uri 'none'; "
-    "form-action 'none'; frame-ancestors 'none'",
-    "X-Content-Type-Options": "nosniff",
-    "X-Frame-Options": "DENY",
-    "Referrer-Policy": "no-referrer",
-    "Cross-Origin-Resource-Policy": "same-origin",
-    "Cross-Origin-Opener-Policy": "same-origin",
-}
 
 
 def is_loopback(host: str) -> bool:
@@ -49,24 +38,26 @@ def is_known(host_header: str, names: Collection[str]) -> bool:
     return host is not None and (host in {"localhost", *names} or _is_address(host))
 
 
-def guarded(names: Collection[str]) -> Middleware:
-    """Return a middleware that refuses requests meant for others."""
+def guarded(names: Collection[str], remedy: str) -> Middleware:
+    """Return a middleware that refuses requests meant for others.
+
+    Parameters
+    ----------
+    names
+        By which the server is known, beside addresses and localhost.
+    remedy
+        What it tells who is refused.
+    """
 
     @web.middleware
     async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
         if not is_known(request.headers.get("Host", ""), names):
             raise web.HTTPMisdirectedRequest(
-                text="This is not the server that was asked for; dashboard.names may allow it.\n"
+                text=f"This is not the server that was asked for; {remedy}.\n"
             )
         return await handler(request)
 
     return guard
-
-
-async def add_headers(_request: web.Request, response: web.StreamResponse) -> None:
-    """Add what restricts the browser, to errors too."""
-    for name, value in HEADERS.items():
-        response.headers[name] = value
 
 
 def _is_address(host: str) -> bool:
