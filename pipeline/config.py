@@ -60,7 +60,7 @@ MOST_POINTS = 10_000
 KEY_LENGTH = 32
 """Fewest characters of the key that signs checkpoints."""
 
-Asker = Role | Literal["dashboard", "reader"]
+Asker = Role | Literal["reader"]
 """Whose process reads the settings, if it does not use all that they refer to."""
 
 FeatureType = Literal["numeric", "categorical"]
@@ -778,16 +778,16 @@ def check_references(config: Config, role: Asker | None = None) -> None:
     config
         The settings.
     role
-        Who uses them. The explainer uses the loss, but no model; drift, the dashboard and a reader
-        of topics neither, so they start sooner, and where the user's model is not installed. All
-        others check both.
+        Who uses them. The explainer uses the loss, but no model; drift and a reader of topics
+        neither, so they start sooner, and where the user's model is not installed. All others
+        check both.
 
     Raises
     ------
     ConfigError
         If the loss is unknown, or the model cannot be made, asked, taught or pickled.
     """
-    if role in {"drift", "dashboard", "reader"}:
+    if role in {"drift", "reader"}:
         return
     _check_loss(config)
     if role != "explainer":

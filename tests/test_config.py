@@ -449,7 +449,7 @@ def test_what_settings_refer_to_is_checked_by_all_but_the_roles_that_do_not_use_
     wrong: dict[str, Any], key: str, users: set[str | None]
 ) -> None:
     config = make_config(**wrong)
-    askers: list[Asker] = [*ROLES, "dashboard", "reader"]
+    askers: list[Asker] = [*ROLES, "reader"]
     for role in (None, *askers):
         if role in users:
             with pytest.raises(ConfigError, match=key):

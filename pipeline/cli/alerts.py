@@ -67,7 +67,7 @@ async def _send_sample(settings: Config) -> tuple[str, Answer]:
 
 
 def _settings(config: "ConfigPath") -> Config:
-    settings = load(config, "drift")  # as that role, it needs neither model nor loss
+    settings = load(config, "reader")
     if settings.alerts.url is None:
         raise ConfigError(
             f"alerts.url is not set, so there are no alerts: set it in {config}, or by the "

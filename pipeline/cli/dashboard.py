@@ -31,7 +31,7 @@ def dashboard(config: ConfigPath = DEFAULT_CONFIG) -> None:
     """
     with ended_by_ctrl_c():
         from pipeline.monitor.dashboard.run import run  # noqa: PLC0415  loads the web server
-    settings = load(config, "dashboard")
+    settings = load(config, "reader")
     end_with_supervisor()
     os.nice(NICENESS)
     with broker_may_come_back():
