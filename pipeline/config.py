@@ -317,11 +317,11 @@ class LossDriftSettings(Section):
     params: dict[str, Any] | None = None
 
 
-DELTA = 1e-3
+DELTA = 2e-3
 DELTA_OF_INCREMENTS: dict[Watched, float] = {"ipfi": 1e-4, "ipdp": 1e-12}
-"""Of ADWIN, by default, and where ADWIN expects what is not so: increments of iPFI are at times
-very far from their mean, and those of iPDP depend on each other, since its grid follows the last
-values."""
+"""Of ADWIN: River's, and smaller ones where ADWIN expects what is not so. Increments of iPFI are at
+times very far from their mean, and those of iPDP depend on each other, since its grid follows the
+last values."""
 
 
 class DriftSettings(Section):
@@ -332,7 +332,7 @@ class DriftSettings(Section):
     delta: Delta | None = Field(
         None,
         description="Of 'adwin'. By default 1e-4 for increments of iPFI, 1e-12 for those of iPDP, "
-        "and else 1e-3: so a feature has about one false alarm in 100,000 records, or less.",
+        "and else 0.002: so a feature has about one false alarm in 100,000 records, or less.",
     )
     grace_period: GracePeriod = Field(10, description="Of 'adwin'.")
     params: dict[str, Any] = Field(

@@ -136,9 +136,9 @@ def test_each_method_has_a_delta_of_its_own_unless_it_is_set() -> None:
         return [each.parameters["delta"] for each in settings if each is not None]
 
     assert get_args(Watched) == ("ipfi", "isage", "ipdp", "loss")
-    assert deltas() == [1e-4, 1e-3, 1e-12, 1e-3]
-    assert deltas(ipdp={"signal": "value"}) == [1e-4, 1e-3, 1e-3, 1e-3]
-    assert deltas(signal="value") == [1e-3] * 4
+    assert deltas() == [1e-4, 2e-3, 1e-12, 2e-3]
+    assert deltas(ipdp={"signal": "value"}) == [1e-4, 2e-3, 2e-3, 2e-3]
+    assert deltas(signal="value") == [2e-3] * 4
     assert deltas(delta=0.1, ipdp={"delta": 0.2}) == [0.1, 0.1, 0.2, 0.1]
 
 

@@ -34,7 +34,7 @@ SETTINGS: dict[str, Any] = {
         "ipdp": {"storage_size": 50, "grid_size": 4},
     },
     # streams so short must show changes, of iPDP too
-    "drift": {"signal": "increment", "delta": 0.002, "params": {"min_window_length": 5}},
+    "drift": {"delta": 0.002, "params": {"min_window_length": 5}},
     # pipelines run side by side, and there is one port
     "dashboard": {"enabled": False},
 }
