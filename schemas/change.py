@@ -11,6 +11,14 @@ from schemas.record import Label, Record, Timestamp, Typed, Value
 
 Watched = Literal["ipfi", "isage", "ipdp", "loss"]
 
+METHOD_NAMES: dict[Watched, str] = {
+    "ipfi": "iPFI",
+    "isage": "iSAGE",
+    "ipdp": "iPDP",
+    "loss": "loss",
+}
+"""What people read for each."""
+
 Kind = Literal["drift", "cold-start", "gap"]
 
 Direction = Literal["rose", "fell"]

@@ -7,6 +7,8 @@ from schemas.record import BadRecordError, Label, Record, Timestamp, Typed, Valu
 
 Method = Literal["ipfi", "isage", "ipdp"]
 
+METHODS: tuple[Method, ...] = ("ipfi", "isage", "ipdp")
+
 Effect = list[float] | list[list[float]] | list[list[list[float]]]
 """A curve; one a class; or of a pair a surface, or one a class."""
 

@@ -1,9 +1,11 @@
-"""What a process loads: each role what it uses; and what a package offers is there."""
+"""What a process loads, and what a package offers and may import."""
 
+import ast
 import inspect
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
@@ -40,6 +42,38 @@ getattr(stages, f"{role.title()}Stage")(config, *stream)
 tell()
 """
 """What a worker does until it asks for a broker, and then for its first partition."""
+
+ROOT = Path(__file__).parents[1]
+
+ARROWS = {
+    "schemas": "",
+    "pipeline/evaluate": "lazy",
+    "pipeline/explain": "lazy evaluate",
+    "pipeline/stages": "lazy evaluate explain config detectors digits parts schemas",
+    "pipeline/kafka": "explain stages config guard outputs parts schemas __version__",
+    "pipeline/monitor": "lazy kafka published config digits guard outputs parts schemas",
+}
+"""Folder → all of ours that its modules may import."""
+
+
+@pytest.mark.parametrize(("folder", "allowed"), ARROWS.items())
+def test_imports_go_one_way(folder: str, allowed: str) -> None:
+    paths = sorted((ROOT / folder).rglob("*.py"))
+    assert paths
+    found = {name for path in paths for name in _imported_of_ours(path)}
+    assert found <= {Path(folder).name, *allowed.split()}
+
+
+def _imported_of_ours(path: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if not isinstance(node, ast.Import | ast.ImportFrom):
+            continue
+        names = [alias.name for alias in node.names]
+        if isinstance(node, ast.ImportFrom):
+            names = [f"{node.module}.{name}" for name in names]
+        for first, second, *_ in (f"{name}.".split(".") for name in names):
+            if first in {"pipeline", "agents", "schemas"}:
+                yield second if first == "pipeline" else first
 
 
 @pytest.mark.parametrize(

@@ -11,12 +11,12 @@ from pipeline.cli.common import DEFAULT_CONFIG, ConfigPath, app, load, say
 from pipeline.config import ConfigError
 from pipeline.interruption import until_interrupted
 from pipeline.kafka.embedded import resolve
-from pipeline.monitor.history import METHODS
 from pipeline.monitor.lookup import UnknownChangeError, find
 from pipeline.monitor.past import NothingError, Past, Selection
 from pipeline.monitor.surroundings import Story, strongest
 from pipeline.published import from_files, from_topics
 from schemas import Change, Record
+from schemas.explanation import METHODS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

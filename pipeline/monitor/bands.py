@@ -6,9 +6,10 @@ from rich.table import Table
 from rich.text import Text
 
 from pipeline.monitor.courses import GAP, MARKS, MAX_CELLS, mark, span
-from pipeline.monitor.history import METHOD_NAMES, Key, Point, StreamHistory
+from pipeline.monitor.history import Key, Point, StreamHistory
 from pipeline.monitor.spark import binned, cell, share
 from pipeline.monitor.text import compared, printable
+from schemas.change import METHOD_NAMES
 
 ERRORS = 2.0
 """Standard errors on each side, as on the dashboard."""

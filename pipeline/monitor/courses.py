@@ -6,10 +6,11 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from pipeline.monitor.history import METHOD_NAMES, Key, Point, Series, StreamHistory
+from pipeline.monitor.history import Key, Point, Series, StreamHistory
 from pipeline.monitor.spark import binned, cell, sparkline
 from pipeline.monitor.text import decimals, measured, printable
 from schemas import Change
+from schemas.change import METHOD_NAMES
 from schemas.explanation import Method
 
 MIN_CELLS = 8

@@ -6,13 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Generic, NamedTuple, Self, TypeVar
 
-from pipeline.stages.limits import is_moderate
 from schemas import Change, DeadLetter, Explanation, Prediction, Record
-from schemas.explanation import Method
-
-METHODS: tuple[Method, ...] = ("ipfi", "isage", "ipdp")
-
-METHOD_NAMES: dict[Method, str] = {"ipfi": "iPFI", "isage": "iSAGE", "ipdp": "iPDP"}
+from schemas.explanation import METHODS, Method
+from schemas.numbers import is_moderate
 
 MAX_POINTS = 2_000
 """Points kept of each explanation: more than a figure or a terminal can show."""

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pipeline.monitor.history import METHODS, History, Series, StreamHistory
+from pipeline.monitor.history import History, Series, StreamHistory
 from pipeline.monitor.surroundings import Story
-from pipeline.stages.limits import are_moderate
 from schemas import Change, Explanation, Prediction, Record
 from schemas.change import Curve
-from schemas.explanation import Method
+from schemas.explanation import METHODS, Method
+from schemas.numbers import are_moderate
 
 MAX_CURVES = 64
 """Curves kept of each feature, evenly spread over time: more than a figure shows."""

@@ -1,9 +1,9 @@
 """Changes in a few words, for lists."""
 
-from pipeline.monitor.history import METHOD_NAMES
+from pipeline.digits import told_apart
 from pipeline.monitor.text import printable
-from pipeline.stages.digits import told_apart
 from schemas import Change
+from schemas.change import METHOD_NAMES
 
 
 def in_short(change: Change) -> str:

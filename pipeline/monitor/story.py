@@ -8,11 +8,10 @@ from rich.table import Table
 from rich.text import Text
 
 from pipeline.monitor.curves import render_curves
-from pipeline.monitor.history import METHOD_NAMES
 from pipeline.monitor.sentences import in_short
 from pipeline.monitor.text import compared, measured, number, printable
 from schemas import Change
-from schemas.change import Watched
+from schemas.change import METHOD_NAMES, Watched
 
 MEANING: dict[Watched, str] = {
     "ipfi": "loss added by replacing the feature, in units of the loss",
@@ -115,7 +114,7 @@ def _add_measures(facts: Table, change: Change) -> None:
     """Add before and after, by how much they differ, and the explanation then."""
     before, after, method = change.before, change.after, change.method
     if method is not None:
-        facts.add_row("measured", f"{_method(method)}: {MEANING[method]}")
+        facts.add_row("measured", f"{METHOD_NAMES[method]}: {MEANING[method]}")
     scale = max((abs(each) for each in (before, after) if each is not None), default=0.0)
     texts = compared(before, after, change.before_std_error, change.after_std_error)
     if before is not None:
@@ -131,10 +130,6 @@ def _add_measures(facts: Table, change: Change) -> None:
     if change.value is not None:
         value = _mean(change.value, change.std_error, max(scale, abs(change.value)))
         facts.add_row("smoothed", f"{value}  (the explanation at that time)")
-
-
-def _method(method: Watched) -> str:
-    return "loss" if method == "loss" else METHOD_NAMES[method]
 
 
 def _mean(value: float, std_error: float | None, scale: float) -> str:

@@ -8,9 +8,10 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from pipeline.monitor.history import METHOD_NAMES, History, Key, StreamHistory
+from pipeline.monitor.history import History, Key, StreamHistory
 from pipeline.monitor.text import compared, measured, printable
 from schemas import Change, Explanation
+from schemas.change import METHOD_NAMES
 from schemas.explanation import Method
 
 

@@ -4,10 +4,11 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from pipeline.monitor.history import METHOD_NAMES, METHODS, Key, Point, Series
-from pipeline.stages.limits import is_moderate
+from pipeline.monitor.history import Key, Point, Series
 from schemas import Change, Explanation, Prediction
+from schemas.change import METHOD_NAMES
 from schemas.explanation import Method
+from schemas.numbers import is_moderate
 
 CONTEXT = 1_000
 """Observations shown before and after a change, at least: about as many as a smoothing rate of
@@ -243,7 +244,4 @@ def strongest(changes: Sequence[Change], most: int) -> list[Change]:
 
 def name_of(change: Change) -> str:
     """Return what changed: a method's name, or the loss."""
-    for method in METHODS:
-        if change.method == method:
-            return METHOD_NAMES[method]
-    return change.method or change.kind
+    return METHOD_NAMES[change.method] if change.method else change.kind

@@ -2,7 +2,7 @@
 
 import math
 
-from pipeline.stages.digits import told_apart
+from pipeline.digits import told_apart
 
 
 def measured(value: float, std_error: float, scale: float, more: int = 0) -> str:

@@ -9,11 +9,12 @@ from rich.text import Text
 
 from pipeline.monitor.bands import render_bands
 from pipeline.monitor.courses import course, render_importances, sorted_features, span
-from pipeline.monitor.history import METHOD_NAMES, History, Key, Point, Series, StreamHistory
+from pipeline.monitor.history import History, Key, Point, Series, StreamHistory
 from pipeline.monitor.sentences import in_short
 from pipeline.monitor.spark import sparkline
 from pipeline.monitor.text import printable
 from schemas import Change
+from schemas.change import METHOD_NAMES
 from schemas.explanation import Method
 
 LOSS_CELLS = 20

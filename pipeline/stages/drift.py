@@ -8,19 +8,13 @@ from pipeline.config import Config
 from pipeline.detectors import Signal
 from pipeline.stages.base import Message
 from pipeline.stages.incidents import Incidents
-from pipeline.stages.limits import (
-    MAX_NUMBER,
-    check_key,
-    check_length,
-    check_order,
-    check_origin,
-    is_moderate,
-)
+from pipeline.stages.limits import check_key, check_length, check_order, check_origin
 from pipeline.stages.thinned import Thinned
 from pipeline.stages.watch import Watch
 from schemas import BadRecordError, Change, Explanation, Record
 from schemas.change import Curve
 from schemas.explanation import Method
+from schemas.numbers import MAX_NUMBER, is_moderate
 
 
 class DriftStage:

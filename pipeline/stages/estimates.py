@@ -15,16 +15,11 @@ from pipeline.explain.curves import make_curve
 from pipeline.explain.ice import IceCurves
 from pipeline.explain.smoothing import ExponentialMean
 from pipeline.explain.surface import Surface
-from pipeline.stages.limits import (
-    MAX_NUMBER,
-    NUMBER_BYTES,
-    are_moderate,
-    is_moderate,
-    text_bytes,
-)
+from pipeline.stages.limits import NUMBER_BYTES, text_bytes
 from pipeline.stages.pairs import split
 from schemas.evaluation import Row
 from schemas.explanation import Method
+from schemas.numbers import MAX_NUMBER, are_moderate, is_moderate
 from schemas.record import Label, Value, describe
 
 

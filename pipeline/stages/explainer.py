@@ -23,7 +23,6 @@ from pipeline.stages.limits import (
     check_length,
     check_order,
     check_origin,
-    is_moderate,
 )
 from pipeline.stages.runs import Moves, moves_of_run
 from schemas import (
@@ -37,6 +36,7 @@ from schemas import (
 )
 from schemas.evaluation import Row
 from schemas.explanation import Ice, Method
+from schemas.numbers import is_moderate
 from schemas.record import Label
 
 SILENCE = 1000

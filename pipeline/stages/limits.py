@@ -4,7 +4,6 @@ The pipeline's own topics are checked like everybody else's: what is in a topic,
 written.
 """
 
-import math
 from collections.abc import Container, Iterable, Sequence
 from itertools import pairwise
 
@@ -18,10 +17,6 @@ MAX_TEXT = 1_000
 """Longest text, in characters, of a category, a label, an id or a time: they are repeated in what
 is published, which must stay below the broker's limit of 1 MB a message."""
 
-MAX_NUMBER = 1e150
-"""Largest magnitude of a feature, a label, an output or an increment: the square of a difference,
-and a sum of such squares, is still finite. An infinite one would spoil an estimate for ever."""
-
 MAX_PARTITIONS = 10_000
 """Of ``features``, each of which has a state: ten times as many as can be configured."""
 
@@ -33,18 +28,6 @@ MAX_RECORD_BYTES = 900_000
 
 NUMBER_BYTES = 26
 """Longest number in JSON, with its comma."""
-
-
-def are_moderate(numbers: Iterable[float]) -> bool:
-    """Return whether all numbers are; see :func:`is_moderate`."""
-    # the largest of numbers with a NaN among them may be any
-    sizes = [abs(number) for number in numbers]
-    return not sizes or (max(sizes) <= MAX_NUMBER and sum(sizes) < math.inf)
-
-
-def is_moderate(number: float) -> bool:
-    """Return whether a number can be squared and summed; NaN and infinity cannot."""
-    return abs(number) <= MAX_NUMBER
 
 
 def text_bytes(values: Iterable[Label | Value]) -> int:

@@ -13,15 +13,7 @@ from pipeline.explain.losses import Target
 from pipeline.explain.outputs import predicted_class
 from pipeline.parts import Part
 from pipeline.stages.base import Message
-from pipeline.stages.limits import (
-    MAX_RECORD_BYTES,
-    NUMBER_BYTES,
-    are_moderate,
-    check_key,
-    flattened,
-    is_moderate,
-    text_bytes,
-)
+from pipeline.stages.limits import MAX_RECORD_BYTES, NUMBER_BYTES, check_key, flattened, text_bytes
 from pipeline.stages.metering import Meter, Work
 from pipeline.stages.questions import Answers, Question, Questions
 from pipeline.stages.validation import ObservationValidator
@@ -36,6 +28,7 @@ from schemas import (
     Record,
 )
 from schemas.evaluation import Row
+from schemas.numbers import are_moderate, is_moderate
 
 T = TypeVar("T")
 

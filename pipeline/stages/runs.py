@@ -19,10 +19,10 @@ from pipeline.explain.losses import Loss, compiled_losses
 from pipeline.explain.ranks import RankCurve
 from pipeline.explain.smoothing import ExponentialMean
 from pipeline.stages.estimates import FeatureState
-from pipeline.stages.limits import MAX_NUMBER
 from schemas import Evaluation
 from schemas.evaluation import Row
 from schemas.explanation import Method
+from schemas.numbers import MAX_NUMBER
 from schemas.record import Label
 
 SHORTEST = 3

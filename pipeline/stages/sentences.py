@@ -2,11 +2,9 @@
 
 import math
 
-from pipeline.stages.digits import told_apart
+from pipeline.digits import told_apart
 from schemas import Change
-from schemas.change import Watched
-
-NAMES: dict[Watched, str] = {"ipfi": "iPFI", "isage": "iSAGE", "ipdp": "iPDP", "loss": "loss"}
+from schemas.change import METHOD_NAMES
 
 
 def sentence(change: Change) -> str:
@@ -39,7 +37,7 @@ def sentence(change: Change) -> str:
     iPFI of price rose from 0.01234 ± 0.00040 to 0.0456 ± 0.0051 (rank 5 to 1 of 8), noticed at \
 most about 312 observations later; the loss fell from 0.21 to 0.2
     """
-    about = NAMES[change.method] if change.method else ""
+    about = METHOD_NAMES[change.method] if change.method else ""
     what = f"the {about}" if change.feature is None else f"{about} of {change.feature}"
     if change.after is None:
         return change.detail

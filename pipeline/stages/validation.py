@@ -4,8 +4,9 @@ import math
 from collections.abc import Mapping
 
 from pipeline.config import FeatureType, LabelType
-from pipeline.stages.limits import MAX_NUMBER, check_length, is_moderate
+from pipeline.stages.limits import check_length
 from schemas import BadRecordError, Observation
+from schemas.numbers import MAX_NUMBER, is_moderate
 from schemas.record import Target, Value, describe
 
 

@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from pipeline.evaluate import Label
-from pipeline.stages.limits import MAX_NUMBER, MAX_TEXT
+from pipeline.stages.limits import MAX_TEXT
+from schemas.numbers import MAX_NUMBER
 from tests.support import AGRAWAL_FEATURES
 
 LABELS: dict[str, type] = {"boolean": bool, "integer": int, "string": str, "number": float}

@@ -11,9 +11,10 @@ import pytest
 from pipeline.kafka.producer import MAX_MESSAGE_BYTES
 from pipeline.local import LocalPipeline
 from pipeline.stages import Message, Stage, process
-from pipeline.stages.limits import MAX_NUMBER, MAX_PARTITIONS, MAX_RUN
+from pipeline.stages.limits import MAX_PARTITIONS, MAX_RUN
 from schemas import DeadLetter, Evaluation, Explanation, Prediction, Record
 from schemas.dead_letter import MAX_KEY_BYTES
+from schemas.numbers import MAX_NUMBER
 from tests.fuzz.checks import assert_publishable
 from tests.fuzz.pools import MAKERS, STREAM, Pool, pool
 from tests.support import linear_config, linear_records, make_config, message, of_kind, run

@@ -1,9 +1,9 @@
 """Records for the monitor's tests, with only what matters spelled out."""
 
-from pipeline.monitor.history import METHODS, History
+from pipeline.monitor.history import History
 from schemas import Change, DeadLetter, Explanation, Prediction
 from schemas.change import change_id
-from schemas.explanation import Method
+from schemas.explanation import METHODS, Method
 
 STREAM = "features-0"
 

@@ -6,10 +6,11 @@ import pytest
 from rich.console import Console
 
 from pipeline.monitor.courses import sorted_features
-from pipeline.monitor.history import METHODS, History
+from pipeline.monitor.history import History
 from pipeline.monitor.text import measured, number
 from pipeline.monitor.watch import WatchView
 from schemas import Change
+from schemas.explanation import METHODS
 from tests.monitor.records import (
     STREAM,
     change,

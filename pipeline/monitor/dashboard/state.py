@@ -15,9 +15,9 @@ from pipeline.monitor.dashboard.lines import Line
 from pipeline.monitor.dashboard.performance import Performance
 from pipeline.monitor.dashboard.stories import MAX_CHANGES, Stories, brief
 from pipeline.monitor.history import Seen, Throughput
-from pipeline.stages.limits import is_moderate
 from schemas import Change, DeadLetter, Explanation, Prediction, Record
 from schemas.explanation import Method
+from schemas.numbers import is_moderate
 
 MAX_LINES = 20_000
 """Courses of all streams, features, methods and smoothing rates."""

@@ -9,8 +9,7 @@ import orjson
 from pipeline.config import Config
 from pipeline.monitor.dashboard.lines import Line, Points
 from pipeline.monitor.dashboard.state import State, StreamState
-from pipeline.monitor.history import METHODS
-from schemas.explanation import Method
+from schemas.explanation import METHODS, Method
 
 SHOWN_POINTS = 600
 """Points of a line that a screen shows."""

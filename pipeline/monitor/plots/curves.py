@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 
 from matplotlib.axes import Axes
 
-from pipeline.monitor.history import METHOD_NAMES
 from pipeline.monitor.plots.effects import Effects, earlier_curves, effect_of
 from pipeline.monitor.plots.labels import (
     End,
@@ -38,6 +37,7 @@ from pipeline.monitor.plots.style import (
     title_piece,
     write,
 )
+from schemas.change import METHOD_NAMES
 from schemas.record import Label
 
 MAX_ICE = 50

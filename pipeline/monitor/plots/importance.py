@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 from matplotlib.axes import Axes
 
-from pipeline.monitor.history import METHOD_NAMES, History, Point, StreamHistory
+from pipeline.monitor.history import History, Point, StreamHistory
 from pipeline.monitor.plots.labels import (
     End,
     label_ends,
@@ -39,6 +39,7 @@ from pipeline.monitor.plots.style import (
     title_piece,
     write,
 )
+from schemas.change import METHOD_NAMES
 from schemas.explanation import Method
 
 GAP_IN, LEFT_IN, NAME_IN = 0.42, 0.68, 1.25

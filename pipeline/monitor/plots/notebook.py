@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
-from pipeline.monitor.history import METHOD_NAMES
 from pipeline.monitor.past import Past, Selection
 from pipeline.monitor.plots.curves import curves_figure
 from pipeline.monitor.plots.effects import Effects, drawable_ice, effects_of
@@ -16,7 +15,7 @@ from pipeline.monitor.plots.surfaces import surfaces_figure
 from pipeline.monitor.surroundings import Story
 from pipeline.monitor.text import measured
 from schemas import Change, Record
-from schemas.change import Curve
+from schemas.change import METHOD_NAMES, Curve
 from schemas.explanation import Method
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 
-from pipeline.monitor.history import METHOD_NAMES, StreamHistory
+from pipeline.monitor.history import StreamHistory
 from pipeline.monitor.past import Past
 from pipeline.monitor.plots.before_after import drawable_curves
 from pipeline.monitor.plots.curves import curves_figure
@@ -23,6 +23,7 @@ from pipeline.monitor.plots.tables import (
 from pipeline.monitor.surroundings import Story, name_of
 from pipeline.monitor.text import measured, printable
 from schemas import Change
+from schemas.change import METHOD_NAMES
 
 CSS = Path(__file__).with_name("report.css")
 

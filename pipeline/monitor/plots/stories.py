@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 from matplotlib.axes import Axes
 
-from pipeline.monitor.history import METHOD_NAMES
 from pipeline.monitor.plots.before_after import draw_before_after, drawable_curves
 from pipeline.monitor.plots.importance import draw_course
 from pipeline.monitor.plots.labels import End, wrapped
@@ -38,6 +37,7 @@ from pipeline.monitor.plots.style import (
 from pipeline.monitor.plots.waterfall import Row, draw_moves, names_width, rows_in, rows_of
 from pipeline.monitor.surroundings import Story, name_of
 from schemas import Change
+from schemas.change import METHOD_NAMES
 from schemas.explanation import Method
 
 LEFT_IN, RIGHT_IN, COURSE_IN, LOSS_IN, GAP_IN, CURVES_IN = 0.68, 1.5, 1.7, 0.8, 0.42, 1.6

@@ -3,13 +3,13 @@
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 
-from pipeline.monitor.history import METHOD_NAMES, StreamHistory
+from pipeline.monitor.history import StreamHistory
 from pipeline.monitor.plots.effects import Effects, effect_of
 from pipeline.monitor.plots.points import plain
 from pipeline.monitor.surroundings import name_of
 from pipeline.monitor.text import compared, measured, printable
 from schemas import Change
-from schemas.change import Curve
+from schemas.change import METHOD_NAMES, Curve
 
 MAX_CURVE_ROWS = 50
 

@@ -6,7 +6,6 @@ from typing import NamedTuple
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
-from pipeline.monitor.history import METHOD_NAMES
 from pipeline.monitor.plots.labels import short_names, shortened, text_width
 from pipeline.monitor.plots.style import (
     FAINT,
@@ -23,6 +22,7 @@ from pipeline.monitor.plots.style import (
 )
 from pipeline.monitor.surroundings import Move, Story
 from pipeline.monitor.text import number
+from schemas.change import METHOD_NAMES
 from schemas.explanation import Method
 
 MAX_ROWS = 8

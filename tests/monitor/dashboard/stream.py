@@ -8,11 +8,10 @@ from typing import Any
 
 from schemas import Change, DeadLetter, Explanation, Prediction, Record
 from schemas.change import Curve, Watched, change_id
-from schemas.explanation import Ice, Method
+from schemas.explanation import METHODS, Ice, Method
 
 STREAM = "fluxplain.features-0"
 
-METHODS: tuple[Method, ...] = ("ipfi", "isage", "ipdp")
 
 GRID: list[float] = [0.0, 0.25, 0.5, 0.75, 1.0]
 

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.monitor.history import METHODS
 from pipeline.monitor.past import Past
 from pipeline.monitor.plots import report_page
 from pipeline.monitor.surroundings import Story
 from schemas.change import Curve
+from schemas.explanation import METHODS
 from tests.monitor.plots.samples import GRID, drift_of
 from tests.monitor.records import change, explanation, prediction
 from tests.support import SLOW_PROPERTY
