@@ -27,6 +27,8 @@ class LagMonitor:
     latest
         Role, or shard of it → messages that it has still to read; None before the first answer,
         and while the broker gives none.
+    trouble
+        Why the broker gives none; None if it does.
     """
 
     def __init__(self, config: Config) -> None:
@@ -34,6 +36,7 @@ class LagMonitor:
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="lag", daemon=True)
         self.latest: Mapping[str, int] | None = None
+        self.trouble: str | None = None
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -52,8 +55,8 @@ class LagMonitor:
         while not self._ended.is_set():
             try:
                 self._ask_until_refused()
-            except BrokerError:
-                self.latest = None
+            except BrokerError as error:
+                self.latest, self.trouble = None, str(error)
                 self._ended.wait(EVERY_S)
 
     def _ask_until_refused(self) -> None:
@@ -65,4 +68,5 @@ class LagMonitor:
             }
             while not self._ended.is_set():
                 self.latest = {name: group.lag() for name, group in groups.items()}
+                self.trouble = None
                 self._ended.wait(EVERY_S)

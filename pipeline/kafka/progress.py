@@ -92,7 +92,8 @@ class GroupOffsets:
     def lag(self) -> int:
         """Return how many messages are still to be read, of those that are still there."""
         starts, committed = self.starts(), self.committed()
-        return sum(end - max(committed[p], starts[p]) for p, end in self.ends().items())
+        # of a topic that was made anew, what was committed may be beyond its end
+        return sum(max(end - max(committed[p], starts[p]), 0) for p, end in self.ends().items())
 
     def _log_offsets(self, which: int) -> Offsets:
         offsets: Offsets = self._ask(

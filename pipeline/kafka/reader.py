@@ -51,11 +51,6 @@ class TopicReader:
         With ``from_beginning``, start with at most so many messages of each partition; None for
         all.
 
-    Attributes
-    ----------
-    backlog
-        How many messages there were to read at the start; 0 if not asked for with ``newest``.
-
     Raises
     ------
     BrokerError
@@ -95,12 +90,20 @@ class TopicReader:
             for topic, partitions in self._partitions.items()
             for partition in partitions
         }
-        self.backlog = 0
+        self._ahead: dict[Place, range] = {}
         if from_beginning and newest is not None:
             for place, offsets in self.extent().items():
                 begins[place] = max(offsets.start, offsets.stop - newest)
-                self.backlog += offsets.stop - begins[place]
+                self._ahead[place] = range(begins[place], offsets.stop)
         self._consumer.assign([TopicPartition(*place, begin) for place, begin in begins.items()])
+
+    @property
+    def backlog(self) -> int:
+        """How many messages are to be read of those that were there at the start.
+
+        0 if there was no ``newest``: then nobody asked how many there were.
+        """
+        return sum(map(len, self._ahead.values()))
 
     def poll(self, timeout_s: float, limit: int = 1000) -> list[Message]:
         """Return the next messages; none if none came in time.
@@ -142,25 +145,19 @@ class TopicReader:
         BrokerError
             If the broker reports an error that does not pass by itself, or nothing comes any more.
         """
-        ends = {place: offsets.stop for place, offsets in extent.items() if offsets}
+        ahead = {place: offsets for place, offsets in extent.items() if offsets}
         heard_at = time.monotonic()
-        while ends:
+        while ahead:
             messages = self._consume(0.2, 1000)
             if messages:
                 heard_at = time.monotonic()
             elif time.monotonic() - heard_at > SILENCE_S:
                 raise BrokerError(f"{_WHAT}: nothing came for {SILENCE_S:.0f} s, but there is more")
             for message in messages:
-                place = (str(message.topic()), int(message.partition() or 0))
-                if message.error():  # the end of the partition, or what passes by itself
-                    if message.error().code() == KafkaError._PARTITION_EOF:
-                        ends.pop(place, None)
-                    continue
-                end, offset = ends.get(place, 0), int(message.offset() or 0)
-                if offset < end:
+                end = ahead.get(_place(message), range(0)).stop
+                _pass(ahead, message)
+                if not message.error() and int(message.offset() or 0) < end:
                     yield message
-                if offset >= end - 1:
-                    ends.pop(place, None)
 
     def _consume(self, timeout_s: float, limit: int) -> list[Message]:
         """Return the next messages, and errors that pass by themselves."""
@@ -169,6 +166,9 @@ class TopicReader:
         except KafkaException as error:
             raise refusal(self._config, _WHAT, error.args[0]) from None
         _raise_what_does_not_pass(self._config, messages)
+        if self.backlog:
+            for message in messages:
+                _pass(self._ahead, message)
         return messages
 
     def name(self, message: Message) -> str:
@@ -224,6 +224,26 @@ def without_errors(config: Config, messages: Sequence[Message]) -> list[Message]
     """
     _raise_what_does_not_pass(config, messages)
     return [message for message in messages if not message.error()]
+
+
+def _place(message: Message) -> Place:
+    return str(message.topic()), int(message.partition() or 0)
+
+
+def _pass(ahead: dict[Place, range], message: Message) -> None:
+    """Take from what is ahead all that lies before a message, and the message."""
+    place = _place(message)
+    if place not in ahead:
+        return
+    if not message.error():
+        ahead[place] = range(int(message.offset() or 0) + 1, ahead[place].stop)
+    # of what was compacted, or of transactions, there is no message at the last offset
+    if not ahead[place] or (message.error() and _is_end(message)):
+        del ahead[place]
+
+
+def _is_end(message: Message) -> bool:
+    return bool(message.error().code() == KafkaError._PARTITION_EOF)
 
 
 def _raise_what_does_not_pass(config: Config, messages: Sequence[Message]) -> None:

@@ -2,8 +2,10 @@
 
 import time
 from collections.abc import Iterator
+from contextlib import closing
 
 import pytest
+from confluent_kafka import Consumer, TopicPartition
 
 from pipeline.config import Config
 from pipeline.kafka import reader
@@ -11,6 +13,7 @@ from pipeline.kafka.client import BrokerError
 from pipeline.kafka.embedded import EmbeddedBroker
 from pipeline.kafka.lag import LagMonitor
 from pipeline.kafka.producer import RecordProducer
+from pipeline.kafka.progress import GroupOffsets
 from pipeline.kafka.reader import read_to_end
 from pipeline.kafka.topics import create_topics
 from tests.support import make_config
@@ -63,3 +66,12 @@ def test_the_lag_of_each_role_is_what_it_has_not_committed(config: Config) -> No
             assert time.monotonic() < deadline
             time.sleep(0.02)
     assert lag.latest == {"model": 10, "explainer": 0, "drift": 0}
+
+
+def test_there_is_no_lag_in_a_partition_that_was_made_anew(config: Config) -> None:
+    settings = {"bootstrap.servers": config.kafka.bootstrap_servers, "group.id": "fluxplain.model"}
+    beyond = TopicPartition(config.topic("features"), 0, 1000)
+    with closing(Consumer(settings)) as consumer:
+        consumer.commit(offsets=[beyond], asynchronous=False)
+    with closing(GroupOffsets(config, "model", "features")) as offsets:
+        assert offsets.lag() == 5

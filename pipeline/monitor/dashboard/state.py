@@ -221,7 +221,7 @@ class Operations:
     read, to_read
         Messages of the history that were read, and that were there at the start.
     is_loaded
-        Whether the history has been read.
+        Whether all of the history has been read, to where each partition ended at the start.
     roles
         For each role, or shard, the topic that it reads and how many messages of it are waiting.
     trouble

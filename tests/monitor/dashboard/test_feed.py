@@ -2,8 +2,11 @@
 
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from itertools import count
 
 import pytest
+from confluent_kafka import Consumer, Message, TopicPartition
 
 from pipeline.config import Config
 from pipeline.kafka.embedded import EmbeddedBroker
@@ -12,6 +15,8 @@ from pipeline.kafka.reader import TopicReader
 from pipeline.kafka.topics import create_topics
 from pipeline.monitor.dashboard.feed import Feed
 from pipeline.monitor.dashboard.state import State
+from pipeline.parts import Role
+from schemas import Explanation, Record
 from tests.monitor.dashboard.stream import STREAM, letter, name, records
 from tests.support import make_config
 
@@ -27,32 +32,57 @@ def config() -> Iterator[Config]:
 
 
 def test_the_past_is_read_first_then_what_comes(config: Config) -> None:
-    producer = RecordProducer(config)
     past = list(records(400, features=3))
-    for record in past:
-        producer.send(config.topic(record.TOPIC), record.encode(), place=0)
-    for junk in (b"", b"{}", b"\xff"):
-        producer.send(config.topic("explanations"), junk, place=0)
-    producer.flush()
+    publish(config, *past)
+    publish_junk(config)
     state = State()
-    feed = Feed(config, state, failed=lambda: None)
-    feed.start()
-    try:
+    with running(config, state):
         _wait(lambda: state.operations.is_loaded)
-        assert state.operations.to_read == len(past) + 3
+        assert state.operations.read == state.operations.to_read == len(past) + 3
         assert state.streams[STREAM].records == 400
         assert state.streams[STREAM].throughput.rate(time.monotonic()) == 0.0
-        for record in (*records(100, features=3, first=400), letter(3)):
-            producer.send(config.topic(record.TOPIC), record.encode(), place=0)
-        producer.flush()
+        publish(config, *records(100, features=3, first=400), letter(3))
         _wait(lambda: state.streams[STREAM].newest_seq == 499 and state.letter_count == 1)
+
+
+def test_the_past_is_loaded_only_when_each_partition_was_read_to_its_end(
+    config: Config, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    past, later = list(records(100, features=3)), list(records(300, features=0, first=100))
+    publish(config, *past)
+    state, poll = State(), TopicReader.poll
+    versions: dict[bool, set[int]] = {False: set(), True: set()}
+    polls = count()
+
+    def reluctant(reader: TopicReader, timeout_s: float, limit: int) -> list[Message]:
+        versions[state.operations.is_loaded].add(state.version)
+        if next(polls) < 3:
+            publish(config, *later[:100])
+            del later[:100]
+            return []
+        # a few at a time, so that those of the past and the later ones come mixed
+        return poll(reader, timeout_s, 10)
+
+    monkeypatch.setattr(TopicReader, "poll", reluctant)
+    with running(config, state):
+        _wait(lambda: state.version == len(past) + 300 and bool(versions[True]))
+    assert min(versions[True]) >= len(past)
+
+
+def test_lag_is_what_a_role_has_not_committed(config: Config) -> None:
+    explanations = [r for r in records(100, features=3) if isinstance(r, Explanation)]
+    publish(config, *explanations)
+    publish_junk(config)
+    commit(config, "drift", "explanations", len(explanations) + 3 - 20)
+    state = State()
+    with running(config, state):
         _wait(lambda: bool(state.operations.roles))
-        assert [role["part"] for role in state.operations.roles] == ["model", "explainer", "drift"]
-        drift = state.operations.roles[-1]
-        _wait(lambda: state.operations.roles[-1]["lag"] > 90 * len(drift))
-    finally:
-        feed.stop()
-    assert feed.error is None
+    assert state.operations.roles == [
+        {"part": "model", "topic": "features", "lag": 0},
+        {"part": "explainer", "topic": "evaluations", "lag": 0},
+        {"part": "drift", "topic": "explanations", "lag": 20},
+    ]
+    assert state.operations.trouble is None
 
 
 def test_a_reader_may_begin_with_the_newest_messages(config: Config) -> None:
@@ -63,7 +93,41 @@ def test_a_reader_may_begin_with_the_newest_messages(config: Config) -> None:
     with TopicReader(config, ["changes"], from_beginning=True, newest=5) as reader:
         assert reader.backlog == 10
         values = {int(message.value() or b"-1") for message in reader.poll(5.0, limit=10)}
+        assert reader.backlog == 0
     assert values == set(range(40, 50))
+
+
+def publish(config: Config, *published: Record) -> None:
+    producer = RecordProducer(config)
+    for record in published:
+        producer.send(config.topic(record.TOPIC), record.encode(), place=0)
+    producer.flush()
+
+
+def publish_junk(config: Config) -> None:
+    producer = RecordProducer(config)
+    for junk in (b"", b"{}", b"\xff"):
+        producer.send(config.topic("explanations"), junk, place=0)
+    producer.flush()
+
+
+def commit(config: Config, role: Role, topic: str, offset: int) -> None:
+    settings = {"bootstrap.servers": config.kafka.bootstrap_servers, "group.id": config.group(role)}
+    place = TopicPartition(config.topic(topic), 0, offset)
+    with closing(Consumer(settings)) as consumer:
+        consumer.commit(offsets=[place], asynchronous=False)
+
+
+@contextmanager
+def running(config: Config, state: State) -> Iterator[None]:
+    """Run a feed, and fail if it ended by itself."""
+    feed = Feed(config, state, failed=lambda: None)
+    feed.start()
+    try:
+        yield
+    finally:
+        feed.stop()
+    assert feed.error is None
 
 
 def _wait(condition: Callable[[], bool], timeout_s: float = 20.0) -> None:
