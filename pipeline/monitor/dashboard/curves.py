@@ -1,14 +1,17 @@
 """The curves of iPDP: the current one, some earlier ones, and those of the last observations."""
 
-from typing import Any
+from collections.abc import Sequence
 
 import orjson
 
 from pipeline.monitor.dashboard.stories import fitted
-from schemas import Explanation
+from schemas.change import Curve
+from schemas.explanation import Ice
 
 MAX_EARLIER = 12
 """Earlier curves kept of a feature: more of them cannot be told apart on a chart."""
+
+NO_ICE = b"[]"
 
 
 class CurveStack:
@@ -16,51 +19,53 @@ class CurveStack:
 
     The earlier ones are spread evenly over all there were: whenever too many, every other one is
     dropped.
+
+    Attributes
+    ----------
+    current
+        The newest curve; None if there was no room for it.
+    ice
+        The curves of the last observations.
+    earlier
+        Earlier curves, the oldest first.
     """
 
     def __init__(self) -> None:
-        self.current: bytes = b"null"
-        self.ice: bytes = b"[]"
-        self._kept: list[bytes] = []
+        self.current: bytes | None = None
+        self.ice: bytes = NO_ICE
+        self.earlier: list[bytes] = []
         self._stride = 1
         self._n = 0
 
     @property
     def size(self) -> int:
-        """Bytes of one record's curves."""
-        return len(self.current) + len(self.ice)
+        """Bytes of all curves."""
+        return len(self.current or b"") + len(self.ice) + sum(map(len, self.earlier))
 
-    @property
-    def earlier(self) -> list[bytes]:
-        """Earlier curves, the oldest first; not the current one."""
-        return [curve for curve in self._kept if curve is not self.current]
-
-    def add(self, explanation: Explanation, *, room: int) -> None:
-        """Take the newest curves.
+    def add(self, curve: Curve, ice: Sequence[Ice], *, room: int) -> bool:
+        """Take the newest curves, and return whether there was room for them.
 
         Parameters
         ----------
-        explanation
-            Of iPDP.
+        curve, ice
+            Those of one explanation.
         room
             Bytes that all curves of this feature may take.
         """
-        self.current = fitted(orjson.dumps(_curve(explanation)))
-        self.ice = fitted(orjson.dumps(explanation.ice or []))
-        if self._n % self._stride == 0:
-            self._kept.append(self.current)
+        if self.current is not None and (self._n - 1) % self._stride == 0:
+            self.earlier.append(self.current)
         self._n += 1
-        most = min(MAX_EARLIER, max((room - self.size) // max(len(self.current), 1), 1))
-        while len(self._kept) > most:
-            self._kept = self._kept[::2] if most > 1 else self._kept[-1:]
+        self.current, self.ice = (fitted(orjson.dumps(each)) for each in (curve, ice))
+        has_ice = self.ice != NO_ICE
+        self.trim(room)
+        return self.current is not None and has_ice == (self.ice != NO_ICE)
+
+    def trim(self, room: int) -> None:
+        """Drop what does not fit into so many bytes: earlier curves first, the current one last."""
+        while len(self.earlier) > MAX_EARLIER or (self.earlier and self.size > room):
+            self.earlier = self.earlier[::2] if len(self.earlier) > 1 else []
             self._stride *= 2
-
-
-def _curve(explanation: Explanation) -> dict[str, Any]:
-    return {
-        "seq": explanation.seq,
-        "grid": explanation.grid,
-        "effect": explanation.effect,
-        "classes": explanation.classes,
-        "second_grid": explanation.second_grid,
-    }
+        if self.size > room:
+            self.ice = NO_ICE
+        if self.size > room:
+            self.current = None

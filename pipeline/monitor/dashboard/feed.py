@@ -11,7 +11,7 @@ from pipeline.config import Config
 from pipeline.kafka.lag import LagMonitor
 from pipeline.kafka.progress import CHAIN
 from pipeline.kafka.reader import TopicReader
-from pipeline.monitor.dashboard.state import State
+from pipeline.monitor.dashboard.state import UNREADABLE, State
 from pipeline.outputs import OUTPUTS
 from schemas import BadRecordError, Record
 
@@ -82,12 +82,14 @@ class Feed:
         now = time.monotonic() if self._state.operations.is_loaded else None
         with self._state.lock:
             for record, partition in records:
-                if record is not None:
+                if record is None:
+                    # what somebody else wrote is no reason to stop showing what is ours
+                    self._state.left_out[UNREADABLE] += 1
+                else:
                     self._state.add(record, partition, now)
 
 
 def _decoded(reader: TopicReader, message: Message) -> Record | None:
-    # what somebody else wrote into our topics is no reason to stop showing them
     with suppress(BadRecordError):
         return OUTPUTS[reader.name(message)].decode(message.value())
     return None

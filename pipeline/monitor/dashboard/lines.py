@@ -74,6 +74,10 @@ class Line:
         self._last_is_extra = self._n % self._stride != 0
         self._n += 1
         self.peak = max(self.peak, abs(value) - 2.0 * std_error)
+        self.trim(most)
+
+    def trim(self, most: int) -> None:
+        """Drop every other point as often as there are more than ``most``."""
         while len(self) > most:
             self._halve()
 

@@ -1,26 +1,32 @@
 """All that the dashboard knows, in bounded memory.
 
-However long the streams and however many the features, it keeps at most 2,000,000 points
-(48 MB) in at most 20,000 lines, 32 MB of curves, 32 MB of whole changes and 500 short ones a
-stream, and 64 streams. What is beyond is not shown, and the page says so.
+However long the streams, however many the features, and whatever somebody else may have written
+into the topics, it keeps at most 2,000,000 points (48 MB) in at most 20,000 lines, 32 MB of curves,
+32 MB of whole changes and 500 short ones a stream, 64 streams, and 100,000 identities of dead
+letters (20 MB). What is beyond is not shown, and the page says so.
 """
 
 import threading
-from collections import deque
+from collections import Counter, deque
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 from pipeline.monitor.dashboard.curves import CurveStack
+from pipeline.monitor.dashboard.letters import Letters
 from pipeline.monitor.dashboard.lines import Line
 from pipeline.monitor.dashboard.performance import Performance
+from pipeline.monitor.dashboard.shares import Shares
 from pipeline.monitor.dashboard.stories import MAX_CHANGES, Stories, brief
-from pipeline.monitor.history import Seen, Throughput
+from pipeline.monitor.history import Throughput
+from pipeline.monitor.past import curve_of, is_drawable
 from schemas import Change, DeadLetter, Explanation, Prediction, Record
-from schemas.explanation import Method
+from schemas.change import Curve
+from schemas.explanation import Ice, Method
 from schemas.numbers import is_moderate
 
 MAX_LINES = 20_000
-"""Courses of all streams, features, methods and smoothing rates."""
+"""Courses of all streams, features, methods and smoothing rates; and as many kinds of changes."""
 
 MAX_POINTS = 2_000_000
 """Points of all lines together."""
@@ -32,11 +38,20 @@ MAX_CURVE_BYTES = 32 * 1024 * 1024
 
 MAX_STREAMS = 64
 
-MAX_LETTERS_SEEN = 20_000
-"""Identities of dead letters remembered for each partition."""
+MAX_NAME = 500
+"""Characters of a name: a pair of features of the longest names has 499."""
+
+MAX_SEQ = 2**53
+"""Above it a browser does not know neighbours apart."""
 
 LAST = 10
-"""Dead letters and notices that are shown, the newest."""
+"""Notices that are shown, the newest."""
+
+# why records are not shown, as the page says it
+NO_ROOM = "left out: they are of more streams, features or smoothing rates than there is room for"
+UNFIT = "left out: their names are too long, or their numbers too large"
+UNREADABLE = "left out: they are not such as the pipeline publishes"
+NO_CURVE = "shown without all of their curves, which are too large or cannot be drawn"
 
 
 @dataclass(slots=True)
@@ -80,14 +95,12 @@ class State:
         Stream → what is known of it.
     stories
         Whole changes of all streams.
+    letters
+        The dead letters.
     notices
         The last gaps and cold starts, of whatever stream.
-    letters
-        The last dead letters: where they came from, and why.
-    letter_count
-        How many there were.
-    dropped
-        How many records belonged to a stream or an explanation for which there is no room.
+    left_out
+        Why → how many records are not shown, or not whole.
     operations
         What is known of the pipeline itself; see :mod:`pipeline.monitor.dashboard.feed`.
     """
@@ -97,14 +110,14 @@ class State:
         self.version = 0
         self.streams: dict[str, StreamState] = {}
         self.stories = Stories()
+        self.letters = Letters()
         self.notices: deque[dict[str, Any]] = deque(maxlen=LAST)
-        self.letters: deque[dict[str, Any]] = deque(maxlen=LAST)
-        self.letter_count = 0
-        self.dropped = 0
+        self.left_out: Counter[str] = Counter()
         self.operations = Operations()
-        self._letters_seen: dict[tuple[str, int], Seen] = {}
+        self._points = Shares(MAX_POINTS)
+        self._curve_bytes = Shares(MAX_CURVE_BYTES)
         self._line_count = 0
-        self._stack_count = 0
+        self._changed_count = 0
 
     def add(self, record: Record, partition: int, now: float | None = None) -> None:
         """Take a record; one that came before is dropped.
@@ -122,19 +135,21 @@ class State:
         """
         self.version += 1
         match record:
+            case DeadLetter():
+                self.letters.add(record)
+            case Prediction() | Explanation() | Change() if not _is_fit(record):
+                self.left_out[UNFIT] += 1
             case Prediction():
                 self._add_prediction(record, partition, now)
             case Explanation():
                 self._add_explanation(record)
             case Change():
                 self._add_change(record)
-            case DeadLetter():
-                self._add_letter(record)
 
     def _stream(self, name: str) -> StreamState | None:
         if name not in self.streams:
             if len(self.streams) >= MAX_STREAMS:
-                self.dropped += 1
+                self.left_out[NO_ROOM] += 1
                 return None
             self.streams[name] = StreamState()
         return self.streams[name]
@@ -154,34 +169,55 @@ class State:
 
     def _add_explanation(self, record: Explanation) -> None:
         # without an increment it says again what is known, not that something was seen
-        if not (record.seqs and is_moderate(record.value) and is_moderate(record.std_error)):
+        if not record.seqs:
             return
         stream = self._stream(record.stream)
         line = None if stream is None else self._line(stream, record)
         if stream is None or line is None or record.seq <= line.seq:
             return
-        most = max(min(MAX_LINE_POINTS, MAX_POINTS // self._line_count), 2)
-        line.add(record.seq, record.value, record.std_error, version=self.version, most=most)
+        value, std_error = record.value, record.std_error
+        line.add(record.seq, value, std_error, version=self.version, most=self._most_points)
         stream.newest_seq = max(stream.newest_seq, record.seq)
         if record.grid is not None:
             self._add_curve(stream, record)
 
+    @property
+    def _most_points(self) -> int:
+        return min(MAX_LINE_POINTS, self._points.each)
+
     def _line(self, stream: StreamState, record: Explanation) -> Line | None:
-        lines = stream.lines.setdefault((record.method, record.alpha), {})
-        if record.feature not in lines:
-            if self._line_count >= MAX_LINES:
-                self.dropped += 1
-                return None
-            self._line_count += 1
-            lines[record.feature] = Line()
-        return lines[record.feature]
+        key = (record.method, record.alpha)
+        line = stream.lines.get(key, {}).get(record.feature)
+        if line is not None:
+            return line
+        if self._line_count >= MAX_LINES:
+            self.left_out[NO_ROOM] += 1
+            return None
+        self._line_count += 1
+        if self._points.join():
+            for each in self.streams.values():
+                for line in chain.from_iterable(lines.values() for lines in each.lines.values()):
+                    line.trim(self._most_points)
+        line = stream.lines.setdefault(key, {})[record.feature] = Line()
+        return line
 
     def _add_curve(self, stream: StreamState, record: Explanation) -> None:
+        curve, ice = curve_of(record), _drawable_ice(record)
+        is_whole = len(ice) == len(record.ice or ())
+        if curve is not None:
+            stack = self._stack(stream, record)
+            is_whole = stack.add(curve, ice, room=self._curve_bytes.each) and is_whole
+        if curve is None or not is_whole:
+            self.left_out[NO_CURVE] += 1
+
+    def _stack(self, stream: StreamState, record: Explanation) -> CurveStack:
         key = (record.feature, record.alpha)
         if key not in stream.curves:
+            if self._curve_bytes.join():
+                for stack in chain.from_iterable(s.curves.values() for s in self.streams.values()):
+                    stack.trim(self._curve_bytes.each)
             stream.curves[key] = CurveStack()
-            self._stack_count += 1
-        stream.curves[key].add(record, room=MAX_CURVE_BYTES // self._stack_count)
+        return stream.curves[key]
 
     def _add_change(self, change: Change) -> None:
         short = brief(change)
@@ -194,6 +230,11 @@ class State:
         key = (change.kind, change.feature, change.method)
         if stream is None or change.seq <= stream.changed.get(key, -1):
             return
+        if key not in stream.changed:
+            if self._changed_count >= MAX_LINES:
+                self.left_out[NO_ROOM] += 1
+                return
+            self._changed_count += 1
         stream.changed[key] = change.seq
         self.stories.add(change)
         stream.changes.append((self.version, short))
@@ -201,15 +242,28 @@ class State:
         del stream.changes[:-MAX_CHANGES]
         stream.change_count += 1
 
-    def _add_letter(self, letter: DeadLetter) -> None:
-        seen = self._letters_seen.setdefault(
-            (letter.topic, letter.partition), Seen(MAX_LETTERS_SEEN)
-        )
-        if not seen.add((letter.offset, letter.key or "")):
-            return
-        self.letter_count += 1
-        where = {"topic": letter.topic, "partition": letter.partition, "offset": letter.offset}
-        self.letters.append({**where, "reason": letter.reason})
+
+def _is_fit(record: Prediction | Explanation | Change) -> bool:
+    """Return whether a record can be kept and drawn: anybody may have written it."""
+    names: tuple[str | None, ...] = (record.stream,)
+    numbers: tuple[float, ...] = ()
+    if isinstance(record, Explanation):
+        names, numbers = (record.stream, record.feature), (record.value, record.std_error)
+    elif isinstance(record, Change):
+        names = (record.stream, record.feature, record.id, record.incident)
+    return (
+        record.seq <= MAX_SEQ
+        and all(name is None or len(name) <= MAX_NAME for name in names)
+        and all(map(is_moderate, numbers))
+    )
+
+
+def _drawable_ice(record: Explanation) -> list[Ice]:
+    return [
+        each
+        for each in record.ice or ()
+        if is_drawable(Curve(each.seq, each.grid, each.effect, record.classes))
+    ]
 
 
 @dataclass(slots=True)

@@ -11,6 +11,9 @@ MAX_CHANGES = 500
 MAX_STORY_BYTES = 32 * 1024 * 1024
 """Of all whole stories; one with two curves has about 2 KB, and at most 1 MB."""
 
+MAX_TEXT = 1_000
+"""Characters of a sentence that are shown, as many as a reason of ours may have."""
+
 _BRIEF = (
     "id",
     "kind",
@@ -22,7 +25,6 @@ _BRIEF = (
     "direction",
     "after_seq",
     "incident",
-    "detail",
 )
 
 
@@ -67,4 +69,12 @@ def fitted(text: bytes) -> bytes:
 
 def brief(change: Change) -> dict[str, Any]:
     """Return what a list of changes shows of one."""
-    return {name: getattr(change, name) for name in _BRIEF}
+    return {
+        **{name: getattr(change, name) for name in _BRIEF},
+        "detail": shortened(change.detail),
+    }
+
+
+def shortened(text: str) -> str:
+    """Return as much of a text as is shown."""
+    return text if len(text) <= MAX_TEXT else f"{text[:MAX_TEXT]}…"

@@ -105,7 +105,7 @@ class View:
             return _json(
                 {
                     "feature": feature,
-                    "current": orjson.Fragment(stack.current),
+                    "current": orjson.Fragment(stack.current or b"null"),
                     "earlier": [orjson.Fragment(curve) for curve in stack.earlier],
                     "ice": orjson.Fragment(stack.ice),
                 }
@@ -161,10 +161,10 @@ class View:
             "rate": stream.throughput.rate(time.monotonic()),
             "performance": stream.performance.course(COURSE_POINTS),
             "change_count": stream.change_count,
-            "letter_count": self._state.letter_count,
-            "letters": list(self._state.letters),
+            "letter_count": self._state.letters.count,
+            "letters": list(self._state.letters.last),
             "notices": list(self._state.notices),
-            "dropped": self._state.dropped,
+            "left_out": self._state.left_out,
             "loading": None
             if operations.is_loaded
             else {"read": operations.read, "to_read": operations.to_read},

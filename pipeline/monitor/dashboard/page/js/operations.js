@@ -44,8 +44,9 @@ function sparkline(rates) {
 let drawn = "";
 
 export function drawOperations() {
-  const { roles, letters, letter_count: total, notices, trouble, dropped } = data.numbers;
-  const key = JSON.stringify([roles, letters, notices, trouble, dropped]);
+  const { roles, letters, letter_count: total, notices, trouble } = data.numbers;
+  const leftOut = Object.entries(data.numbers.left_out);
+  const key = JSON.stringify([roles, letters, notices, trouble, leftOut]);
   if (key === drawn) return;
   drawn = key;
   $("operations").replaceChildren(
@@ -53,8 +54,8 @@ export function drawOperations() {
     h("section", {}, h("h3", {}, `Dead letters (${count(total)})`), letters.length
       ? h("ul", { class: "reasons", tabIndex: 0 }, ...[...letters].reverse().map(reason))
       : h("p", { class: "empty" }, "None: every record could be used.")),
-    ...(notices.length || dropped ? [h("section", {}, h("h3", {}, "Notices"), h("ul", { class: "reasons", tabIndex: 0 },
-      ...(dropped ? [h("li", {}, `${plural(dropped, "record")} belonged to more streams or explanations than this page has room for.`)] : []),
+    ...(notices.length || leftOut.length ? [h("section", {}, h("h3", {}, "Notices"), h("ul", { class: "reasons", tabIndex: 0 },
+      ...leftOut.map(([why, n]) => h("li", {}, `${plural(n, "record")} ${why}.`)),
       ...[...notices].reverse().map((notice) => h("li", {}, notice.detail, h("span", { class: "muted" }, ` – ${notice.stream}, ${count(notice.seq)}`)))))] : []),
   );
 }

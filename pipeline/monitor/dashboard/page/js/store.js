@@ -27,6 +27,7 @@ export const data = {
 };
 
 const MOST_POINTS = 1_500;
+const MOST_CHANGES = 500; // as many as the server keeps
 
 export function replaceAll(answer) {
   data.about = answer.about;
@@ -54,6 +55,10 @@ export function takeNews(news) {
   }
   const fresh = news.changes.filter((change) => !data.changes.has(change.id));
   for (const change of fresh) data.changes.set(change.id, change);
+  if (data.changes.size > MOST_CHANGES) {
+    const newest = [...data.changes.values()].sort((a, b) => b.seq - a.seq).slice(0, MOST_CHANGES);
+    data.changes = new Map(newest.map((change) => [change.id, change]));
+  }
   return fresh;
 }
 
