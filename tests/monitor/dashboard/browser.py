@@ -144,11 +144,13 @@ class Dashboard:
 
 
 @contextmanager
-def dashboard(folder: Path, features: int) -> Iterator[Dashboard]:
+def dashboard(
+    folder: Path, features: int, alpha: float | list[float] = 0.001
+) -> Iterator[Dashboard]:
     """Run a broker and the command ``fluxplain dashboard``."""
     tables = {
         "features": {name(i): "numeric" for i in range(features)},
-        "explain": {"alpha": 0.001},
+        "explain": {"alpha": alpha},
     }
     with EmbeddedBroker() as broker:
         config = make_config(**tables).on_broker(broker.bootstrap_servers)

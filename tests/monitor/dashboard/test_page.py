@@ -2,6 +2,7 @@
 
 import random
 import re
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import count
@@ -9,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Route, expect
 
 from pipeline.monitor.dashboard.files import PAGE
 from schemas import Change
@@ -171,6 +172,43 @@ def test_the_curve_of_each_class_and_the_surface_of_a_pair_are_shown(
     expect(visit.page.locator("#effect-table thead th")).to_have_text(["", "u", "v"])
 
 
+def test_the_newest_curve_is_drawn_however_soon_it_comes_after_another(
+    running: Dashboard, open_page: Open
+) -> None:
+    visit = open_page("#method=ipdp&feature=f8")
+    for seq in (next(NEXT), next(NEXT)):
+        running.publish(explanation(8, seq, 1_000, random.Random(1), method="ipdp"))
+        expect(visit.page.locator("#effect-unit")).to_contain_text(f"record {seq:,}")
+
+
+def test_a_curve_that_comes_late_is_not_drawn_for_another_choice(
+    browser: Browser, tmp_path: Path
+) -> None:
+    other = "fluxplain.features-1"
+    with dashboard(tmp_path, features=2, alpha=[0.001, 0.01]) as served:
+        served.publish(*records(200, features=2), *records(100, features=2, alpha=0.01))
+        served.publish(*records(150, features=2, stream=other))
+        visit = Visit(browser, f"{served.address}/")
+        visit.live()
+        unit = visit.page.locator("#effect-unit")
+        expect(unit).to_contain_text("record 190")
+        held: list[Route] = []
+
+        def hold(route: Route) -> None:
+            held.append(route)
+
+        visit.page.route("**/api/curves?*alpha=0.01*", hold)
+        visit.page.locator("#alpha").select_option("0.01")
+        _until(lambda: bool(held), visit)
+        visit.page.locator("#stream").select_option(other)
+        expect(unit).to_contain_text("record 140")
+        with visit.page.expect_response("**/api/curves?*alpha=0.01*"):
+            held[0].continue_()
+        _drawn(visit)
+        expect(unit).to_contain_text("record 140")
+        visit.close()
+
+
 def test_a_closer_look_asks_for_more_points(open_page: Open) -> None:
     visit = open_page()
     with visit.page.expect_request(lambda request: "from=" in request.url):
@@ -206,6 +244,13 @@ def test_what_stands_in_the_topics_is_text(running: Dashboard, open_page: Open) 
     )
     expect(visit.page.locator("#operations")).to_contain_text(markup)
     assert visit.page.locator("#operations img, #change-list img").count() == 0
+
+
+def test_what_is_left_out_is_told(running: Dashboard, open_page: Open) -> None:
+    visit = open_page()
+    foreign = explanation(0, next(NEXT), 1_000, random.Random(1))
+    running.publish(*(replace(foreign, feature="x" * 1000 + str(i)) for i in range(3)))
+    expect(visit.page.locator("#operations")).to_contain_text("3 records left out: their names")
 
 
 def test_light_and_dark_follow_the_system_and_the_switch(open_page: Open) -> None:
@@ -306,6 +351,20 @@ def test_a_hundred_features_can_be_searched_and_the_top_ones_chosen(
         expect(visit.page.locator("#effect-title")).to_have_text("Effect of f77")
         assert "importance of 21 features" in visit.chart("importance")
         visit.close()
+
+
+def _until(condition: Callable[[], bool], visit: Visit) -> None:
+    deadline = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < deadline
+        visit.page.wait_for_timeout(20)
+
+
+def _drawn(visit: Visit) -> None:
+    """Wait until the page has drawn what it has."""
+    visit.page.evaluate(
+        "() => new Promise((done) => setTimeout(() => requestAnimationFrame(done)))"
+    )
 
 
 def test_no_script_or_style_stands_in_the_page() -> None:

@@ -1,6 +1,7 @@
 """What the server answers, to whom, and what it tells the browser to forbid."""
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -10,10 +11,12 @@ import pytest
 
 from pipeline.config import Config
 from pipeline.monitor.dashboard import server
+from pipeline.monitor.dashboard.files import PAGE
 from pipeline.monitor.dashboard.headers import HEADERS
 from pipeline.monitor.dashboard.server import Server
 from pipeline.monitor.dashboard.state import State
 from pipeline.monitor.dashboard.views import SHOWN_POINTS
+from schemas.change import METHOD_NAMES
 from tests.monitor.dashboard.stream import STREAM, change, name, records
 from tests.support import make_config
 
@@ -111,6 +114,12 @@ def test_files_are_compressed_and_asked_for_once(config: Config, state: State) -
     assert len(body) < 450_000
     status, _, again = get(config, state, path, **{"If-None-Match": headers["ETag"]})
     assert (status, again) == (304, b"")
+
+
+def test_the_page_calls_each_method_as_everything_else_does() -> None:
+    text = (PAGE / "js/format.js").read_text()
+    [names] = re.findall(r"METHOD_NAMES = \{ (.*) \};", text)
+    assert names == ", ".join(f'{method}: "{name}"' for method, name in METHOD_NAMES.items())
 
 
 def test_history_is_thinned_to_what_a_screen_shows(config: Config, state: State) -> None:

@@ -31,7 +31,7 @@ export function drawChanges(fresh = []) {
     left -= group.length;
     parts.push(group.length > 1 ? incident(group, news) : h("ul", {}, entry(group[0], news)));
   }
-  if (!parts.length) parts.push(h("p", { class: "empty" }, "No change yet. A change is told when ADWIN is sure that an explanation, or the loss, has moved."));
+  if (!parts.length) parts.push(h("p", { class: "empty" }, "No change yet. A change is told when the detector is sure that an explanation, or the loss, has moved."));
   $("change-list").replaceChildren(...parts);
   if (focused) $("change-list").querySelector(`[data-id="${CSS.escape(focused)}"]`)?.focus();
 }

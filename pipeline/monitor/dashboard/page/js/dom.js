@@ -32,7 +32,7 @@ export function setText(element, text) {
 }
 
 export function options(select, values, chosen, name = String) {
-  const key = JSON.stringify(values);
+  const key = JSON.stringify(values.map((value) => [value, name(value)]));
   if (select.dataset.values !== key) {
     select.dataset.values = key;
     select.replaceChildren(...values.map((v) => h("option", { value: String(v) }, name(v))));

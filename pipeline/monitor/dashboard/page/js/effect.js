@@ -9,9 +9,12 @@ import { styleOf } from "./palette.js";
 import * as api from "./api.js";
 
 let plot;
-let known = null;
+let known = null; // curves, and whose they are: see chosen()
 let classIndex = 0;
 let asked = 0;
+let later = null;
+
+const EVERY_MS = 2_000;
 
 export function makeEffect() {
   plot = chart($("effect-chart"));
@@ -27,16 +30,30 @@ export function effectFeature() {
   return view.feature ?? ranked().find((feature) => curves.has(feature.name))?.name ?? null;
 }
 
-/** Asks for the curves, unless that was done for the same feature a moment ago. */
+/** Whose curves are to be shown. */
+const chosen = () => JSON.stringify([view.stream, view.alpha, effectFeature()]);
+
+/** What is known of the chosen feature; null before it was asked for. */
+const shown = () => (known?.of === chosen() ? known : null);
+
+/** Asks for the curves; soon, if that was done for the same ones a moment ago. */
 export async function fetchEffect({ force = false } = {}) {
   const feature = effectFeature();
   if (feature === null || view.stream === null) return;
-  const now = performance.now();
-  if (!force && known?.feature === feature && now - asked < 2_000) return;
-  asked = now;
+  const of = chosen();
+  const wait = asked + EVERY_MS - performance.now();
+  if (!force && shown() && wait > 0) {
+    later ??= setTimeout(() => {
+      later = null;
+      fetchEffect();
+    }, wait);
+    return;
+  }
+  asked = performance.now();
   const answer = await api.curves(view, feature);
-  if (feature !== effectFeature()) return;
-  known = answer ?? { feature, current: null };
+  // the answer may come after another stream, smoothing rate or feature was chosen
+  if (of !== chosen()) return;
+  known = { current: null, ...answer, of };
   drawEffect();
 }
 
@@ -44,22 +61,22 @@ export function drawEffect() {
   const feature = effectFeature();
   setText($("effect-title"), feature === null ? "Effect of a feature" : `Effect of ${feature}`);
   const unit = data.about.regression ? "mean prediction" : "mean predicted probability";
-  const has = known?.feature === feature && known.current;
-  $("class-field").hidden = !(has && known.current.classes);
-  if (!has) {
+  const current = shown()?.current;
+  $("class-field").hidden = !current?.classes;
+  if (!current) {
     plot.clear();
-    setText($("effect-unit"), known?.feature === feature && known ? "iPDP has no curve of it" : "");
+    setText($("effect-unit"), shown() ? "iPDP has no curve of it" : "");
     $("effect-legend").replaceChildren();
     return;
   }
-  if (known.current.classes) {
-    options($("class"), known.current.classes.map((_, i) => i), classIndex, (i) => String(known.current.classes[i]));
+  if (current.classes) {
+    options($("class"), current.classes.map((_, i) => i), Math.min(classIndex, current.classes.length - 1), (i) => String(current.classes[i]));
   }
-  $("effect-legend").classList.toggle("points", isCategorical(feature, known.current));
-  setText($("effect-unit"), `iPDP, ${unit}, record ${count(known.current.seq)}`);
+  $("effect-legend").classList.toggle("points", isCategorical(feature, current));
+  setText($("effect-unit"), `iPDP, ${unit}, record ${count(current.seq)}`);
   const color = styleOf(feature)?.color ?? colors().accent;
   plot.setOption(curveOption(feature, strokes(color), { classIndex }), { notMerge: true });
-  const isSurface = Boolean(known.current.second_grid);
+  const isSurface = Boolean(current.second_grid);
   $("effect-legend").replaceChildren(...(isSurface ? [] : [
     item("now", "now, with its grid", color),
     known.earlier.length ? item("earlier", plural(known.earlier.length, "earlier curve"), color) : null,
@@ -93,8 +110,8 @@ function summary(feature) {
 
 export function effectTable() {
   const feature = effectFeature();
-  if (!known?.current) return h("p", { class: "empty" }, "There is no curve yet.");
-  const { current } = known;
+  const current = shown()?.current;
+  if (!current) return h("p", { class: "empty" }, "There is no curve yet.");
   const effect = effectOf(current, classIndex);
   if (current.second_grid) {
     const rows = current.grid.map((value, i) => [String(value), ...effect[i].map((each) => number(each))]);
