@@ -299,6 +299,26 @@ def test_a_phone_need_not_scroll_sideways(open_page: Open) -> None:
     assert visit.page.evaluate("() => document.documentElement.scrollWidth") == PHONE["width"]
 
 
+@pytest.mark.parametrize("viewport", [WIDE, PHONE])
+def test_the_longest_names_fit_the_page(
+    browser: Browser, tmp_path: Path, viewport: dict[str, int]
+) -> None:
+    long = "x" * 249
+    of_long = explanation(1, 90, 1_000, random.Random(1), method="ipdp")
+    with dashboard(tmp_path, features=2) as served:
+        served.publish(*records(100, features=2), letter(1, long), change(long, 95, "ipdp"))
+        served.publish(replace(of_long, feature=long))
+        visit = Visit(browser, f"{served.address}/#method=ipdp&feature={long}", viewport=viewport)
+        visit.live()
+        width = "() => document.documentElement.scrollWidth"
+        expect(visit.page.locator("#effect-title")).to_have_text(f"Effect of {long}")
+        assert visit.page.evaluate(width) == viewport["width"]
+        visit.changes().first.click()
+        expect(visit.page.locator("#story-title")).to_have_text(f"iPDP of {long} rose")
+        assert visit.page.evaluate(width) == viewport["width"]
+        visit.close()
+
+
 def test_a_lost_server_is_told_and_what_was_missed_is_there_later(
     browser: Browser, tmp_path: Path
 ) -> None:

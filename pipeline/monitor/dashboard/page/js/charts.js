@@ -27,6 +27,15 @@ export const FONT = "Inter, system-ui, sans-serif";
 
 const ruler = document.createElement("canvas").getContext("2d");
 
+/** As much of a text as so many pixels hold. */
+export function fitted(text, width) {
+  ruler.font = `600 11px ${FONT}`;
+  if (ruler.measureText(text).width <= width) return text;
+  let most = text.length;
+  while (most > 1 && ruler.measureText(`${text.slice(0, most)}…`).width > width) most -= 1;
+  return `${text.slice(0, most)}…`;
+}
+
 /** Room at the left for the values and at the right for the names, in pixels. */
 export function margins(element, names) {
   const narrow = element.clientWidth < 520;

@@ -2,7 +2,7 @@
 
 import { $, h, table } from "./dom.js";
 import { METHOD_NAMES, count, number, titleOf } from "./format.js";
-import { at, base, chart, colors, draw, margins, nice, pairs, recordAxis, valueAxis } from "./charts.js";
+import { at, base, chart, colors, draw, fitted, margins, nice, pairs, recordAxis, valueAxis } from "./charts.js";
 import { data, lineOf, oldest, range, shown, view } from "./store.js";
 import { styleOf } from "./palette.js";
 
@@ -130,10 +130,10 @@ function lineAndBand(name, right, offset) {
         show: true,
         distance: 6,
         offset: [0, offset ?? 0],
-        formatter: () => `{dot|●} {name|${plain(name)}}`,
+        formatter: () => `{dot|●} {name|${plain(fitted(name, right - 28))}}`,
         rich: {
           dot: { color, fontSize: 9 },
-          name: { color: colors().text, fontWeight: isChosen ? 600 : 500, fontSize: 11, lineHeight: 14, width: right - 28, overflow: "truncate" },
+          name: { color: colors().text, fontWeight: isChosen ? 600 : 500, fontSize: 11, lineHeight: 14 },
         },
       },
     },
