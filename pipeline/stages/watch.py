@@ -18,6 +18,10 @@ RECENT = 30
 """Newest numbers that stand for what is now, where the detector does not say since when."""
 
 
+ROUNDING = 1e-12
+"""Relative error of the sums that a detector keeps: about a rounding for each of many numbers."""
+
+
 class Part(NamedTuple):
     """Some of the numbers that a detector compares.
 
@@ -50,9 +54,9 @@ class Part(NamedTuple):
     def without(self, part: "Part") -> "Part":
         """Return what is left without some of the numbers (Chan's formula)."""
         n = self.n - part.n
-        mean = (self.n * self.mean - part.n * part.mean) / n
+        mean = _left(self.n * self.mean, part.n * part.mean) / n
         between = n * part.n / self.n * (mean - part.mean) ** 2
-        return Part(n, mean, max(self.squares - part.squares - between, 0.0))
+        return Part(n, mean, max(_left(self.squares, part.squares + between), 0.0))
 
 
 NOTHING = Part(0, 0.0, 0.0)
@@ -208,6 +212,11 @@ class Watch:
             loss_after=shift.loss_after,
         )
         return replace(change, detail=sentence(change))
+
+
+def _left(total: float, part: float) -> float:
+    """Return the difference; 0 where it is but what rounding has left of equal numbers."""
+    return 0.0 if math.isclose(total, part, rel_tol=ROUNDING) else total - part
 
 
 def _part(width: float, total: float, squares: float) -> Part:

@@ -143,6 +143,16 @@ def test_before_and_after_are_the_means_since_the_last_alarm(
         begin = t + 1
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_what_was_zero_before_a_change_is_told_as_exactly_that(seed: int) -> None:
+    """A difference of sums has rounding errors, which would be told as an uncertainty."""
+    rng = random.Random(seed)
+    numbers = [0.0] * 1_000 + [rng.random() / 3 for _ in range(600)]
+    (_, shift), *_ = shifts(watch("adwin", delta=1e-12), numbers)
+    assert shift.before is not None
+    assert (shift.before.mean, shift.before.std_error) == (0.0, 0.0)
+
+
 def test_a_change_without_a_before_says_what_is_now() -> None:
     watched = watch("page_hinkley", min_instances=2, threshold=1.0)
     [(seq, shift)] = shifts(watched, [0.0, 0.0, 0.0, 9.0])
