@@ -14,6 +14,7 @@ import sys
 import tomllib
 from collections.abc import Callable
 from contextlib import suppress
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, cast, get_args
 
@@ -957,11 +958,15 @@ def _check_environment() -> None:
 
 
 def _suggest(location: tuple[int | str, ...]) -> str:
+    """Return which key may be meant, and which there are, but for secrets: a file has none."""
     fields: dict[str, Any] = dict(Config.model_fields)
     for part in location[:-1]:
         annotation = fields[str(part)].annotation if str(part) in fields else None
         fields = dict(getattr(annotation, "model_fields", {}))
-    return f"; allowed here: {', '.join(fields)}" if fields else ""
+    names = [name for name in fields if name not in _secrets(str(location[0]))]
+    close = get_close_matches(str(location[-1]), names, n=1)
+    meant = f"; did you mean {close[0]}?" if close else ""
+    return f"{meant}; allowed here: {', '.join(names)}" if names else ""
 
 
 def _parameters(factory: Callable[..., Any]) -> frozenset[str]:

@@ -73,9 +73,9 @@ class Change(Record):
     signal
         What was watched: ``"increment"`` or ``"value"``.
     before, after
-        Mean of the signal in what ADWIN dropped from its window, and in what it kept. Of another
-        detector: in the last 30 numbers, and in those before them since it began or last alarmed;
-        ``before`` is None if there were none.
+        Mean of the signal before and after the likeliest place of the change: where, of all since
+        the change before, two means leave the least squares. ``before`` is None if there is too
+        little before it.
     before_std_error, after_std_error
         Standard errors of these means, of numbers that do not depend on each other; None for the
         signal ``"value"``, whose numbers do.
@@ -84,11 +84,11 @@ class Change(Record):
     window
         How many of the newest observations (``"value"``: explanations) ``after`` is about.
     after_seq
-        About where ``after`` begins: with ADWIN the change lies near. It is exact to an eighth of
-        the window.
+        About where the change was, and ``after`` begins. Places are tried at distances of an eighth
+        of how long ago they are.
     delay_bound
-        Observations from ``after_seq`` to ``seq``: with ADWIN the change was noticed at most about
-        so late.
+        Observations within which the change was, for certain as far as the detector is: what ADWIN
+        keeps of its window. Of other detectors, all since the change before.
     replay_seq
         The observations from here to ``seq`` show the change: as many before it as after it.
     value, std_error

@@ -205,6 +205,9 @@ def test_local_writes_what_the_reference_publishes(folder: Path) -> None:
     config = load_config(folder / "fluxplain.toml")
     expected = reference(config, open_source(SOURCE, config, limit=150))
     assert_same(_files(folder / "results"), expected)
+    assert "replaced" not in result.stdout
+    again = _run(folder, "local", SOURCE, "--limit", "10", "--out", "results")
+    assert "What an earlier run wrote to results is replaced." in again.stdout
 
 
 def test_local_of_an_endless_source_asks_for_a_limit(folder: Path) -> None:

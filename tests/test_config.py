@@ -308,7 +308,10 @@ WRONG: list[tuple[str, list[str]]] = [
     ("[topics]\npartitions = 0", ["topics.partitions", "0", "equal to 1"]),
     ("[topics]\nfeatures_partitions = 0", ["topics.features_partitions", "0", "equal to 1"]),
     ("[checkpoint]\ninterval_s = 0", ["checkpoint.interval_s", "0", "equal to 0.05"]),
-    ("[explain]\nalhpa = 0.1", ["explain.alhpa is not a setting", "alpha", "emit_every"]),
+    (
+        "[explain]\nalhpa = 0.1",
+        ["explain.alhpa is not a setting; did you mean alpha?", "emit_every"],
+    ),
     ("[explian]\nalpha = 0.1", ["explian is not a setting", "explain", "drift"]),
     ("[explain.ipfi]\nsize = 3", ["explain.ipfi.size is not a setting", "reservoir_size"]),
 ]
@@ -353,6 +356,14 @@ def test_every_wrong_setting_has_a_line(folder: Path) -> None:
     lines = reason.splitlines()
     assert len(lines) == 3
     assert {line.split(" is ")[0] for line in lines} == {"explain.alpha", "drift.delta", "drift.x"}
+
+
+def test_a_secret_is_not_among_the_keys_of_a_file(folder: Path) -> None:
+    reason = refused(folder, SMALLEST + "[kafka]\nbootstrap_server = 'a:1'\n")
+    assert "did you mean bootstrap_servers?" in reason
+    assert "username" in reason
+    assert "password_file" in reason
+    assert " password," not in reason
 
 
 def test_a_file_that_cannot_be_read_is_named(folder: Path) -> None:

@@ -19,7 +19,7 @@ from pipeline.cli.common import DEFAULT_CONFIG, ConfigPath, app, console, load, 
 from pipeline.config import Config
 from pipeline.kafka.replay import ReplayOptions
 from pipeline.kafka.replay import replay as replay_observations
-from pipeline.outputs import LocalFiles
+from pipeline.outputs import OUTPUTS, LocalFiles
 from pipeline.sources import SourceError, open_source
 
 SOURCE_HELP = (
@@ -108,6 +108,8 @@ def local(
     if records.total is None and limit is None and source.startswith("river:"):
         raise SourceError(f"{source} may have no end: give --limit")
     pipeline = LocalPipeline(settings)
+    if any((out / f"{topic}.jsonl").exists() for topic in OUTPUTS):
+        say(f"What an earlier run wrote to {out} is replaced.")
     with _progress() as progress, LocalFiles(out) as files:
         task = progress.add_task(records.name, total=records.total, note="")
         for seq, value in enumerate(records):
@@ -116,6 +118,8 @@ def local(
             progress.update(task, advance=1)
     for topic, count in files.counts.items():
         console.print(f"{out / topic}.jsonl: {count:,}", markup=False, highlight=False)
+    if files.counts["changes"]:
+        say(f"What changed: fluxplain explain-change --local {out}")
     if files.last_dead_letter:
         say(f"The last record that could not be used: {files.last_dead_letter.reason}")
 

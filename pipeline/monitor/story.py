@@ -159,8 +159,8 @@ def _add_delay(facts: Table, change: Change) -> None:
         return
     facts.add_row(
         "began",
-        f"about seq {change.after_seq:,}; noticed at most about {change.delay_bound:,} "
-        "observations later",
+        f"about seq {change.after_seq:,}; noticed {change.seq - change.after_seq:,} observations "
+        f"later, at most {change.delay_bound:,}",
     )
 
 

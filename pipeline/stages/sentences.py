@@ -26,6 +26,7 @@ def sentence(change: Change) -> str:
     ...     before_std_error=0.0004,
     ...     after=0.0456,
     ...     after_std_error=0.0051,
+    ...     after_seq=18050,
     ...     delay_bound=312,
     ...     rank_before=5,
     ...     rank_after=1,
@@ -34,8 +35,8 @@ def sentence(change: Change) -> str:
     ...     loss_after=0.2,
     ... )
     >>> print(sentence(change))
-    iPFI of price rose from 0.01234 ± 0.00040 to 0.0456 ± 0.0051 (rank 5 to 1 of 8), noticed at \
-most about 312 observations later; the loss fell from 0.21 to 0.2
+    iPFI of price rose from 0.01234 ± 0.00040 to 0.0456 ± 0.0051 (rank 5 to 1 of 8), noticed about \
+154 observations later, at most 312; the loss fell from 0.21 to 0.2
     """
     about = METHOD_NAMES[change.method] if change.method else ""
     what = f"the {about}" if change.feature is None else f"{about} of {change.feature}"
@@ -49,8 +50,9 @@ most about 312 observations later; the loss fell from 0.21 to 0.2
         text = f"{what} {_moved(change.before, change.after, told_apart(before, after, _measured))}"
     if change.rank_after is not None:
         text += f" ({_ranks(change)} of {change.ranked})"
-    if change.delay_bound is not None:
-        text += f", noticed at most about {change.delay_bound:,} observations later"
+    if change.after_seq is not None:
+        text += f", noticed about {change.seq - change.after_seq:,} observations later"
+        text += f", at most {change.delay_bound:,}" if change.delay_bound is not None else ""
     if change.method != "loss" and change.loss_before is not None and change.loss_after is not None:
         before, after = (change.loss_before, None), (change.loss_after, None)
         texts = told_apart(before, after, lambda loss, _, more: f"{loss:.{3 + more}g}")
@@ -77,4 +79,4 @@ def _measured(value: float, std_error: float | None, more: int = 0) -> str:
     decimals = 1 - math.floor(math.log10(std_error))
     if more or not 0 <= decimals <= 12:
         return f"{value:.{3 + more}g} ± {std_error:.2g}"
-    return f"{value:.{decimals}f} ± {std_error:.{decimals}f}"
+    return f"{value:z.{decimals}f} ± {std_error:.{decimals}f}"  # z: no minus before zero

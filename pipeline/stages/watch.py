@@ -1,7 +1,5 @@
 """A detector over one signal, and the change that it reports."""
 
-import math
-from collections import deque
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -9,57 +7,10 @@ from river.drift import ADWIN
 
 from pipeline.detectors import DetectorSettings
 from pipeline.stages.sentences import sentence
-from pipeline.stages.windows import Windows
+from pipeline.stages.windows import Part, Windows
 from schemas import Change
 from schemas.change import Watched, change_id
 from schemas.record import Timestamp
-
-RECENT = 30
-"""Newest numbers that stand for what is now, where the detector does not say since when."""
-
-
-ROUNDING = 1e-12
-"""Relative error of the sums that a detector keeps: about a rounding for each of many numbers."""
-
-
-class Part(NamedTuple):
-    """Some of the numbers that a detector compares.
-
-    Attributes
-    ----------
-    n, mean, squares
-        How many, their mean, and the sum of the squared distances from it.
-    """
-
-    n: int
-    mean: float
-    squares: float
-
-    @property
-    def std_error(self) -> float | None:
-        """Standard error of the mean, of numbers that do not depend on each other.
-
-        None of a single number, and if they are too large to be squared and summed.
-        """
-        if self.n < 2 or not math.isfinite(self.squares):
-            return None
-        return math.sqrt(self.squares / (self.n - 1) / self.n)
-
-    def with_number(self, number: float) -> "Part":
-        """Return this with one more number (Welford's update)."""
-        n = self.n + 1
-        mean = self.mean + (number - self.mean) / n
-        return Part(n, mean, self.squares + (number - self.mean) * (number - mean))
-
-    def without(self, part: "Part") -> "Part":
-        """Return what is left without some of the numbers (Chan's formula)."""
-        n = self.n - part.n
-        mean = _left(self.n * self.mean, part.n * part.mean) / n
-        between = n * part.n / self.n * (mean - part.mean) ** 2
-        return Part(n, mean, max(_left(self.squares, part.squares + between), 0.0))
-
-
-NOTHING = Part(0, 0.0, 0.0)
 
 
 class Shift(NamedTuple):
@@ -68,9 +19,12 @@ class Shift(NamedTuple):
     Attributes
     ----------
     before, after
-        The numbers that are compared; before it there may be none.
+        The numbers before and after the likeliest place of the change; before it there may be none.
     after_seq, replay_seq
         Where the numbers after it begin, and where as many more begin.
+    earliest_seq
+        Before this one the change was not: where begins what ADWIN keeps of its window; of other
+        detectors, what follows the change before.
     loss_before, loss_after
         Mean loss of the observations that the numbers are of; None without any.
     """
@@ -79,6 +33,7 @@ class Shift(NamedTuple):
     after: Part
     after_seq: int
     replay_seq: int
+    earliest_seq: int
     loss_before: float | None
     loss_after: float | None
 
@@ -102,19 +57,19 @@ class Watch:
 
     def __init__(self, settings: DetectorSettings, seed: str) -> None:
         self._signal = settings.signal
+        self._smallest = settings.parameters.get("min_window_length", 1)
         self._detector = settings.make(seed)
         self._last_change: int | None = None
         self._windows = Windows()
-        # what other detectors than ADWIN do not tell
-        self._recent: deque[float] = deque(maxlen=RECENT)
-        self._older = NOTHING
+        # since the detector began, where River does not tell: of ADWIN it does
+        self._count, self._total = 0, 0.0
 
     @property
     def mean(self) -> float:
-        """Mean of the numbers that stand for what is now; 0 before the first."""
+        """Mean of the numbers that the detector holds; 0 before the first."""
         if isinstance(self._detector, ADWIN):
             return float(self._detector.estimation)
-        return sum(self._recent) / max(len(self._recent), 1)
+        return self._total / max(self._count, 1)
 
     def update(self, seq: int, number: float, loss: float | None) -> Shift | None:
         """Take the next number; return the shift if the detector alarms.
@@ -124,50 +79,33 @@ class Watch:
         seq, number, loss
             Of which observation, its number, and the model's loss on it.
         """
-        parts: tuple[Part | None, Part] | None
-        if isinstance(self._detector, ADWIN):
-            parts = self._update_adwin(self._detector, number)
-            self._windows.add(seq, loss)
-        else:
+        adwin = self._detector if isinstance(self._detector, ADWIN) else None
+        if adwin is None:
             if self._detector.drift_detected:  # it begins anew with this number
-                self._recent.clear()
-                self._older, self._windows = NOTHING, Windows()
-            self._windows.add(seq, loss)
-            parts = self._update_other(number)
-        if parts is None:
-            return None
-        n = parts[1].n
-        older, newer = self._windows.split(n)
-        replay_seq = self._windows.split(2 * n)[1].seq
-        self._windows.forget(n)
-        return Shift(
-            *parts,
-            after_seq=newer.seq,
-            replay_seq=replay_seq,
-            loss_before=older and older.mean_loss,
-            loss_after=newer.mean_loss,
-        )
-
-    def _update_adwin(self, adwin: ADWIN, number: float) -> tuple[Part, Part] | None:
-        width, total, squares = adwin.width, adwin.total, adwin.variance
-        adwin.update(number)
-        # ADWIN forgets its detection and its window at the next update: read them now
-        if not adwin.drift_detected:
-            return None
-        after = _part(adwin.width, adwin.total, adwin.variance)
-        return _part(width, total, squares).with_number(number).without(after), after
-
-    def _update_other(self, number: float) -> tuple[Part | None, Part] | None:
-        if len(self._recent) == RECENT:
-            self._older = self._older.with_number(self._recent[0])
-        self._recent.append(number)
+                self._count, self._total = 0, 0.0
+            self._count, self._total = self._count + 1, self._total + number
+        self._windows.add(seq, number, loss)
+        width, total = (adwin.width, adwin.total) if adwin else (0, 0.0)
         self._detector.update(number)
         if not self._detector.drift_detected:
             return None
-        after = NOTHING
-        for each in self._recent:
-            after = after.with_number(each)
-        return self._older if self._older.n else None, after
+        earliest_seq, rises = self._windows.seq, None
+        if adwin:  # it says between which two parts the mean differs, but not where it changed
+            dropped = (total + number - adwin.total) / (width + 1 - adwin.width)
+            rises = adwin.estimation > dropped
+            earliest_seq = self._windows.split(int(adwin.width))[1].seq
+        older, newer = self._windows.split_by_mean(rises=rises, smallest=self._smallest)
+        replay_seq = self._windows.split(2 * newer.part.n)[1].seq
+        self._windows.forget(newer.part.n)
+        return Shift(
+            older and older.part,
+            newer.part,
+            after_seq=newer.seq,
+            replay_seq=replay_seq,
+            earliest_seq=min(earliest_seq, newer.seq),
+            loss_before=older and older.mean_loss,
+            loss_after=newer.mean_loss,
+        )
 
     def change(
         self,
@@ -204,7 +142,7 @@ class Watch:
             direction=before and ("rose" if after.mean > before.mean else "fell"),
             window=after.n,
             after_seq=shift.after_seq,
-            delay_bound=seq - shift.after_seq,
+            delay_bound=seq - shift.earliest_seq,
             replay_seq=shift.replay_seq,
             value=value,
             std_error=std_error,
@@ -212,13 +150,3 @@ class Watch:
             loss_after=shift.loss_after,
         )
         return replace(change, detail=sentence(change))
-
-
-def _left(total: float, part: float) -> float:
-    """Return the difference; 0 where it is but what rounding has left of equal numbers."""
-    return 0.0 if math.isclose(total, part, rel_tol=ROUNDING) else total - part
-
-
-def _part(width: float, total: float, squares: float) -> Part:
-    """Return what ADWIN tells of a window; its "variance" is the sum of squares."""
-    return Part(int(width), float(total) / max(int(width), 1), float(squares))

@@ -1,7 +1,9 @@
 """What the numbers that a detector compares are about: which observations, and which losses."""
 
+import math
 from collections.abc import Sequence
 from functools import reduce
+from itertools import accumulate
 from typing import NamedTuple
 
 SMALLEST = 8
@@ -11,20 +13,61 @@ PER_LEVEL = 9
 """Buckets of each size: where a window begins is known to about an eighth of it."""
 
 
+class Part(NamedTuple):
+    """Some of the numbers that a detector compares.
+
+    Attributes
+    ----------
+    n, mean, squares
+        How many, their mean, and the sum of the squared distances from it.
+    """
+
+    n: int
+    mean: float
+    squares: float
+
+    @classmethod
+    def of(cls, numbers: Sequence[float]) -> "Part":
+        """Return the part of these numbers, of which there must be one."""
+        mean = sum(numbers) / len(numbers)
+        return cls(len(numbers), mean, sum((number - mean) * (number - mean) for number in numbers))
+
+    @property
+    def std_error(self) -> float | None:
+        """Standard error of the mean, of numbers that do not depend on each other.
+
+        None of a single number, and if they are too large to be squared and summed.
+        """
+        if self.n < 2 or not math.isfinite(self.squares):
+            return None
+        return math.sqrt(self.squares / (self.n - 1) / self.n)
+
+    def joined(self, other: "Part") -> "Part":
+        """Return both together (Chan, Golub, LeVeque 1979)."""
+        n = self.n + other.n
+        mean = self.mean + (other.mean - self.mean) * other.n / n
+        return Part(n, mean, self.squares + other.squares + self.distance(other))
+
+    def distance(self, other: "Part") -> float:
+        """Return by how much less the squares of both are with a mean of its own for each."""
+        difference = other.mean - self.mean
+        return self.n * other.n / (self.n + other.n) * difference * difference
+
+
 class Bucket(NamedTuple):
     """Consecutive numbers.
 
     Attributes
     ----------
-    numbers
-        How many.
+    part
+        The numbers.
     seq
         Offset of the observation that the first is of.
     labelled, loss
         How many have a loss, and the sum of these.
     """
 
-    numbers: int
+    part: Part
     seq: int
     labelled: int
     loss: float
@@ -32,7 +75,7 @@ class Bucket(NamedTuple):
     def joined(self, newer: "Bucket") -> "Bucket":
         """Return one bucket of this and the one behind it."""
         return Bucket(
-            self.numbers + newer.numbers,
+            self.part.joined(newer.part),
             self.seq,
             self.labelled + newer.labelled,
             self.loss + newer.loss,
@@ -53,31 +96,35 @@ class Windows:
     --------
     >>> windows = Windows()
     >>> for seq in range(1000):
-    ...     windows.add(seq, loss=0.1 if seq < 900 else 0.5)
+    ...     windows.add(seq, number=float(seq >= 900), loss=0.1 if seq < 900 else 0.5)
     >>> before, after = windows.split(100)
     >>> before.seq, after.seq, round(before.mean_loss, 2), round(after.mean_loss, 2)
     (0, 896, 0.1, 0.48)
+    >>> before, after = windows.split_by_mean()
+    >>> before.seq, after.seq, round(before.part.mean, 2), round(after.part.mean, 2)
+    (0, 896, 0.0, 0.96)
     """
 
     def __init__(self) -> None:
         self._levels: list[list[Bucket]] = [[]]
         # the newest bucket, as long as it is not full
-        self._numbers, self._seq, self._labelled, self._loss = 0, 0, 0, 0.0
+        self._numbers: list[float] = []
+        self._seq, self._labelled, self._loss = 0, 0, 0.0
 
-    def add(self, seq: int, loss: float | None) -> None:
-        """Take what the next number is about."""
+    def add(self, seq: int, number: float, loss: float | None) -> None:
+        """Take the next number, and what it is about."""
         if not self._numbers:
             self._seq = seq
-        self._numbers += 1
+        self._numbers.append(number)
         if loss is not None:
             self._labelled += 1
             self._loss += loss
-        if self._numbers == SMALLEST:
+        if len(self._numbers) == SMALLEST:
             self._close()
 
     def _close(self) -> None:
         self._levels[0].append(self._newest())
-        self._numbers, self._labelled, self._loss = 0, 0, 0.0
+        self._numbers, self._labelled, self._loss = [], 0, 0.0
         for level, buckets in enumerate(self._levels):
             if len(buckets) <= PER_LEVEL:
                 return
@@ -85,6 +132,42 @@ class Windows:
                 self._levels.append([])
             self._levels[level + 1].append(buckets[0].joined(buckets[1]))
             del buckets[:2]
+
+    @property
+    def seq(self) -> int:
+        """Offset of the observation that the first number is of, of those that are remembered."""
+        return self._newest_first()[-1].seq
+
+    def split_by_mean(
+        self, *, rises: bool | None = None, smallest: int = 1
+    ) -> tuple[Bucket | None, Bucket]:
+        """Return what is before the likeliest change of the mean, and what follows.
+
+        That is where two means leave the least squares, the maximum-likelihood estimate for normal
+        numbers (Hinkley 1970), among the places between two buckets. Before it there is nothing if
+        all are in one bucket.
+
+        Parameters
+        ----------
+        rises
+            Whether the mean must be larger after the change, or smaller, if there is such a place.
+        smallest
+            Numbers that must be before and after the change, if there is such a place: of fewer,
+            one that is far from all others would look like a change.
+        """
+        buckets = self._newest_first()
+        newer = [*accumulate(buckets, _joined)]
+        older = [*accumulate(reversed(buckets), Bucket.joined)][::-1]
+        if len(buckets) == 1:
+            return None, newer[0]
+
+        def gain(place: int) -> tuple[bool, bool, float]:
+            before, after = older[place].part, newer[place - 1].part
+            has_direction = rises is None or (after.mean > before.mean) == rises
+            return has_direction, min(before.n, after.n) >= smallest, before.distance(after)
+
+        place = max(range(1, len(buckets)), key=gain)
+        return older[place], newer[place - 1]
 
     def split(self, newest: int) -> tuple[Bucket | None, Bucket]:
         """Return what is before the newest numbers, and these: about so many, and at least some."""
@@ -101,7 +184,7 @@ class Windows:
             kept -= len(buckets)
 
     def _newest(self) -> Bucket:
-        return Bucket(self._numbers, self._seq, self._labelled, self._loss)
+        return Bucket(Part.of(self._numbers), self._seq, self._labelled, self._loss)
 
     def _newest_first(self) -> list[Bucket]:
         newest = [self._newest()] if self._numbers else []
@@ -112,9 +195,9 @@ class Windows:
         """Return how many buckets hold the newest numbers; the first always does."""
         numbers = 0
         for place, bucket in enumerate(buckets):
-            if place and numbers + bucket.numbers // 2 >= newest:
+            if place and numbers + bucket.part.n // 2 >= newest:
                 return place
-            numbers += bucket.numbers
+            numbers += bucket.part.n
         return len(buckets)
 
 

@@ -69,7 +69,7 @@ def test_a_story_says_all_that_is_known() -> None:
     assert told["effect"] == "rose by 0.0829, 99% of the larger"
     assert told["rank"] == "7 → 1 of 8"
     assert told["model's loss"] == "0.512 → 0.433"
-    assert told["began"].startswith("about seq 17,536; noticed at most about 224 ")
+    assert told["began"].startswith("about seq 17,536; noticed 224 observations later, at most 224")
     assert "Incident features-0@17650: no other change" in text
     assert text.endswith("To see it:\n  do this\n")
     assert max(map(len, text.splitlines())) <= 80

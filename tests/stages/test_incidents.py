@@ -147,14 +147,16 @@ def test_a_change_says_which_rank_the_feature_had_and_has() -> None:
     means["a"][300:] = [number + 0.8 for number in means["a"][300:]]
     first, *_ = changes(of_means(means))
     assert (first.feature, first.direction) == ("a", "rose")
-    assert first.after is not None
-    # ADWIN keeps some of what was before in its window
-    between = 1 + (first.after < 0.5) + (first.after < 0.3)
-    assert (first.rank_before, first.rank_after, first.ranked) == (3, between, 3)
-    assert f"of 3), noticed at most about {first.delay_bound} observations" in first.detail
+    assert (first.rank_before, first.rank_after, first.ranked) == (3, 1, 3)
     assert first.after_seq is not None
     assert first.replay_seq is not None
-    assert first.seq - first.after_seq == first.delay_bound
+    assert first.delay_bound is not None
+    delay = first.seq - first.after_seq
+    assert delay <= first.delay_bound
+    assert (
+        f"of 3), noticed about {delay} observations later, at most {first.delay_bound}"
+        in first.detail
+    )
     assert first.replay_seq < first.after_seq <= 300 < first.seq
     assert first.loss_before == pytest.approx(0.1)
     assert first.loss_after is not None

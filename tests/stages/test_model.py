@@ -307,10 +307,9 @@ def test_changes_of_the_loss_are_those_of_a_plain_adwin() -> None:
         assert y is not None
         adwin.update(y * y)
         if adwin.drift_detected:
-            expected.append((t, adwin.estimation, int(adwin.width)))
+            expected.append(t)
     found = loss_changes(labels(), delta=0.01, grace_period=5)
-    assert [(c.seq, c.after, c.window) for c in found] == expected
-    assert expected
+    assert [c.seq for c in found] == expected != []
 
 
 def test_only_the_first_shard_watches_the_loss() -> None:

@@ -12,7 +12,7 @@ from river.drift.binary import FHDDM
 
 from pipeline.config import DriftSettings
 from pipeline.detectors import DETECTORS, DetectorSettings, OfErrors, OfNumbers, river_class
-from pipeline.stages.watch import RECENT, Shift, Watch
+from pipeline.stages.watch import Shift, Watch
 from tests.support import PROPERTY, pickled
 
 JUMP = 400
@@ -126,30 +126,31 @@ def test_every_parameter_that_is_allowed_can_be_used(name: OfNumbers) -> None:
 
 @PROPERTY
 @given(st.lists(st.floats(-1e3, 1e3), min_size=1, max_size=200), st.integers(1, 40))
-def test_before_and_after_are_the_means_since_the_last_alarm(
+def test_before_and_after_are_the_means_since_the_last_change(
     numbers: list[float], min_instances: int
 ) -> None:
     watched = watch("page_hinkley", min_instances=min_instances, threshold=5.0)
     begin = 0
     for t, shift in shifts(watched, numbers):
-        since = numbers[begin : t + 1]
-        recent, older = since[-RECENT:], since[:-RECENT]
-        assert shift.after.n == len(recent)
-        assert shift.after.mean == pytest.approx(sum(recent) / len(recent), abs=1e-9)
+        assert begin == shift.earliest_seq <= shift.after_seq <= t
+        older, newer = numbers[begin : shift.after_seq], numbers[shift.after_seq : t + 1]
+        assert shift.after.n == len(newer)
+        assert shift.after.mean == pytest.approx(sum(newer) / len(newer), abs=1e-9)
         assert (shift.before is None) == (not older)
         if older:
             assert shift.before is not None
             assert shift.before.mean == pytest.approx(sum(older) / len(older), abs=1e-9)
-        begin = t + 1
+        begin = shift.after_seq
 
 
 @pytest.mark.parametrize("seed", range(6))
 def test_what_was_zero_before_a_change_is_told_as_exactly_that(seed: int) -> None:
-    """A difference of sums has rounding errors, which would be told as an uncertainty."""
+    """Nor is it mixed with what came after, however much of both ADWIN keeps."""
     rng = random.Random(seed)
-    numbers = [0.0] * 1_000 + [rng.random() / 3 for _ in range(600)]
+    numbers = [0.0] * 4_096 + [rng.random() / 3 for _ in range(600)]
     (_, shift), *_ = shifts(watch("adwin", delta=1e-12), numbers)
     assert shift.before is not None
+    assert shift.earliest_seq < shift.after_seq == 4_096
     assert (shift.before.mean, shift.before.std_error) == (0.0, 0.0)
 
 

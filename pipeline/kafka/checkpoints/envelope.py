@@ -23,7 +23,7 @@ log = logging.getLogger("fluxplain.checkpoints")
 
 FORMAT = "fluxplain-checkpoint-"
 
-MAGIC = f"{FORMAT}4"
+MAGIC = f"{FORMAT}5"
 
 Opener = Callable[[], Checkpoint]
 """Opens one checkpoint; raises DamagedError or RefusedError."""

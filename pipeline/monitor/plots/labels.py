@@ -35,9 +35,9 @@ def _has_glyph(character: str) -> bool:
 
 @lru_cache(maxsize=10_000)
 def text_width(text: str, size_pt: float, *, bold: bool = False) -> float:
-    """Return how wide a line of text is, in inches."""
+    """Return how wide a line of text is when it is drawn, in inches."""
     font = FontProperties(family=FONT, size=size_pt, weight="bold" if bold else "normal")
-    width, _, _ = text_to_path.get_text_width_height_descent(text, font, ismath=False)
+    width, _, _ = text_to_path.get_text_width_height_descent(legible(text), font, ismath=False)
     return float(width) / 72
 
 

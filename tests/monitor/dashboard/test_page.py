@@ -89,7 +89,7 @@ def test_a_click_opens_the_story_and_escape_closes_it(open_page: Open) -> None:
         "0.020 ± 0.018",
         "1 → 4 of 9",
         "near record 1,021",
-        "at most about 280 records late",
+        "280 records late, at most 280",
         "0.210 → 0.480",
         "records 741 to 1,301",
         "3 other changes",

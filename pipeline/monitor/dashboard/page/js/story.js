@@ -147,8 +147,8 @@ function facts(story) {
   return h("dl", { class: "facts" }, ...rows);
 }
 
-const late = ({ delay_bound: delay }) =>
-  (delay === null ? null : h("small", {}, `, at most about ${plural(delay, "record")} late`));
+const late = ({ seq, after_seq: began, delay_bound: delay }) =>
+  (began === null ? null : h("small", {}, `, ${plural(seq - began, "record")} late${delay === null ? "" : `, at most ${count(delay)}`}`));
 
 function siblings(story) {
   const others = ordered().filter((change) => story.incident !== null && change.incident === story.incident && change.id !== story.id);
