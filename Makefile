@@ -13,7 +13,7 @@ demo: $(STAMP)  ## the whole pipeline on the embedded broker; ends by itself
 	$(BIN)/fluxplain demo
 
 test: $(STAMP)  ## all tests that need nothing but the embedded broker
-	$(BIN)/python -m pytest -n 3 --dist worksteal -m "not kafka and not browser"
+	$(BIN)/python -m pytest -n 3 --dist worksteal --durations 10 -m "not kafka and not browser"
 
 test-browser: $(STAMP) browser  ## the dashboard in a real browser
 	$(BIN)/python -m pytest -m browser tests/monitor/dashboard
@@ -27,7 +27,7 @@ screenshot: $(STAMP) browser  ## the README's picture of the dashboard, from a r
 
 test-kafka: $(STAMP)  ## the behaviour suite on a real Kafka, and a short run of chaos
 	$(BIN)/python -m deploy.kafka run -- \
-		$(BIN)/python -m pytest -n 3 --dist worksteal tests/behaviour tests/deploy/test_kafka.py
+		$(BIN)/python -m pytest -n 4 --dist worksteal --durations 10 tests/behaviour tests/deploy/test_kafka.py
 	$(BIN)/python -m tests.chaos --records 4000 --kills 5 --broker-kills 1 --rebalances 4
 
 chaos: $(STAMP)  ## kill everything on three brokers while a stream runs; SEED=n repeats a run
