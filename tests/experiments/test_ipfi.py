@@ -56,7 +56,8 @@ def test_each_interval_has_its_errors() -> None:
         for name, parameters in STREAMS.items()
     }
     report = ipfi_drift.EXPERIMENT.report(results)
-    assert len(report.lines) == 2
+    assert len(report.lines) == 3
+    assert int(report.lines[2].ours) <= 90 - int(report.lines[1].ours)
     assert report.draw
     report.draw(Figure())
 
