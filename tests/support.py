@@ -19,7 +19,7 @@ T = TypeVar("T")
 R = TypeVar("R", bound=Record)
 Row = dict[str, Value]
 
-PROPERTY = settings(derandomize=True, deadline=None, database=None, max_examples=80)
+PROPERTY = settings(derandomize=True, deadline=None, database=None, max_examples=60)
 """Seeded, so that a run can be repeated; without a deadline, since slow machines are no failure."""
 
 SLOW_PROPERTY = settings(PROPERTY, max_examples=15)
