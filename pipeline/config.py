@@ -332,8 +332,9 @@ class DriftSettings(Section):
     detector: OfNumbers = "adwin"
     delta: Delta | None = Field(
         None,
-        description="Of 'adwin'. By default 1e-4 for increments of iPFI, 1e-12 for those of iPDP, "
-        "and else 0.002: so a feature has about one false alarm in 100,000 records, or less.",
+        description=f"Of 'adwin'. By default {DELTA_OF_INCREMENTS['ipfi']:g} for increments of "
+        f"iPFI, {DELTA_OF_INCREMENTS['ipdp']:g} for those of iPDP, and else {DELTA:g}: so a "
+        "feature has about one false alarm in 100,000 records, or less.",
     )
     grace_period: GracePeriod = Field(10, description="Of 'adwin'.")
     params: dict[str, Any] = Field(
@@ -383,9 +384,8 @@ class DriftSettings(Section):
         _, kind = DETECTORS[detector]
         parameters = kind.model_validate(common if own.params is None else own.params).model_dump()
         if detector == "adwin":
-            own_default = DELTA_OF_INCREMENTS if signal == "increment" else {}
-            default = own_default.get(method, DELTA)
-            parameters["delta"] = own.delta or self.delta or default
+            deltas = DELTA_OF_INCREMENTS if signal == "increment" else {}
+            parameters["delta"] = own.delta or self.delta or deltas.get(method, DELTA)
             parameters["grace_period"] = own.grace_period or self.grace_period
         return DetectorSettings(signal, detector, parameters)
 

@@ -10,9 +10,12 @@ Mean = tuple[float, float | None]
 """A number and its standard error; None where it is not known."""
 
 
-def told_apart(
-    one: Mean, other: Mean, write: Callable[[float, float | None, int], str]
-) -> tuple[str, str]:
+Write = Callable[[float, float | None, int], str]
+"""Given a number, its standard error, and how many digits more than usual, returns a text that
+begins with the number and a space, or is the number."""
+
+
+def told_apart(one: Mean, other: Mean, write: Write) -> tuple[str, str]:
     """Return both as texts of which one can see that they differ, and which is larger.
 
     Parameters
@@ -20,8 +23,7 @@ def told_apart(
     one, other
         The numbers. Of equal ones the texts are as short as possible.
     write
-        Given a number, its standard error, and how many digits more than usual, returns a text
-        that begins with the number and a space, or is the number.
+        How they are written.
 
     Examples
     --------
@@ -37,3 +39,22 @@ def told_apart(
         if (second > first) == (difference > 0) and first != second:
             break
     return texts
+
+
+def moved(before: Mean, after: Mean, write: Write) -> str:
+    """Return how a number went from one value to another.
+
+    Examples
+    --------
+    >>> moved((0.21, None), (0.5, None), written)
+    'rose from 0.21 to 0.5'
+    """
+    texts = told_apart(before, after, write)
+    if before[0] == after[0]:
+        return f"stayed at {texts[1]}"
+    return f"{'rose' if after[0] > before[0] else 'fell'} from {texts[0]} to {texts[1]}"
+
+
+def written(value: float, _std_error: float | None, more: int) -> str:
+    """Return a number alone, with three digits and more."""
+    return f"{value:.{3 + more}g}"

@@ -1,6 +1,6 @@
 """Changes in a few words, for lists."""
 
-from pipeline.digits import told_apart
+from pipeline.digits import moved, written
 from pipeline.monitor.text import printable
 from schemas import Change
 from schemas.change import METHOD_NAMES
@@ -27,12 +27,5 @@ def in_short(change: Change) -> str:
     what = name if change.feature is None else f"{name} of {change.feature}"
     if change.before is None:
         return printable(f"{what} changed to {change.after:.3g}")
-    before, after = told_apart((change.before, None), (change.after, None), _written)
-    if change.before == change.after:
-        return printable(f"{what} stayed at {after}")
-    verb = "rose" if change.after > change.before else "fell"
-    return printable(f"{what} {verb} from {before} to {after}")
-
-
-def _written(value: float, _: float | None, more: int) -> str:
-    return f"{value:.{3 + more}g}"
+    text = moved((change.before, None), (change.after, None), written)
+    return printable(f"{what} {text}")

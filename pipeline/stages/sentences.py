@@ -2,7 +2,7 @@
 
 import math
 
-from pipeline.digits import told_apart
+from pipeline.digits import moved, written
 from schemas import Change
 from schemas.change import METHOD_NAMES
 
@@ -47,23 +47,16 @@ def sentence(change: Change) -> str:
         text = f"{what} changed to {_measured(*after)}"
     else:
         before = (change.before, change.before_std_error)
-        text = f"{what} {_moved(change.before, change.after, told_apart(before, after, _measured))}"
+        text = f"{what} {moved(before, after, _measured)}"
     if change.rank_after is not None:
         text += f" ({_ranks(change)} of {change.ranked})"
     if change.after_seq is not None:
         text += f", noticed about {change.seq - change.after_seq:,} observations later"
         text += f", at most {change.delay_bound:,}" if change.delay_bound is not None else ""
     if change.method != "loss" and change.loss_before is not None and change.loss_after is not None:
-        before, after = (change.loss_before, None), (change.loss_after, None)
-        texts = told_apart(before, after, lambda loss, _, more: f"{loss:.{3 + more}g}")
-        text += f"; the loss {_moved(change.loss_before, change.loss_after, texts)}"
+        losses = (change.loss_before, None), (change.loss_after, None)
+        text += f"; the loss {moved(*losses, written)}"
     return text
-
-
-def _moved(before: float, after: float, texts: tuple[str, str]) -> str:
-    if before == after:
-        return f"stayed at {texts[1]}"
-    return f"{'rose' if after > before else 'fell'} from {texts[0]} to {texts[1]}"
 
 
 def _ranks(change: Change) -> str:

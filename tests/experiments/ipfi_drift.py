@@ -263,11 +263,11 @@ class Drift:
         lines.append(
             Line("Table 2, medians above by two standard errors", f"{len(surely)}", f"0 of {total}")
         )
+        fast = [alpha == 0.01 for _, _, alpha in surely]
         sentence = _sentence(ours, results) + (
             f" Of the {total} medians of Table 2, {total - count} are above the printed ones, "
             f"{len(surely)} of them by more than two standard errors: that of a median of so few "
-            f"intervals is large, about 0.93 IQR / √n. {_how_many_fast(surely)} of these have "
-            "α = 0.01."
+            f"intervals is large, about 0.93 IQR / √n. {sum(fast)} of these have α = 0.01."
         )
         return Report(lines, _table(ours, results), sentence, lambda figure: _draw(figure, results))
 
@@ -290,11 +290,7 @@ def _surely_above(
     Of n normal numbers with the quartiles Q1 and Q3, the median has the standard error
     1.253 / 1.349 (Q3 − Q1) / √n.
     """
-    at = STREAMS[cell[0]]["at"]
-    ends = [
-        end for k, each in results.items() if k.startswith(f"{cell[0]}/") for end in each["ends"]
-    ]
-    n = [len(ends), sum(end <= at for end in ends), sum(end > at for end in ends)][part]
+    n = len(_errors(results, *cell)[part])
     (median, iqr), (printed_median, printed_iqr) = ours[part], PAPER[cell][part]
     std_error = 1.253 / 1.349 * np.hypot(iqr, printed_iqr) / np.sqrt(n)
     return bool(
@@ -302,13 +298,16 @@ def _surely_above(
     )
 
 
-def _how_many_fast(cells: Sequence[tuple[str, str, float]]) -> str:
-    count = sum(alpha == 0.01 for *_, alpha in cells)
-    return "All" if cells and count == len(cells) else str(count)
-
-
 def _cells(results: Mapping[str, Any], name: str, sampling: str, alpha: float) -> Cells:
     """Return median and IQR over the intervals of all runs, for each part of the stream."""
+    whole, before, after = map(median_and_iqr, _errors(results, name, sampling, alpha))
+    return whole, before, after
+
+
+def _errors(
+    results: Mapping[str, Any], name: str, sampling: str, alpha: float
+) -> tuple[list[float], list[float], list[float]]:
+    """Return the errors of the intervals of all runs, for each part of the stream."""
     pairs = [
         (end, error)
         for key, result in results.items()
@@ -317,9 +316,9 @@ def _cells(results: Mapping[str, Any], name: str, sampling: str, alpha: float) -
     ]
     at = STREAMS[name]["at"]
     return (
-        median_and_iqr([error for _, error in pairs]),
-        median_and_iqr([error for end, error in pairs if end <= at]),
-        median_and_iqr([error for end, error in pairs if end > at]),
+        [error for _, error in pairs],
+        [error for end, error in pairs if end <= at],
+        [error for end, error in pairs if end > at],
     )
 
 

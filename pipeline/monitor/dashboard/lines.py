@@ -7,9 +7,6 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-POINT_BYTES = 24
-"""A point: two integers of 8 bytes and two numbers of 4."""
-
 
 class Points(NamedTuple):
     """Some points of a line; all arrays are as long.

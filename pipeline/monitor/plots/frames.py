@@ -26,19 +26,15 @@ _DEFAULTS: dict[str, Any] = {
 }
 """What a frame of explanations by hand may lack."""
 
-_WHOLE = {"seq", "previous_seq", "window", "after_seq", "delay_bound", "replay_seq", "updates"} | {
-    "rank_before",
-    "rank_after",
-    "ranked",
+_WHOLE = {
+    *("seq", "previous_seq", "after_seq", "replay_seq", "window", "delay_bound", "updates"),
+    *("rank_before", "rank_after", "ranked"),
 }
 """Columns of whole numbers, which a frame holds as fractions where some are missing."""
 
-_NESTED = {"grid", "effect", "second_grid", "classes", "ice", "seqs", "increments"} | {
-    "categories",
-    "second_categories",
-    "curve_before",
-    "curve_after",
-    "probabilities",
+_NESTED = {
+    *("grid", "categories", "second_grid", "second_categories", "effect", "classes", "ice"),
+    *("seqs", "increments", "curve_before", "curve_after", "probabilities"),
 }
 """Columns of lists and objects: as such, as arrays, or as JSON text."""
 

@@ -32,10 +32,15 @@ def screenshot(
         changes = visit.changes().filter(has_text="age").filter(has_text="iPFI")
         changes.first.click()
         expect(visit.page.locator("#story-title")).to_have_text("iPFI of age rose")
-        visit.page.mouse.move(0, 0)
-        visit.page.wait_for_timeout(SETTLED_MS)
-        visit.page.screenshot(path=file, full_page=width < 760)
-        visit.close()
+        take(visit, file, full_page=width < 760)
+
+
+def take(visit: Visit, file: Path, *, full_page: bool = False) -> None:
+    """Take the picture when all is drawn, and leave the page."""
+    visit.page.mouse.move(0, 0)
+    visit.page.wait_for_timeout(SETTLED_MS)
+    visit.page.screenshot(path=file, full_page=full_page)
+    visit.close()
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from schemas import Change, DeadLetter, Explanation, Prediction, Record
+from schemas import Change, Explanation, Prediction, Record
 from schemas.change import Curve, Watched, change_id
 from schemas.explanation import METHODS, Ice, Method
 
@@ -136,17 +136,6 @@ def change(
         loss_before=0.21,
         loss_after=0.48,
         **(of_a_feature if feature else {}),
-    )
-
-
-def letter(offset: int, reason: str = "x.f1 is missing") -> DeadLetter:
-    return DeadLetter.of(
-        topic="fluxplain.features",
-        partition=0,
-        offset=offset,
-        key=None,
-        value=b"{}",
-        reason=reason,
     )
 
 

@@ -17,7 +17,8 @@ from pipeline.monitor.dashboard.feed import Feed
 from pipeline.monitor.dashboard.state import UNREADABLE, State
 from pipeline.parts import Role
 from schemas import Explanation, Record
-from tests.monitor.dashboard.stream import STREAM, letter, name, records
+from tests.monitor.dashboard.stream import STREAM, name, records
+from tests.monitor.records import letter
 from tests.support import make_config
 
 

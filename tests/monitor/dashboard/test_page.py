@@ -15,7 +15,8 @@ from playwright.sync_api import Browser, Route, expect
 from pipeline.monitor.dashboard.files import PAGE
 from schemas import Change
 from tests.monitor.dashboard.browser import PHONE, WIDE, Dashboard, Visit, dashboard
-from tests.monitor.dashboard.stream import change, explanation, letter, records
+from tests.monitor.dashboard.stream import change, explanation, records
+from tests.monitor.records import letter
 
 pytestmark = pytest.mark.browser
 

@@ -18,7 +18,8 @@ from pipeline.monitor.dashboard.state import State
 from schemas import Change, Explanation, Record
 from schemas.explanation import Ice
 from schemas.record import Value
-from tests.monitor.dashboard.stream import STREAM, change, explanation, letter, name, records
+from tests.monitor.dashboard.stream import STREAM, change, explanation, name, records
+from tests.monitor.records import letter
 from tests.support import PROPERTY
 
 

@@ -19,7 +19,7 @@ from tests.behaviour.conftest import write_config
 from tests.behaviour.elec2 import CONFIG, FEATURE
 from tests.behaviour.kafka_pipeline import KafkaPipeline
 from tests.monitor.dashboard.browser import WIDE, Dashboard, Visit, chromium
-from tests.monitor.dashboard.screenshot import SETTLED_MS
+from tests.monitor.dashboard.screenshot import take
 
 
 def vicprice(
@@ -43,10 +43,7 @@ def vicprice(
         visit.live()
         visit.changes().filter(has_text=FEATURE).filter(has_text="iPDP").last.click()
         expect(visit.page.locator("#story-title")).to_contain_text(f"iPDP of {FEATURE}")
-        visit.page.mouse.move(0, 0)
-        visit.page.wait_for_timeout(SETTLED_MS)
-        visit.page.screenshot(path=file)
-        visit.close()
+        take(visit, file)
         dashboard.stop()
 
 
