@@ -26,6 +26,7 @@ from pydantic import (
     SecretStr,
     StringConstraints,
     ValidationError,
+    WithJsonSchema,
 )
 from pydantic import model_validator as validates_model
 from pydantic_settings import (
@@ -36,7 +37,14 @@ from pydantic_settings import (
 )
 
 from pipeline.alerts.settings import AlertSettings
-from pipeline.detectors import DETECTORS, DetectorSettings, OfErrors, OfNumbers, Signal
+from pipeline.detectors import (
+    DETECTORS,
+    ADWINParameters,
+    DetectorSettings,
+    OfErrors,
+    OfNumbers,
+    Signal,
+)
 from pipeline.evaluate import Kind as EvaluatorKind
 from pipeline.explain.checks import ALL
 from pipeline.explain.grids import MOST_CURVES, GridKind, GridSettings, StorageKind, check_pairs
@@ -79,7 +87,11 @@ def _inner_samples(value: object) -> object:
     raise ValueError(f"must be an integer from 1 to 1,000, or {ALL!r}")
 
 
-InnerSamples = Annotated[Any, AfterValidator(_inner_samples)]
+InnerSamples = Annotated[
+    Any,
+    AfterValidator(_inner_samples),
+    WithJsonSchema({"anyOf": [{"type": "integer", "minimum": 1, "maximum": 1000}, {"const": ALL}]}),
+]
 
 
 def _alpha(value: Any) -> Any:
@@ -95,7 +107,13 @@ def _alpha(value: Any) -> Any:
     return float(fit[0]) if len(fit) == 1 else [float(rate) for rate in fit]
 
 
-Alpha = Annotated[Any, AfterValidator(_alpha)]
+_RATE = {"type": "number", "exclusiveMinimum": 0, "maximum": 1}
+
+Alpha = Annotated[
+    Any,
+    AfterValidator(_alpha),
+    WithJsonSchema({"anyOf": [_RATE, {"type": "array", "items": _RATE}]}),
+]
 """One smoothing rate, or several."""
 
 
@@ -115,15 +133,15 @@ class KafkaSettings(Section, SecuritySettings):
     bootstrap_servers: str = Field(
         "localhost:9092",
         min_length=1,
-        description="Addresses host:port, comma-separated; or 'embedded' for the broker that "
+        description='Your brokers, as `host:port`, comma-separated; or `"embedded"`: the one that '
         "`fluxplain up --embedded` or `fluxplain broker` runs on this machine.",
     )
     group_instance_id: str | None = Field(
         None,
         pattern=r"^[A-Za-z0-9._-]+$",
         max_length=200,
-        description="Makes each worker a static member of its group, so that a quick restart "
-        "moves no partitions; must differ between the workers of a role.",
+        description="Makes workers static members of their groups, so that a quick restart moves "
+        "no partitions. Another one for each worker of a role.",
     )
 
     @validates_model(mode="after")
@@ -139,21 +157,40 @@ class KafkaSettings(Section, SecuritySettings):
 class TopicSettings(Section):
     """How topics are named and created."""
 
-    prefix: str = Field("fluxplain.", pattern=r"^[A-Za-z0-9._-]*$", max_length=200)
-    partitions: int = Field(4, ge=1, le=1000, description="Of each topic but features.")
-    features_partitions: int = Field(
-        1, ge=1, le=1000, description="Each partition of features has a model of its own."
+    prefix: str = Field(
+        "fluxplain.",
+        pattern=r"^[A-Za-z0-9._-]*$",
+        max_length=200,
+        description="Before the name of each topic and consumer group.",
     )
-    replication: int = Field(1, ge=1, le=10)
-    retention_hours: float = Field(168.0, gt=0.0)
+    partitions: int = Field(
+        4, ge=1, le=1000, description="Of each topic but `features`, when created."
+    )
+    features_partitions: int = Field(
+        1, ge=1, le=1000, description="Of `features`, when created: one model each."
+    )
+    replication: int = Field(
+        1,
+        ge=1,
+        le=10,
+        description="Copies of each message: 3 on a cluster. From 3 on, `fluxplain topics create` "
+        "has two of them written before a message counts (`min.insync.replicas` = 2).",
+    )
+    retention_hours: float = Field(
+        168.0, gt=0.0, description="How long messages are kept. Checkpoints stay."
+    )
 
 
 class LabelSettings(Section):
     """What is predicted."""
 
-    type: LabelType = Field("boolean", description="'number' is regression, else classification.")
+    type: LabelType = Field(
+        "boolean", description='What labels are: `"number"` is regression, the others are classes.'
+    )
     column: Name | None = Field(
-        None, description="Of a CSV file, for `fluxplain replay` and `fluxplain local`."
+        None,
+        description="Column of a CSV file that holds it, for `fluxplain replay` and `fluxplain "
+        "local`; `--label` goes before it.",
     )
 
 
@@ -161,62 +198,114 @@ class ModelSettings(Section):
     """The model that learns."""
 
     factory: Reference = Field(
-        description="module:name of a River class, or of your own function or class."
+        description="`module:name` of a River class, or of your own function or class."
     )
-    params: dict[str, Any] = Field(default_factory=dict)
+    params: dict[str, Any] = Field(
+        default_factory=dict, description="Its arguments; `seed` is added if it takes one."
+    )
     evaluator: EvaluatorKind = Field(
         "auto",
-        description="How the model is asked about changed inputs: 'auto' takes the fastest way "
-        "that fits it, which `fluxplain check` names; 'generic' asks one by one.",
+        description='How the model is asked about changed inputs: `"hoeffding"` follows trees and '
+        'ensembles of them, `"linear"` is for linear models, `"batch"` makes one call for all, '
+        '`"generic"` one for each; `"auto"` takes the first of these that fits, which `fluxplain '
+        "check` names.",
     )
     shards: int = Field(
         1,
         ge=1,
         le=100,
         description="Replicas of the model: each learns everything, and asks its copy about a "
-        "share of the features. More than one need as many workers of the model role.",
+        "share of the features. At most as many as there are features, groups and pairs.",
     )
 
 
 Imputer = Literal["interventional", "product", "observational"]
 """What replaces a feature; see :data:`pipeline.explain.sampling.imputers.IMPUTERS`."""
 
+_WARM_UP = (
+    "Observations before the first explanation, at most `reservoir_size`; by default as many."
+)
+
 
 class PFISettings(Section):
     """iPFI."""
 
-    imputer: Imputer = "interventional"
-    sampler: Literal["geometric", "uniform", "window"] = "geometric"
-    reservoir_size: Size = 100
-    warm_up: Size | None = None
-    inner_samples: InnerSamples = 1
+    imputer: Imputer = Field(
+        "interventional",
+        description='What replaces a feature: values of one past observation, `"product"`: for '
+        'each feature of a separate one, `"observational"`: such as go with the other features.',
+    )
+    sampler: Literal["geometric", "uniform", "window"] = Field(
+        "geometric",
+        description="Whether replacements come rather from recent observations, from all alike, or "
+        'from the last ones. For the imputer `"observational"` only the first.',
+    )
+    reservoir_size: Size = Field(100, description="Observations kept to draw from.")
+    warm_up: Size | None = Field(None, description=_WARM_UP)
+    inner_samples: InnerSamples = Field(
+        1,
+        description='Draws for each record; `"all"`, for the imputer `"interventional"` only: '
+        "the whole reservoir.",
+    )
 
 
 class SAGESettings(Section):
     """iSAGE."""
 
-    imputer: Imputer = "interventional"
-    reservoir_size: Size = 100
-    warm_up: Size | None = None
-    inner_samples: InnerSamples = 5
+    imputer: Imputer = Field("interventional", description="What hides features, as for iPFI.")
+    reservoir_size: Size = Field(100, description="Observations kept to draw from.")
+    warm_up: Size | None = Field(None, description=_WARM_UP)
+    inner_samples: InnerSamples = Field(
+        5, description='Draws for each record; few bias iSAGE. `"all"` as for iPFI.'
+    )
 
 
 class PDPSettings(Section):
     """iPDP."""
 
-    grid: GridKind = "quantile-range"
-    grid_size: Annotated[int, Field(ge=2, le=1000)] = 10
-    storage: StorageKind = "frequency"
-    storage_size: Size = 100
-    window: Size | None = None
-    entrance_probability: Annotated[float, Field(gt=0.0, le=1.0)] = 1.0
-    warm_up: Size | None = None
+    grid: GridKind = Field(
+        "quantile-range",
+        description="Where a numeric feature's curve has its points: from the 5 % to the 95 % "
+        "quantile of recent values, from the smallest to the largest of the last ones, or at the "
+        "quantiles themselves (levels from 5 % to 95 %). A categorical feature has the categories "
+        "now in its storage.",
+    )
+    grid_size: Annotated[int, Field(ge=2, le=1000)] = Field(
+        10, description="Points of a numeric feature's curve; with `pairs` at most 100."
+    )
+    storage: StorageKind = Field(
+        "frequency",
+        description="Which of the recent values goes for a new one: the oldest, or any, with a "
+        'chance in proportion to its age. The grid `"range"` has it for categories only.',
+    )
+    storage_size: Size = Field(100, description="Recent values kept of each feature.")
+    window: Size | None = Field(
+        None,
+        description='How many last values the grid `"range"` is the range of; only for that. By '
+        "default `storage_size`.",
+    )
+    entrance_probability: Annotated[float, Field(gt=0.0, le=1.0)] = Field(
+        1.0,
+        description="Chance of a value to be stored: the values are those of about the last "
+        '`storage_size` / this. Not for numeric features with the grid `"range"`.',
+    )
+    warm_up: Size | None = Field(
+        None,
+        description="Values before the first explanation; by default `storage_size`, or `window` "
+        "if that is less, and at most that.",
+    )
     ice: int = Field(
-        0, ge=0, le=MOST_CURVES, description="Curves of the last observations in each record."
+        0,
+        ge=0,
+        le=MOST_CURVES,
+        description="Curves of the last observations in each record; `grid_size` · (`ice` + 1) is "
+        f"at most {MOST_POINTS:,}.",
     )
     pairs: list[tuple[Name, Name]] = Field(
         default_factory=list,
-        description="Features whose effect together is explained too, at grid_size² points.",
+        description="Pairs of different features whose effect together is explained too, such as "
+        '`[["age", "salary"]]`, at `grid_size`² points each. At most '
+        f"{MOST_POINTS:,} points, where a categorical feature may have `storage_size`.",
     )
 
     @validates_model(mode="after")
@@ -247,13 +336,28 @@ class PDPSettings(Section):
 class ExplainSettings(Section):
     """The explanations."""
 
-    methods: list[Method] = Field(default=["ipfi", "isage", "ipdp"], min_length=1)
-    loss: str = "cross_entropy"
-    alpha: Alpha = Field(0.001, description="Smoothing; a list explains with several rates.")
-    emit_every: Size = Field(10, description="Observations between two explanation records.")
+    methods: list[Method] = Field(
+        default=["ipfi", "isage", "ipdp"], min_length=1, description="What to compute."
+    )
+    loss: str = Field(
+        "cross_entropy",
+        description='What accuracy means. For classes `"cross_entropy"`, `"zero_one"`, `"brier"`; '
+        'for regression `"absolute_error"` or `"squared_error"`; or your own, `"module:function"`.',
+    )
+    alpha: Alpha = Field(
+        0.001,
+        description="Smoothing: about 2 / (N + 1) for the last N records. A list explains with "
+        "each of its rates.",
+    )
+    emit_every: Size = Field(
+        10,
+        description="Observations between two explanation records of a feature and method; the "
+        "increments in between are in the next one.",
+    )
     groups: dict[Name, Annotated[list[Name], Field(min_length=1)]] = Field(
         default_factory=dict,
-        description="Group → features that iPFI and iSAGE explain as one; iPDP explains each.",
+        description="Name of a group → features that iPFI and iSAGE explain as one; each in one "
+        "group at most. iPDP explains each feature.",
     )
     ipfi: PFISettings = PFISettings()
     isage: SAGESettings = SAGESettings()
@@ -296,26 +400,33 @@ class ExplainSettings(Section):
 Delta = Annotated[float, Field(gt=0.0, lt=1.0)]
 GracePeriod = Annotated[int, Field(ge=1)]
 
+_AS_DRIFT = "By default as under `[drift]`."
+_PARAMS = "Replace all of `[drift.params]`."
+
 
 class MethodDriftSettings(Section):
-    """How the explanations of one method are watched; what is None is as under ``drift``."""
+    """How the explanations of one method are watched."""
 
-    enabled: bool = True
-    signal: Signal | None = None
-    detector: OfNumbers | None = None
-    delta: Delta | None = None
-    grace_period: GracePeriod | None = None
-    params: dict[str, Any] | None = None
+    enabled: bool = Field(True, description="Whether they are watched.")
+    signal: Signal | None = Field(None, description=_AS_DRIFT)
+    detector: OfNumbers | None = Field(None, description=_AS_DRIFT)
+    delta: Delta | None = Field(None, description=_AS_DRIFT)
+    grace_period: GracePeriod | None = Field(None, description=_AS_DRIFT)
+    params: dict[str, Any] | None = Field(None, description=_PARAMS)
 
 
 class LossDriftSettings(Section):
-    """How the loss of the model is watched; what is None is as under ``drift``."""
+    """How the loss of the model is watched."""
 
-    enabled: bool = True
-    detector: OfNumbers | OfErrors | None = None
-    delta: Delta | None = None
-    grace_period: GracePeriod | None = None
-    params: dict[str, Any] | None = None
+    enabled: bool = Field(True, description="Whether it is watched.")
+    detector: OfNumbers | OfErrors | None = Field(
+        None,
+        description=f'{_AS_DRIFT} Those from `"ddm"` on take errors, so only with `explain.loss` = '
+        '`"zero_one"`.',
+    )
+    delta: Delta | None = Field(None, description=_AS_DRIFT)
+    grace_period: GracePeriod | None = Field(None, description=_AS_DRIFT)
+    params: dict[str, Any] | None = Field(None, description=_PARAMS)
 
 
 DELTA = 2e-3
@@ -328,17 +439,30 @@ last values."""
 class DriftSettings(Section):
     """Detectors over the explanations, and over the loss."""
 
-    signal: Signal = "increment"
-    detector: OfNumbers = "adwin"
+    signal: Signal = Field(
+        "increment",
+        description="What is watched: what each record adds, or the smoothed value.",
+    )
+    detector: OfNumbers = Field(
+        "adwin", description='Which of River\'s detectors; `"kswin"` is slow.'
+    )
     delta: Delta | None = Field(
         None,
-        description=f"Of 'adwin'. By default {DELTA_OF_INCREMENTS['ipfi']:g} for increments of "
-        f"iPFI, {DELTA_OF_INCREMENTS['ipdp']:g} for those of iPDP, and else {DELTA:g}: so a "
-        "feature has about one false alarm in 100,000 records, or less.",
+        description="Of ADWIN; smaller: fewer false alarms, later detections. By default "
+        f"{DELTA_OF_INCREMENTS['ipfi']:g} for increments of iPFI, "
+        f"{DELTA_OF_INCREMENTS['ipdp']:g} for those of iPDP, and else {DELTA:g}: so a feature has "
+        "about one false alarm in 100,000 records, or less.",
     )
-    grace_period: GracePeriod = Field(10, description="Of 'adwin'.")
+    grace_period: GracePeriod = Field(
+        10,
+        description="Of ADWIN: values before the first alarm; it takes 2 · `min_window_length` "
+        "anyway.",
+    )
     params: dict[str, Any] = Field(
-        default_factory=dict, description="Further parameters of River's detector."
+        default_factory=dict,
+        description="Further parameters of River's detector, such as `clock = 1`. Their defaults "
+        "are River's, but for ADWIN's `min_window_length` = "
+        f"{ADWINParameters().min_window_length}.",
     )
     incident_window: int = Field(
         1000,
@@ -420,18 +544,23 @@ class CheckpointSettings(Section):
 
     store: Literal["directory", "topic"] = Field(
         "directory",
-        description="'directory' is for one machine; 'topic' for workers that move between them.",
+        description='Where state is kept: `"directory"` is for one machine, `"topic"` for workers '
+        "that move between machines.",
     )
-    directory: Path = Path(".fluxplain/checkpoints")
+    directory: Path = Field(
+        Path(".fluxplain/checkpoints"),
+        description="The directory, relative to where the worker runs.",
+    )
     key: SecretStr | None = Field(
         None,
-        description="Signs checkpoints; in the environment only. Needed for store = 'topic'.",
+        description=f"Signs checkpoints: at least {KEY_LENGTH} characters. Needed for the store "
+        '`"topic"`.',
     )
     key_file: Path | None = Field(None, description="A file that holds the key.")
     out_of_range: Literal["fail", "earliest", "latest"] = Field(
         "fail",
         description="What to do when messages were deleted before they were read: end the "
-        "worker, or go on with the oldest or with the next new message, and publish the gap.",
+        "worker, or go on with the oldest or the next new message, and publish the gap.",
     )
     interval_s: float = Field(
         5.0, ge=0.05, le=3600.0, description="Seconds between two checkpoints."
@@ -475,13 +604,17 @@ class CheckpointSettings(Section):
 class HealthSettings(Section):
     """The health endpoint of each worker, and its watchdog."""
 
-    host: str = Field("127.0.0.1", min_length=1, description="Address to listen on.")
+    host: str = Field(
+        "127.0.0.1",
+        min_length=1,
+        description="Address on which `/healthz`, `/readyz` and `/metrics` listen.",
+    )
     port: int = Field(
         0,
         ge=0,
         le=65535,
         description="0 takes any free port, which the log names. `fluxplain up` gives its n-th "
-        "worker port + n - 1.",
+        "worker `port` + n − 1.",
     )
     stall_s: float = Field(
         60.0,
@@ -505,8 +638,8 @@ class DashboardSettings(Section):
     port: int = Field(8777, ge=0, le=65535, description="0 takes any free port, which is told.")
     names: list[Name] = Field(
         default_factory=list,
-        description="Names by which browsers reach it, beside addresses and localhost; others are "
-        "refused, since a page of somebody else could have them.",
+        description="Names by which browsers reach it, beside addresses and localhost, such as "
+        "that of a proxy; others are refused, since a page of somebody else could have them.",
     )
 
 
@@ -522,8 +655,12 @@ class Config(BaseSettings):
         hide_input_in_errors=True,  # among it there may be a password
     )
 
-    seed: int = Field(42, ge=0, le=2**31 - 1)
-    features: dict[Name, FeatureType] = Field(min_length=1)
+    seed: int = Field(42, ge=0, le=2**31 - 1, description="Seeds all random numbers.")
+    features: dict[Name, FeatureType] = Field(
+        min_length=1,
+        description='What the model sees: name → `"numeric"` (finite numbers) or '
+        '`"categorical"` (strings, integers, booleans).',
+    )
     label: LabelSettings = LabelSettings()
     model: ModelSettings
     explain: ExplainSettings = ExplainSettings()

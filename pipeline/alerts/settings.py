@@ -26,18 +26,33 @@ class AlertSettings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
-    url: str | None = Field(None, repr=False, description="Where alerts go; unset: there are none.")
-    proxy: str | None = Field(
-        None, repr=False, description="An HTTP proxy; those of the environment are not used."
+    url: str | None = Field(
+        None,
+        repr=False,
+        description="Where changes are sent as JSON, `https://…` or `http://…`; unset: there are "
+        "no alerts. Better in the environment if a token is in it.",
     )
-    secret: SecretStr | None = Field(None, description="Signs alerts; in the environment only.")
+    proxy: str | None = Field(
+        None,
+        repr=False,
+        description="An HTTP proxy, `http://…`; those of the environment are not used.",
+    )
+    secret: SecretStr | None = Field(
+        None, description=f"Signs alerts: at least {SECRET_LENGTH} characters."
+    )
     secret_file: Path | None = Field(None, description="A file that holds the secret.")
     timeout_s: float = Field(
         10.0, ge=0.1, le=60.0, description="Seconds that the receiver has for its answer."
     )
-    kinds: Annotated[list[Kind], Some] = list(get_args(Kind))
-    methods: Annotated[list[Watched], Some] = list(get_args(Watched))
-    features: Annotated[list[str], Some] | None = Field(None, description="By default all.")
+    kinds: Annotated[list[Kind], Some] = Field(
+        list(get_args(Kind)), description="Only changes of these kinds."
+    )
+    methods: Annotated[list[Watched], Some] = Field(
+        list(get_args(Watched)), description="Only changes of these methods; the loss is one."
+    )
+    features: Annotated[list[str], Some] | None = Field(
+        None, description="Only changes of these features, groups and pairs; by default all."
+    )
     min_effect: float = Field(
         0.0,
         ge=0.0,
@@ -49,7 +64,7 @@ class AlertSettings(BaseModel):
         300.0,
         ge=0.0,
         le=604_800.0,
-        description="For so long after an alert there is none of the same feature or incident.",
+        description="Seconds after an alert without another one of the same feature or incident.",
     )
 
     @validates_model(mode="after")

@@ -38,23 +38,34 @@ class SecuritySettings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
     security_protocol: Protocol = Field(
-        "PLAINTEXT", description="SASL_ authenticates by a password; SSL encrypts, and so does TLS."
+        "PLAINTEXT",
+        description="Authentication and encryption: `SASL_` is by a password, `SSL` means TLS.",
     )
     sasl_mechanism: Annotated[Mechanism | None, BeforeValidator(_upper)] = Field(
-        None, description="SCRAM-SHA-512 if none is given and security_protocol has SASL."
+        None, description='How the password is proved. With SASL by default `"SCRAM-SHA-512"`.'
     )
-    username: str | None = Field(None, min_length=1)
-    password: SecretStr | None = Field(None, min_length=1, description="Only from the environment.")
-    password_file: Path | None = None
+    username: str | None = Field(None, min_length=1, description="Needed for SASL.")
+    password: SecretStr | None = Field(None, min_length=1, description="Needed for SASL.")
+    password_file: Path | None = Field(
+        None, description="A file of one line that holds the password."
+    )
     ca_file: Path | None = Field(
-        None, description="Who signs the brokers' certificates; by default whom the system trusts."
+        None,
+        description="PEM file of the authorities whose certificates are trusted; by default those "
+        "of the system.",
     )
-    client_cert_file: Path | None = None
-    client_key_file: Path | None = Field(None, description="By default in client_cert_file.")
+    client_cert_file: Path | None = Field(
+        None, description="PEM file: who the clients are, by TLS."
+    )
+    client_key_file: Path | None = Field(
+        None, description="PEM file of its key; by default that is in `client_cert_file`."
+    )
     client_key_password: SecretStr | None = Field(
-        None, min_length=1, description="Only from the environment."
+        None, min_length=1, description="Needed for an encrypted key."
     )
-    client_key_password_file: Path | None = None
+    client_key_password_file: Path | None = Field(
+        None, description="A file of one line that holds that password."
+    )
 
     @property
     def uses_sasl(self) -> bool:
