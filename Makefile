@@ -3,17 +3,18 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+PUBLISH := $(VENV)/.publish
 
 # as root there may be no sudo
 SUDO := $(shell test "$$(id -u)" = 0 || echo sudo)
 
-.PHONY: demo test test-browser browser screenshot test-kafka chaos soak hostile recovery elec2 bench experiments fuzz check format schemas kafka kafka-stop lock clean
+.PHONY: demo test test-browser browser screenshot test-kafka chaos soak hostile recovery elec2 bench experiments fuzz check format dist test-dist schemas kafka kafka-stop lock clean
 
 demo: $(STAMP)  ## the whole pipeline on the embedded broker; ends by itself
 	$(BIN)/fluxplain demo
 
 test: $(STAMP)  ## all tests that need nothing but the embedded broker
-	$(BIN)/python -m pytest -n 3 --dist worksteal --durations 10 -m "not kafka and not browser"
+	$(BIN)/python -m pytest -n 3 --dist worksteal --durations 10 -m "not kafka and not browser and not dist"
 
 test-browser: $(STAMP) browser  ## the dashboard in a real browser
 	$(BIN)/python -m pytest -m browser tests/monitor/dashboard
@@ -72,6 +73,15 @@ format: $(STAMP)  ## mend what check would complain about, where a tool can
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
+dist: $(PUBLISH)  ## wheel and source distribution; the same bytes each time
+	rm -rf dist
+	$(BIN)/python -m build --no-isolation --outdir dist .
+
+DIST ?= locked
+
+test-dist: dist  ## install the wheel in a fresh environment, and run it there; DIST=newest: without the lock
+	DIST=$(DIST) $(BIN)/python -m pytest -m dist --timeout 900 --durations 5 tests/dist
+
 schemas: $(STAMP)  ## write the JSON Schemas from the typed records
 	$(BIN)/python -m schemas
 
@@ -81,18 +91,24 @@ kafka: $(STAMP)  ## a real Kafka broker on this machine, without Docker; goes on
 kafka-stop: $(STAMP)  ## stop that broker; its data stays
 	$(BIN)/python -m deploy.kafka stop
 
-lock: $(STAMP)  ## resolve the dependencies of pyproject.toml anew
-	$(BIN)/pip install --quiet uv
-	$(BIN)/uv pip compile pyproject.toml --extra dev --universal --python-version 3.11 \
-		--generate-hashes --no-emit-index-url --quiet --upgrade \
-		--custom-compile-command "make lock" --output-file requirements.lock
+LOCK := uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+	--quiet --upgrade --custom-compile-command "make lock"
 
-$(STAMP): pyproject.toml requirements.lock
+lock: $(PUBLISH)  ## resolve the dependencies of pyproject.toml anew
+	$(BIN)/$(LOCK) pyproject.toml --extra dev --output-file requirements.lock
+	$(BIN)/$(LOCK) --group publish --constraint requirements.lock \
+		--output-file requirements-publish.lock
+
+$(STAMP): pyproject.toml requirements.lock pipeline/__init__.py
 	$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("fluxplain needs Python 3.11 or newer: make PYTHON=python3.11 ...")'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --editable .
 	touch $@
 
+$(PUBLISH): $(STAMP) requirements-publish.lock
+	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements-publish.lock
+	touch $@
+
 clean:
-	rm -rf $(VENV) .fluxplain demo-output .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .fluxplain demo-output build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
+from pipeline import __version__
 from pipeline.kafka.checkpoints.base import Checkpoint, CheckpointError, Savable, Slot, State
 from pipeline.stages import Stage
 
@@ -64,9 +65,8 @@ class Identity:
         cls, configuration: str, cluster: str, logs: Mapping[str, str] | None = None
     ) -> "Identity":
         """Return the identity of what runs here."""
-        packages = ("fluxplain", "river", "numpy", "numba")
-        versions = {name: _version(name) for name in packages}
-        versions["python"] = platform.python_version()
+        packages = {name: _version(name) for name in ("river", "numpy", "numba")}
+        versions = {"fluxplain": __version__, **packages, "python": platform.python_version()}
         return cls(configuration, cluster, versions, logs or {})
 
     def fields(self, slot: Slot) -> dict[str, Any]:
