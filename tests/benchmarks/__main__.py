@@ -19,6 +19,7 @@ from tests.benchmarks import (
     producer,
     report,
     scaling,
+    sizing,
     variance,
 )
 from tests.benchmarks.run import Measure, Run
@@ -35,6 +36,7 @@ PARTS: dict[str, Measure] = {
     "workers": scaling.two_workers,
     "shards": scaling.two_shards,
     "memory": memory.long_stream,
+    "sizing": sizing.roles_and_topics,
     "metrics": metrics.counting,
     "dashboard": dashboard.page,
     "beside": dashboard.beside_the_pipeline,

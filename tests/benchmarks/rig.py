@@ -68,6 +68,8 @@ class Rig:
     ----------
     run, config, workers
         What it is made of.
+    kafka
+        The cluster; None for the embedded broker.
     started
         Names of the workers.
     """
@@ -75,6 +77,7 @@ class Rig:
     run: Run
     config: Config
     workers: Workers
+    kafka: Cluster | None
     started: list[str] = field(default_factory=list)
 
     def start(self, *parts: Part | Role) -> None:
@@ -113,8 +116,10 @@ def rig(run: Run, broker: Broker, fields: dict[str, Any]) -> Iterator[Rig]:
         The settings.
     """
     with ExitStack() as stack:
+        kafka: Cluster | None = None
         if broker == "Kafka":
-            servers = stack.enter_context(Cluster(brokers=1, tell=tell)).bootstrap_servers
+            kafka = stack.enter_context(Cluster(brokers=1, tell=tell))
+            servers = kafka.bootstrap_servers
         else:
             servers = stack.enter_context(EmbeddedBroker()).bootstrap_servers
             fields = {**fields, "checkpoint": {"interval_s": CHECKPOINT_INTERVAL_S}}
@@ -124,7 +129,7 @@ def rig(run: Run, broker: Broker, fields: dict[str, Any]) -> Iterator[Rig]:
         # those of another cluster would be refused
         stack.callback(shutil.rmtree, run.folder / "checkpoints", ignore_errors=True)
         workers = stack.enter_context(closing(Workers(path, config, run.folder)))
-        yield Rig(run, config, workers)
+        yield Rig(run, config, workers, kafka)
 
 
 def full_speed(it: Rig, records: int, steady: int) -> float:
