@@ -8,13 +8,13 @@ PUBLISH := $(VENV)/.publish
 # as root there may be no sudo
 SUDO := $(shell test "$$(id -u)" = 0 || echo sudo)
 
-.PHONY: demo test test-browser browser screenshot test-kafka chaos soak hostile recovery elec2 bench experiments fuzz check format dist test-dist schemas kafka kafka-stop lock clean
+.PHONY: demo test test-browser browser screenshot test-kafka chaos soak hostile recovery elec2 bench experiments fuzz check format docs dist test-dist schemas reference kafka kafka-stop lock clean
 
 demo: $(STAMP)  ## the whole pipeline on the embedded broker; ends by itself
 	$(BIN)/fluxplain demo
 
 test: $(STAMP)  ## all tests that need nothing but the embedded broker
-	$(BIN)/python -m pytest -n 3 --dist worksteal --durations 10 -m "not kafka and not browser and not dist"
+	$(BIN)/python -m pytest -n 3 --dist worksteal --durations 10 -m "not kafka and not browser and not site and not dist"
 
 test-browser: $(STAMP) browser  ## the dashboard in a real browser
 	$(BIN)/python -m pytest -m browser tests/monitor/dashboard
@@ -73,6 +73,11 @@ format: $(STAMP)  ## mend what check would complain about, where a tool can
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
+docs: $(PUBLISH)  ## the site, in build/site; fails if a link leads nowhere
+	$(BIN)/sphinx-build --fail-on-warning --keep-going --quiet \
+		--conf-dir deploy/docs --doctree-dir build/doctrees . build/site
+	$(BIN)/python -m pytest -m site tests/docs
+
 dist: $(PUBLISH)  ## wheel and source distribution; the same bytes each time
 	rm -rf dist
 	$(BIN)/python -m build --no-isolation --outdir dist .
@@ -84,6 +89,9 @@ test-dist: dist  ## install the wheel in a fresh environment, and run it there; 
 
 schemas: $(STAMP)  ## write the JSON Schemas from the typed records
 	$(BIN)/python -m schemas
+
+reference: $(STAMP)  ## write the parts of the documentation that are taken from the code
+	$(BIN)/python -m deploy.docs
 
 kafka: $(STAMP)  ## a real Kafka broker on this machine, without Docker; goes on until kafka-stop
 	$(BIN)/python -m deploy.kafka start

@@ -66,8 +66,8 @@ def export(  # noqa: PLR0917  options of a command
 ) -> None:
     """Write what a topic holds now, each result once, to a file of Parquet or CSV.
 
-    The columns are described in the README. Without `--local` the topic is read from its beginning
-    to where it ends now.
+    The columns are described in the documentation, under "As files". Without `--local` the topic
+    is read from its beginning to where it ends now.
     """
     kind = OUTPUTS.get(what)
     if kind is None:

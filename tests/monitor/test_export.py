@@ -170,7 +170,7 @@ def read_rows(path: Path, kind: type[Record]) -> list[dict[str, Any]]:
 
 
 def from_text(text: str | None) -> Any:
-    """Undo what the README says of text that may be anything."""
+    """Undo what deploy/docs/topics.md says of text that may be anything."""
     try:
         return None if text is None else json.loads(text)
     except ValueError:

@@ -1,0 +1,7 @@
+"""Write the parts of the pages that are taken from the code."""
+
+from deploy.docs.pages import FOLDER, filled
+
+if __name__ == "__main__":
+    for path in sorted(FOLDER.glob("*.md")):
+        path.write_text(filled(path.read_text(encoding="utf-8")), encoding="utf-8")

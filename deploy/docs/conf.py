@@ -1,0 +1,72 @@
+"""How Sphinx makes the site of the Markdown pages: `make docs`.
+
+The sources are the repository itself, so that links lead to the same place on the site and where
+people look at the files.
+"""
+
+from pathlib import Path
+
+from sphinx.application import Sphinx
+
+from pipeline import __version__
+
+project = "fluxplain"
+author = copyright = "fluxplain contributors"
+version = release = __version__
+
+NAVIGATION = {
+    "Use": ["explanations", "topics", "configuration", "pictures", "library", "limits"],
+    "Operate": ["../README", "cost", "promises"],
+    "Reference": ["commands", "api", "../../pipeline/explain/README"],
+    "Develop": ["../../CONTRIBUTING", "../../CHANGELOG"],
+    "Measurements": [
+        "../../tests/benchmarks/results/README",
+        "../../tests/experiments/results/README",
+    ],
+}
+"""Heading → pages, from here; the first page is the README."""
+
+root_doc = "README"
+include_patterns = [
+    "*.md",
+    "deploy/README.md",
+    "deploy/docs/*.md",
+    "pipeline/explain/README.md",
+    "tests/*/results/README.md",
+]
+
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+myst_heading_anchors = 4
+suppress_warnings = ["misc.highlighting_failure"]  # of records that are shortened by …
+
+autodoc_default_options = {"members": True, "inherited-members": True}
+autodoc_typehints = "none"  # the docstrings say what they are
+napoleon_google_docstring = False
+napoleon_use_rtype = False
+
+html_theme = "furo"
+html_title = f"fluxplain {version}"
+html_copy_source = False
+html_show_sphinx = False
+
+
+def setup(app: Sphinx) -> None:
+    """Add what Markdown has no words for: the navigation, and where a browser begins."""
+    app.connect("source-read", _add_navigation)
+    app.connect("build-finished", _begin_with_the_readme)
+
+
+def _add_navigation(app: Sphinx, page: str, source: list[str]) -> None:
+    if page != root_doc:
+        return
+    here = Path(__file__).parent
+    for caption, pages in NAVIGATION.items():
+        paths = [(here / each).resolve().relative_to(app.srcdir).as_posix() for each in pages]
+        lines = ["", "```{toctree}", ":hidden:", f":caption: {caption}", *paths, "```", ""]
+        source[0] += "\n".join(lines)
+
+
+def _begin_with_the_readme(app: Sphinx, error: Exception | None) -> None:
+    if error is None:
+        page = f'<!doctype html>\n<meta http-equiv="refresh" content="0; url={root_doc}.html">\n'
+        (Path(app.outdir) / "index.html").write_text(page, encoding="utf-8")

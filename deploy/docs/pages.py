@@ -1,0 +1,35 @@
+"""Pages, and the parts of them that are written by the code."""
+
+import re
+from functools import cache
+from pathlib import Path
+
+from deploy.docs import commands, records, settings
+
+FOLDER = Path(__file__).parent
+
+BEGIN, END = "<!-- from the code: ", "<!-- end -->"
+
+_PART = re.compile(f"({BEGIN}(.+?) -->\n).*?({END})", re.DOTALL)
+
+
+@cache
+def parts() -> dict[str, str]:
+    """Return name of a part → what the code says."""
+    return {
+        "settings": settings.tables(),
+        "detectors": settings.detectors(),
+        "commands": commands.reference(),
+        **{f"fields of {name}": table for name, table in records.tables().items()},
+    }
+
+
+def filled(page: str) -> str:
+    """Return a page with its parts as the code now has them.
+
+    Raises
+    ------
+    KeyError
+        If it has a part that nothing writes.
+    """
+    return _PART.sub(lambda found: f"{found[1]}\n{parts()[found[2]]}\n\n{found[3]}", page)

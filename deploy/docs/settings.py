@@ -1,0 +1,78 @@
+"""All settings, as tables, from the model that validates them."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, get_args
+
+from pydantic import BaseModel, SecretStr
+from pydantic.fields import FieldInfo
+
+from deploy.docs.tables import table
+from deploy.docs.words import allowed, code
+from pipeline.config import ENV_PREFIX, Config
+from pipeline.detectors import DETECTORS
+
+
+def tables() -> str:
+    """Return a table for each table of the file."""
+    return "\n\n".join(_section(path, model) for path, model in sections())
+
+
+def sections(path: str = "", model: type[BaseModel] = Config) -> Iterator[tuple[str, Any]]:
+    """Yield path and model of each table of the file; that of the file itself is empty."""
+    yield path, model
+    for name, field in model.model_fields.items():
+        if _is_table(field):
+            yield from sections(f"{path}.{name}".removeprefix("."), field.annotation)  # type: ignore[arg-type]
+
+
+def detectors() -> str:
+    """Return the parameters of each detector."""
+    rows = [
+        [code(name), f"`{key}`", code(schema["default"]), allowed(schema)]
+        for name, (_, model) in DETECTORS.items()
+        for key, schema in model.model_json_schema()["properties"].items()
+    ]
+    return table(["detector", "parameter", "default", "allowed"], rows)
+
+
+def _section(path: str, model: type[BaseModel]) -> str:
+    schemas = model.model_json_schema()["properties"]
+    rows = [
+        _row(name, field, schemas[name])
+        for name, field in model.model_fields.items()
+        if not _is_table(field)
+    ]
+    settings = table(["key", "default", "meaning", "allowed"], rows)
+    if not path:
+        return settings
+    about = (model.__doc__ or "").partition("\n")[0]
+    variable = f"{ENV_PREFIX}{path.upper().replace('.', '__')}__"
+    return f"### `[{path}]`\n\n{about} In the environment: `{variable}` and the key.\n\n{settings}"
+
+
+def _row(name: str, field: FieldInfo, schema: dict[str, Any]) -> list[str]:
+    is_secret = SecretStr in get_args(field.annotation)
+    return [
+        f"`{name}`",
+        "required" if field.is_required() else _default(field),
+        field.description or "",
+        "text; only in the environment" if is_secret else _allowed(schema),
+    ]
+
+
+def _allowed(schema: dict[str, Any]) -> str:
+    if "anyOf" in schema:  # TOML has no null: a key is set or not
+        schema = {"anyOf": [kind for kind in schema["anyOf"] if kind != {"type": "null"}]}
+    return allowed(schema)
+
+
+def _default(field: FieldInfo) -> str:
+    default = field.get_default(call_default_factory=True)
+    if default in (None, {}, []):
+        return "none"
+    return code(str(default) if isinstance(default, Path) else default)
+
+
+def _is_table(field: FieldInfo) -> bool:
+    return isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel)

@@ -1,0 +1,95 @@
+"""The references are those of the code, and nothing is missing in them."""
+
+import re
+import tomllib
+from collections.abc import Iterator
+from dataclasses import fields
+from typing import Any
+
+import pytest
+
+from deploy.docs.pages import BEGIN, FOLDER, filled, parts
+from deploy.docs.records import PARTS, attributes
+from deploy.docs.settings import sections
+from pipeline.cli.setup import TEMPLATE
+from schemas import RECORDS
+from schemas.record import Typed
+
+PAGES = sorted(FOLDER.glob("*.md"))
+
+KEYS = {
+    f"{path}.{name}".removeprefix("."): field
+    for path, model in sections()
+    for name, field in model.model_fields.items()
+}
+"""Key → its field; of tables too."""
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_what_comes_from_the_code_is_as_the_code_is(page: Any) -> None:
+    text = page.read_text(encoding="utf-8")
+    assert filled(text) == text, "run `make reference`"
+
+
+def test_every_reference_is_in_a_page() -> None:
+    begun = re.findall(f"{BEGIN}(.+?) -->", "".join(page.read_text("utf-8") for page in PAGES))
+    assert sorted(begun) == sorted(parts())
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_every_setting_says_what_it_means(key: str) -> None:
+    description = KEYS[key].description
+    is_table = key in dict(sections())
+    assert is_table or (description and description.endswith("."))
+
+
+@pytest.mark.parametrize("kind", [*RECORDS, *PARTS], ids=lambda kind: kind.__name__)
+def test_every_field_of_a_record_has_a_meaning(kind: type[Typed]) -> None:
+    described = [name for names in attributes(kind) for name in names]
+    assert sorted(described) == sorted(field.name for field in fields(kind))
+
+
+def leaves(table: dict[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:
+    for name, value in table.items():
+        key = f"{path}{name}"
+        if key in dict(sections()):
+            yield from leaves(value, f"{key}.")
+        else:
+            yield key, value
+
+
+def test_what_the_template_sets_is_the_default() -> None:
+    examples = {"features", "model.factory", "model.params"}
+    for key, value in leaves(tomllib.loads(TEMPLATE.read_text(encoding="utf-8"))):
+        default = KEYS[key].get_default(call_default_factory=True)
+        assert key in examples or value == default or str(default) == value, key
+
+
+def test_what_the_template_only_shows_exists() -> None:
+    # a line of one setting, which is no sentence
+    text = re.sub(r"^# (?=\w+ = |\[[\w.]+\]$)", "", TEMPLATE.read_text("utf-8"), flags=re.MULTILINE)
+    shown = dict(leaves(tomllib.loads(text)))
+    assert shown.keys() <= KEYS.keys()
+    assert {"kafka.ca_file", "explain.groups", "drift.ipdp.delta", "alerts.url"} <= shown.keys()
+
+
+def test_the_template_names_the_choices_that_there_are() -> None:
+    schemas = {
+        f"{path}.{name}".removeprefix("."): schema
+        for path, model in sections()
+        for name, schema in model.model_json_schema()["properties"].items()
+    }
+    said, table, comment = 0, "", ""
+    for line in TEMPLATE.read_text(encoding="utf-8").splitlines():
+        if heading := re.fullmatch(r"(?:# )?\[([\w.]+)\]", line):
+            table = f"{heading[1]}."
+        elif setting := re.fullmatch(r"(?:# )?(\w+) = .*", line):
+            choices = schemas.get(table + setting[1], {}).get("enum", [])
+            quoted = re.findall(r'"([\w-]+)"', comment)
+            if choices and quoted:
+                said += 1
+                assert set(quoted) == set(choices), setting[1]
+            comment = ""
+        else:
+            comment += line
+    assert said >= 8

@@ -1,0 +1,155 @@
+"""Snippets do what the documents say: commands exist, settings are valid, code runs."""
+
+import importlib.util
+import re
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Consumer
+
+from deploy.kafka.certificates import make_certificates
+from pipeline.config import ENV_PREFIX, Config, load_config
+from pipeline.kafka.embedded import EmbeddedBroker
+from schemas import Observation
+from tests.deploy.documented import documented_metrics
+from tests.docs.documents import ROOT, WRITTEN_BY_HAND, Snippet, snippets, spans
+from tests.docs.shell import commands, problem
+from tests.docs.test_reference import KEYS
+
+TARGETS = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text("utf-8"), flags=re.MULTILINE))
+
+BASE = {
+    "[features]": """
+amount = "numeric"
+lat = "numeric"
+lon = "numeric"
+age = "numeric"
+salary = "numeric"
+country = "categorical"
+""",
+    "[model]": 'factory = "river.naive_bayes:GaussianNB"\n',
+}
+"""What a snippet of settings does not show."""
+
+
+def place(snippet: Snippet) -> str:
+    return f"{snippet.document}:{snippet.line}"
+
+
+def wrong(command: list[str]) -> str | None:
+    """Return what of a command does not exist; None if all is there, or it is not of ours."""
+    match command:
+        case ["fluxplain", *arguments]:
+            return problem(arguments)
+        case ["make", *targets]:
+            missing = {each for each in targets if "=" not in each} - TARGETS
+            return f"no target {missing}" if missing else None
+        case ["python", "-m", module, *_]:
+            return None if importlib.util.find_spec(module) else f"no module {module}"
+    return None
+
+
+@pytest.mark.parametrize("snippet", snippets("sh"), ids=place)
+def test_every_command_exists_with_its_options(snippet: Snippet) -> None:
+    assert not [each for each in map(wrong, commands(snippet.text)) if each]
+
+
+@pytest.mark.parametrize("document", WRITTEN_BY_HAND)
+def test_every_command_in_a_sentence_exists(document: str) -> None:
+    for span in spans(document):
+        if re.match(r"(\w+=\S+ )*(fluxplain|make|python -m) [^…]+$", span):
+            for command in commands(span):
+                # a sentence need not give what is required
+                known = [*command, "--help"] if command[0] == "fluxplain" else command
+                assert not wrong(known), span
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "fluxplain fly",
+        "fluxplain up --wrokers 2",
+        "fluxplain worker --role modell",
+        "fluxplain worker",
+        "make coffee",
+        "python -m tests.nothing",
+    ],
+)
+def test_a_command_that_does_not_exist_is_found(command: str) -> None:
+    assert [wrong(each) for each in commands(command)] != [None]
+
+
+@pytest.mark.parametrize("document", WRITTEN_BY_HAND)
+def test_every_setting_and_variable_that_is_named_exists(document: str) -> None:
+    text = (ROOT / document).read_text(encoding="utf-8")
+    variables = re.findall(rf"\b{ENV_PREFIX}([A-Z_]+[A-Z])\b", text)
+    named = {each.lower().replace("__", ".") for each in variables}
+    named |= {found[1] for each in spans(document) if (found := is_setting(each))}
+    of_tables = {f"{key}." for key, field in KEYS.items() if "dict" in str(field.annotation)}
+    unknown = {each for each in named if not each.startswith(tuple(of_tables))} - KEYS.keys()
+    assert not unknown
+
+
+def is_setting(span: str) -> re.Match[str] | None:
+    found = re.fullmatch(r"([a-z]+(?:\.[a-z_]+)+)(?: = .*)?", span)
+    is_file = span.endswith((".py", ".md", ".toml"))
+    return (
+        found if found and span.partition(".")[0] in Config.model_fields and not is_file else None
+    )
+
+
+@pytest.mark.parametrize("document", WRITTEN_BY_HAND)
+def test_every_metric_that_is_named_exists(document: str) -> None:
+    named = {each for each in spans(document) if re.fullmatch(r"fluxplain_\w+", each)}
+    known = documented_metrics().keys()
+    assert {re.sub("_(count|sum|bucket)$", "", each) for each in named} <= known
+
+
+@pytest.fixture(scope="module")
+def secrets(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the files that settings name."""
+    folder = tmp_path_factory.mktemp("secrets")
+    make_certificates(folder / "tls")
+    shutil.copy(folder / "tls" / "ca.pem", folder / "ca.pem")
+    for name in ("kafka-password", "alerts-secret", "checkpoint-key"):
+        (folder / name).write_text("0123456789abcdef" * 2)
+    return folder
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The working directory, where modules are found, and none was imported before."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    yield tmp_path
+    sys.modules.pop("mymodel", None)
+
+
+@pytest.mark.parametrize("snippet", snippets("toml"), ids=place)
+def test_every_snippet_of_settings_is_valid(snippet: Snippet, secrets: Path, folder: Path) -> None:
+    for code in snippets("python"):
+        if code.document == snippet.document:
+            (folder / "mymodel.py").write_text(code.text)
+    shutil.copy(secrets / "ca.pem", folder)
+    rest = "".join(f"{table}\n{keys}" for table, keys in BASE.items() if table not in snippet.text)
+    path = folder / "fluxplain.toml"
+    path.write_text(snippet.text.replace("/run/secrets", str(secrets)) + rest)
+    assert load_config(path)
+
+
+def test_the_producer_sends_an_observation() -> None:
+    [code] = [each.text for each in snippets("python") if each.document == "README.md"]
+    with EmbeddedBroker() as broker:
+        servers = {"bootstrap.servers": broker.bootstrap_servers}
+        exec(code.replace("localhost:9092", broker.bootstrap_servers), {})
+        consumer = Consumer({**servers, "group.id": "docs", "auto.offset.reset": "earliest"})
+        consumer.subscribe(["fluxplain.features"])
+        try:
+            message = consumer.poll(30)
+        finally:
+            consumer.close()
+    assert message is not None
+    assert Observation.decode(message.value()).x == {"amount": 12.5, "hour": 14, "country": "AT"}
