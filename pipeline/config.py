@@ -192,6 +192,26 @@ class LabelSettings(Section):
         description="Column of a CSV file that holds it, for `fluxplain replay` and `fluxplain "
         "local`; `--label` goes before it.",
     )
+    topic: bool = Field(
+        False,
+        description="Whether labels that come later have a topic of their own, `labels`; else they "
+        "stand in `features`.",
+    )
+    wait: int = Field(
+        10_000,
+        ge=0,
+        le=1_000_000,
+        description="Observations for which one with an `id` and without a label waits for it.",
+    )
+    wait_s: float | None = Field(
+        None,
+        gt=0.0,
+        le=10**9,
+        description="Seconds for which it waits, by the time of the messages; by default any.",
+    )
+    unlabelled: Literal["count", "dead-letter"] = Field(
+        "count", description="What becomes of an observation that waited in vain."
+    )
 
 
 class ModelSettings(Section):
@@ -862,7 +882,7 @@ class Config(BaseSettings):
         settings = self.model_dump(mode="json", exclude=_OPERATION)
         # features are dealt to so many partitions
         settings["topics"] = self.topics.model_dump(include={"prefix", "partitions"})
-        settings["label"] = {"type": self.label.type}
+        del settings["label"]["column"]
         del settings["model"]["shards"]  # whoever evaluates a feature, the answers are the same
         # their order is that of permutations and partitions
         settings["features"] = list(self.features.items())

@@ -7,12 +7,14 @@ from schemas.change import Change
 from schemas.dead_letter import DeadLetter
 from schemas.evaluation import Evaluation
 from schemas.explanation import Explanation
+from schemas.late_label import LateLabel
 from schemas.observation import Observation
 from schemas.prediction import Prediction
 from schemas.record import BadRecordError, Record, parse_stream, stream_name
 
 RECORDS: tuple[type[Record], ...] = (
     Observation,
+    LateLabel,
     Prediction,
     Evaluation,
     Explanation,
@@ -20,13 +22,18 @@ RECORDS: tuple[type[Record], ...] = (
     DeadLetter,
 )
 
+INPUTS: tuple[type[Record], ...] = (Observation, LateLabel)
+"""Written by the user's producers; the pipeline writes the others."""
+
 __all__ = [
+    "INPUTS",
     "RECORDS",
     "BadRecordError",
     "Change",
     "DeadLetter",
     "Evaluation",
     "Explanation",
+    "LateLabel",
     "Observation",
     "Prediction",
     "Record",

@@ -28,7 +28,7 @@ class Observation(Record):
     y
         The label; None if it is not known.
     id
-        The user's name for the observation; passed through.
+        The user's name for the observation; passed through. A label that comes later names it.
     ts
         When it happened, in the user's format; passed through.
     """
@@ -56,7 +56,17 @@ class Observation(Record):
         >>> Observation.decode(b'{"x": {"age": 61}, "y": 1}')
         Observation(x={'age': 61}, y=1, id=None, ts=None)
         """
-        fields = load_object(value)
+        return cls.of(load_object(value))
+
+    @classmethod
+    def of(cls, fields: dict[str, Any]) -> Self:
+        """Return the observation of these fields.
+
+        Raises
+        ------
+        BadRecordError
+            If there is no ``x``, or a value is nested or null.
+        """
         if "x" not in fields:
             raise BadRecordError("no x: an observation needs an object of feature values")
         x = fields["x"]
@@ -67,13 +77,20 @@ class Observation(Record):
                 raise BadRecordError(f"x.{feature} must be a single value, not {describe(v)}")
         return cls(
             x=x,
-            y=_optional(fields, "y", Target),
-            id=_optional(fields, "id", Id),
-            ts=_optional(fields, "ts", Timestamp),
+            y=optional(fields, "y", Target),
+            id=optional(fields, "id", Id),
+            ts=optional(fields, "ts", Timestamp),
         )
 
 
-def _optional(fields: dict[str, Any], name: str, kind: Any) -> Any:
+def optional(fields: dict[str, Any], name: str, kind: Any) -> Any:
+    """Return a single value, or None if there is none.
+
+    Raises
+    ------
+    BadRecordError
+        If it is nested, or of another type.
+    """
     value = fields.get(name)
     if value is not None and not isinstance(value, kind):
         raise BadRecordError(f"{name} must be a single value, not {describe(value)}")

@@ -4,12 +4,40 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from schemas.observation import Id
-from schemas.record import Label, Record, Target, Timestamp
+from schemas.record import Label, Record, Target, Timestamp, Typed
+
+
+@dataclass(frozen=True, slots=True)
+class LabelCounts(Typed):
+    """Labels of a stream that come later than their observations, until a record.
+
+    Attributes
+    ----------
+    waiting
+        Observations that wait for their label now.
+    joined
+        Labels that found their observation.
+    missing
+        Observations that waited in vain.
+    repeated
+        Labels that said again what was known.
+    unknown
+        Labels whose observation did not come, or had waited too long; they are dead letters.
+    """
+
+    waiting: int
+    joined: int
+    missing: int
+    repeated: int
+    unknown: int
 
 
 @dataclass(frozen=True, slots=True)
 class Prediction(Record):
     """The model's answer before it learned the observation.
+
+    An observation whose label comes later has two: one when it comes, without a label, and one when
+    the label comes, by the model of then.
 
     Identity: (stream, seq).
 
@@ -18,7 +46,7 @@ class Prediction(Record):
     stream
         Topic and partition of the observation, ``topic-partition``.
     seq
-        Offset of the observation in its partition.
+        Offset of the observation in its partition; or of the label, if that came later.
     previous_seq
         The seq of the prediction before this one in the stream. What lies between went to
         ``dead-letters`` (or was never in the log). None for the first.
@@ -30,9 +58,15 @@ class Prediction(Record):
         The classes that the model knows and their probabilities, in the same order; None for
         regression.
     y
-        The label, if the observation had one.
+        The label, if it is known.
     loss
         Loss of the prediction, with a label.
+    observation
+        Where the label came later: the seq of the observation. Else None.
+    first_prediction
+        Where the label came later: what was predicted when the observation came.
+    labels
+        Of labels that come later; None until an observation has waited for one.
     """
 
     TOPIC: ClassVar[str] = "predictions"
@@ -47,3 +81,6 @@ class Prediction(Record):
     probabilities: list[float] | None
     y: Target | None
     loss: float | None
+    observation: int | None = None
+    first_prediction: Target | None = None
+    labels: LabelCounts | None = None

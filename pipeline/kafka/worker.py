@@ -429,9 +429,7 @@ class RoleWorker:
         if ahead and not await self._passes_hole(message.tp, partition, message.offset):
             return
         if message.offset >= partition.next_offset:
-            incoming = Message(
-                message.topic, message.partition, message.offset, message.key, message.value
-            )
+            incoming = incoming_message(message)
             began_at = time.perf_counter()
             records = process(partition.stage, incoming)
             self.metrics.step.observe(time.perf_counter() - began_at)
@@ -587,6 +585,20 @@ class RoleWorker:
         log.warning(detail)
         notice = Change.notice(kind="cold-start", stream=stream, seq=earliest, detail=detail)
         self._outbox.send(notice, None, tp.partition)
+
+
+def incoming_message(message: Any) -> Message:
+    """Return a message of Faust's as the stages take it."""
+    return Message(
+        message.topic,
+        message.partition,
+        message.offset,
+        message.key,
+        message.value,
+        # Faust has made seconds of it; without one it is None, or Kafka's -1
+        round(message.timestamp * 1000) if (message.timestamp or -1.0) >= 0.0 else None,
+        {name: value for name, value in message.headers or () if value is not None},
+    )
 
 
 def shorter_log(slot: Slot, offset: int, end: int) -> str:

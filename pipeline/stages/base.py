@@ -1,7 +1,7 @@
 """What a stage is, and how one message goes through it."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from schemas import BadRecordError, DeadLetter, Record
@@ -9,13 +9,25 @@ from schemas import BadRecordError, DeadLetter, Record
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message as it was read, from Kafka or from a file."""
+    """One message as it was read, from Kafka or from a file.
+
+    Attributes
+    ----------
+    topic, partition, offset
+        Where it stands.
+    key, value, headers
+        What its producer wrote.
+    timestamp
+        Kafka's, in milliseconds since 1970; None of a file.
+    """
 
     topic: str
     partition: int
     offset: int
     key: bytes | None
     value: bytes | None
+    timestamp: int | None = None
+    headers: Mapping[str, bytes] = field(default_factory=dict)
 
     def dead_letter(self, reason: str) -> DeadLetter:
         """Return the record that says why this message could not be used."""

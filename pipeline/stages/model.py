@@ -13,9 +13,11 @@ from pipeline.explain.losses import Target
 from pipeline.explain.outputs import predicted_class
 from pipeline.parts import Part
 from pipeline.stages.base import Message
+from pipeline.stages.late import LateLabels
 from pipeline.stages.limits import MAX_RECORD_BYTES, NUMBER_BYTES, check_key, flattened, text_bytes
 from pipeline.stages.metering import Meter, Work
 from pipeline.stages.questions import Answers, Question, Questions
+from pipeline.stages.sample import Labelled, Sample
 from pipeline.stages.validation import ObservationValidator
 from pipeline.stages.watch import Watch
 from schemas import (
@@ -23,12 +25,14 @@ from schemas import (
     Change,
     DeadLetter,
     Evaluation,
+    LateLabel,
     Observation,
     Prediction,
     Record,
 )
 from schemas.evaluation import Row
 from schemas.numbers import are_moderate, is_moderate
+from schemas.record import load_object
 
 T = TypeVar("T")
 
@@ -39,17 +43,6 @@ NOTHING = Answers(ipfi=[], isage=None, ipdp_points=[], ipdp=[])
 
 WHOLE = Part("model")
 """The model role without shards."""
-
-
-@dataclass(frozen=True, slots=True)
-class Sample:
-    """An observation that passed validation."""
-
-    seq: int
-    x: dict[str, Value]
-    y: Target | None
-    source: Observation
-    message: Message
 
 
 @dataclass(slots=True)
@@ -64,7 +57,8 @@ class ModelStage:
     """One model, for one partition of ``features``: test, then explain, then train.
 
     Without a label an observation is predicted and has iPDP, and the samplers see it; iPFI, iSAGE
-    and learning need the label.
+    and learning need the label. If that comes later, they are done then, with the model of then, at
+    the seq of the label.
 
     A shard of the model role keeps a model and samplers like those of any other, and asks for its
     features, groups and pairs only. What concerns the observation as a whole is published by the
@@ -99,7 +93,9 @@ class ModelStage:
         self._published = {name: Published() for name in self._explained}
         self._previous_seq: int | None = None
         self._seen = 0
-        self._asks_without_label = "ipdp" in config.explain.methods
+        self._labels = LateLabels(config.label)
+        self._has_effects = "ipdp" in config.explain.methods
+        self._has_losses = config.explain.methods != ["ipdp"]
         watched = config.drift.of("loss")
         seed = f"{config.seed}/{stream}/loss"
         self._watch = Watch(watched, seed) if watched and self._is_first else None
@@ -108,8 +104,8 @@ class ModelStage:
         """Return the state; the meter is none of it."""
         return {name: value for name, value in vars(self).items() if name != "meter"}
 
-    def decode(self, message: Message) -> Sample | None:
-        """Return the validated observation; None if it is bad and the first shard will say so.
+    def decode(self, message: Message) -> Sample | Labelled | None:
+        """Return the validated observation or label; None if the first shard says that it is bad.
 
         Raises
         ------
@@ -118,50 +114,89 @@ class ModelStage:
         """
         with self._told_once():
             check_key(message)
-            observation = Observation.decode(message.value)
+            fields = load_object(message.value)
+            if "x" not in fields and "id" in fields:
+                return Labelled(self._validator.late(LateLabel.of(fields)), message)
+            observation = Observation.of(fields)
             return Sample(
                 message.offset,
                 self._validator.x(observation),
                 self._validator.y(observation),
-                observation,
+                observation.id,
+                observation.ts,
                 message,
             )
         return None
 
-    def step(self, sample: Sample | None) -> Sequence[Record]:
+    def step(self, sample: Sample | Labelled | None) -> Sequence[Record]:
         """Return the prediction, and the evaluations of each feature once samplers are warm.
 
-        Between them there is a change where the loss has changed.
+        Between them there is a change where the loss has changed. Before them are the dead letters
+        of what has waited too long for its label, or for its observation.
 
-        A feature on whose changed values the model fails gets a dead letter instead; the model
-        learns all the same, so that every shard's does.
-
-        Raises
-        ------
-        BadRecordError
-            If the model fails on the observation itself, or gives an output that is not finite.
+        If the model fails on the observation itself, or gives an output that is not finite, there
+        is a dead letter instead. A feature on whose changed values it fails gets one in place of
+        its evaluation; the model learns all the same, so that every shard's does.
         """
         if sample is None:
             return []
-        with self._told_once():
-            return self._step(sample)
-        return []
+        is_observation = isinstance(sample, Sample)
+        letters = self._labels.advance(sample.message, is_observation=is_observation)
+        records: list[Record] = []
+        try:
+            joined = self._joined(sample, letters)
+            if joined is not None:
+                records = self._step(joined, letters)
+        except BadRecordError as error:
+            letters.append(sample.message.dead_letter(str(error)))
+        return [*letters, *records] if self._is_first else records
 
-    def _step(self, sample: Sample) -> list[Record]:
-        question = self._questions.ask(sample.x, is_labelled=sample.y is not None)
+    def _joined(self, sample: Sample | Labelled, letters: list[DeadLetter]) -> Sample | None:
+        """Return an observation with its label if that came before, or the one that a label is of.
+
+        What has to go for it is added to the dead letters.
+        """
+        if isinstance(sample, Sample):
+            return replace(sample, y=self._labels.observe(sample.id, sample.y, letters))
+        label, message = sample.label, sample.message
+        unlabelled = self._labels.join(label, message, letters)
+        if unlabelled is None:
+            return None
+        ts = unlabelled.ts if label.ts is None else label.ts
+        return Sample(message.offset, unlabelled.x, label.y, label.id, ts, message, unlabelled)
+
+    def _step(self, sample: Sample, letters: list[DeadLetter]) -> list[Record]:
+        late = sample.unlabelled
+        question = self._questions.ask(
+            sample.x, of_loss=sample.y is not None, of_effect=late is None
+        )
         try:
             with _failures_are_the_records():
                 prediction, outputs = self._ask(sample, question)
                 _check_fits("the prediction", prediction, rows=1)
                 loss = None if sample.y is None else _finite(self._loss(sample.y, prediction))
-                self._questions.update_mean(prediction)
+                if late is None or late.prediction is None:  # each observation counts once
+                    self._questions.update_mean(prediction)
         except NoOutputError:
             self._learn(sample)  # it may have nothing to say before it has learned
-            return [self._prediction(sample, None, None)] if self._is_first else []
+            return self._told(sample, None, None, letters)
         evaluations = self._evaluations(sample, question, prediction, loss, outputs)
         self._learn(sample)
-        told = [self._prediction(sample, prediction, loss)] if self._is_first else []
+        told = self._told(sample, prediction, loss, letters)
         return [*told, *self._loss_changes(sample, loss), *evaluations]
+
+    def _told(
+        self,
+        sample: Sample,
+        output: Output | None,
+        loss: float | None,
+        letters: list[DeadLetter],
+    ) -> list[Record]:
+        """Return the prediction of an observation, which waits if it has no label."""
+        predicted = _predicted(output)
+        if sample.y is None:
+            self._labels.wait(sample.id, sample, predicted, letters)
+        return [self._prediction(sample, output, predicted, loss)] if self._is_first else []
 
     def _loss_changes(self, sample: Sample, loss: float | None) -> list[Change]:
         if self._watch is None or loss is None or not is_moderate(loss):
@@ -169,7 +204,7 @@ class ModelStage:
         shift = self._watch.update(sample.seq, loss, loss)
         if shift is None:
             return []
-        ts = sample.source.ts
+        ts = sample.ts
         return [self._watch.change(shift, stream=self.stream, seq=sample.seq, ts=ts, method="loss")]
 
     def _ask(self, sample: Sample, question: Question) -> tuple[Output, Sequence[Output] | None]:
@@ -202,7 +237,7 @@ class ModelStage:
         of them are as far.
         """
         self._seen += 1
-        if sample.y is None and not self._asks_without_label:
+        if not self._is_explained(sample):
             return []
         answers: dict[str, Answers] | None = None
         if outputs is not None:
@@ -224,6 +259,11 @@ class ModelStage:
                 with suppress(ValueError):
                     records.append(self._evaluation(*told, name, NOTHING))
         return records
+
+    def _is_explained(self, sample: Sample) -> bool:
+        if sample.unlabelled is not None:
+            return self._has_losses
+        return sample.y is not None or self._has_effects
 
     def _is_awaited(self, name: str) -> bool:
         return self._published[name].seq is not None or self._seen >= LONGEST_START
@@ -254,20 +294,31 @@ class ModelStage:
                 # a copy: whatever the model does to it, the reservoirs get what was observed
                 learn = partial(self._model.learn_one, dict(sample.x), sample.y)
                 self._metered({"learning": 1}, learn)
-        self._questions.update(sample.x)
+        if sample.unlabelled is None:
+            self._questions.update(sample.x)
 
-    def _prediction(self, sample: Sample, output: Output | None, loss: float | None) -> Prediction:
+    def _prediction(
+        self,
+        sample: Sample,
+        output: Output | None,
+        predicted: Target | None,
+        loss: float | None,
+    ) -> Prediction:
+        late = sample.unlabelled
         record = Prediction(
             stream=self.stream,
             seq=sample.seq,
             previous_seq=self._previous_seq,
-            id=sample.source.id,
-            ts=sample.source.ts,
-            prediction=_predicted(output),
+            id=sample.id,
+            ts=sample.ts,
+            prediction=predicted,
             classes=list(output) if isinstance(output, dict) else None,
             probabilities=list(output.values()) if isinstance(output, dict) else None,
             y=sample.y,
             loss=loss,
+            observation=late.seq if late else None,
+            first_prediction=late.prediction if late else None,
+            labels=self._labels.counts,
         )
         self._previous_seq = sample.seq
         return record
@@ -292,7 +343,7 @@ class ModelStage:
             feature=feature,
             previous_seq=published.seq,
             seqs=[sample.seq],
-            ts=[sample.source.ts],
+            ts=[sample.ts],
             y=[sample.y],
             loss=[loss],
             prediction=[h],

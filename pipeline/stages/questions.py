@@ -155,13 +155,23 @@ class Questions:
                 for feature in dict.fromkeys([*features, *chain(*self._pairs.values())])
             }
 
-    def ask(self, x: dict[str, Value], *, is_labelled: bool) -> Question:
-        """Return what to ask about an observation; without a label, for iPDP only."""
-        isage = self._isage.question(x) if self._isage and is_labelled else None
+    def ask(self, x: dict[str, Value], *, of_loss: bool, of_effect: bool) -> Question:
+        """Return what to ask about an observation.
+
+        Parameters
+        ----------
+        x
+            The observation.
+        of_loss
+            Whether to ask for iPFI and iSAGE, which need a label.
+        of_effect
+            Whether to ask for iPDP.
+        """
+        isage = self._isage.question(x) if self._isage and of_loss else None
         return Question(
-            ipfi=self._ask_ipfi(x) if is_labelled else {},
+            ipfi=self._ask_ipfi(x) if of_loss else {},
             isage=isage if isage is None or self._asks_for_all else isage.about(self._explained),
-            ipdp=self._ask_ipdp(),
+            ipdp=self._ask_ipdp() if of_effect else {},
         )
 
     def update_mean(self, prediction: Output) -> None:

@@ -2,10 +2,11 @@
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 
 from pipeline.config import FeatureType, LabelType
 from pipeline.stages.limits import check_length
-from schemas import BadRecordError, Observation
+from schemas import BadRecordError, LateLabel, Observation
 from schemas.numbers import MAX_NUMBER, is_moderate
 from schemas.record import Target, Value, describe
 
@@ -65,9 +66,21 @@ class ObservationValidator:
         BadRecordError
             If it is of another type than configured.
         """
-        y = observation.y
-        if y is None:
-            return None
+        return None if observation.y is None else self._checked(observation.y)
+
+    def late(self, label: LateLabel) -> LateLabel:
+        """Return a label that comes later.
+
+        Raises
+        ------
+        BadRecordError
+            If it is of another type than configured, or a text is too long.
+        """
+        check_length("id", label.id)
+        check_length("ts", label.ts)
+        return replace(label, y=self._checked(label.y))
+
+    def _checked(self, y: Target) -> Target:
         if self._label == "number":
             return _number("y", y)
         # bool is an int to Python, but not to people

@@ -159,7 +159,7 @@ def _deep(rng: random.Random) -> bytes:
 def _missing(rng: random.Random) -> bytes:
     observation = _observation(rng)
     if rng.random() < 0.1:
-        del observation["x"]
+        del observation["x"], observation["id"]  # with an id it would be a label
         return orjson.dumps(observation)
     for name in rng.sample(list(AGRAWAL_FEATURES), rng.randrange(1, len(AGRAWAL_FEATURES) + 1)):
         del observation["x"][name]

@@ -19,6 +19,7 @@ from schemas import (
     DeadLetter,
     Evaluation,
     Explanation,
+    LateLabel,
     Observation,
     Prediction,
     Record,
@@ -28,6 +29,7 @@ from schemas.__main__ import schema_path, schema_text
 from schemas.change import Curve
 from schemas.dead_letter import MAX_BYTES
 from schemas.explanation import Ice
+from schemas.prediction import LabelCounts
 from schemas.record import describe
 from tests.support import (
     PROPERTY,
@@ -164,7 +166,11 @@ ANY: dict[type[Record], st.SearchStrategy[Any]] = {
         probabilities=maybe(st.lists(FLOATS, max_size=3)),
         y=maybe(VALUES),
         loss=maybe(FLOATS),
+        observation=maybe(SEQS),
+        first_prediction=maybe(VALUES),
+        labels=maybe(st.builds(LabelCounts, *[SEQS] * 5)),
     ),
+    LateLabel: st.builds(LateLabel, id=INTEGERS | FLOATS | TEXT, y=VALUES, ts=TIMES),
     Evaluation: evaluations(),
     Explanation: explanations(),
     Change: st.builds(
@@ -257,6 +263,9 @@ def published_records() -> list[Record]:
     records += run(ExplainerStage(classified), passed_on(lost))
     data = [orjson.dumps(record) for record in linear_records(150)]
     records += LocalPipeline(measured).run(data)
+    late = [{"x": {"a": 1.0, "b": 2.0, "c": "u"}, "id": 1}, {"id": 1, "y": 2.0}]
+    records += LocalPipeline(measured).run(map(orjson.dumps, late))
+    records.append(LateLabel.decode(orjson.dumps(late[1])))
     return [*records, *(Observation.decode(m.value) for m in messages[:80])]
 
 

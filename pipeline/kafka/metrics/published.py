@@ -15,7 +15,7 @@ from prometheus_client.registry import Collector
 from pipeline.config import Config
 from pipeline.explain.checks import ALL
 from pipeline.kafka.metrics.families import Labels, counter, gauge
-from schemas import RECORDS, Change, Evaluation, Explanation, Observation, Prediction, Record
+from schemas import INPUTS, RECORDS, Change, Evaluation, Explanation, Prediction, Record
 from schemas.explanation import Method
 
 MAX_NAMES = 50
@@ -53,7 +53,7 @@ class PublishedCollector(Collector):
         self._isage_inputs = (
             isage.reservoir_size if isage.inner_samples == ALL else isage.inner_samples
         )
-        self._records = {kind.TOPIC: 0 for kind in RECORDS if kind is not Observation}
+        self._records = {kind.TOPIC: 0 for kind in RECORDS if kind not in INPUTS}
         self._inputs: dict[Method, int] = dict.fromkeys(get_args(Method), 0)
         self._changes: dict[Labels, int] = {}
         self._newest: dict[str, int] = {}

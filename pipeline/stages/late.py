@@ -1,0 +1,248 @@
+"""Observations that wait for their label, and labels that wait for their observation."""
+
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
+
+from pipeline.config import LabelSettings
+from pipeline.stages.base import Message
+from pipeline.stages.sample import Moment, Sample, Unlabelled
+from schemas import BadRecordError, DeadLetter, LateLabel
+from schemas.observation import Id
+from schemas.prediction import LabelCounts
+from schemas.record import Target, describe
+
+MAX_KEPT_BYTES = 32 * 1024 * 1024
+"""Of messages that may become dead letters: what came first is given up when they are more."""
+
+
+class _Waits(Protocol):
+    """Something that waits for its other half."""
+
+    @property
+    def since(self) -> "Moment":
+        """When it came."""
+        ...
+
+    @property
+    def message(self) -> Message | None:
+        """What becomes a dead letter if it waits in vain; None if nothing does."""
+        ...
+
+
+W = TypeVar("W", bound=_Waits)
+
+
+@dataclass(frozen=True, slots=True)
+class Early:
+    """A label whose observation has not come yet."""
+
+    y: Target
+    since: Moment
+    message: Message
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """The label of an observation that waited."""
+
+    y: Target
+    since: Moment
+    message: None = None
+
+
+class _Queue(Generic[W]):
+    """What waits, by id, the oldest first."""
+
+    def __init__(self) -> None:
+        # of a dict, the first item is far when many before it were deleted
+        self._items: OrderedDict[Id, W] = OrderedDict()
+        self.bytes = 0
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __contains__(self, id_: Id) -> bool:
+        return id_ in self._items
+
+    def add(self, id_: Id, item: W) -> None:
+        self.pop(id_)  # in its old place it would keep what came after it
+        self._items[id_] = item
+        self.bytes += _size(item)
+
+    def get(self, id_: Id) -> W | None:
+        return self._items.get(id_)
+
+    def pop(self, id_: Id) -> W | None:
+        item = self._items.pop(id_, None)
+        self.bytes -= 0 if item is None else _size(item)
+        return item
+
+    def oldest(self) -> tuple[Id, W]:
+        return next(iter(self._items.items()))
+
+
+class LateLabels:
+    """Joins labels that come later with their observations, by id.
+
+    What waits is bounded: by the number of observations that come meanwhile, by time if wanted, and
+    by the size of what could become dead letters. Time is that of the messages, so the same
+    messages are given up at the same places whenever they are read.
+
+    Parameters
+    ----------
+    settings
+        How long to wait, and what becomes of an observation without a label.
+    """
+
+    def __init__(self, settings: LabelSettings) -> None:
+        self._wait = settings.wait
+        self._wait_ms = None if settings.wait_s is None else int(settings.wait_s * 1000)
+        self._keeps_messages = settings.unlabelled == "dead-letter"
+        self._now = Moment()
+        self._unlabelled = _Queue[Unlabelled]()
+        self._early = _Queue[Early]()
+        self._known = _Queue[Known]()
+        self._joined = self._missing = self._repeated = self._unknown = 0
+        self._is_used = False
+
+    @property
+    def counts(self) -> LabelCounts | None:
+        """How many labels came, and how many did not; None while nothing was to wait."""
+        if not self._is_used:
+            return None
+        return LabelCounts(
+            waiting=len(self._unlabelled),
+            joined=self._joined,
+            missing=self._missing,
+            repeated=self._repeated,
+            unknown=self._unknown,
+        )
+
+    def advance(self, message: Message, *, is_observation: bool) -> list[DeadLetter]:
+        """Know that a message came, and return dead letters of what has waited too long."""
+        time = max(self._now.time, message.timestamp or 0)
+        self._now = Moment(self._now.observed + is_observation, time)
+        letters: list[DeadLetter] = []
+        while self._is_over(self._unlabelled):
+            letters += self._give_up()
+        while self._is_over(self._early):
+            letters.append(self._give_up_early())
+        while self._is_over(self._known):
+            self._known.pop(self._known.oldest()[0])
+        return letters
+
+    def observe(self, id_: Id | None, y: Target | None, letters: list[DeadLetter]) -> Target | None:
+        """Return the label of an observation: its own, or one that came before it.
+
+        One that says something else than its own is added to the dead letters.
+        """
+        early = None if id_ is None else self._early.pop(id_)
+        if id_ is None or early is None:
+            return y
+        if y is None:
+            self._joined += 1
+            self._known.add(id_, Known(early.y, self._now))
+            return early.y
+        if y == early.y:
+            self._repeated += 1
+        else:
+            letters.append(early.message.dead_letter(_contradiction(id_, y, early.y)))
+        return y
+
+    def wait(
+        self,
+        id_: Id | None,
+        sample: Sample,
+        prediction: Target | None,
+        letters: list[DeadLetter],
+    ) -> None:
+        """Let an observation wait for its label; without an id, or if one with that id waits, not.
+
+        What has to go for it is added to the dead letters.
+        """
+        if id_ is None or not self._wait:
+            return
+        self._is_used = True
+        message = sample.message if self._keeps_messages else None
+        if id_ in self._unlabelled:
+            self._missing += 1
+            letters += [] if message is None else [_without_label(id_, message)]
+            return
+        self._known.pop(id_)  # that was of another observation
+        waits = Unlabelled(sample.seq, sample.x, sample.ts, prediction, self._now, message)
+        self._unlabelled.add(id_, waits)
+        while self._unlabelled.bytes > MAX_KEPT_BYTES:
+            letters += self._give_up()
+
+    def join(
+        self, label: LateLabel, message: Message, letters: list[DeadLetter]
+    ) -> Unlabelled | None:
+        """Return what waits for a label; None if nothing does, or it was known already.
+
+        A label without an observation waits for that. What has to go for it is added to the dead
+        letters.
+
+        Raises
+        ------
+        BadRecordError
+            If the observation was labelled otherwise before, or nothing ever waits.
+        """
+        if not self._wait:
+            raise BadRecordError("label.wait is 0: no observation waits for a later label")
+        self._is_used = True
+        observation = self._unlabelled.pop(label.id)
+        if observation is not None:
+            self._joined += 1
+            self._known.add(label.id, Known(label.y, self._now))
+            return observation
+        before = self._known.get(label.id) or self._early.get(label.id)
+        if before is None:
+            self._early.add(label.id, Early(label.y, self._now, message))
+            # while no observation comes, none of them grows old
+            while len(self._early) > self._wait or self._early.bytes > MAX_KEPT_BYTES:
+                letters.append(self._give_up_early())
+        elif before.y == label.y:
+            self._repeated += 1
+        else:
+            raise BadRecordError(_contradiction(label.id, before.y, label.y))
+        return None
+
+    def _is_over(self, queue: "_Queue[W]") -> bool:
+        if not len(queue):
+            return False
+        _, item = queue.oldest()
+        if self._now.observed - item.since.observed > self._wait:
+            return True
+        return self._wait_ms is not None and self._now.time - item.since.time > self._wait_ms
+
+    def _give_up(self) -> list[DeadLetter]:
+        id_, observation = self._unlabelled.oldest()
+        self._unlabelled.pop(id_)
+        self._missing += 1
+        message = observation.message
+        return [] if message is None else [_without_label(id_, message)]
+
+    def _give_up_early(self) -> DeadLetter:
+        id_, early = self._early.oldest()
+        self._early.pop(id_)
+        self._unknown += 1
+        return early.message.dead_letter(
+            f"no observation with id {describe(id_)} waits for this label: none came, or it waited "
+            "too long (label.wait), or had its label already"
+        )
+
+
+def _without_label(id_: Id, message: Message) -> DeadLetter:
+    return message.dead_letter(f"no label with id {describe(id_)} came in time (label.wait)")
+
+
+def _contradiction(id_: Id, before: Target, now: Target) -> str:
+    return (
+        f"the observation with id {describe(id_)} was labelled {describe(before)} before, and now "
+        f"{describe(now)}: the first counts"
+    )
+
+
+def _size(item: _Waits) -> int:
+    return 0 if item.message is None else len(item.message.value or b"")

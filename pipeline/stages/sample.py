@@ -1,0 +1,78 @@
+"""What the model stage takes: observations and labels that passed validation."""
+
+from dataclasses import dataclass
+
+from pipeline.evaluate import Value
+from pipeline.stages.base import Message
+from schemas import LateLabel
+from schemas.observation import Id
+from schemas.record import Target, Timestamp
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """How far a stream was.
+
+    Attributes
+    ----------
+    observed
+        Observations until then.
+    time
+        Largest timestamp of a message until then, in milliseconds; 0 without any.
+    """
+
+    observed: int = 0
+    time: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Unlabelled:
+    """An observation that was predicted, and waits for its label.
+
+    Attributes
+    ----------
+    seq, x, ts
+        As in its sample.
+    prediction
+        What was predicted; None if the model had nothing to say.
+    since, message
+        When it came, and what becomes a dead letter if no label does; None if nothing does.
+    """
+
+    seq: int
+    x: dict[str, Value]
+    ts: Timestamp | None
+    prediction: Target | None
+    since: Moment
+    message: Message | None
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """An observation that passed validation; or one whose label has come.
+
+    Attributes
+    ----------
+    seq, message
+        The observation's, or the label's.
+    x, y, id, ts
+        As in the records.
+    unlabelled
+        What waited for the label; None for an observation that comes.
+    """
+
+    seq: int
+    x: dict[str, Value]
+    y: Target | None
+    id: Id | None
+    ts: Timestamp | None
+    message: Message
+    unlabelled: Unlabelled | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Labelled:
+    """A label that comes later, and passed validation."""
+
+    label: LateLabel
+    message: Message

@@ -1,0 +1,65 @@
+"""Records of the topic ``labels``: labels that come later than what they are of."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+from schemas.observation import Id, optional
+from schemas.record import BadRecordError, Record, Target, Timestamp, load_object
+
+
+@dataclass(frozen=True, slots=True)
+class LateLabel(Record):
+    """The label of an observation that was published without it.
+
+    It may stand in ``features`` too, behind its observation: a record with ``id`` and ``y``, and
+    without ``x``.
+
+    Attributes
+    ----------
+    id
+        That of the observation.
+    y
+        The label.
+    ts
+        When it was known, in the user's format; passed through.
+    """
+
+    TOPIC: ClassVar[str] = "labels"
+
+    id: Id
+    y: Target
+    ts: Timestamp | None = None
+
+    @classmethod
+    def decode(cls, value: bytes | None) -> Self:
+        """Return the label in a message.
+
+        Fields beyond these are ignored.
+
+        Raises
+        ------
+        BadRecordError
+            If it is not JSON, or has no ``id`` or no ``y``.
+
+        Examples
+        --------
+        >>> LateLabel.decode(b'{"id": "tx-1", "y": true}')
+        LateLabel(id='tx-1', y=True, ts=None)
+        """
+        return cls.of(load_object(value))
+
+    @classmethod
+    def of(cls, fields: dict[str, Any]) -> Self:
+        """Return the label of these fields.
+
+        Raises
+        ------
+        BadRecordError
+            If there is no ``id`` or no ``y``, or one is nested.
+        """
+        id_, y = optional(fields, "id", Id), optional(fields, "y", Target)
+        if id_ is None:
+            raise BadRecordError("no id: a label needs that of its observation")
+        if y is None:
+            raise BadRecordError("no y: a label that comes later needs one")
+        return cls(id_, y, optional(fields, "ts", Timestamp))
