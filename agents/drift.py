@@ -14,7 +14,7 @@ def create(config: Config, part: Part) -> RoleWorker:
     worker = create_worker(config, part, lambda _topic, _partition: DriftStage(config))
 
     @worker.app.agent(  # type: ignore[untyped-decorator]
-        worker.source("explanations"), name="drift", concurrency=1
+        worker.source(), name="drift", concurrency=1
     )
     async def drift(stream: Any) -> None:
         async for event in stream.noack().events():

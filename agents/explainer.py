@@ -14,7 +14,7 @@ def create(config: Config, part: Part) -> RoleWorker:
     worker = create_worker(config, part, lambda _topic, _partition: ExplainerStage(config))
 
     @worker.app.agent(  # type: ignore[untyped-decorator]
-        worker.source("evaluations"), name="explainer", concurrency=1
+        worker.source(), name="explainer", concurrency=1
     )
     async def explainer(stream: Any) -> None:
         async for event in stream.noack().events():

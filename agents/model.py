@@ -19,7 +19,7 @@ def create(config: Config, part: Part) -> RoleWorker:
     worker = create_worker(config, part, make_stage)
 
     @worker.app.agent(  # type: ignore[untyped-decorator]
-        worker.source("features"), name="model", concurrency=1
+        worker.source(), name="model", concurrency=1
     )
     async def model(stream: Any) -> None:
         async for event in stream.noack().events():

@@ -834,11 +834,27 @@ class Config(BaseSettings):
         """Return a topic's full name."""
         return self.topics.prefix + name
 
+    @property
+    def source(self) -> str:
+        """The topic whose partitions are the streams, without the prefix."""
+        return "observations" if self.label.topic else "features"
+
+    def inputs(self, role: Role) -> tuple[str, ...]:
+        """Return the topics that a role reads, without the prefix."""
+        topics: dict[Role, tuple[str, ...]] = {
+            "join": ("features", "labels"),
+            "model": (self.source,),
+            "explainer": ("evaluations",),
+            "drift": ("explanations",),
+        }
+        return topics[role]
+
     def parts(self, role: Role | None = None) -> list[Part]:
         """Return all that runs, in the order of the data's flow; or what a role consists of."""
         shards = self.model.shards
+        join = [Part("join")] if self.label.topic else []
         model = [Part("model", shard, shards) for shard in range(shards)]
-        parts = [*model, Part("explainer"), Part("drift")]
+        parts = [*join, *model, Part("explainer"), Part("drift")]
         return [part for part in parts if role in {None, part.role}]
 
     def group(self, part: Part | Role) -> str:
@@ -936,16 +952,16 @@ def check_references(config: Config, role: Asker | None = None) -> None:
     config
         The settings.
     role
-        Who uses them. The explainer uses the loss, but no model; drift and a reader of topics
-        neither, so they start sooner, and where the user's model is not installed. All others
-        check both.
+        Who uses them. The explainer uses the loss, but no model; join, drift and a reader of
+        topics neither, so they start sooner, and where the user's model is not installed. All
+        others check both.
 
     Raises
     ------
     ConfigError
         If the loss is unknown, or the model cannot be made, asked, taught or pickled.
     """
-    if role in {"drift", "reader"}:
+    if role in {"join", "drift", "reader"}:
         return
     _check_loss(config)
     if role != "explainer":

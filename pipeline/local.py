@@ -26,37 +26,43 @@ class LocalPipeline:
     """
 
     def __init__(self, config: Config, partition: int = 0) -> None:
-        self._topics = {
-            name: config.topic(name) for name in ("features", "evaluations", "explanations")
-        }
+        self._source = config.topic(config.source)
+        self._topics = {name: config.topic(name) for name in ("evaluations", "explanations")}
         self._partition = partition
-        self._model = ModelStage(config, stream_name(self._topics["features"], partition))
+        self._model = ModelStage(config, stream_name(self._source, partition))
         self._explainer = ExplainerStage(config)
         self._drift = DriftStage(config)
 
     def step(self, seq: int, value: bytes | None, key: bytes | None = None) -> list[Record]:
-        """Return all that the pipeline publishes for one message of ``features``."""
+        """Return all that the pipeline publishes for a message with this offset, value and key."""
+        return self.take(Message(self._source, self._partition, seq, key, value))
+
+    def take(self, message: Message) -> list[Record]:
+        """Return all that the pipeline publishes for one message of the model stage's input.
+
+        With a topic of labels that is what joins both, ``observations``: its messages hold the
+        order in which the pipeline on Kafka took them.
+        """
         published: list[Record] = []
-        for record in self._through(self._model, "features", seq, key, value):
+        for record in process(self._model, message):
             if not isinstance(record, Evaluation):
                 published.append(record)
                 continue
-            for explained in self._pass_on(self._explainer, "evaluations", seq, record):
+            for explained in self._pass_on(self._explainer, "evaluations", message.offset, record):
                 published.append(explained)
                 if isinstance(explained, Explanation):
-                    published += self._pass_on(self._drift, "explanations", seq, explained)
+                    published += self._pass_on(
+                        self._drift, "explanations", message.offset, explained
+                    )
         return published
 
     def run(self, values: Iterable[bytes | None]) -> Iterator[Record]:
-        """Return all that the pipeline publishes for the messages of ``features``, in order."""
+        """Return all that the pipeline publishes for messages with these values, in order."""
         for seq, value in enumerate(values):
             yield from self.step(seq, value)
 
     def _pass_on(self, stage: Stage, topic: str, seq: int, record: Record) -> Iterable[Record]:
         key = record.message_key()
-        return self._through(stage, topic, seq, key.encode() if key else None, record.encode())
-
-    def _through(
-        self, stage: Stage, topic: str, seq: int, key: bytes | None, value: bytes | None
-    ) -> Iterable[Record]:
-        return process(stage, Message(self._topics[topic], self._partition, seq, key, value))
+        key_bytes = key.encode() if key else None
+        topic = self._topics[topic]
+        return process(stage, Message(topic, self._partition, seq, key_bytes, record.encode()))

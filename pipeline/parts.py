@@ -4,7 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-Role = Literal["model", "explainer", "drift"]
+Role = Literal["join", "model", "explainer", "drift"]
+"""In the order of the data's flow. A pipeline has the first if labels have a topic of their own."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ import hashlib
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from schemas.record import Record, stream_name
+from schemas.record import Record
 
 MAX_BYTES = 256 * 1024
 """Longest value kept whole. A message may be up to the broker's limit, often 1 MB, and its
@@ -28,10 +28,11 @@ class DeadLetter(Record):
     Attributes
     ----------
     stream, seq
-        The same place as topic, partition and offset, named as in the other records.
+        Its place in the stream, as in the other records.
     topic, partition, offset
-        Where the message was read. For an observation that cannot be explained: where the
-        observation was; the key is the feature then, and the value its evaluation.
+        Where its producer wrote it: the same place, unless labels have a topic of their own. For an
+        observation that cannot be explained: where the observation was; the key is the feature
+        then, and the value its evaluation.
     reason
         Why it could not be used.
     key, value
@@ -63,6 +64,8 @@ class DeadLetter(Record):
     def of(
         cls,
         *,
+        stream: str,
+        seq: int,
         topic: str,
         partition: int,
         offset: int,
@@ -77,8 +80,8 @@ class DeadLetter(Record):
             "utf-8" if _is_plain(kept) and _is_plain(short_key) else "base64"
         )
         return cls(
-            stream=stream_name(topic, partition),
-            seq=offset,
+            stream=stream,
+            seq=seq,
             topic=topic,
             partition=partition,
             offset=offset,
@@ -103,7 +106,14 @@ class DeadLetter(Record):
         Examples
         --------
         >>> letter = DeadLetter.of(
-        ...     topic="features", partition=0, offset=7, key=None, value=b"\\xff", reason="not JSON"
+        ...     stream="features-0",
+        ...     seq=7,
+        ...     topic="features",
+        ...     partition=0,
+        ...     offset=7,
+        ...     key=None,
+        ...     value=b"\\xff",
+        ...     reason="not JSON",
         ... )
         >>> letter.value, letter.original()
         ('/w==', b'\\xff')

@@ -61,7 +61,7 @@ def alerts_test(config: ConfigPath = DEFAULT_CONFIG) -> None:
 
 
 async def _send_sample(settings: Config) -> tuple[str, Answer]:
-    change = sample(stream_name(settings.topic("features"), 0), settings.explained[0])
+    change = sample(stream_name(settings.topic(settings.source), 0), settings.explained[0])
     async with Webhook(settings.alerts) as webhook:
         return webhook.name, await webhook.send(change.id, body(change, is_test=True))
 

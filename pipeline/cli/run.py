@@ -35,7 +35,11 @@ PANEL = "Run"
 @app.command(rich_help_panel=PANEL)
 def worker(
     role: Annotated[
-        Role, typer.Option(help="Which part of the pipeline: model, explainer or drift.")
+        Role,
+        typer.Option(
+            help="Which part of the pipeline: model, explainer or drift; and join, if label.topic "
+            "is true."
+        ),
     ],
     config: ConfigPath = DEFAULT_CONFIG,
     shard: Annotated[
@@ -133,6 +137,8 @@ def demo(
 
 def _part(settings: Config, role: Role, shard: int | None) -> Part:
     parts = settings.parts(role)
+    if not parts:
+        raise ConfigError("label.topic is false, so there is nothing to join: set it to true")
     if len(parts) > 1 and shard is None:
         raise ConfigError(
             f"model.shards is {len(parts)}: name one of them by --shard 0 to {len(parts) - 1}"

@@ -12,7 +12,7 @@ from pipeline.config import ConfigError
 from pipeline.kafka.checkpoints import CheckpointError, CheckpointStore, Slot, open_store, slots
 from pipeline.kafka.client import cluster, no_topics
 from pipeline.kafka.embedded import resolve
-from pipeline.kafka.progress import CHAIN, GroupOffsets
+from pipeline.kafka.progress import GroupOffsets
 from pipeline.kafka.topics import create_topics, missing_topics, topic_specs
 from pipeline.parts import Role
 
@@ -87,7 +87,7 @@ def topics_describe(config: ConfigPath = DEFAULT_CONFIG) -> None:
     """Show the topics: what each is for, its partitions, messages, and how far behind a role is."""
     settings = resolve(load(config))
     existing = cluster(settings).topics
-    readers = {topic: role for role, topic in CHAIN}
+    readers = {name: part.role for part in settings.parts() for name in settings.inputs(part.role)}
     table = Table(box=None)
     table.add_column("topic", no_wrap=True)
     table.add_column("for")

@@ -24,6 +24,10 @@ NEW_TOPIC_S = 3.0
 """How long a new topic may take to be known to all brokers."""
 
 
+Place = tuple[str, int]
+"""A topic, by its full name, and a partition."""
+
+
 class BrokerError(RuntimeError):
     """The broker does not answer, or refuses. The message says which one and what to do."""
 

@@ -77,13 +77,13 @@ class HealthServer:
         progress = self._watchdog.progress
         body: dict[str, Any] = {
             "role": str(self._watchdog.part),
-            "topic": self._watchdog.topic,
             "ready": self._watchdog.is_ready,
             "stalled": progress.stalled(),
             "broker_answers": progress.broker_answers,
             "lag": progress.lag,
             "partitions": [
                 {
+                    "topic": standing.topic,
                     "partition": standing.partition,
                     "next_offset": standing.next_offset,
                     "committed_offset": standing.committed_offset,

@@ -8,7 +8,7 @@ from typing import Self
 
 from pipeline.config import Config
 from pipeline.kafka.client import BrokerError
-from pipeline.kafka.progress import CHAIN, GroupOffsets
+from pipeline.kafka.progress import GroupOffsets
 
 EVERY_S = 2.0
 """Between two questions to the broker."""
@@ -62,11 +62,15 @@ class LagMonitor:
     def _ask_until_refused(self) -> None:
         with ExitStack() as stack:
             groups = {
-                str(part): stack.enter_context(closing(GroupOffsets(self._config, part, topic)))
-                for role, topic in CHAIN
-                for part in self._config.parts(role)
+                str(part): [
+                    stack.enter_context(closing(GroupOffsets(self._config, part, topic)))
+                    for topic in self._config.inputs(part.role)
+                ]
+                for part in self._config.parts()
             }
             while not self._ended.is_set():
-                self.latest = {name: group.lag() for name, group in groups.items()}
+                self.latest = {
+                    name: sum(each.lag() for each in read) for name, read in groups.items()
+                }
                 self.trouble = None
                 self._ended.wait(EVERY_S)

@@ -5,7 +5,8 @@ from collections.abc import Callable
 
 from pipeline.config import Config
 from pipeline.kafka.producer import RecordProducer
-from schemas import RECORDS, Evaluation, Explanation, Record, parse_stream
+from pipeline.stages.join import PassedOn
+from schemas import INPUTS, RECORDS, Evaluation, Explanation, Record, parse_stream
 
 RUN_LENGTH = 64
 """Most observations in one message of evaluations: enough to make its overhead small."""
@@ -55,9 +56,10 @@ class Outbox:
         self._partitions = partitions
         # a hash of the name would give one partition several times the load of another
         self._places = {feature: i % partitions for i, feature in enumerate(config.explained)}
-        for record in RECORDS:
+        sent = {record.TOPIC for record in RECORDS if record not in INPUTS}
+        for topic in sent | ({config.source} if config.label.topic else set()):
             # now: asking the broker blocks, and the event loop must not
-            producer.partitions(config.topic(record.TOPIC))
+            producer.partitions(config.topic(topic))
         self._runs: dict[tuple[str, str], list[Evaluation]] = {}
         self._others: list[tuple[Record, bytes | None, int | None]] = []
         self._waiting_since: float | None = None
@@ -84,6 +86,8 @@ class Outbox:
             # the drift role compares a stream's features with each other; not modulo what the topic
             # has now, or a stream would leave its state when partitions are added
             place: int | None = parse_stream(record.stream)[1] % self._partitions
+        elif isinstance(record, PassedOn):
+            place = source_partition  # what is joined goes where its like goes
         else:
             place = self._partition(key, source_key, source_partition)
         self._others.append((record, key_bytes, place))
@@ -141,7 +145,18 @@ class Outbox:
     def _send_others(self) -> None:
         for record, key, place in self._others:
             self._observe(record)
-            self._producer.send(self._config.topic(record.TOPIC), record.encode(), key, place)
+            topic = self._config.topic(record.TOPIC)
+            if isinstance(record, PassedOn):
+                self._producer.send(
+                    topic,
+                    record.encode(),
+                    key,
+                    place,
+                    timestamp=record.timestamp,
+                    headers=record.headers,
+                )
+            else:
+                self._producer.send(topic, record.encode(), key, place)
         self._others.clear()
 
     def _send_run(self, run: list[Evaluation]) -> None:

@@ -3,7 +3,8 @@
 import asyncio
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
@@ -62,6 +63,9 @@ class RecordProducer:
         value: bytes | None,
         key: bytes | None = None,
         place: int | None = None,
+        *,
+        timestamp: int | None = None,
+        headers: Mapping[str, bytes] | None = None,
     ) -> None:
         """Queue one message; waits while the queue is full.
 
@@ -73,6 +77,8 @@ class RecordProducer:
             The message; without a value it removes the key's others from a compacted topic.
         place
             Partition, modulo the number of partitions of the topic; None for the hash of the key.
+        timestamp, headers
+            In milliseconds since 1970, by default now; and what else it carries.
 
         Raises
         ------
@@ -80,11 +86,17 @@ class RecordProducer:
             If an earlier message was lost, or this one cannot be sent at all.
         """
         self._raise_failure()
-        placement = {} if place is None else {"partition": place % self.partitions(topic)}
+        more: dict[str, Any] = {}
+        if place is not None:
+            more["partition"] = place % self.partitions(topic)
+        if timestamp is not None:
+            more["timestamp"] = timestamp
+        if headers:
+            more["headers"] = dict(headers)
         while True:
             try:
                 self._producer.produce(
-                    topic, value=value, key=key, on_delivery=self._delivered, **placement
+                    topic, value=value, key=key, on_delivery=self._delivered, **more
                 )
                 break
             except BufferError:

@@ -2,7 +2,7 @@
 
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -24,13 +24,6 @@ from pipeline.kafka.client import (
     refusal,
 )
 from pipeline.parts import Part, Role
-
-CHAIN: tuple[tuple[Role, str], ...] = (
-    ("model", "features"),
-    ("explainer", "evaluations"),
-    ("drift", "explanations"),
-)
-"""The roles in the order of the data's flow, and the topic that each reads."""
 
 REQUEST_TIMEOUT_S = 10.0
 
@@ -130,31 +123,31 @@ class GroupOffsets:
 class PipelineProgress:
     """Follows one partition of ``features`` through all roles.
 
-    A role commits only after its outputs have arrived. So once all shards of the model role have
-    committed offset n, all that follows from the observations below n stands in ``evaluations``
-    below its ends of that moment; once the explainer role has committed those, the same holds for
-    ``explanations``; and once the drift role has committed these, the observations are through.
+    A role commits only after its outputs have arrived. So once the first role, or all shards of it,
+    have committed offset n, all that follows from the observations below n stands in the next
+    role's topic below its ends of that moment; and so on, until the last has committed those.
     """
 
     def __init__(self, config: Config, partition: int) -> None:
         self._partition = partition
+        roles = dict.fromkeys(part.role for part in config.parts())
         self._groups = [
-            [GroupOffsets(config, part, topic) for part in config.parts(role)]
-            for role, topic in CHAIN
+            [GroupOffsets(config, part, config.inputs(role)[0]) for part in config.parts(role)]
+            for role in roles
         ]
-        self._marks: list[deque[tuple[int, Offsets]]] = [deque() for _ in CHAIN[1:]]
-        self.modelled = 0
+        self._marks: list[deque[tuple[int, Offsets]]] = [deque() for _ in self._groups[1:]]
+        self.taken = 0
         self.through = 0
 
     def update(self) -> int:
         """Ask the broker and return the offset below which all observations are through."""
-        shards, *others = self._groups
-        reached = min(shard.committed()[self._partition] for shard in shards)
-        self.modelled = reached
-        for marks, [group] in zip(self._marks, others, strict=True):
+        first, *others = self._groups
+        reached = min(group.committed()[self._partition] for group in first)
+        self.taken = reached
+        for marks, groups in zip(self._marks, others, strict=True):
             if not marks or marks[-1][0] < reached:
-                marks.append((reached, group.ends()))
-            reached = self._passed(marks, group.committed())
+                marks.append((reached, groups[0].ends()))
+            reached = self._passed(marks, [group.committed() for group in groups])
         self.through = max(self.through, reached)
         return self.through
 
@@ -168,8 +161,8 @@ class PipelineProgress:
             for group in groups:
                 group.close()
 
-    def _passed(self, marks: deque[tuple[int, Offsets]], committed: Offsets) -> int:
+    def _passed(self, marks: deque[tuple[int, Offsets]], committed: Sequence[Offsets]) -> int:
         passed = self.through
-        while marks and all(committed[p] >= end for p, end in marks[0][1].items()):
+        while marks and all(each[p] >= end for each in committed for p, end in marks[0][1].items()):
             passed = marks.popleft()[0]
         return passed

@@ -18,6 +18,7 @@ from confluent_kafka import (
 from pipeline.config import Config
 from pipeline.kafka.client import (
     BrokerError,
+    Place,
     client_settings,
     log_offsets,
     partitions_of,
@@ -29,9 +30,6 @@ SILENCE_S = 30.0
 
 QUEUED_KB = 8 * 1024
 """What is fetched ahead of who reads: librdkafka's own 64 MB are for faster readers."""
-
-Place = tuple[str, int]
-"""A topic, by its full name, and a partition."""
 
 
 class TopicReader:

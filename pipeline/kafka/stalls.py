@@ -3,7 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from pipeline.kafka.client import Place
 from pipeline.kafka.worker import Standing
+from schemas import stream_name
 
 LOOKS = 3
 """How often in a row a log must be seen to be too short: brokers that take over from another may
@@ -21,9 +23,9 @@ class Sight:
     standings
         This worker's partitions.
     ends
-        Partition → offset of the next message to come; None if the broker does not answer.
+        Place → offset of the next message to come; None if the broker does not answer.
     committed
-        Partition → what the group has committed; only needed of a worker without partitions.
+        Place → what the group has committed; only needed of a worker without partitions.
     refusal
         Why the broker does not let this worker in, if that is why it does not answer.
     is_saving
@@ -32,8 +34,8 @@ class Sight:
 
     now: float
     standings: Sequence[Standing] = ()
-    ends: Mapping[int, int] | None = None
-    committed: Mapping[int, int] = field(default_factory=dict)
+    ends: Mapping[Place, int] | None = None
+    committed: Mapping[Place, int] = field(default_factory=dict)
     refusal: str | None = None
     is_saving: bool = False
 
@@ -55,7 +57,7 @@ class Progress:
         self._stall_s = stall_s
         self._refusal: str | None = None
         self._refused_since: float | None = None
-        self._shorter: dict[int, tuple[Standing, int, int]] = {}
+        self._shorter: dict[Place, tuple[Standing, int, int]] = {}
         self.lag = 0
         self.broker_answers = False
 
@@ -70,8 +72,8 @@ class Progress:
             return
         ends = sight.ends
         self._see_shorter_logs(sight)
-        taken = {s.partition: (s.next_offset, ends.get(s.partition, 0)) for s in sight.standings}
-        done = {s.partition: (s.committed_offset, s.next_offset) for s in sight.standings}
+        taken = {s.place: (s.next_offset, ends.get(s.place, 0)) for s in sight.standings}
+        done = {s.place: (s.committed_offset, s.next_offset) for s in sight.standings}
         if not sight.standings:
             # nobody commits what waits, and it is not given to this worker: it lost its group
             done = {p: (offset, ends.get(p, 0)) for p, offset in sight.committed.items()}
@@ -90,10 +92,10 @@ class Progress:
         before = self._shorter
         self._shorter = {}
         for standing in sight.standings:
-            end = (sight.ends or {}).get(standing.partition, standing.next_offset)
+            end = (sight.ends or {}).get(standing.place, standing.next_offset)
             if end < standing.next_offset:
-                _, _, looks = before.get(standing.partition, (standing, end, 0))
-                self._shorter[standing.partition] = (standing, end, looks + 1)
+                _, _, looks = before.get(standing.place, (standing, end, 0))
+                self._shorter[standing.place] = (standing, end, looks + 1)
 
     def _see_refusal(self, sight: Sight) -> None:
         if sight.refusal is None:
@@ -111,9 +113,9 @@ class Progress:
             return self._refusal
         for timers, what in ((self._taking, "taken"), (self._committing, "committed")):
             if timers.overdue:
-                partitions = ", ".join(map(str, sorted(timers.overdue)))
+                places = ", ".join(stream_name(*place) for place in sorted(timers.overdue))
                 return (
-                    f"nothing of partition {partitions} was {what} for {timers.limit_s:.0f} s, "
+                    f"nothing of {places} was {what} for {timers.limit_s:.0f} s, "
                     "although messages wait and the broker answers"
                 )
         return None
@@ -124,10 +126,10 @@ class _Timers:
 
     def __init__(self, limit_s: float) -> None:
         self.limit_s = limit_s
-        self.overdue: set[int] = set()
-        self._since: dict[int, tuple[int, float]] = {}
+        self.overdue: set[Place] = set()
+        self._since: dict[Place, tuple[int, float]] = {}
 
-    def see(self, now: float, partitions: Mapping[int, tuple[int, int]]) -> None:
+    def see(self, now: float, partitions: Mapping[Place, tuple[int, int]]) -> None:
         waiting = {p: offset for p, (offset, goal) in partitions.items() if offset < goal}
         self._since = {
             p: self._since[p] if self._since.get(p, (None,))[0] == offset else (offset, now)

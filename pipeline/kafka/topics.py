@@ -10,7 +10,7 @@ from confluent_kafka.admin import AdminClient, BrokerMetadata, NewTopic
 from pipeline.config import Config
 from pipeline.kafka.client import BrokerError, client_settings, cluster, refusal
 from pipeline.kafka.embedded import PARTITIONS, is_embedded_cluster
-from schemas import Change, DeadLetter, Evaluation, Explanation, Observation, Prediction, Record
+from schemas import Change, DeadLetter, Evaluation, Explanation, Prediction
 
 _HOUR_MS = 3_600_000
 
@@ -45,27 +45,29 @@ def topic_specs(config: Config) -> list[TopicSpec]:
     replication = config.topics.replication
     in_sync = {"min.insync.replicas": "2"} if replication >= SAFE_REPLICATION else {}
     retention = {"retention.ms": str(int(config.topics.retention_hours * _HOUR_MS))}
-    purposes: dict[type[Record], str] = {
-        Observation: "observations: written by your producers",
-        Prediction: "what the model said of each",
-        Evaluation: "the model's answers on perturbed inputs (internal)",
-        Explanation: "iPFI, iSAGE and iPDP of each feature",
-        Change: "explanations that changed, and losses",
-        DeadLetter: "what could not be used, and why",
+    inputs = {"features": "observations: written by your producers"}
+    if config.label.topic:
+        inputs["labels"] = "labels that come later: written by your producers"
+        inputs["observations"] = "both, in the order in which they are taken (internal)"
+    purposes = {
+        **inputs,
+        Prediction.TOPIC: "what the model said of each",
+        Evaluation.TOPIC: "the model's answers on perturbed inputs (internal)",
+        Explanation.TOPIC: "iPFI, iSAGE and iPDP of each feature",
+        Change.TOPIC: "explanations that changed, and losses",
+        DeadLetter.TOPIC: "what could not be used, and why",
     }
     specs = [
         TopicSpec(
-            name=config.topic(record.TOPIC),
+            name=config.topic(name),
             partitions=(
-                config.topics.features_partitions
-                if record is Observation
-                else config.topics.partitions
+                config.topics.features_partitions if name in inputs else config.topics.partitions
             ),
             replication=replication,
             settings={"cleanup.policy": "delete", **retention, **in_sync},
             purpose=purpose,
         )
-        for record, purpose in purposes.items()
+        for name, purpose in purposes.items()
     ]
     if config.checkpoint.store == "topic":
         specs.append(
@@ -208,6 +210,21 @@ def feature_partitions(config: Config) -> int:
                 f"topics.partitions is {wanted}: add partitions to the topic, or change the setting"
             )
     return wanted
+
+
+def check_joined_partitions(config: Config) -> None:
+    """Raise ``BrokerError`` unless what is joined has as many partitions as the topic for both.
+
+    A label must be in the partition of its observation, and each partition is a stream.
+    """
+    metadata = cluster(config)
+    names = [config.topic(name) for name in (*config.inputs("join"), config.source)]
+    counts = {name: len(metadata.topics[name].partitions) for name in names}
+    if len(set(counts.values())) > 1:
+        told = ", ".join(f"{name} has {count}" for name, count in counts.items())
+        raise BrokerError(
+            f"label.topic needs topics with as many partitions each, but {told}: add partitions"
+        )
 
 
 def missing_topics(config: Config) -> list[str]:

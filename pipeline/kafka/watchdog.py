@@ -8,7 +8,7 @@ thread of its own. A worker without progress ends itself; whoever supervises it 
 import logging
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from confluent_kafka import (
     OFFSET_BEGINNING,
@@ -18,12 +18,14 @@ from confluent_kafka import (
     KafkaException,
     TopicPartition,
 )
+from confluent_kafka.admin import TopicMetadata
 
 from pipeline.config import Config
 from pipeline.kafka.checkpoints import Slot
 from pipeline.kafka.client import (
     AccessError,
     BrokerError,
+    Place,
     client_settings,
     cluster,
     first_offset,
@@ -32,7 +34,6 @@ from pipeline.kafka.client import (
     refusal,
 )
 from pipeline.kafka.exits import EXIT_FAILED, EXIT_NOT_YET, end, fail, refuse
-from pipeline.kafka.progress import CHAIN
 from pipeline.kafka.stalls import Progress, Sight
 from pipeline.kafka.topics import topic_ids, topic_specs
 from pipeline.kafka.worker import RoleWorker, Standing, shorter_log
@@ -64,9 +65,9 @@ class Watchdog:
         self._config = config
         self._worker = worker
         self.part = part
-        self.topic = config.topic(dict(CHAIN)[part.role])
+        self._inputs = [config.topic(name) for name in config.inputs(part.role)]
         self.progress = Progress(config.health.stall_s, config.checkpoint.interval_s)
-        self._topics = _Topics(config, self.topic)
+        self._topics = _Topics(config, self._inputs)
         self._errors: list[KafkaError] = []
         self._refused: str | None = None
         self._consumer = Consumer(
@@ -78,8 +79,8 @@ class Watchdog:
                 "error_cb": self._errors.append,
             }
         )
-        self._seen: dict[int, tuple[int, int]] = {}
-        self._empty: dict[int, tuple[int, int]] = {}
+        self._seen: dict[Place, tuple[int, int]] = {}
+        self._empty: dict[Place, tuple[int, int]] = {}
 
     @property
     def standings(self) -> list[Standing]:
@@ -114,7 +115,7 @@ class Watchdog:
             end(EXIT_FAILED)
         if shortened := self.progress.shortened():
             standing, end_of_log = shortened
-            slot = Slot.of(self.part, self.topic, standing.partition)
+            slot = Slot.of(self.part, *standing.place)
             refuse(shorter_log(slot, standing.next_offset, end_of_log))
 
     def _check_topics(self) -> None:
@@ -127,8 +128,8 @@ class Watchdog:
         standings = self._worker.standings()
         is_saving = self._worker.is_saving
         try:
-            next_offsets = {s.partition: s.next_offset for s in standings} or self._committed()
-            ends = self._log_offsets(list(next_offsets), OFFSET_END)
+            next_offsets = {s.place: s.next_offset for s in standings} or self._committed()
+            ends = self._log_offsets(next_offsets, OFFSET_END)
             waiting = {p: self._waiting(p, next_offsets[p], ends[p]) for p in ends}
         except KafkaException as error:
             return Sight(time.monotonic(), standings, refusal=self._refusal(error.args[0]))
@@ -136,37 +137,47 @@ class Watchdog:
         committed = {} if standings else next_offsets
         return Sight(time.monotonic(), standings, waiting, committed, is_saving=is_saving)
 
-    def _committed(self) -> dict[int, int]:
-        """Return partition → where the group goes on; asked by a worker without partitions."""
-        known = self._consumer.list_topics(self.topic, timeout=REQUEST_TIMEOUT_S)
-        partitions = list(known.topics[self.topic].partitions)
-        asked = [TopicPartition(self.topic, p) for p in partitions]
+    def _committed(self) -> dict[Place, int]:
+        """Return place → where the group goes on; asked by a worker without partitions."""
+        places = [
+            (topic, partition)
+            for topic in self._inputs
+            for partition in _known(self._consumer, topic).partitions
+        ]
+        asked = [TopicPartition(*place) for place in places]
         answers = self._consumer.committed(asked, timeout=REQUEST_TIMEOUT_S)
-        starts = self._log_offsets(partitions, OFFSET_BEGINNING)
-        return {tp.partition: max(tp.offset, starts[tp.partition]) for tp in answers}
+        starts = self._log_offsets(places, OFFSET_BEGINNING)
+        committed = {(tp.topic, tp.partition): tp.offset for tp in answers}
+        return {place: max(committed[place], starts[place]) for place in places}
 
-    def _log_offsets(self, partitions: Sequence[int], which: int) -> dict[int, int]:
-        return log_offsets(self._consumer, self.topic, partitions, which, REQUEST_TIMEOUT_S)
+    def _log_offsets(self, places: Collection[Place], which: int) -> dict[Place, int]:
+        return {
+            (topic, partition): offset
+            for topic in self._inputs
+            if (own := [p for name, p in places if name == topic])
+            for partition, offset in log_offsets(
+                self._consumer, topic, own, which, REQUEST_TIMEOUT_S
+            ).items()
+        }
 
-    def _waiting(self, partition: int, offset: int, log_end: int) -> int:
+    def _waiting(self, place: Place, offset: int, log_end: int) -> int:
         """Return the end of what waits from an offset on.
 
         Transactions leave marks in the log that no consumer gets: behind the last message they
         look like one that is never taken. So what stands still is read once, to see.
         """
-        place = (offset, log_end)
-        stands, self._seen[partition] = self._seen.get(partition) == place, place
-        if offset < log_end and stands and self._empty.get(partition) != place:
-            if self._holds_messages(partition, offset):
+        stood = (offset, log_end)
+        stands, self._seen[place] = self._seen.get(place) == stood, stood
+        if offset < log_end and stands and self._empty.get(place) != stood:
+            if self._holds_messages(place, offset):
                 return log_end
-            self._empty[partition] = place
-        return offset if self._empty.get(partition) == place else log_end
+            self._empty[place] = stood
+        return offset if self._empty.get(place) == stood else log_end
 
-    def _holds_messages(self, partition: int, offset: int) -> bool:
+    def _holds_messages(self, place: Place, offset: int) -> bool:
         """Return whether a message comes from an offset on; also if that is not known in time."""
         try:
-            place = (self.topic, partition, offset)
-            return first_offset(self._consumer, *place, REQUEST_TIMEOUT_S) is not None
+            return first_offset(self._consumer, *place, offset, REQUEST_TIMEOUT_S) is not None
         except KafkaException:
             return True
 
@@ -182,7 +193,7 @@ class Watchdog:
         denied = (told and told.error()) or error
         reasons = (
             no_answer(self._config, problems),
-            refusal(self._config, f"cannot read {self.topic}", denied),
+            refusal(self._config, f"cannot read {', '.join(self._inputs)}", denied),
         )
         reason = next((str(each) for each in reasons if isinstance(each, AccessError)), None)
         if reason or problems:
@@ -193,10 +204,10 @@ class Watchdog:
 class _Topics:
     """The pipeline's topics as they were at the start, and what became of them."""
 
-    def __init__(self, config: Config, source: str) -> None:
+    def __init__(self, config: Config, sources: Sequence[str]) -> None:
         self._config = config
-        self._source = source
-        self._source_id = topic_ids(config).get(source)
+        ids = topic_ids(config)
+        self._sources = {source: ids[source] for source in sources if source in ids}
         self._partitions = {
             name: len(topic.partitions) for name, topic in cluster(config).topics.items()
         }
@@ -207,7 +218,7 @@ class _Topics:
         try:
             names = [spec.name for spec in topic_specs(self._config)]
             counts = {name: _partition_count(consumer, name) for name in names}
-            source_id = topic_ids(self._config).get(self._source)
+            ids = topic_ids(self._config)
         except (KafkaException, BrokerError):
             return None
         self._tell_more_partitions(counts)
@@ -215,8 +226,9 @@ class _Topics:
         gone, self._missing = missing & self._missing, missing  # one look may be a broker's start
         if gone:
             return f"the topics {', '.join(sorted(gone))} were deleted"
-        if self._source_id and source_id and source_id != self._source_id:
-            return f"the topic {self._source} was deleted and made anew"
+        for source, source_id in self._sources.items():
+            if ids.get(source, source_id) != source_id:
+                return f"the topic {source} was deleted and made anew"
         return None
 
     def _tell_more_partitions(self, counts: Mapping[str, int]) -> None:
@@ -227,7 +239,11 @@ class _Topics:
             self._partitions[name] = count
 
 
-def _partition_count(consumer: Consumer, topic: str) -> int:
+def _known(consumer: Consumer, topic: str) -> TopicMetadata:
     # of a consumer: asking creates no topic
-    metadata = consumer.list_topics(topic, timeout=REQUEST_TIMEOUT_S).topics[topic]
+    return consumer.list_topics(topic, timeout=REQUEST_TIMEOUT_S).topics[topic]
+
+
+def _partition_count(consumer: Consumer, topic: str) -> int:
+    metadata = _known(consumer, topic)
     return 0 if metadata.error else len(metadata.partitions)

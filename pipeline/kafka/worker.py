@@ -37,8 +37,9 @@ from pipeline.kafka.checkpoints import (
     SnapshotError,
     StageFactory,
 )
-from pipeline.kafka.client import client_settings, first_offset
+from pipeline.kafka.client import Place, client_settings, first_offset
 from pipeline.kafka.exits import fail, refuse
+from pipeline.kafka.merge import Merge
 from pipeline.kafka.metrics.worker import WorkerMetrics
 from pipeline.kafka.outbox import Outbox
 from pipeline.parts import Part
@@ -173,6 +174,11 @@ class Standing:
     committed_offset: int
     saved: Saved | None = None
 
+    @property
+    def place(self) -> Place:
+        """Of its input."""
+        return self.topic, self.partition
+
 
 class RoleWorker:
     """Passes the messages of the assigned partitions through their stages.
@@ -228,13 +234,16 @@ class RoleWorker:
         self._assignments = 0
         self._peeker: Consumer | None = None
         self._finishing: asyncio.Task[None] | None = None
+        topics = [config.topic(name) for name in config.inputs(part.role)]
+        self._merge = self._merged(topics) if len(topics) > 1 else None
         self.is_finished = False
         self.is_saving = False
         self.committed_at = time.time()
 
-    def source(self, name: str) -> Any:
-        """Return a topic for the role's agent; raw bytes, so that stages see bad records too."""
-        return self.app.topic(self.config.topic(name), key_serializer="raw", value_serializer="raw")
+    def source(self) -> Any:
+        """Return the role's topics for its agent; raw bytes, so that stages see bad records too."""
+        topics = map(self.config.topic, self.config.inputs(self.part.role))
+        return self.app.topic(*topics, key_serializer="raw", value_serializer="raw")
 
     async def handle(self, event: EventT) -> None:
         """Take one message."""
@@ -243,8 +252,11 @@ class RoleWorker:
         message = event.message
         try:
             async with self._busy:
-                await self._checkpoint_if_due()
-                await self._step(message)
+                if self._merge is None:
+                    await self._take_one(message)
+                else:
+                    self._merge.put(message)
+                    await self._take_merged(self._merge)
                 if self._more_waits(message):
                     self._outbox.send_all_if_old(time.monotonic())
                 else:
@@ -257,6 +269,8 @@ class RoleWorker:
         try:
             async with self._busy:
                 await self._seek_again()
+                if self._merge is not None:
+                    await self._take_merged(self._merge)
                 self._outbox.send_all_if_old(time.monotonic())
                 await self._checkpoint_if_due()
         except Exception as error:
@@ -337,6 +351,8 @@ class RoleWorker:
         self._assigned = None
         self._assignments += 1
         self._partitions.clear()
+        if self._merge is not None:
+            self._merge.clear()
         # else what waits to be sent would leave, and be told of, beside what the next owner sends
         self._outbox.discard()
         self.metrics.published.forget()
@@ -410,12 +426,39 @@ class RoleWorker:
     def _holds(self, tp: TP, partition: Partition) -> bool:
         return self._partitions.get(tp) is partition
 
+    def _merged(self, topics: list[str]) -> Merge:
+        def waiting(place: Place) -> tuple[int, int] | None:
+            held, end = self._partitions.get(TP(*place)), self._log_end(TP(*place))
+            if held is None:
+                return None
+            return held.next_offset, held.next_offset + 1 if end is None else end
+
+        return Merge(
+            topics,
+            waiting=waiting,
+            pause=lambda place: self.app.consumer.pause_partitions({TP(*place)}),
+            resume=lambda place: self.app.consumer.resume_partitions({TP(*place)}),
+        )
+
+    async def _take_merged(self, merge: Merge) -> None:
+        for message in merge.ready(time.monotonic()):
+            await self._take_one(message)
+
+    async def _take_one(self, message: Any) -> None:
+        await self._checkpoint_if_due()
+        await self._step(message)
+
     def _more_waits(self, message: Any) -> bool:
         """Return whether the broker has more of the message's partition."""
+        return bool(message.offset + 1 < (self._log_end(message.tp) or 0))
+
+    def _log_end(self, tp: TP) -> int | None:
+        """Return the offset of the next message to come, as of the last fetch; None before it."""
         try:
-            return bool(message.offset + 1 < (self.app.consumer.highwater(message.tp) or 0))
+            end: int | None = self.app.consumer.highwater(tp)
         except AssertionError:
-            return False  # aiokafka's way to say that the partition was just taken away
+            return None  # aiokafka's way to say that the partition was just taken away
+        return end
 
     async def _step(self, message: Any) -> None:
         partition = self._partitions.get(message.tp)

@@ -8,10 +8,23 @@ from pipeline.stages.base import Message, Stage, process
 if TYPE_CHECKING:
     from pipeline.stages.drift import DriftStage
     from pipeline.stages.explainer import ExplainerStage
+    from pipeline.stages.join import JoinStage
     from pipeline.stages.model import ModelStage
 else:
     __getattr__, __dir__ = lazy(
-        __name__, drift=["DriftStage"], explainer=["ExplainerStage"], model=["ModelStage"]
+        __name__,
+        drift=["DriftStage"],
+        explainer=["ExplainerStage"],
+        join=["JoinStage"],
+        model=["ModelStage"],
     )
 
-__all__ = ["DriftStage", "ExplainerStage", "Message", "ModelStage", "Stage", "process"]
+__all__ = [
+    "DriftStage",
+    "ExplainerStage",
+    "JoinStage",
+    "Message",
+    "ModelStage",
+    "Stage",
+    "process",
+]

@@ -4,7 +4,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from schemas import BadRecordError, DeadLetter, Record
+from schemas import BadRecordError, DeadLetter, Record, parse_stream, stream_name
+
+ORIGIN = "fluxplain-origin"
+"""Header of a message that was passed on: topic, partition and offset of the one it is of."""
+
+MOST_DIGITS = 19
+"""Of an offset: Kafka's have 63 bits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,12 +35,31 @@ class Message:
     timestamp: int | None = None
     headers: Mapping[str, bytes] = field(default_factory=dict)
 
+    @property
+    def origin(self) -> tuple[str, int, int]:
+        """Topic, partition and offset where its producer wrote it."""
+        stream, _, offset = self.headers.get(ORIGIN, b"").decode(errors="replace").rpartition("@")
+        if not offset.isdecimal() or len(offset) > MOST_DIGITS:
+            return self.topic, self.partition, self.offset
+        try:
+            return *parse_stream(stream), int(offset)
+        except BadRecordError:
+            return self.topic, self.partition, self.offset
+
+    def passed_on(self) -> Mapping[str, bytes]:
+        """Return the headers of a message that passes this one on."""
+        place = f"{stream_name(self.topic, self.partition)}@{self.offset}"
+        return {**self.headers, ORIGIN: place.encode()}
+
     def dead_letter(self, reason: str) -> DeadLetter:
         """Return the record that says why this message could not be used."""
+        topic, partition, offset = self.origin
         return DeadLetter.of(
-            topic=self.topic,
-            partition=self.partition,
-            offset=self.offset,
+            stream=stream_name(self.topic, self.partition),
+            seq=self.offset,
+            topic=topic,
+            partition=partition,
+            offset=offset,
             key=self.key,
             value=self.value,
             reason=reason,

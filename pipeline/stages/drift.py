@@ -34,7 +34,7 @@ class DriftStage:
     """
 
     def __init__(self, config: Config) -> None:
-        self._source = config.topic("features")
+        self._source = config.topic(config.source)
         self._explained = config.explained
         self._alphas = config.explain.alphas
         self._seed = config.seed

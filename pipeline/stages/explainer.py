@@ -54,7 +54,7 @@ class ExplainerStage:
     """
 
     def __init__(self, config: Config) -> None:
-        self._source = config.topic("features")
+        self._source = config.topic(config.source)
         categorical = {name for name, kind in config.features.items() if kind == "categorical"}
         self._categorical = {
             name: tuple(feature in categorical for feature in config.pairs.get(name, (name,)))

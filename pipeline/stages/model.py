@@ -17,7 +17,7 @@ from pipeline.stages.late import LateLabels
 from pipeline.stages.limits import MAX_RECORD_BYTES, NUMBER_BYTES, check_key, flattened, text_bytes
 from pipeline.stages.metering import Meter, Work
 from pipeline.stages.questions import Answers, Question, Questions
-from pipeline.stages.sample import Labelled, Sample
+from pipeline.stages.sample import Labelled, Sample, Unusable
 from pipeline.stages.validation import ObservationValidator
 from pipeline.stages.watch import Watch
 from schemas import (
@@ -94,6 +94,10 @@ class ModelStage:
         self._previous_seq: int | None = None
         self._seen = 0
         self._labels = LateLabels(config.label)
+        self._labels_topic = config.topic(LateLabel.TOPIC)
+        # where to go on in each of the topics that are joined
+        joined = map(config.topic, config.inputs("join"))
+        self._places = dict.fromkeys(joined, 0) if config.label.topic else None
         self._has_effects = "ipdp" in config.explain.methods
         self._has_losses = config.explain.methods != ["ipdp"]
         watched = config.drift.of("loss")
@@ -104,31 +108,34 @@ class ModelStage:
         """Return the state; the meter is none of it."""
         return {name: value for name, value in vars(self).items() if name != "meter"}
 
-    def decode(self, message: Message) -> Sample | Labelled | None:
-        """Return the validated observation or label; None if the first shard says that it is bad.
+    def decode(self, message: Message) -> Sample | Labelled | Unusable:
+        """Return the validated observation or label, or why there is none."""
+        try:
+            return self._validated(message)
+        except BadRecordError as error:
+            return Unusable(str(error), message)
 
-        Raises
-        ------
-        BadRecordError
-            If it is not as configured.
-        """
-        with self._told_once():
-            check_key(message)
-            fields = load_object(message.value)
-            if "x" not in fields and "id" in fields:
-                return Labelled(self._validator.late(LateLabel.of(fields)), message)
-            observation = Observation.of(fields)
-            return Sample(
-                message.offset,
-                self._validator.x(observation),
-                self._validator.y(observation),
-                observation.id,
-                observation.ts,
-                message,
-            )
-        return None
+    def _validated(self, message: Message) -> Sample | Labelled:
+        check_key(message)
+        fields = load_object(message.value)
+        if self._is_label(fields, message):
+            return Labelled(self._validator.late(LateLabel.of(fields)), message)
+        observation = Observation.of(fields)
+        return Sample(
+            message.offset,
+            self._validator.x(observation),
+            self._validator.y(observation),
+            observation.id,
+            observation.ts,
+            message,
+        )
 
-    def step(self, sample: Sample | Labelled | None) -> Sequence[Record]:
+    def _is_label(self, fields: Mapping[str, Any], message: Message) -> bool:
+        if self._places is not None and message.origin[0] == self._labels_topic:
+            return True
+        return "x" not in fields and "id" in fields
+
+    def step(self, sample: Sample | Labelled | Unusable) -> Sequence[Record]:
         """Return the prediction, and the evaluations of each feature once samplers are warm.
 
         Between them there is a change where the loss has changed. Before them are the dead letters
@@ -137,19 +144,36 @@ class ModelStage:
         If the model fails on the observation itself, or gives an output that is not finite, there
         is a dead letter instead. A feature on whose changed values it fails gets one in place of
         its evaluation; the model learns all the same, so that every shard's does.
+
+        A message that comes again, as it does when what joins features and labels has crashed, is
+        passed over.
         """
-        if sample is None:
+        if self._comes_again(sample.message):
             return []
-        is_observation = isinstance(sample, Sample)
-        letters = self._labels.advance(sample.message, is_observation=is_observation)
+        letters: list[DeadLetter] = []
         records: list[Record] = []
         try:
+            if isinstance(sample, Unusable):
+                raise BadRecordError(sample.reason)
+            is_observation = isinstance(sample, Sample)
+            letters += self._labels.advance(sample.message, is_observation=is_observation)
             joined = self._joined(sample, letters)
             if joined is not None:
                 records = self._step(joined, letters)
         except BadRecordError as error:
             letters.append(sample.message.dead_letter(str(error)))
         return [*letters, *records] if self._is_first else records
+
+    def _comes_again(self, message: Message) -> bool:
+        """Return whether a message that was passed on was passed on before; take note of it."""
+        if self._places is None:
+            return False
+        topic, _, offset = message.origin
+        if offset < self._places.get(topic, 0):
+            return True
+        if topic in self._places:
+            self._places[topic] = offset + 1
+        return False
 
     def _joined(self, sample: Sample | Labelled, letters: list[DeadLetter]) -> Sample | None:
         """Return an observation with its label if that came before, or the one that a label is of.
@@ -279,15 +303,6 @@ class ModelStage:
             _check_moderate(outputs)
             return self._questions.answers(about, prediction, outputs).get(feature, NOTHING)
 
-    @contextmanager
-    def _told_once(self) -> Iterator[None]:
-        """Leave it to the first shard to say that an observation cannot be used."""
-        try:
-            yield
-        except BadRecordError:
-            if self._is_first:
-                raise
-
     def _learn(self, sample: Sample) -> None:
         with _failures_are_the_records():
             if sample.y is not None:
@@ -389,7 +404,7 @@ def _row(output: Output, classes: list[Label]) -> Row:
 
 
 def _unusable(sample: Sample, feature: str, reason: str) -> DeadLetter:
-    source = replace(sample.message, key=feature.encode())
+    source = replace(sample.message, key=feature.encode(), headers={})
     return source.dead_letter(f"cannot explain {feature}: {reason}")
 
 

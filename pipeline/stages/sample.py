@@ -71,6 +71,14 @@ class Sample:
 
 
 @dataclass(frozen=True, slots=True)
+class Unusable:
+    """A message that did not pass, and why."""
+
+    reason: str
+    message: Message
+
+
+@dataclass(frozen=True, slots=True)
 class Labelled:
     """A label that comes later, and passed validation."""
 

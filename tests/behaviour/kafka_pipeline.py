@@ -3,6 +3,7 @@
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack, closing
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -12,13 +13,14 @@ import orjson
 from pipeline.config import Config, load_config
 from pipeline.kafka.embedded import CHECKPOINT_INTERVAL_S
 from pipeline.kafka.producer import RecordProducer
-from pipeline.kafka.progress import PipelineProgress
+from pipeline.kafka.progress import GroupOffsets, PipelineProgress
 from pipeline.kafka.reader import TopicReader
 from pipeline.kafka.replay import ReplayOptions, replay
 from pipeline.kafka.topics import create_topics
 from pipeline.local import LocalPipeline
 from pipeline.outputs import OUTPUTS
 from pipeline.parts import Role
+from pipeline.stages import Message
 from pipeline.supervisor import ROLES, Supervisor
 
 Published = dict[tuple[Any, ...], set[bytes]]
@@ -112,7 +114,7 @@ class KafkaPipeline:
             if time.monotonic() > deadline:
                 raise AssertionError(
                     f"only {self._progress.through} of {records} records went through "
-                    f"(model: {self._progress.modelled}) in {timeout_s} s"
+                    f"(the first role: {self._progress.taken}) in {timeout_s} s"
                 )
             self.workers.check()
             each()
@@ -127,6 +129,42 @@ class KafkaPipeline:
             self.workers.check()
             self.collect()
 
+    def wait_until_idle(self, *, timeout_s: float = 120.0) -> None:
+        """Wait until every role has taken, and committed, all that is in its topics."""
+        deadline = time.monotonic() + timeout_s
+        with ExitStack() as stack:
+            # in the order of the data's flow: what one has committed is there for the next
+            groups = {
+                f"{part} of {topic}": stack.enter_context(
+                    closing(GroupOffsets(self.config, part, topic))
+                )
+                for part in self.config.parts()
+                for topic in self.config.inputs(part.role)
+            }
+            for name, group in groups.items():
+                while lag := group.lag():
+                    assert time.monotonic() < deadline, f"{name} is {lag} behind"
+                    self.workers.check()
+                    self.collect()
+        self.collect()
+
+    def joined(self, partition: int) -> list[Message]:
+        """Return what is in a partition of the topic that joins features and labels."""
+        with TopicReader(self.config, [self.config.source], from_beginning=True) as reader:
+            return [
+                Message(
+                    str(each.topic()),
+                    partition,
+                    int(each.offset() or 0),
+                    each.key(),
+                    each.value(),
+                    each.timestamp()[1],
+                    dict(each.headers() or ()),
+                )
+                for each in reader.until(reader.extent())
+                if each.partition() == partition
+            ]
+
     def kill(self, role: Role) -> None:
         """Kill a role's worker as a crash would; the supervisor starts it again."""
         self.workers.kill(f"{role}-1")
@@ -136,11 +174,11 @@ class KafkaPipeline:
         """What the workers have logged."""
         return self.log_path.read_text(errors="replace")
 
-    def send(self, values: Iterable[bytes], partition: int = 0) -> None:
-        """Send observations at once, whatever the pipeline is at."""
+    def send(self, values: Iterable[bytes], partition: int = 0, *, topic: str = "features") -> None:
+        """Send observations, or labels, at once, whatever the pipeline is at."""
         producer = RecordProducer(self.config)
         for value in values:
-            producer.send(self.config.topic("features"), value, place=partition)
+            producer.send(self.config.topic(topic), value, place=partition)
         producer.flush()
 
     def counts(self) -> dict[str, int]:
@@ -178,10 +216,19 @@ def identity(topic: str, value: bytes) -> tuple[Any, ...]:
 
 def reference(config: Config, values: Iterable[bytes], partition: int = 0) -> Published:
     """Return what the local pipeline publishes for the observations of one partition."""
+    source = config.topic(config.source)
+    messages = (Message(source, partition, seq, None, value) for seq, value in enumerate(values))
+    return reference_of(config, messages, partition)
+
+
+def reference_of(config: Config, messages: Iterable[Message], partition: int = 0) -> Published:
+    """Return what the local pipeline publishes for the messages of the model stage's input."""
     published: Published = defaultdict(set)
-    for record in LocalPipeline(config, partition).run(values):
-        value = record.encode()
-        published[identity(record.TOPIC, value)].add(value)
+    pipeline = LocalPipeline(config, partition)
+    for message in messages:
+        for record in pipeline.take(message):
+            value = record.encode()
+            published[identity(record.TOPIC, value)].add(value)
     return published
 
 

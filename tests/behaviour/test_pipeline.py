@@ -11,7 +11,7 @@ from river.datasets import synth
 
 from pipeline.config import load_config
 from pipeline.kafka.producer import RecordProducer
-from pipeline.kafka.progress import CHAIN, GroupOffsets
+from pipeline.kafka.progress import GroupOffsets
 from pipeline.parts import Role
 from tests.behaviour.conftest import SETTINGS, topics, write_config
 from tests.behaviour.kafka_pipeline import (
@@ -197,9 +197,10 @@ def test_stopped_in_good_order_nothing_is_repeated_at_the_next_start(start: Star
         pipeline.wait_until_through(200)
     first = pipeline.messages
     assert pipeline.workers.exit_statuses == dict.fromkeys(["model-1", "explainer-1", "drift-1"], 0)
-    for role, topic in CHAIN:
-        offsets = GroupOffsets(pipeline.config, role, topic)
-        assert offsets.committed() == offsets.ends(), f"{role} left something uncommitted"
+    for part in pipeline.config.parts():
+        [topic] = pipeline.config.inputs(part.role)
+        offsets = GroupOffsets(pipeline.config, part, topic)
+        assert offsets.committed() == offsets.ends(), f"{part} left something uncommitted"
         offsets.close()
     with start() as again:
         again.feed(values[200:])

@@ -9,6 +9,7 @@ from pipeline.config import Config
 from pipeline.kafka.producer import RecordProducer
 from pipeline.parts import Part
 from pipeline.stages import Message, ModelStage, process
+from pipeline.stages.sample import Sample
 from tests.benchmarks.rig import ALL, Rig, observations, rig, settings
 from tests.benchmarks.run import Run
 from tests.benchmarks.timing import Figure, quartiles
@@ -79,7 +80,7 @@ def _limit() -> float:
     for offset, value in enumerate(values):
         message = Message("features", 0, offset, None, value)
         sample = stage.decode(message)
-        assert sample is not None
+        assert isinstance(sample, Sample)
         before = time.perf_counter()
         process(stage, message)
         between = time.perf_counter()

@@ -11,7 +11,7 @@ from pathlib import Path
 from deploy.kafka import Cluster
 from pipeline.config import Config, load_config
 from pipeline.kafka.app import SESSION_TIMEOUT_S
-from pipeline.kafka.progress import CHAIN, GroupOffsets
+from pipeline.kafka.progress import GroupOffsets
 from pipeline.kafka.topics import create_topics
 from pipeline.supervisor import Supervisor
 from tests.behaviour.conftest import write_config
@@ -279,10 +279,12 @@ def _kill_all(cluster: Cluster) -> None:
 def _lags(config: Config) -> str:
     """Say which roles have not read everything: then it is a stall, else a loss."""
     lags = []
-    for role, topic in CHAIN:
-        with closing(GroupOffsets(config, role, topic)) as offsets:
-            committed, ends = offsets.committed(), offsets.ends()
-        lags.append(f"{role} {sum(end - committed[p] for p, end in ends.items()):,}")
+    for part in config.parts():
+        for topic in config.inputs(part.role):
+            with closing(GroupOffsets(config, part, topic)) as offsets:
+                committed, ends = offsets.committed(), offsets.ends()
+            behind = sum(end - committed[p] for p, end in ends.items())
+            lags.append(f"{part} of {topic} {behind:,}")
     return f"left unread: {', '.join(lags)}"
 
 

@@ -14,7 +14,7 @@ def progress() -> Progress:
 
 
 def sight(now: float, next_offset: int, committed: int, end: int) -> Sight:
-    return Sight(now, [Standing("t", 0, next_offset, committed)], {0: end})
+    return Sight(now, [Standing("t", 0, next_offset, committed)], {("t", 0): end})
 
 
 def test_one_that_takes_and_commits_is_well() -> None:
@@ -37,7 +37,7 @@ def test_one_that_takes_nothing_is_not() -> None:
     for now in range(11):
         assert watched.stalled() is None
         watched.see(sight(now, next_offset=7, committed=7, end=8))
-    assert "partition 0 was taken for 10 s" in (watched.stalled() or "")
+    assert "t-0 was taken for 10 s" in (watched.stalled() or "")
 
 
 def test_one_that_commits_nothing_is_not() -> None:
@@ -52,8 +52,8 @@ def test_one_partition_that_stands_still_among_others_is_noticed() -> None:
     watched = progress()
     for now in range(11):
         standings = [Standing("t", 0, now, now), Standing("t", 1, 3, 3)]
-        watched.see(Sight(now, standings, {0: 1000, 1: 4}))
-    assert "partition 1 " in (watched.stalled() or "")
+        watched.see(Sight(now, standings, {("t", 0): 1000, ("t", 1): 4}))
+    assert "of t-1 " in (watched.stalled() or "")
 
 
 def test_one_that_the_broker_refuses_for_long_is_not_well() -> None:
@@ -85,7 +85,7 @@ def test_a_log_that_ends_before_what_was_taken_is_noticed_unless_it_was_for_a_mo
 def test_a_broker_that_does_not_answer_is_no_fault_of_the_worker() -> None:
     watched = progress()
     for now in range(100):
-        watched.see(Sight(now, [Standing("t", 0, 7, 7)], None if now % 9 else {0: 100}))
+        watched.see(Sight(now, [Standing("t", 0, 7, 7)], None if now % 9 else {("t", 0): 100}))
         assert watched.stalled() is None
 
 
@@ -93,12 +93,12 @@ def test_one_that_was_given_nothing_while_nobody_takes_what_waits_is_not_well() 
     watched = progress()
     for now in range(16):
         assert watched.stalled() is None
-        watched.see(Sight(now, [], {0: 100}, committed={0: 50}))
+        watched.see(Sight(now, [], {("t", 0): 100}, committed={("t", 0): 50}))
     assert watched.stalled()
 
 
 def test_one_that_stands_by_while_others_go_on_is_well() -> None:
     watched = progress()
     for now in range(100):
-        watched.see(Sight(now, [], {0: 1000}, committed={0: now}))
+        watched.see(Sight(now, [], {("t", 0): 1000}, committed={("t", 0): now}))
         assert watched.stalled() is None

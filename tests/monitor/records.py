@@ -1,6 +1,7 @@
 """Records for the monitor's tests, with only what matters spelled out."""
 
 from pipeline.monitor.history import History
+from pipeline.stages import Message
 from schemas import Change, DeadLetter, Explanation, Prediction
 from schemas.change import change_id
 from schemas.explanation import METHODS, Method
@@ -104,14 +105,7 @@ def loss_change(seq: int, *, before: float = 0.2, after: float = 0.9) -> Change:
 
 
 def letter(offset: int, reason: str = "x.age is missing", *, partition: int = 0) -> DeadLetter:
-    return DeadLetter.of(
-        topic="features",
-        partition=partition,
-        offset=offset,
-        key=None,
-        value=b"{}",
-        reason=reason,
-    )
+    return Message("features", partition, offset, None, b"{}").dead_letter(reason)
 
 
 def drifting_history(*, drift_seq: int = 1000, features: int = 9) -> History:

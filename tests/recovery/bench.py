@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from pipeline.config import Config
-from pipeline.kafka.progress import CHAIN, GroupOffsets
+from pipeline.kafka.progress import GroupOffsets
 from pipeline.parts import Role
 from pipeline.supervisor import ROLES
 from tests.chaos.feed import Feed
@@ -20,9 +20,6 @@ T = TypeVar("T")
 
 TIMEOUT_S = 90.0
 """How long anything may take before the run is given up."""
-
-TOPICS = dict(CHAIN)
-"""Role → the topic that it reads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +144,8 @@ class Bench:
         seconds = time.monotonic() - began_at
         since = time.time()
         self._outputs.begin(since)
-        with closing(GroupOffsets(self._config, role, TOPICS[role])) as offsets:
+        [topic] = self._config.inputs(role)
+        with closing(GroupOffsets(self._config, role, topic)) as offsets:
             committed = offsets.committed()
         self._workers.add(role)
         self._gone(role, partitions, since)

@@ -194,6 +194,8 @@ ANY: dict[type[Record], st.SearchStrategy[Any]] = {
     ),
     DeadLetter: st.builds(
         DeadLetter.of,
+        stream=TEXT,
+        seq=SEQS,
         topic=TEXT,
         partition=st.integers(0, 999),
         offset=SEQS,
@@ -345,9 +347,7 @@ def test_any_bytes_pass_through_the_first_stage_as_one_record(value: bytes | Non
 @PROPERTY
 @given(maybe(st.binary(max_size=200)), maybe(st.binary(max_size=50)))
 def test_a_dead_letter_keeps_the_original_bytes(value: bytes | None, key: bytes | None) -> None:
-    letter = DeadLetter.decode(
-        DeadLetter.of(topic="t", partition=3, offset=9, key=key, value=value, reason="why").encode()
-    )
+    letter = DeadLetter.decode(Message("t", 3, 9, key, value).dead_letter("why").encode())
     assert letter.original() == value
     assert letter.truncated is False
     assert letter.sha256 == (None if value is None else hashlib.sha256(value).hexdigest())
@@ -357,9 +357,7 @@ def test_a_dead_letter_keeps_the_original_bytes(value: bytes | None, key: bytes 
 @pytest.mark.parametrize("unit", [b"a", b"\x00", b"\xff", b'"', "é".encode(), b"\n"])
 def test_a_dead_letter_of_the_longest_message_stays_below_a_megabyte(unit: bytes) -> None:
     value = unit * (1_000_000 // len(unit))
-    letter = DeadLetter.of(
-        topic="t", partition=0, offset=0, key=None, value=value, reason="too long"
-    )
+    letter = Message("t", 0, 0, None, value).dead_letter("too long")
     assert letter.truncated
     assert letter.original() == value[:MAX_BYTES]
     assert letter.sha256 == hashlib.sha256(value).hexdigest()

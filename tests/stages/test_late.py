@@ -95,7 +95,10 @@ def test_what_needs_a_label_waits_for_it_and_the_rest_does_not() -> None:
 def test_predictions_are_those_of_rivers_delayed_progressive_validation() -> None:
     """River's ``simulate_qa`` says what is asked and learned when."""
     data = [(record["x"], record["y"]) for record in linear_records(200)]
-    oracle, waiting, expected, values = Additive(), {}, [], []
+    oracle = Additive()
+    waiting: dict[int, float] = {}
+    expected: list[tuple[float, float | None]] = []
+    values: list[dict[str, Any]] = []
     delays = random.Random(3)
     delay_of = [delays.randint(1, 60) for _ in data]
     for i, x, y, *_ in river_stream.simulate_qa(

@@ -18,6 +18,7 @@ from pipeline.local import LocalPipeline
 from pipeline.parts import Part
 from pipeline.stages import ModelStage
 from pipeline.stages.model import WHOLE
+from pipeline.stages.sample import Sample
 from schemas import Change, DeadLetter, Evaluation, Explanation, Observation, Prediction, Record
 from schemas.explanation import Method
 from tests.support import (
@@ -110,7 +111,7 @@ def test_a_label_of_another_kind_is_refused(kind: str) -> None:
         # any number will do as a numeric label
         if other == kind or (kind, other) == ("number", "integer"):
             sample = model_stage(config).decode(message(0, value))
-            assert sample is not None
+            assert isinstance(sample, Sample)
             assert sample.y == label
             continue
         [letter] = run(model_stage(config), [message(0, value)])

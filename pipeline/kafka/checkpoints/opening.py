@@ -9,7 +9,6 @@ from pipeline.kafka.checkpoints.envelope import Envelope, Identity
 from pipeline.kafka.checkpoints.topic import TopicCheckpointStore
 from pipeline.kafka.client import partitions_of
 from pipeline.kafka.embedded import is_embedded_cluster
-from pipeline.kafka.progress import CHAIN
 from pipeline.kafka.topics import topic_ids
 from pipeline.parts import Role
 
@@ -56,7 +55,7 @@ def slots(config: Config, role: Role | None = None, partition: int | None = None
     found = [
         Slot.of(part, topic, each)
         for part in config.parts(role)
-        for topic in [config.topic(dict(CHAIN)[part.role])]
+        for topic in map(config.topic, config.inputs(part.role))
         for each in partitions_of(config, topic)
         if partition in (None, each)
     ]

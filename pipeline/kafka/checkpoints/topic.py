@@ -29,6 +29,7 @@ from pipeline.kafka.checkpoints.records import (
 )
 from pipeline.kafka.client import BrokerError, client_settings, log_offsets, partitions_of
 from pipeline.kafka.producer import RecordProducer
+from pipeline.parts import Role
 
 FIRST_WINDOW = 64
 """Records to read from the end at first: a few checkpoints of a large forest."""
@@ -38,7 +39,8 @@ LARGEST_WINDOW = 256
 
 READ_TIMEOUT_S = 30.0
 
-_ROLES = ("model", "explainer", "drift")
+_PLACES: dict[Role, int] = {"model": 0, "explainer": 1, "drift": 2, "join": 2}
+"""Role → which of the partitions for a partition of its input; what two share is small."""
 
 
 class TopicCheckpointStore:
@@ -104,7 +106,7 @@ def partition_of(slot: Slot, partitions: int) -> int:
     >>> [partition_of(Slot(role, "t", 1), 12) for role in ("model", "explainer", "drift")]
     [3, 4, 5]
     """
-    return (len(_ROLES) * slot.partition + _ROLES.index(slot.role)) % partitions
+    return (3 * slot.partition + _PLACES[slot.role]) % partitions
 
 
 class _PartitionReader:

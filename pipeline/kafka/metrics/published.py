@@ -54,6 +54,8 @@ class PublishedCollector(Collector):
             isage.reservoir_size if isage.inner_samples == ALL else isage.inner_samples
         )
         self._records = {kind.TOPIC: 0 for kind in RECORDS if kind not in INPUTS}
+        if config.label.topic:
+            self._records[config.source] = 0
         self._inputs: dict[Method, int] = dict.fromkeys(get_args(Method), 0)
         self._changes: dict[Labels, int] = {}
         self._newest: dict[str, int] = {}

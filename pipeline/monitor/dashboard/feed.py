@@ -9,7 +9,6 @@ from confluent_kafka import Message
 
 from pipeline.config import Config
 from pipeline.kafka.lag import LagMonitor
-from pipeline.kafka.progress import CHAIN
 from pipeline.kafka.reader import TopicReader
 from pipeline.monitor.dashboard.state import UNREADABLE, State
 from pipeline.outputs import OUTPUTS
@@ -61,7 +60,8 @@ class Feed:
 
     def _read(self) -> None:
         operations = self._state.operations
-        topics = {str(part): topic for role, topic in CHAIN for part in self._config.parts(role)}
+        config = self._config
+        topics = {str(part): ", ".join(config.inputs(part.role)) for part in config.parts()}
         with (
             LagMonitor(self._config) as lag,
             TopicReader(self._config, list(OUTPUTS), from_beginning=True, newest=NEWEST) as reader,

@@ -1,0 +1,85 @@
+"""Labels in a topic of their own: joined once, in an order that is kept, whatever crashes."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import orjson
+import pytest
+
+from pipeline.kafka.producer import RecordProducer
+from pipeline.parts import Role
+from pipeline.supervisor import ROLES
+from schemas.prediction import LabelCounts
+from tests.behaviour.conftest import SETTINGS, topics, write_config
+from tests.behaviour.kafka_pipeline import KafkaPipeline, assert_same, reference_of
+from tests.behaviour.late_labels import Delays, Sent, late_labels
+from tests.behaviour.test_pipeline import Start
+
+JOINED: tuple[Role, ...] = ("join", *ROLES)
+
+WAIT = 150
+
+DELAYS = Delays(most=100, missing=0.05, repeated=0.05)
+
+
+@pytest.fixture
+def config_path(tmp_path: Path, prefix: str) -> Path:
+    """Settings with a topic of labels."""
+    label = {"type": "integer", "topic": True, "wait": WAIT}
+    return write_config(
+        tmp_path / "pipeline.toml", {**SETTINGS, "label": label, "topics": topics(prefix)}
+    )
+
+
+def send(pipeline: KafkaPipeline, records: Sequence[Sent]) -> None:
+    producer = RecordProducer(pipeline.config)
+    for each in records:
+        topic = pipeline.config.topic(each.topic)
+        producer.send(topic, each.value, place=0, timestamp=each.timestamp)
+    producer.flush()
+
+
+def last_counts(pipeline: KafkaPipeline) -> LabelCounts:
+    predictions = [
+        orjson.loads(value)
+        for key, values in pipeline.published.items()
+        if key[0] == "predictions"
+        for value in values
+    ]
+    return LabelCounts(**max(predictions, key=lambda each: int(each["seq"]))["labels"])
+
+
+def test_what_is_published_is_that_of_the_same_order_whatever_is_killed(start: Start) -> None:
+    records = list(late_labels(400, DELAYS))
+    with start(roles=JOINED) as pipeline:
+        for begin in range(0, len(records), 150):
+            send(pipeline, records[begin : begin + 150])
+            if begin in {150, 450}:
+                pipeline.wait_until_idle()
+                pipeline.kill("join")
+                pipeline.kill("model")
+        pipeline.wait_until_idle()
+        joined = pipeline.joined(0)
+    assert_same(pipeline.published, reference_of(pipeline.config, joined))
+    counts = last_counts(pipeline)
+    assert counts.joined + counts.repeated > 300
+    assert counts.joined + counts.missing + counts.waiting == 400
+
+
+def test_what_waits_in_both_topics_is_joined_in_the_order_of_its_time(start: Start) -> None:
+    records = list(late_labels(400, DELAYS))
+    labels = [each for each in records if each.topic == "labels"]
+    features = [each for each in records if each.topic == "features"]
+    with start(roles=()) as pipeline:
+        send(pipeline, labels)
+        send(pipeline, features)
+        for role in JOINED:
+            pipeline.workers.add(role)
+        pipeline.wait_until_idle()
+        joined = pipeline.joined(0)
+    assert [each.value for each in joined] == [each.value for each in records]
+    assert [each.timestamp for each in joined] == [each.timestamp for each in records]
+    assert_same(pipeline.published, reference_of(pipeline.config, joined))
+    counts = last_counts(pipeline)
+    assert counts.unknown == 0
+    assert counts.joined + counts.repeated == len(labels)
