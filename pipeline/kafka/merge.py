@@ -25,8 +25,8 @@ class _Held:
 
     messages: deque[Any] = field(default_factory=deque)
     is_paused: bool = False
-    waited_since: float | None = None
     waited_at: tuple[int, int] | None = None
+    waited_since: float = 0.0
 
 
 class Merge:
@@ -107,8 +107,8 @@ class Merge:
         """Return whether a message of a partition, of which none is here, may be older."""
         stood = self._waiting(place)
         if stood is None or stood[0] >= stood[1]:
-            held.waited_since = held.waited_at = None
+            held.waited_at = None
             return False
         if held.waited_at != stood:
             held.waited_at, held.waited_since = stood, now
-        return now - (held.waited_since or now) < PATIENCE_S
+        return now - held.waited_since < PATIENCE_S

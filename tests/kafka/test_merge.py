@@ -1,0 +1,129 @@
+"""Messages of two topics in the order of their time, as far as that can be known."""
+
+from dataclasses import dataclass
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.kafka.merge import MOST_HELD, PATIENCE_S, Merge
+from tests.support import PROPERTY
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    topic: str
+    partition: int
+    offset: int
+    timestamp: float | None
+
+
+class Log:
+    """Two topics, of which some was read; takes what is ready."""
+
+    def __init__(self, **times: list[float | None]) -> None:
+        self.messages = {
+            topic: [Read(topic, 0, offset, time) for offset, time in enumerate(each)]
+            for topic, each in times.items()
+        }
+        self.next = dict.fromkeys(self.messages, 0)
+        self.paused: set[str] = set()
+        self.taken: list[Read] = []
+        self.merge = Merge(
+            list(self.messages),
+            waiting=lambda place: (self.next[place[0]], len(self.messages[place[0]])),
+            pause=lambda place: self.paused.add(place[0]),
+            resume=lambda place: self.paused.discard(place[0]),
+        )
+
+    def read(self, topic: str, n: int, *, now: float = 0.0, begin: int = 0) -> None:
+        for message in self.messages[topic][begin : begin + n]:
+            self.merge.put(message)
+        self.take(now)
+
+    def take(self, now: float = 0.0) -> None:
+        for message in self.merge.ready(now):
+            self.taken.append(message)
+            self.next[message.topic] = message.offset + 1
+
+    @property
+    def order(self) -> list[tuple[str, int]]:
+        return [(each.topic, each.offset) for each in self.taken]
+
+
+def test_one_waits_for_the_other() -> None:
+    log = Log(f=[1.0, 4.0], g=[2.0, 3.0, 5.0])
+    log.read("g", 3)
+    assert not log.taken
+    log.read("f", 2)
+    assert log.order == [("f", 0), ("g", 0), ("g", 1), ("f", 1), ("g", 2)]
+
+
+def test_of_the_same_time_the_first_topic_comes_first() -> None:
+    log = Log(f=[1.0, 1.0], g=[1.0])
+    log.read("g", 1)
+    log.read("f", 2)
+    assert log.order == [("f", 0), ("f", 1), ("g", 0)]
+
+
+def test_a_message_without_a_time_waits_for_none() -> None:
+    log = Log(f=[5.0], g=[None])
+    log.read("f", 1)
+    log.read("g", 1)
+    assert log.order == [("g", 0), ("f", 0)]
+
+
+def test_a_topic_that_is_at_its_end_is_not_waited_for() -> None:
+    log = Log(f=[1.0, 2.0], g=[])
+    log.read("f", 2)
+    assert len(log.taken) == 2
+
+
+def test_what_does_not_come_is_waited_for_once() -> None:
+    """As what follows from a transaction that was taken back."""
+    log = Log(f=[float(i) for i in range(10)], g=[0.5])
+    log.read("f", 1, now=10.0)
+    assert not log.taken
+    log.take(now=10.0 + PATIENCE_S / 2)
+    assert not log.taken
+    log.take(now=10.0 + PATIENCE_S)
+    assert len(log.taken) == 1
+    log.read("f", 9, begin=1, now=10.0 + PATIENCE_S)
+    assert len(log.taken) == 10
+
+
+def test_what_waits_is_bounded() -> None:
+    log = Log(f=[0.0, *[9e9] * 3], g=[float(i) for i in range(MOST_HELD + 10)])
+    log.read("g", MOST_HELD - 1)
+    assert not log.paused
+    log.read("g", 1, begin=MOST_HELD - 1)
+    assert log.paused == {"g"}
+    log.read("f", 2)
+    assert not log.paused
+    assert len(log.taken) == MOST_HELD + 1
+
+
+def test_nothing_is_left_of_partitions_that_were_taken_away() -> None:
+    log = Log(f=[1.0], g=[0.5])
+    log.read("f", 1)
+    log.merge.clear()
+    log.read("g", 1)
+    log.take(now=PATIENCE_S)
+    assert log.order == [("g", 0)]
+
+
+@PROPERTY
+@given(
+    st.lists(st.floats(0, 100), max_size=20).map(sorted),
+    st.lists(st.floats(0, 100), max_size=20).map(sorted),
+    st.lists(st.tuples(st.sampled_from("fg"), st.integers(1, 5)), max_size=60),
+)
+def test_however_it_is_read_all_comes_in_the_order_of_its_time(
+    f: list[float], g: list[float], reads: list[tuple[str, int]]
+) -> None:
+    log = Log(f=[*f], g=[*g])
+    read = {"f": 0, "g": 0}
+    for topic, n in [*reads, ("f", 20), ("g", 20)]:
+        log.read(topic, n, begin=read[topic])
+        read[topic] += n
+    times = [each.timestamp for each in log.taken]
+    assert times == sorted([*f, *g])

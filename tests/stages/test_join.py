@@ -1,0 +1,165 @@
+"""Features and labels in one topic: as they were, and each once however often it is passed on."""
+
+import random
+from dataclasses import replace
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.stages import JoinStage, Message, ModelStage, process
+from pipeline.stages.base import ORIGIN
+from pipeline.stages.join import PassedOn
+from pipeline.stages.limits import MAX_RECORD_BYTES
+from schemas import DeadLetter, Prediction, Record
+from tests.support import PROPERTY, encoded, linear_config, of_kind, pickled, run
+
+CONFIG = linear_config(label={"type": "number", "topic": True, "wait": 20})
+
+STREAM = "fluxplain.observations-0"
+
+
+def observation(offset: int, *, y: float | None = None, **more: Any) -> Message:
+    value = {"x": {"a": 1.0 * offset, "b": 2.0, "c": "u"}, "id": offset, "y": y, **more}
+    return Message("fluxplain.features", 0, offset, b"k", orjson.dumps(value), 1_000 + offset)
+
+
+def label(offset: int, id_: int, **more: Any) -> Message:
+    value = {"id": id_, "y": 3.0, **more}
+    return Message("fluxplain.labels", 0, offset, b"k", orjson.dumps(value), 2_000 + offset)
+
+
+def joined(messages: list[Message]) -> list[Message]:
+    """Return them as the model role reads them."""
+    passed: list[Message] = []
+    for each in messages:
+        [record] = process(JoinStage(), each)
+        assert isinstance(record, PassedOn)
+        passed.append(
+            Message(
+                "fluxplain.observations",
+                0,
+                len(passed),
+                each.key,
+                record.encode(),
+                record.timestamp,
+                record.headers,
+            )
+        )
+    return passed
+
+
+def model_stage() -> ModelStage:
+    return ModelStage(CONFIG, STREAM)
+
+
+def test_a_message_is_passed_on_as_it_is() -> None:
+    message = replace(observation(7), headers={"traceparent": b"00-1"})
+    [record] = process(JoinStage(), message)
+    assert isinstance(record, PassedOn)
+    assert record.encode() == message.value
+    assert record.timestamp == message.timestamp
+    assert record.headers == {"traceparent": b"00-1", ORIGIN: b"fluxplain.features-0@7"}
+    assert record.message_key() is None
+
+
+@pytest.mark.parametrize(
+    ("message", "reason"),
+    [
+        (replace(observation(7), value=None), "the message has no value (a tombstone)"),
+        (
+            replace(observation(7), value=b" " * (MAX_RECORD_BYTES + 1)),
+            "the message has 900,001 bytes, but must have at most 900,000",
+        ),
+        (
+            replace(observation(7), value=b" ", headers={"h": b" " * MAX_RECORD_BYTES}),
+            "the message has 900,002 bytes, but must have at most 900,000",
+        ),
+        (
+            replace(observation(7), key=b"k" * 65_537),
+            "the key has 65,537 bytes, but must have at most 65,536",
+        ),
+    ],
+)
+def test_what_cannot_be_passed_on_is_a_dead_letter(message: Message, reason: str) -> None:
+    [letter] = process(JoinStage(), message)
+    assert isinstance(letter, DeadLetter)
+    assert letter.reason == reason
+    assert (letter.topic, letter.offset) == ("fluxplain.features", 7)
+
+
+def test_a_record_of_the_topic_of_labels_is_a_label_whatever_else_it_says() -> None:
+    x = {"a": 5.0, "b": 5.0, "c": "v"}
+    *_, last = run(model_stage(), joined([observation(0), label(0, 0, x=x)]))
+    assert isinstance(last, Prediction) or of_kind([last], Prediction) == []
+    predictions = of_kind(
+        run(model_stage(), joined([observation(0), label(0, 0, x=x)])), Prediction
+    )
+    assert [each.observation for each in predictions] == [None, 0]
+
+
+def test_a_dead_letter_names_both_the_place_in_the_stream_and_its_producers() -> None:
+    bad = replace(label(4, 0), value=b"oops")
+    [letter] = of_kind(run(model_stage(), joined([observation(0), bad])), DeadLetter)
+    assert (letter.stream, letter.seq) == ("fluxplain.observations-0", 1)
+    assert (letter.topic, letter.partition, letter.offset) == ("fluxplain.labels", 0, 4)
+
+
+@pytest.mark.parametrize(
+    "origin",
+    [
+        *(b"", b"\xff", b"nothing", b"features-0", b"features-0@", b"features@1", b"f-0@-1"),
+        *(b"f-0@\xb2", b"f-0@" + b"9" * 20),
+    ],
+)
+def test_a_header_that_is_none_of_ours_says_nothing(origin: bytes) -> None:
+    message = replace(observation(3), headers={ORIGIN: origin})
+    assert message.origin == ("fluxplain.features", 0, 3)
+
+
+def logs(seed: int) -> tuple[list[Message], list[Message]]:
+    """Return messages in some order, and with repetitions as crashes of the join role leave them.
+
+    Whoever goes on begins at or before the first message that was not passed on yet.
+    """
+    rng = random.Random(seed)
+    sources = {
+        "features": [observation(i, y=rng.choice([None, 1.0])) for i in range(12)],
+        "labels": [label(i, rng.randrange(12)) for i in range(10)],
+    }
+    bad = rng.randrange(12)
+    sources["features"][bad] = replace(sources["features"][bad], value=b"oops")
+    once: list[Message] = []
+    again: list[Message] = []
+    done = dict.fromkeys(sources, 0)
+    while any(done[name] < len(each) for name, each in sources.items()):
+        name = rng.choice([name for name, each in sources.items() if done[name] < len(each)])
+        begin = rng.randint(0, done[name]) if rng.random() < 0.25 else done[name]
+        end = rng.randint(begin, len(sources[name]))
+        again += sources[name][begin:end]
+        once += sources[name][done[name] : end]
+        done[name] = max(done[name], end)
+    return once, again
+
+
+def contents(records: list[Record]) -> list[Any]:
+    """Return what is published, without the places in the log of both."""
+    places = {"seq", "previous_seq", "seqs", "observation"}
+    return [
+        {name: value for name, value in orjson.loads(each).items() if name not in places}
+        for each in encoded(records)
+    ]
+
+
+@PROPERTY
+@given(st.integers(0, 10**6))
+def test_what_is_passed_on_again_changes_nothing(seed: int) -> None:
+    once, again = logs(seed)
+    stage = model_stage()
+    records: list[Record] = []
+    for each in joined(again):
+        records += process(stage, each)
+        stage = pickled(stage)
+    assert contents(records) == contents(run(model_stage(), joined(once)))
