@@ -7,6 +7,10 @@ from schemas.observation import Id, optional
 from schemas.record import BadRecordError, Record, Target, Timestamp, load_object
 
 
+class LabelValue(bytes):
+    """A label that comes later, as JSON: it goes on the topic ``labels``, if there is one."""
+
+
 @dataclass(frozen=True, slots=True)
 class LateLabel(Record):
     """The label of an observation that was published without it.

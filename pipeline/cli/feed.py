@@ -1,6 +1,7 @@
 """Commands that take observations from files: into Kafka, or through all stages at once."""
 
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
@@ -20,7 +21,8 @@ from pipeline.config import Config
 from pipeline.kafka.replay import ReplayOptions
 from pipeline.kafka.replay import replay as replay_observations
 from pipeline.outputs import OUTPUTS, LocalFiles
-from pipeline.sources import SourceError, open_source
+from pipeline.sources import Source, SourceError, open_source, with_label_delay
+from schemas.late_label import LabelValue
 
 SOURCE_HELP = (
     "A CSV file (.csv, .csv.gz) with a header, or a River data set: river:Phishing, "
@@ -34,6 +36,15 @@ LabelColumn = Annotated[
     typer.Option(
         metavar="COLUMN",
         help="Column of a CSV file with the label; by default label.column of the settings.",
+    ),
+]
+
+LabelDelay = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        metavar="N",
+        help="Send each label N observations later, as a record of its own; see label.wait.",
     ),
 ]
 
@@ -56,6 +67,7 @@ def replay(  # noqa: PLR0917  options of a command
     partition: Annotated[
         int, typer.Option(min=0, help="Partition of features: a source is one stream.")
     ] = 0,
+    label_delay: LabelDelay = None,
 ) -> None:
     """Send recorded observations into the features topic, in order.
 
@@ -81,7 +93,8 @@ def replay(  # noqa: PLR0917  options of a command
             progress.update(task, completed=sent, note=note)
 
         try:
-            sent = replay_observations(settings, records, options, report=report)
+            values = _with_delay(records, label_delay)
+            sent = replay_observations(settings, values, options, report=report)
         finally:
             # also when interrupted: a second try begins behind them
             progress.stop()
@@ -89,12 +102,13 @@ def replay(  # noqa: PLR0917  options of a command
 
 
 @app.command(rich_help_panel=PANEL)
-def local(
+def local(  # noqa: PLR0917  options of a command
     source: Annotated[str, typer.Argument(help=SOURCE_HELP)],
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the results.")],
     config: ConfigPath = DEFAULT_CONFIG,
     label: LabelColumn = None,
     limit: Annotated[int | None, typer.Option(min=0, help="Records to take at most.")] = None,
+    label_delay: LabelDelay = None,
 ) -> None:
     """Run the whole pipeline in this process, without Kafka, and write what it would publish.
 
@@ -112,10 +126,10 @@ def local(
         say(f"What an earlier run wrote to {out} is replaced.")
     with _progress() as progress, LocalFiles(out) as files:
         task = progress.add_task(records.name, total=records.total, note="")
-        for seq, value in enumerate(records):
+        for seq, value in enumerate(_with_delay(records, label_delay)):
             for record in pipeline.step(seq, value):
                 files.write(record)
-            progress.update(task, advance=1)
+            progress.update(task, advance=not isinstance(value, LabelValue))
     for topic, count in files.counts.items():
         console.print(f"{out / topic}.jsonl: {count:,}", markup=False, highlight=False)
     if files.counts["changes"]:
@@ -137,6 +151,10 @@ class _Patience:
         if value != self._last:
             self._last, self._since = value, time.monotonic()
         return time.monotonic() - self._since > self.SECONDS
+
+
+def _with_delay(records: Source, delay: int | None) -> Iterable[bytes]:
+    return records if delay is None else with_label_delay(records, delay)
 
 
 def _warn_without_label(source: str, settings: Config, label: str | None) -> None:

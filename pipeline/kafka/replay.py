@@ -13,6 +13,8 @@ from pipeline.kafka.embedded import PARTITION_BYTES, is_embedded_cluster
 from pipeline.kafka.producer import RecordProducer
 from pipeline.kafka.progress import PipelineProgress
 from pipeline.kafka.reader import TopicReader
+from schemas import LateLabel
+from schemas.late_label import LabelValue
 
 SAFE_SHARE = 0.4
 """Share of an embedded partition that may be unread: the rest is for what is on its way."""
@@ -56,6 +58,9 @@ def replay(
 ) -> int:
     """Send the observations and return how many there were; ends early when ``stop`` is set.
 
+    Labels that come later, :class:`~schemas.late_label.LabelValue`, go on their topic if there is
+    one, and are not counted then.
+
     Raises
     ------
     BrokerError
@@ -63,21 +68,25 @@ def replay(
     DeliveryError
         If the broker does not take a record.
     """
-    topic = config.topic("features")
+    topic, labels = (config.topic(name) for name in ("features", LateLabel.TOPIC))
     _check_partition(config, topic, options.partition)
     producer = RecordProducer(config)
     stop = stop or Event()
     brake = _make_brake(config, options)
     pace = _Pace(options.rate)
-    sent = 0
+    sent = apart = 0
     try:
         for value in observations:
-            pace.wait(sent)
+            pace.wait(sent + apart)
             if brake:
                 brake.take(len(value))
                 brake.wait(sent, producer, report, stop)
             if stop.is_set():
                 break
+            if config.label.topic and isinstance(value, LabelValue):
+                producer.send(labels, value, place=options.partition)
+                apart += 1
+                continue
             producer.send(topic, value, place=options.partition)
             sent += 1
             if sent % 100 == 0:

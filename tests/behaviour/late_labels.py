@@ -1,12 +1,15 @@
 """A stream whose labels come later: some much later, some twice, some never."""
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import orjson
-from river.datasets import synth
+
+from schemas.late_label import LabelValue
+
+Labelled = tuple[dict[str, Any], Any]
 
 START_MS = 1_700_000_000_000
 
@@ -32,22 +35,22 @@ class Delays:
 class Sent:
     """A record, the topic that it is for, and when, in milliseconds since 1970."""
 
-    topic: str
+    topic: Literal["features", "labels"]
     record: dict[str, Any]
     timestamp: int
 
     @property
     def value(self) -> bytes:
         """The record as the value of a message."""
-        return orjson.dumps(self.record)
+        value = orjson.dumps(self.record)
+        return value if self.topic == "features" else LabelValue(value)
 
 
-def late_labels(n: int, delays: Delays, *, seed: int = 1, concept: int = 1) -> Iterator[Sent]:
-    """Yield n observations, one every 10 ms, and their labels, in the order of their time."""
+def late_labels(samples: Iterable[Labelled], delays: Delays, *, seed: int = 1) -> Iterator[Sent]:
+    """Yield observations, one every 10 ms, and their labels, in the order of their time."""
     rng = random.Random(seed)
     due: dict[int, list[dict[str, Any]]] = {}
-    stream = synth.Agrawal(classification_function=concept, seed=seed).take(n)
-    for i, (x, y) in enumerate(stream):
+    for i, (x, y) in enumerate(samples):
         yield Sent("features", {"id": f"{seed}-{i}", "ts": i, "x": x}, START_MS + 10 * i)
         copies = 0 if rng.random() < delays.missing else 1 + (rng.random() < delays.repeated)
         for _ in range(copies):

@@ -14,6 +14,7 @@ from tests.behaviour.conftest import SETTINGS, topics, write_config
 from tests.behaviour.kafka_pipeline import KafkaPipeline, assert_same, reference_of
 from tests.behaviour.late_labels import Delays, Sent, late_labels
 from tests.behaviour.test_pipeline import Start
+from tests.support import agrawal
 
 JOINED: tuple[Role, ...] = ("join", *ROLES)
 
@@ -50,7 +51,7 @@ def last_counts(pipeline: KafkaPipeline) -> LabelCounts:
 
 
 def test_what_is_published_is_that_of_the_same_order_whatever_is_killed(start: Start) -> None:
-    records = list(late_labels(400, DELAYS))
+    records = list(late_labels(agrawal(400), DELAYS))
     with start(roles=JOINED) as pipeline:
         for begin in range(0, len(records), 150):
             send(pipeline, records[begin : begin + 150])
@@ -67,7 +68,7 @@ def test_what_is_published_is_that_of_the_same_order_whatever_is_killed(start: S
 
 
 def test_what_waits_in_both_topics_is_joined_in_the_order_of_its_time(start: Start) -> None:
-    records = list(late_labels(400, DELAYS))
+    records = list(late_labels(agrawal(400), DELAYS))
     labels = [each for each in records if each.topic == "labels"]
     features = [each for each in records if each.topic == "features"]
     with start(roles=()) as pipeline:

@@ -23,8 +23,13 @@ def chaos(
         int | None,
         typer.Option(envvar="SEED", help="Of the schedule, the stream, and the store."),
     ] = None,
-    records: Annotated[int, typer.Option(min=100, help="Observations in all.")] = 20_000,
-    rate: Annotated[float, typer.Option(min=1, help="Of each of two partitions, a second.")] = 50,
+    records: Annotated[
+        int, typer.Option(min=100, help="Observations, and labels that come later, in all.")
+    ] = 40_000,
+    rate: Annotated[float, typer.Option(min=1, help="Of each of two partitions, a second.")] = 100,
+    most_delay: Annotated[
+        int, typer.Option(min=1, help="How many observations later a label comes, at most.")
+    ] = 5_000,
     kills: Times = DEFAULTS.kills,
     broker_kills: Times = DEFAULTS.broker_kills,
     rebalances: Times = DEFAULTS.rebalances,
@@ -45,7 +50,7 @@ def chaos(
     seed = random.randrange(1_000_000) if seed is None else seed
     store = store or store_of(seed)
     wanted = Wanted(kills, broker_kills, rebalances, pauses)
-    options = Options(seed, records, rate, wanted, store)
+    options = Options(seed, records, rate, most_delay, wanted, store)
     execute(
         "chaos",
         lambda folder, clock: Run(options, folder, clock).problems(),

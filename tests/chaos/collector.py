@@ -10,7 +10,10 @@ from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 from pipeline.config import Config
 from pipeline.kafka.client import client_settings, cluster
 from pipeline.outputs import OUTPUTS
+from pipeline.stages import Message as Joined
 from tests.behaviour.kafka_pipeline import Published, identity
+
+INPUTS = ("features", "labels")
 
 REQUEST_TIMEOUT_S = 10.0
 
@@ -18,7 +21,7 @@ FINISH_TIMEOUT_S = 60.0
 
 
 class Collector(Thread):
-    """Everything in the output topics, and the log of ``features``.
+    """Everything in the output topics, in ``features`` and ``labels``, and what joins them.
 
     Attributes
     ----------
@@ -26,8 +29,10 @@ class Collector(Thread):
         Identity → the different records under it, in the order of their first appearance.
     messages
         Topic → messages read.
-    features
-        Partition → the values in it.
+    fed
+        (topic, partition) → the values in it.
+    joined
+        Partition → the messages in the topic that joins both.
     newest_at
         When the newest message of an output topic was read, by the monotonic clock.
     failure
@@ -37,7 +42,7 @@ class Collector(Thread):
     def __init__(self, config: Config) -> None:
         super().__init__(name="collector", daemon=True)
         self._config = config
-        names = [config.topic(name) for name in (*OUTPUTS, "features")]
+        names = [config.topic(name) for name in (*OUTPUTS, *INPUTS, config.source)]
         topics = cluster(config).topics
         places = [(topic, partition) for topic in names for partition in topics[topic].partitions]
         self._next: dict[tuple[str, int], int] = dict.fromkeys(places, 0)
@@ -56,7 +61,8 @@ class Collector(Thread):
         self._to_the_end = True
         self.published: Published = defaultdict(set)
         self.messages: Counter[str] = Counter()
-        self.features: dict[int, list[bytes | None]] = defaultdict(list)
+        self.fed: dict[tuple[str, int], list[bytes | None]] = defaultdict(list)
+        self.joined: dict[int, list[Joined]] = defaultdict(list)
         self.newest_at = time.monotonic()
         self.failure: Exception | None = None
 
@@ -119,10 +125,16 @@ class Collector(Thread):
             raise RuntimeError(f"{place} has no offset {self._next[place]}, but {offset}")
         self._next[place] += 1
         name = place[0].removeprefix(self._config.topics.prefix)
-        if name == "features":
-            self.features[place[1]].append(value)
+        if name in INPUTS:
+            self.fed[name, place[1]].append(value)
             return
         assert value is not None
+        if name == self._config.source:
+            headers, time = dict(message.headers() or ()), message.timestamp()[1]
+            self.joined[place[1]].append(
+                Joined(place[0], place[1], offset, message.key(), value, time, headers)
+            )
+            return
         self.published[identity(name, value)].add(value)
         self.messages[name] += 1
         self.newest_at = time.monotonic()

@@ -3,6 +3,7 @@
 import os
 import secrets
 import time
+from collections import defaultdict
 from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
@@ -14,9 +15,10 @@ from pipeline.kafka.app import SESSION_TIMEOUT_S
 from pipeline.kafka.progress import GroupOffsets
 from pipeline.kafka.topics import create_topics
 from pipeline.supervisor import Supervisor
+from schemas.late_label import LabelValue
 from tests.behaviour.conftest import write_config
 from tests.behaviour.kafka_pipeline import Published
-from tests.chaos.collector import Collector
+from tests.chaos.collector import INPUTS, Collector
 from tests.chaos.disturber import Disturber
 from tests.chaos.exits import Exits, Stop
 from tests.chaos.report import lines, numbers, progress
@@ -55,9 +57,11 @@ class Options:
     seed
         Of the schedule and the stream.
     records
-        Observations in all, hostile ones included.
+        Observations and labels in all, hostile ones included.
     rate
-        Observations of each partition, a second.
+        Of these, of each partition, a second.
+    most_delay
+        How many observations later a label comes, at most.
     wanted
         How often to disturb.
     store
@@ -67,6 +71,7 @@ class Options:
     seed: int
     records: int
     rate: float
+    most_delay: int
     wanted: Wanted
     store: Store
 
@@ -87,9 +92,14 @@ class Scene:
     references: Sequence[Reference]
 
     @property
-    def fed(self) -> dict[int, list[bytes]]:
-        """Partition → what was fed."""
-        return {feed.stream.partition: feed.fed for feed in self.feeds}
+    def fed(self) -> dict[tuple[str, int], list[bytes]]:
+        """(topic, partition) → what was fed."""
+        fed: dict[tuple[str, int], list[bytes]] = defaultdict(list)
+        for feed in self.feeds:
+            for value in feed.fed:
+                name = "labels" if isinstance(value, LabelValue) else "features"
+                fed[name, feed.stream.partition].append(value)
+        return fed
 
 
 class Run:
@@ -113,7 +123,7 @@ class Run:
             self._start(scene)
             self._disturb(scene)
             self._clock.say("all is disturbed, and all is fed; waiting until all is published")
-            expected = self._await(scene)
+            expected = self._await(scene, config)
             exits = _stop(scene)
             comparison = compare(
                 scene.collector.published, expected, scene.collector.messages.total()
@@ -128,7 +138,13 @@ class Run:
         collector = stack.enter_context(closing(Collector(config)))
         log = stack.enter_context(self._log_path.open("wb"))
         workers = stack.enter_context(
-            Supervisor(config_path, environment_of=self._environment_of, stderr=log, tell=say)
+            Supervisor(
+                config_path,
+                config.parts(),
+                environment_of=self._environment_of,
+                stderr=log,
+                tell=say,
+            )
         )
         disturber = stack.enter_context(closing(self._disturber(workers, cluster)))
         streams = [self._stream(partition) for partition in PARTITIONS]
@@ -175,7 +191,7 @@ class Run:
 
     def _stream(self, partition: int) -> Stream:
         records = -(-self._options.records // len(PARTITIONS))
-        return Stream(partition, records, self._options.seed)
+        return Stream(partition, records, self._options.most_delay, self._options.seed)
 
     def _start(self, scene: Scene) -> None:
         """Start all, and wait for the first explanation."""
@@ -200,32 +216,27 @@ class Run:
                 for feed in scene.feeds:
                     feed.may_end.set()
             self._progress(scene)
+            for reference in scene.references:
+                reference.offer(scene.collector.joined[reference.partition])
             done = scene.disturber.counts()
             _check(elapsed_s < limit_s, f"after {elapsed_s:.0f} s not all was disturbed: {done}")
             time.sleep(0.1)
         for feed in scene.feeds:
             _check(feed.error is None, f"the stream cannot be fed: {feed.error}")
 
-    def _await(self, scene: Scene) -> Published:
-        """Return what must be published, once it is or nothing comes any more."""
-        for reference, feed in zip(scene.references, scene.feeds, strict=True):
-            reference.finish(len(feed.fed))
-        while not all(reference.is_done() for reference in scene.references):
-            scene.workers.check()
-            self._progress(scene)
-            time.sleep(0.1)
-        expected: Published = {}
-        for reference in scene.references:
-            expected |= reference.published()
-        published = scene.collector.published
+    def _await(self, scene: Scene, config: Config) -> Published:
+        """Return what must be published, once all is done or nothing comes any more."""
         deadline = time.monotonic() + DRAIN_TIMEOUT_S
-        while time.monotonic() < deadline and any(key not in published for key in expected):
+        while time.monotonic() < deadline and any(_lags(config).values()):
             scene.workers.check()
             self._progress(scene)
             if time.monotonic() - scene.collector.newest_at > STALL_S:
                 break
             time.sleep(0.5)
         time.sleep(QUIET_S)
+        expected: Published = {}
+        for reference in scene.references:
+            expected |= reference.published(scene.collector.joined[reference.partition])
         return expected
 
     def _progress(self, scene: Scene) -> None:
@@ -254,7 +265,14 @@ def _stop(scene: Scene) -> Exits:
 
 
 def _log_problems(scene: Scene) -> list[str]:
-    return [] if scene.collector.features == scene.fed else ["the log is not what was fed"]
+    problems = [] if scene.collector.fed == scene.fed else ["the log is not what was fed"]
+    for partition, joined in scene.collector.joined.items():
+        for name in INPUTS:
+            offsets = [each.origin[2] for each in joined if each.origin[0].endswith(name)]
+            first = [*dict.fromkeys(offsets)]
+            if first != list(range(len(scene.fed[name, partition]))):
+                problems.append(f"{name}-{partition} was not joined in order and as a whole")
+    return problems
 
 
 def _problems(comparison: Comparison, config: Config) -> list[str]:
@@ -262,7 +280,8 @@ def _problems(comparison: Comparison, config: Config) -> list[str]:
     if comparison.missing:
         through = comparison.expected - len(comparison.missing)
         problems.append(f"only {through:,} of {comparison.expected:,} went through")
-        problems.append(_lags(config))
+        lags = ", ".join(f"{name} {lag:,}" for name, lag in _lags(config).items())
+        problems.append(f"left unread: {lags}")
     return problems
 
 
@@ -276,16 +295,15 @@ def _kill_all(cluster: Cluster) -> None:
         cluster.kill_broker(node)
 
 
-def _lags(config: Config) -> str:
-    """Say which roles have not read everything: then it is a stall, else a loss."""
-    lags = []
+def _lags(config: Config) -> dict[str, int]:
+    """Return what each role has not done of each topic: with that it is a stall, else a loss."""
+    lags = {}
     for part in config.parts():
         for topic in config.inputs(part.role):
             with closing(GroupOffsets(config, part, topic)) as offsets:
                 committed, ends = offsets.committed(), offsets.ends()
-            behind = sum(end - committed[p] for p, end in ends.items())
-            lags.append(f"{part} of {topic} {behind:,}")
-    return f"left unread: {', '.join(lags)}"
+            lags[f"{part} of {topic}"] = sum(end - committed[p] for p, end in ends.items())
+    return lags
 
 
 def _check(holds: bool, otherwise: str) -> None:

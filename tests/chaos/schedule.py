@@ -7,7 +7,10 @@ from itertools import cycle, islice
 from typing import Literal
 
 from pipeline.parts import Role
-from pipeline.supervisor import ROLES
+from pipeline.supervisor import ROLES as OF_ALL
+
+ROLES: tuple[Role, ...] = ("join", *OF_ALL)
+"""Labels have a topic of their own."""
 
 Kind = Literal["kill", "broker-kill", "add", "remove", "pause"]
 
@@ -49,9 +52,9 @@ class Wanted:
         Of workers, each longer than the session timeout.
     """
 
-    kills: int = 20
+    kills: int = 24
     broker_kills: int = 3
-    rebalances: int = 6
+    rebalances: int = 8
     pauses: int = 2
 
 

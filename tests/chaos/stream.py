@@ -2,21 +2,23 @@
 
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain, count, cycle, islice
-from multiprocessing import Pipe, get_context
-from multiprocessing.connection import Connection
+from itertools import chain, cycle
+from multiprocessing import get_context
+from multiprocessing.queues import Queue
 from pathlib import Path
 from threading import Event
 from typing import Any
 
-import orjson
 from river.datasets import synth
 
 from pipeline.config import Config, load_config
+from pipeline.stages import Message
+from schemas.late_label import LabelValue
 from tests.behaviour.conftest import FEATURES
-from tests.behaviour.kafka_pipeline import Published, reference
+from tests.behaviour.kafka_pipeline import Published, reference_of
+from tests.behaviour.late_labels import Delays, late_labels
 from tests.behaviour.test_pipeline import HOSTILE
 from tests.chaos.feed import Feed
 
@@ -27,7 +29,7 @@ HOSTILE_EVERY = 50
 
 SETTINGS: dict[str, Any] = {
     "features": FEATURES,
-    "label": {"type": "integer"},
+    "label": {"type": "integer", "topic": True},
     "model": {
         "factory": "river.tree:HoeffdingTreeClassifier",
         "params": {"grace_period": 50, "delta": 0.01, "leaf_prediction": "mc", "max_depth": 8},
@@ -47,17 +49,23 @@ SETTINGS: dict[str, Any] = {
 """All methods, with a model that learns and costs little."""
 
 
-def observations(partition: int, drift_at: int, seed: int) -> Iterator[bytes]:
-    """Return an endless stream whose concept changes once, with hostile records in it."""
+def records(partition: int, drift_at: int, most_delay: int, seed: int) -> Iterator[bytes]:
+    """Return an endless stream of observations and of labels that come later.
+
+    Its concept changes once, and there are hostile records in both topics.
+    """
     concepts = [
         synth.Agrawal(classification_function=1, seed=seed + partition).take(drift_at),
         synth.Agrawal(classification_function=2, seed=seed + partition),
     ]
-    hostile = cycle(HOSTILE)
-    for i, (x, y) in zip(count(), chain.from_iterable(concepts), strict=False):
+    stream = late_labels(
+        chain.from_iterable(concepts), Delays(most=most_delay), seed=seed + partition
+    )
+    hostile = cycle([*HOSTILE, *map(LabelValue, HOSTILE)])
+    for i, sent in enumerate(stream):
         if i % HOSTILE_EVERY == HOSTILE_EVERY // 2:
             yield next(hostile)
-        yield orjson.dumps({"x": x, "y": y, "id": f"{partition}-{i}", "ts": i})
+        yield sent.value
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,18 +77,21 @@ class Stream:
     partition
         Of ``features``.
     records
-        How many there are at least; the concept changes after half of them.
+        How many there are at least, observations and labels.
+    most_delay
+        How many observations later a label comes, at most.
     seed
         Of the generator.
     """
 
     partition: int
     records: int
+    most_delay: int
     seed: int
 
     def __iter__(self) -> Iterator[bytes]:
-        """Return the records, without end."""
-        return observations(self.partition, self.records // 2, self.seed)
+        """Return the records, without end; the concept changes in the middle."""
+        return records(self.partition, self.records // 4, self.most_delay, self.seed)
 
 
 class RecordedFeed(Feed):
@@ -109,43 +120,51 @@ class RecordedFeed(Feed):
 
 
 class Reference:
-    """What the local pipeline publishes for a stream, computed meanwhile in another process."""
+    """What the local pipeline publishes for a stream, computed meanwhile in another process.
+
+    It takes the observations and labels in the order in which the join role has passed them on.
+    """
 
     def __init__(self, config_path: Path, stream: Stream) -> None:
-        self._connection, theirs = Pipe()
         # "spawn" forks no threads of librdkafka
-        self._process = get_context("spawn").Process(
-            target=_compute, args=(config_path, stream, theirs), daemon=True
+        context = get_context("spawn")
+        self._joined: Queue[Message | None] = context.Queue()
+        self._published: Queue[Published] = context.Queue()
+        self._process = context.Process(
+            target=_compute,
+            args=(config_path, stream.partition, self._joined, self._published),
+            daemon=True,
         )
         self._process.start()
-        theirs.close()
+        self.partition = stream.partition
+        self._offered = 0
 
-    def finish(self, records: int) -> None:
-        """Say how many records there were in the end."""
-        self._connection.send(records)
+    def offer(self, joined: Sequence[Message]) -> None:
+        """Hand over what was passed on until now."""
+        for message in joined[self._offered :]:
+            self._joined.put(message)
+            self._offered += 1
 
-    def is_done(self) -> bool:
-        """Return whether it is computed."""
-        return self._connection.poll()
-
-    def published(self) -> Published:
-        """Return it, waiting for it if need be."""
-        published: Published = self._connection.recv()
-        return published
+    def published(self, joined: Sequence[Message]) -> Published:
+        """Return what must be published, once that is all; waiting for it."""
+        self.offer(joined)
+        self._joined.put(None)
+        return self._published.get()
 
     def close(self) -> None:
         """End the process."""
         self._process.kill()
         self._process.join()
+        self._joined.cancel_join_thread()
 
 
-def _compute(config_path: Path, stream: Stream, connection: Connection) -> None:
+def _compute(
+    config_path: Path,
+    partition: int,
+    joined: "Queue[Message | None]",
+    published: "Queue[Published]",
+) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends this process
     os.nice(10)
-
-    def values() -> Iterator[bytes]:
-        source = iter(stream)
-        yield from islice(source, stream.records)
-        yield from islice(source, connection.recv() - stream.records)
-
-    connection.send(dict(reference(load_config(config_path), values(), stream.partition)))
+    messages = iter(joined.get, None)
+    published.put(dict(reference_of(load_config(config_path), messages, partition)))

@@ -5,9 +5,9 @@ from itertools import pairwise
 
 import pytest
 
-from pipeline.supervisor import ROLES
 from tests.chaos.schedule import (
     MOST_WORKERS,
+    ROLES,
     WORKERS,
     Disturbance,
     Wanted,
@@ -30,12 +30,12 @@ def test_the_same_seed_gives_the_same_schedule_and_another_one_another() -> None
 
 @pytest.mark.parametrize("seed", range(20))
 def test_all_that_is_wanted_is_planned_in_order_and_within_the_span(seed: int) -> None:
-    wanted = Wanted(kills=20, broker_kills=3, rebalances=6, pauses=2)
+    wanted = Wanted(kills=28, broker_kills=3, rebalances=8, pauses=2)
     schedule = plan(seed, wanted)
     kinds = Counter(each.kind for each in schedule)
-    assert kinds["kill"] == 20
+    assert kinds["kill"] == 28
     assert kinds["broker-kill"] == 3
-    assert kinds["add"] + kinds["remove"] == 6
+    assert kinds["add"] + kinds["remove"] == 8
     assert kinds["pause"] == 2
     times = [each.at_s for each in schedule]
     assert times == sorted(times)
@@ -70,7 +70,7 @@ def test_a_broker_is_back_long_before_the_next_one_is_killed(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(20))
 def test_in_each_outage_workers_of_all_roles_are_killed(seed: int) -> None:
-    schedule = plan(seed, Wanted(kills=20, broker_kills=3))
+    schedule = plan(seed, Wanted(kills=24, broker_kills=3))
     for outage in (each for each in schedule if each.kind == "broker-kill"):
         during = {
             each.role
