@@ -147,14 +147,7 @@ class Outbox:
             self._observe(record)
             topic = self._config.topic(record.TOPIC)
             if isinstance(record, PassedOn):
-                self._producer.send(
-                    topic,
-                    record.encode(),
-                    key,
-                    place,
-                    timestamp=record.timestamp,
-                    headers=record.headers,
-                )
+                self._producer.send(topic, record.encode(), key, place, headers=record.headers)
             else:
                 self._producer.send(topic, record.encode(), key, place)
         self._others.clear()

@@ -64,7 +64,6 @@ class RecordProducer:
         key: bytes | None = None,
         place: int | None = None,
         *,
-        timestamp: int | None = None,
         headers: Mapping[str, bytes] | None = None,
     ) -> None:
         """Queue one message; waits while the queue is full.
@@ -77,8 +76,8 @@ class RecordProducer:
             The message; without a value it removes the key's others from a compacted topic.
         place
             Partition, modulo the number of partitions of the topic; None for the hash of the key.
-        timestamp, headers
-            In milliseconds since 1970, by default now; and what else it carries.
+        headers
+            What else it carries.
 
         Raises
         ------
@@ -89,8 +88,6 @@ class RecordProducer:
         more: dict[str, Any] = {}
         if place is not None:
             more["partition"] = place % self.partitions(topic)
-        if timestamp is not None:
-            more["timestamp"] = timestamp
         if headers:
             more["headers"] = dict(headers)
         while True:

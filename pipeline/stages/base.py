@@ -9,6 +9,10 @@ from schemas import BadRecordError, DeadLetter, Record, parse_stream, stream_nam
 ORIGIN = "fluxplain-origin"
 """Header of a message that was passed on: topic, partition and offset of the one it is of."""
 
+ORIGIN_TIME = "fluxplain-origin-timestamp"
+"""Header of a message that was passed on: the timestamp of the one it is of. Its own is when it was
+passed on: by that, brokers delete what is old."""
+
 MOST_DIGITS = 19
 """Of an offset: Kafka's have 63 bits."""
 
@@ -39,17 +43,27 @@ class Message:
     def origin(self) -> tuple[str, int, int]:
         """Topic, partition and offset where its producer wrote it."""
         stream, _, offset = self.headers.get(ORIGIN, b"").decode(errors="replace").rpartition("@")
-        if not offset.isdecimal() or len(offset) > MOST_DIGITS:
+        if not (offset.isascii() and offset.isdecimal()) or len(offset) > MOST_DIGITS:
             return self.topic, self.partition, self.offset
         try:
             return *parse_stream(stream), int(offset)
         except BadRecordError:
             return self.topic, self.partition, self.offset
 
+    @property
+    def time(self) -> int | None:
+        """When its producer wrote it, in milliseconds since 1970; None if that is not known."""
+        digits = self.headers.get(ORIGIN_TIME, b"").decode(errors="replace")
+        is_number = digits.isascii() and digits.isdecimal() and len(digits) <= MOST_DIGITS
+        return int(digits) if is_number else self.timestamp
+
     def passed_on(self) -> Mapping[str, bytes]:
         """Return the headers of a message that passes this one on."""
         place = f"{stream_name(self.topic, self.partition)}@{self.offset}"
-        return {**self.headers, ORIGIN: place.encode()}
+        headers = {**self.headers, ORIGIN: place.encode()}
+        if self.timestamp is not None:
+            headers[ORIGIN_TIME] = str(self.timestamp).encode()
+        return headers
 
     def dead_letter(self, reason: str) -> DeadLetter:
         """Return the record that says why this message could not be used."""

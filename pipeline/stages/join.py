@@ -19,16 +19,15 @@ class PassedOn(Record):
 
     Attributes
     ----------
-    value, timestamp
-        As they were.
+    value
+        As it was.
     headers
-        As they were, and where the message is from.
+        As they were, and where and when the message is from.
     """
 
     TOPIC: ClassVar[str] = "observations"
 
     value: bytes
-    timestamp: int | None
     headers: Mapping[str, bytes]
 
     def encode(self) -> bytes:
@@ -58,7 +57,7 @@ class JoinStage:
             raise BadRecordError(
                 f"the message has {size:,} bytes, but must have at most {MAX_RECORD_BYTES:,}"
             )
-        return PassedOn(message.value, message.timestamp, message.passed_on())
+        return PassedOn(message.value, message.passed_on())
 
     def step(self, record: PassedOn) -> Sequence[Record]:
         """Return it."""

@@ -121,7 +121,7 @@ class LateLabels:
 
     def advance(self, message: Message, *, is_observation: bool) -> list[DeadLetter]:
         """Know that a message came, and return dead letters of what has waited too long."""
-        time = max(self._now.time, message.timestamp or 0)
+        time = max(self._now.time, message.time or 0)
         self._now = Moment(self._now.observed + is_observation, time)
         letters: list[DeadLetter] = []
         while self._is_over(self._unlabelled):

@@ -1,6 +1,7 @@
 """A stream whose labels come later: some much later, some twice, some never."""
 
 import random
+import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -11,7 +12,8 @@ from schemas.late_label import LabelValue
 
 Labelled = tuple[dict[str, Any], Any]
 
-START_MS = 1_700_000_000_000
+START_MS = int(time.time()) * 1_000
+"""Brokers delete what is old by its timestamp."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import orjson
 import pytest
+from confluent_kafka import Producer
 
-from pipeline.kafka.producer import RecordProducer
+from pipeline.kafka.client import client_settings
 from pipeline.parts import Role
 from pipeline.supervisor import ROLES
 from schemas.prediction import LabelCounts
@@ -33,10 +34,10 @@ def config_path(tmp_path: Path, prefix: str) -> Path:
 
 
 def send(pipeline: KafkaPipeline, records: Sequence[Sent]) -> None:
-    producer = RecordProducer(pipeline.config)
+    producer = Producer(client_settings(pipeline.config))
     for each in records:
         topic = pipeline.config.topic(each.topic)
-        producer.send(topic, each.value, place=0, timestamp=each.timestamp)
+        producer.produce(topic, each.value, partition=0, timestamp=each.timestamp)
     producer.flush()
 
 
@@ -79,7 +80,7 @@ def test_what_waits_in_both_topics_is_joined_in_the_order_of_its_time(start: Sta
         pipeline.wait_until_idle()
         joined = pipeline.joined(0)
     assert [each.value for each in joined] == [each.value for each in records]
-    assert [each.timestamp for each in joined] == [each.timestamp for each in records]
+    assert [each.time for each in joined] == [each.timestamp for each in records]
     assert_same(pipeline.published, reference_of(pipeline.config, joined))
     counts = last_counts(pipeline)
     assert counts.unknown == 0

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.stages import JoinStage, Message, ModelStage, process
-from pipeline.stages.base import ORIGIN
+from pipeline.stages.base import ORIGIN, ORIGIN_TIME
 from pipeline.stages.join import PassedOn
 from pipeline.stages.limits import MAX_RECORD_BYTES
 from schemas import DeadLetter, Prediction, Record
@@ -44,7 +44,7 @@ def joined(messages: list[Message]) -> list[Message]:
                 len(passed),
                 each.key,
                 record.encode(),
-                record.timestamp,
+                None,
                 record.headers,
             )
         )
@@ -60,8 +60,11 @@ def test_a_message_is_passed_on_as_it_is() -> None:
     [record] = process(JoinStage(), message)
     assert isinstance(record, PassedOn)
     assert record.encode() == message.value
-    assert record.timestamp == message.timestamp
-    assert record.headers == {"traceparent": b"00-1", ORIGIN: b"fluxplain.features-0@7"}
+    assert record.headers == {
+        "traceparent": b"00-1",
+        ORIGIN: b"fluxplain.features-0@7",
+        ORIGIN_TIME: b"1007",
+    }
     assert record.message_key() is None
 
 
@@ -115,8 +118,14 @@ def test_a_dead_letter_names_both_the_place_in_the_stream_and_its_producers() ->
     ],
 )
 def test_a_header_that_is_none_of_ours_says_nothing(origin: bytes) -> None:
-    message = replace(observation(3), headers={ORIGIN: origin})
+    message = replace(observation(3), headers={ORIGIN: origin, ORIGIN_TIME: origin})
     assert message.origin == ("fluxplain.features", 0, 3)
+    assert message.time == 1_003
+
+
+def test_time_is_that_of_the_message_that_was_passed_on() -> None:
+    [message] = joined([observation(3)])
+    assert message.time == 1_003
 
 
 def logs(seed: int) -> tuple[list[Message], list[Message]]:
