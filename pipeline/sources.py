@@ -36,7 +36,7 @@ class SourceError(ValueError):
     """Observations that cannot be read. The message is one line, for people."""
 
 
-def with_label_delay(values: Iterable[bytes], delay: int) -> Iterator[bytes]:
+def with_label_delay(values: Iterable[bytes], delay: int) -> Iterator[bytes | LabelValue]:
     """Yield observations without their labels, and these later, as records of their own.
 
     An observation without an ``id`` gets its number.
@@ -51,11 +51,11 @@ def with_label_delay(values: Iterable[bytes], delay: int) -> Iterator[bytes]:
     Examples
     --------
     >>> for value in with_label_delay([b'{"x":{"a":1},"y":2}', b'{"x":{"a":3},"y":4}'], 1):
-    ...     print(value.decode())
-    {"x":{"a":1},"id":0}
-    {"x":{"a":3},"id":1}
-    {"id":0,"y":2}
-    {"id":1,"y":4}
+    ...     print(value)
+    b'{"x":{"a":1},"id":0}'
+    b'{"x":{"a":3},"id":1}'
+    LabelValue(value=b'{"id":0,"y":2}')
+    LabelValue(value=b'{"id":1,"y":4}')
     """
     waiting: deque[tuple[int, LabelValue]] = deque()
     for i, value in enumerate(values):

@@ -7,8 +7,11 @@ from schemas.observation import Id, optional
 from schemas.record import BadRecordError, Record, Target, Timestamp, load_object
 
 
-class LabelValue(bytes):
+@dataclass(frozen=True, slots=True)
+class LabelValue:
     """A label that comes later, as JSON: it goes on the topic ``labels``, if there is one."""
+
+    value: bytes
 
 
 @dataclass(frozen=True, slots=True)

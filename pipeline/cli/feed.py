@@ -126,10 +126,14 @@ def local(  # noqa: PLR0917  options of a command
         say(f"What an earlier run wrote to {out} is replaced.")
     with _progress() as progress, LocalFiles(out) as files:
         task = progress.add_task(records.name, total=records.total, note="")
-        for seq, value in enumerate(_with_delay(records, label_delay)):
+        for seq, each in enumerate(_with_delay(records, label_delay)):
+            if isinstance(each, LabelValue):
+                value = each.value
+            else:
+                value = each
+                progress.update(task, advance=1)
             for record in pipeline.step(seq, value):
                 files.write(record)
-            progress.update(task, advance=not isinstance(value, LabelValue))
     for topic, count in files.counts.items():
         console.print(f"{out / topic}.jsonl: {count:,}", markup=False, highlight=False)
     if files.counts["changes"]:
@@ -153,7 +157,7 @@ class _Patience:
         return time.monotonic() - self._since > self.SECONDS
 
 
-def _with_delay(records: Source, delay: int | None) -> Iterable[bytes]:
+def _with_delay(records: Source, delay: int | None) -> Iterable[bytes | LabelValue]:
     return records if delay is None else with_label_delay(records, delay)
 
 

@@ -50,7 +50,7 @@ class ReplayOptions:
 
 def replay(
     config: Config,
-    observations: Iterable[bytes],
+    observations: Iterable[bytes | LabelValue],
     options: ReplayOptions,
     *,
     report: Report = lambda _sent, _through: None,
@@ -76,14 +76,15 @@ def replay(
     pace = _Pace(options.rate)
     sent = apart = 0
     try:
-        for value in observations:
+        for each in observations:
             pace.wait(sent + apart)
+            value, is_label = _value_of(each)
             if brake:
                 brake.take(len(value))
                 brake.wait(sent, producer, report, stop)
             if stop.is_set():
                 break
-            if config.label.topic and isinstance(value, LabelValue):
+            if is_label and config.label.topic:
                 producer.send(labels, value, place=options.partition)
                 apart += 1
                 continue
@@ -97,6 +98,11 @@ def replay(
             brake.close()
     report(sent, brake.through if brake else sent)
     return sent
+
+
+def _value_of(each: bytes | LabelValue) -> tuple[bytes, bool]:
+    """Return the value of the message, and whether it is a label's."""
+    return (each.value, True) if isinstance(each, LabelValue) else (each, False)
 
 
 def _check_partition(config: Config, topic: str, partition: int) -> None:

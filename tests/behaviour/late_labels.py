@@ -8,8 +8,6 @@ from typing import Any, Literal
 
 import orjson
 
-from schemas.late_label import LabelValue
-
 Labelled = tuple[dict[str, Any], Any]
 
 START_MS = int(time.time()) * 1_000
@@ -44,8 +42,7 @@ class Sent:
     @property
     def value(self) -> bytes:
         """The record as the value of a message."""
-        value = orjson.dumps(self.record)
-        return value if self.topic == "features" else LabelValue(value)
+        return orjson.dumps(self.record)
 
 
 def late_labels(samples: Iterable[Labelled], delays: Delays, *, seed: int = 1) -> Iterator[Sent]:

@@ -130,9 +130,9 @@ class Collector(Thread):
             return
         assert value is not None
         if name == self._config.source:
-            headers, time = dict(message.headers() or ()), message.timestamp()[1]
+            headers, at_ms = dict(message.headers() or ()), message.timestamp()[1]
             self.joined[place[1]].append(
-                Joined(place[0], place[1], offset, message.key(), value, time, headers)
+                Joined(place[0], place[1], offset, message.key(), value, at_ms, headers)
             )
             return
         self.published[identity(name, value)].add(value)

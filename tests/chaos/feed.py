@@ -5,6 +5,7 @@ from threading import Event, Thread
 
 from pipeline.config import Config
 from pipeline.kafka.replay import ReplayOptions, replay
+from schemas.late_label import LabelValue
 
 
 class Feed(Thread):
@@ -24,7 +25,11 @@ class Feed(Thread):
     """
 
     def __init__(
-        self, config: Config, partition: int, values: Iterable[bytes], rate: float | None
+        self,
+        config: Config,
+        partition: int,
+        values: Iterable[bytes | LabelValue],
+        rate: float | None,
     ) -> None:
         super().__init__(name=f"feed-{partition}", daemon=True)
         self.error: Exception | None = None

@@ -97,8 +97,10 @@ class Scene:
         fed: dict[tuple[str, int], list[bytes]] = defaultdict(list)
         for feed in self.feeds:
             for value in feed.fed:
-                name = "labels" if isinstance(value, LabelValue) else "features"
-                fed[name, feed.stream.partition].append(value)
+                if isinstance(value, LabelValue):
+                    fed["labels", feed.stream.partition].append(value.value)
+                else:
+                    fed["features", feed.stream.partition].append(value)
         return fed
 
 
@@ -202,6 +204,7 @@ class Run:
         deadline = time.monotonic() + START_TIMEOUT_S
         while not scene.collector.messages["explanations"]:
             _check(time.monotonic() < deadline, f"no explanation in {START_TIMEOUT_S:.0f} s")
+            _check_threads(scene)
             scene.workers.check()
             time.sleep(0.1)
 
@@ -221,8 +224,7 @@ class Run:
             done = scene.disturber.counts()
             _check(elapsed_s < limit_s, f"after {elapsed_s:.0f} s not all was disturbed: {done}")
             time.sleep(0.1)
-        for feed in scene.feeds:
-            _check(feed.error is None, f"the stream cannot be fed: {feed.error}")
+        _check_threads(scene)
 
     def _await(self, scene: Scene, config: Config) -> Published:
         """Return what must be published, once all is done or nothing comes any more."""
@@ -240,8 +242,7 @@ class Run:
         return expected
 
     def _progress(self, scene: Scene) -> None:
-        failure = scene.collector.failure
-        _check(failure is None, f"the verifier cannot read: {failure}")
+        _check_threads(scene)
         self._clock.progress(lambda: progress(_count(scene), scene.collector, scene.disturber))
 
     def _report(self, comparison: Comparison, exits: Exits, scene: Scene) -> None:
@@ -304,6 +305,13 @@ def _lags(config: Config) -> dict[str, int]:
                 committed, ends = offsets.committed(), offsets.ends()
             lags[f"{part} of {topic}"] = sum(end - committed[p] for p, end in ends.items())
     return lags
+
+
+def _check_threads(scene: Scene) -> None:
+    for feed in scene.feeds:
+        _check(feed.error is None, f"the stream cannot be fed: {feed.error}")
+    failure = scene.collector.failure
+    _check(failure is None, f"the verifier cannot read: {failure!r}")
 
 
 def _check(holds: bool, otherwise: str) -> None:

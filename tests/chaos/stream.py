@@ -49,7 +49,9 @@ SETTINGS: dict[str, Any] = {
 """All methods, with a model that learns and costs little."""
 
 
-def records(partition: int, drift_at: int, most_delay: int, seed: int) -> Iterator[bytes]:
+def records(
+    partition: int, drift_at: int, most_delay: int, seed: int
+) -> Iterator[bytes | LabelValue]:
     """Return an endless stream of observations and of labels that come later.
 
     Its concept changes once, and there are hostile records in both topics.
@@ -61,11 +63,11 @@ def records(partition: int, drift_at: int, most_delay: int, seed: int) -> Iterat
     stream = late_labels(
         chain.from_iterable(concepts), Delays(most=most_delay), seed=seed + partition
     )
-    hostile = cycle([*HOSTILE, *map(LabelValue, HOSTILE)])
+    hostile: Iterator[bytes | LabelValue] = cycle([*HOSTILE, *map(LabelValue, HOSTILE)])
     for i, sent in enumerate(stream):
         if i % HOSTILE_EVERY == HOSTILE_EVERY // 2:
             yield next(hostile)
-        yield sent.value
+        yield sent.value if sent.topic == "features" else LabelValue(sent.value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +91,7 @@ class Stream:
     most_delay: int
     seed: int
 
-    def __iter__(self) -> Iterator[bytes]:
+    def __iter__(self) -> Iterator[bytes | LabelValue]:
         """Return the records, without end; the concept changes in the middle."""
         return records(self.partition, self.records // 4, self.most_delay, self.seed)
 
@@ -108,10 +110,10 @@ class RecordedFeed(Feed):
     def __init__(self, config: Config, stream: Stream, rate: float) -> None:
         super().__init__(config, stream.partition, self._recorded(), rate)
         self.stream = stream
-        self.fed: list[bytes] = []
+        self.fed: list[bytes | LabelValue] = []
         self.may_end = Event()
 
-    def _recorded(self) -> Iterator[bytes]:
+    def _recorded(self) -> Iterator[bytes | LabelValue]:
         for value in self.stream:
             if len(self.fed) >= self.stream.records and self.may_end.is_set():
                 return
