@@ -84,3 +84,14 @@ class Prediction(Record):
     observation: int | None = None
     first_prediction: Target | None = None
     labels: LabelCounts | None = None
+
+    @property
+    def is_right(self) -> bool | None:
+        """Whether what was predicted when the observation came is its label.
+
+        None without a label, and in regression.
+        """
+        if self.y is None or self.classes is None:
+            return None
+        first = self.prediction if self.observation is None else self.first_prediction
+        return first == self.y

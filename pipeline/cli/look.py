@@ -20,7 +20,7 @@ from pipeline.monitor.tail import line
 from pipeline.monitor.text import printable
 from pipeline.monitor.watch import WatchView
 from pipeline.outputs import OUTPUTS
-from schemas import RECORDS, BadRecordError, Observation, parse_stream, stream_name
+from schemas import RECORDS, BadRecordError, parse_stream, stream_name
 from schemas.explanation import Method
 
 PANEL = "Look"
@@ -54,11 +54,11 @@ def tail(  # noqa: PLR0917  options of a command
     """Print the records of a topic as they come, until Ctrl-C; or observations by their seq."""
     settings = resolve(load(config, "reader"))
     name = topic.removeprefix(settings.topics.prefix)
-    if name not in TOPICS:
+    if name not in {*TOPICS, settings.source}:
         raise ConfigError(f"there is no topic {topic!r}: use one of {', '.join(TOPICS)}")
     if seqs is not None:
-        if name != Observation.TOPIC:
-            raise ConfigError(f"--seqs is of {Observation.TOPIC} only, not of {name}")
+        if name != settings.source:
+            raise ConfigError(f"--seqs is of {settings.source} only, not of {name}")
         _print_observations(settings, stream, seqs, as_json=as_json)
         return
     with (
@@ -123,7 +123,7 @@ def watch(
 
 
 def _print_observations(settings: Config, stream: str | None, seqs: str, *, as_json: bool) -> None:
-    expected = settings.topic(Observation.TOPIC)
+    expected = settings.topic(settings.source)
     try:
         topic, partition = parse_stream(stream_name(expected, 0) if stream is None else stream)
     except BadRecordError as error:
@@ -137,13 +137,13 @@ def _print_observations(settings: Config, stream: str | None, seqs: str, *, as_j
     first, last = map(int, found.groups())
     printed = 0
     with until_interrupted():
-        for message in read_to_end(settings, Observation.TOPIC, {partition: first}):
+        for message in read_to_end(settings, settings.source, {partition: first}):
             seq = message.offset() or 0
             if seq > last:
                 break
             if seq >= first:
                 printed += 1
-                text = _printed(Observation.TOPIC, message.value(), as_json=True)
+                text = _printed(settings.source, message.value(), as_json=True)
                 print(text if as_json else f"{seq}  {printable(text)}")
     if not printed:
         raise ConfigError(f"{expected}-{partition} has no observations {seqs}, or no longer")

@@ -89,7 +89,9 @@ def _look(seqs: SeqRange, config: Path, local: Path | None) -> str:
         )
     # whoever may write to the topic must not write into the user's shell
     stream = shlex.quote(printable(seqs.stream))
-    command = f"fluxplain tail features --stream {stream} --seqs {seqs.first}-{seqs.last}"
+    # what a stream is of, in the pipeline's own topic if labels have one
+    topic = "observations" if "observations-" in seqs.stream else "features"
+    command = f"fluxplain tail {topic} --stream {stream} --seqs {seqs.first}-{seqs.last}"
     where = "" if config == DEFAULT_CONFIG else f" -c {shlex.quote(str(config))}"
     return f"To see the observations:\n  {command}{where}"
 

@@ -9,6 +9,7 @@ from typing import Any, Generic, NamedTuple, Self, TypeVar
 from schemas import Change, DeadLetter, Explanation, Prediction, Record
 from schemas.explanation import METHODS, Method
 from schemas.numbers import is_moderate
+from schemas.prediction import LabelCounts
 
 MAX_POINTS = 2_000
 """Points kept of each explanation: more than a figure or a terminal can show."""
@@ -157,7 +158,9 @@ class StreamHistory:
     alphas
         The rates that there were, at most 10.
     predictions
-        How many there were.
+        How many observations were predicted.
+    labels
+        Of labels that come later, as the newest prediction says.
     newest_seq
         The newest observation that was predicted or explained; -1 before the first.
     latest
@@ -177,6 +180,8 @@ class StreamHistory:
     alpha: float | None = None
     alphas: list[float] = field(default_factory=list)
     predictions: int = 0
+    labels: LabelCounts | None = None
+    newest_prediction: int = -1
     newest_seq: int = -1
     latest: dict[Key, Explanation] = field(default_factory=dict)
     before_drift: dict[Key, Explanation] = field(default_factory=dict)
@@ -311,12 +316,14 @@ class History:
 def _add_prediction(stream: StreamHistory, record: Prediction, now: float | None) -> bool:
     if not stream.seen.add(record.seq):
         return False
-    stream.predictions += 1
+    stream.predictions += record.observation is None
     stream.newest_seq = max(stream.newest_seq, record.seq)
+    if record.seq > stream.newest_prediction:
+        stream.newest_prediction, stream.labels = record.seq, record.labels
     if record.loss is not None:
         stream.losses.append(record.loss)
-    if record.y is not None and record.classes is not None:
-        stream.hits.append(record.prediction == record.y)
+    if record.is_right is not None:
+        stream.hits.append(record.is_right)
     if stream.predictions % COURSE_EVERY == 0:
         if stream.mean_loss is not None:
             stream.loss_course.add(Point(stream.newest_seq, stream.mean_loss, 0.0))

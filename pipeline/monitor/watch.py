@@ -113,6 +113,11 @@ class WatchView:
         if self.lags is not None:
             lags = ", ".join(f"{role} {lag:,}" for role, lag in self.lags.items())
             parts.append(f"lag: {lags}")
+        if state.labels is not None:
+            told = state.labels
+            parts.append(
+                f"labels: {told.joined:,} late, {told.waiting:,} awaited, {told.missing:,} missing"
+            )
         text = Text(" · ".join(parts) + " · ")
         letters = _count(self.history.dead_letters, "dead letter")
         return text.append(letters, style="bold red" if self.history.dead_letters else "")

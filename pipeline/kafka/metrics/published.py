@@ -7,6 +7,7 @@ Python makes in one go.
 
 from collections import deque
 from collections.abc import Iterator
+from dataclasses import asdict
 from typing import get_args
 
 from prometheus_client import Metric
@@ -17,6 +18,7 @@ from pipeline.explain.checks import ALL
 from pipeline.kafka.metrics.families import Labels, counter, gauge
 from schemas import INPUTS, RECORDS, Change, Evaluation, Explanation, Prediction, Record
 from schemas.explanation import Method
+from schemas.prediction import LabelCounts
 
 MAX_NAMES = 50
 """Features, and streams, that have series of their own: each importance is one for each of them."""
@@ -60,6 +62,7 @@ class PublishedCollector(Collector):
         self._changes: dict[Labels, int] = {}
         self._newest: dict[str, int] = {}
         self._losses: dict[str, deque[float]] = {}
+        self._labels: dict[str, LabelCounts] = {}
         self._importances: dict[tuple[str, str, str, float], tuple[float, float]] = {}
 
     def observe(self, record: Record) -> None:
@@ -84,6 +87,7 @@ class PublishedCollector(Collector):
         self._streams = _First()
         self._newest.clear()
         self._losses.clear()
+        self._labels.clear()
         self._importances.clear()
 
     def _see_evaluations(self, run: Evaluation) -> None:
@@ -98,7 +102,11 @@ class PublishedCollector(Collector):
             self._importances[key] = (record.value, record.std_error)
 
     def _see_prediction(self, record: Prediction) -> None:
-        if self._see_seq(record.stream, record.seq) and record.loss is not None:
+        if not self._see_seq(record.stream, record.seq):
+            return
+        if record.labels is not None:
+            self._labels[record.stream] = record.labels
+        if record.loss is not None:
             losses = self._losses.get(record.stream)
             if losses is None:
                 losses = self._losses[record.stream] = deque(maxlen=RECENT)
@@ -151,6 +159,18 @@ class PublishedCollector(Collector):
             f"Mean loss of the last {RECENT} labelled predictions of a stream.",
             ["role", "stream"],
             {(role, stream): _mean(each) for stream, each in self._losses.copy().items()},
+        )
+        yield gauge(
+            "fluxplain_late_labels",
+            "Labels of a stream that come later: observations that wait for one, labels that were "
+            "joined, observations that waited in vain (missing), labels that said again what was "
+            "known (repeated), and those without an observation (unknown).",
+            ["role", "stream", "state"],
+            {
+                (role, stream, state): n
+                for stream, counts in self._labels.copy().items()
+                for state, n in asdict(counts).items()
+            },
         )
         yield from self._importance_families()
         yield counter(

@@ -24,6 +24,7 @@ from schemas import Change, DeadLetter, Explanation, Prediction, Record
 from schemas.change import Curve
 from schemas.explanation import Ice, Method
 from schemas.numbers import is_moderate
+from schemas.prediction import LabelCounts
 
 MAX_LINES = 20_000
 """Courses of all streams, features, methods and smoothing rates; and as many kinds of changes."""
@@ -76,6 +77,8 @@ class StreamState:
     changes: list[tuple[int, dict[str, Any]]] = field(default_factory=list)
     change_count: int = 0
     records: int = 0
+    labels: LabelCounts | None = None
+    newest_prediction: int = -1
     newest_seq: int = -1
     throughput: Throughput = field(default_factory=Throughput)
     predicted: dict[int, int] = field(default_factory=dict)
@@ -159,13 +162,14 @@ class State:
         if stream is None or record.seq <= stream.predicted.get(partition, -1):
             return
         stream.predicted[partition] = record.seq
-        stream.records += 1
+        stream.records += record.observation is None
         stream.newest_seq = max(stream.newest_seq, record.seq)
+        if record.seq > stream.newest_prediction:
+            stream.newest_prediction, stream.labels = record.seq, record.labels
         if now is not None:
             stream.throughput.add(now)
         if record.loss is not None and is_moderate(record.loss):
-            hit = None if record.classes is None else record.prediction == record.y
-            stream.performance.add(record.seq, record.loss, hit)
+            stream.performance.add(record.seq, record.loss, record.is_right)
 
     def _add_explanation(self, record: Explanation) -> None:
         # without an increment it says again what is known, not that something was seen

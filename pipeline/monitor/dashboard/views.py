@@ -157,6 +157,7 @@ class View:
             "alphas": [alpha for alpha in self._alphas if alpha in rates],
             "curves": list(dict.fromkeys(feature for feature, _ in stream.curves)),
             "records": stream.records,
+            "labels": stream.labels,
             "newest_seq": stream.newest_seq,
             "rate": stream.throughput.rate(time.monotonic()),
             "performance": stream.performance.course(COURSE_POINTS),

@@ -7,11 +7,12 @@ import { data } from "./store.js";
 const figures = new Map();
 
 export function drawFigures() {
-  const { records, rate, performance, roles, letter_count: letters, change_count: changes } = data.numbers;
+  const { records, labels, rate, performance, roles, letter_count: letters, change_count: changes } = data.numbers;
   const last = performance.seq.length - 1;
   const accuracy = last < 0 ? null : performance.accuracy[last];
   const labelled = `last ${count(performance.window)} records`;
   figure("Records", compact(records), "of this stream");
+  if (labels) figure("Late labels", compact(labels.joined), `${compact(labels.waiting)} awaited, ${compact(labels.missing)} missing`);
   figure("Throughput", `${count(rate)}/s`, null, sparkline(data.rates));
   figure("Loss", last < 0 ? "–" : number(performance.loss[last]), labelled);
   if (!data.about.regression) figure("Accuracy", accuracy === null ? "–" : percent(accuracy), labelled);
