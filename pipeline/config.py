@@ -12,7 +12,7 @@ import os
 import pickle
 import sys
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from difflib import get_close_matches
 from pathlib import Path
@@ -53,6 +53,7 @@ from pipeline.kafka.security import SecuritySettings, read_secret
 from pipeline.parts import Part, Role
 from schemas.change import Watched
 from schemas.explanation import Method
+from schemas.numbers import is_moderate
 
 if TYPE_CHECKING:
     from pipeline.explain.losses import Loss
@@ -212,6 +213,31 @@ class LabelSettings(Section):
     unlabelled: Literal["count", "dead-letter"] = Field(
         "count", description="What becomes of an observation that waited in vain."
     )
+
+
+MissingPolicy = Literal["dead-letter", "skip", "impute"]
+
+
+class Missing(Section):
+    """What happens where a feature has no value: it is absent, or null."""
+
+    policy: MissingPolicy = Field(
+        "dead-letter",
+        description="Of all features: the observation goes to dead-letters, or is passed over, or "
+        "a value is filled in.",
+    )
+    features: dict[Name, MissingPolicy] = Field(
+        default_factory=dict, description="Feature → its own policy."
+    )
+    values: dict[Name, bool | int | float | str] = Field(
+        default_factory=dict,
+        description="Feature → the value to fill in. By default the mean of the feature's values, "
+        "smoothed as explanations are; of a categorical one, the most frequent of its last 100.",
+    )
+
+    def of(self, feature: str) -> MissingPolicy:
+        """Return the policy of a feature."""
+        return self.features.get(feature, self.policy)
 
 
 class ModelSettings(Section):
@@ -681,6 +707,7 @@ class Config(BaseSettings):
         description='What the model sees: name → `"numeric"` (finite numbers) or '
         '`"categorical"` (strings, integers, booleans).',
     )
+    missing: Missing = Missing()
     label: LabelSettings = LabelSettings()
     model: ModelSettings
     explain: ExplainSettings = ExplainSettings()
@@ -704,6 +731,32 @@ class Config(BaseSettings):
                 "explain.groups are explained by 'ipfi' and 'isage' only, but explain.methods is "
                 "['ipdp']"
             )
+        return self
+
+    @validates_model(mode="after")
+    def _missing_is_of_features(self) -> Self:
+        for table in ("features", "values"):
+            for feature in getattr(self.missing, table):
+                if feature not in self.features:
+                    raise ValueError(
+                        f"missing.{table} has {feature!r}, but must have features only: "
+                        f"{', '.join(self.features)}"
+                    )
+        for feature, value in self.missing.values.items():
+            key, kind = f"missing.values.{feature}", self.features[feature]
+            if self.missing.of(feature) != "impute":
+                raise ValueError(
+                    f"{key} is {value!r}, but missing.features.{feature} is "
+                    f"{self.missing.of(feature)!r}: a value is filled in by 'impute' only"
+                )
+            is_number = not isinstance(value, bool | str) and is_moderate(value)
+            if kind == "numeric" and not is_number:
+                raise ValueError(f"{key} is {value!r}, but must be a finite number: it is numeric")
+            if kind == "categorical" and isinstance(value, float):
+                raise ValueError(
+                    f"{key} is {value!r}, but must be a string, an integer or a boolean: it is "
+                    "categorical"
+                )
         return self
 
     @validates_model(mode="after")
@@ -820,6 +873,12 @@ class Config(BaseSettings):
         players = self.players.names if {"ipfi", "isage"} & set(methods) else ()
         features = self.features if "ipdp" in methods else ()
         return list(dict.fromkeys([*players, *features, *self.pairs]))
+
+    @property
+    def members(self) -> dict[str, Sequence[str]]:
+        """What is explained → the features that it is made of."""
+        groups, pairs = self.explain.groups, self.pairs
+        return {name: groups.get(name) or pairs.get(name) or [name] for name in self.explained}
 
     def methods_of(self, name: str) -> list[Method]:
         """Return the methods that explain a feature, a group or a pair."""

@@ -19,7 +19,7 @@ METHOD_NAMES: dict[Watched, str] = {
 }
 """What people read for each."""
 
-Kind = Literal["drift", "cold-start", "gap"]
+Kind = Literal["drift", "cold-start", "gap", "schema"]
 
 Direction = Literal["rose", "fell"]
 
@@ -59,7 +59,8 @@ class Change(Record):
     kind
         ``"drift"``: the explanation of a feature changed, or the loss. ``"cold-start"``: a model
         started without the beginning of its log, so what it learned before is gone. ``"gap"``: what
-        an explanation needed was deleted before it was read.
+        an explanation needed was deleted before it was read. ``"schema"``: a feature has had no
+        value for long, or has one again, or there is something new that is not configured.
     seq
         Offset of the observation at which the change was seen, or in the role's own stream.
     previous_seq
@@ -153,7 +154,7 @@ class Change(Record):
     def notice(
         cls,
         *,
-        kind: Literal["cold-start", "gap"],
+        kind: Literal["cold-start", "gap", "schema"],
         stream: str,
         seq: int,
         detail: str,

@@ -46,6 +46,9 @@ class Evaluation(Record):
         The classes that probabilities stand for; None for regression.
     prediction
         The output on each observation itself.
+    coverage
+        Share of the observations until then that had a value of the feature; of a group or a pair,
+        of all of its features.
     ipfi
         The outputs with the feature replaced, M each; None where iPFI was not asked.
     isage
@@ -67,6 +70,7 @@ class Evaluation(Record):
     loss: list[float | None]
     classes: list[Label] | None
     prediction: list[Row]
+    coverage: list[float]
     ipfi: list[list[Row] | None]
     isage: list[Annotated[tuple[Row, Row], Strict(False)] | None]  # JSON knows lists only
     ipdp_points: list[list[Value] | None]

@@ -71,6 +71,10 @@ class Explanation(Record):
     second_grid
         iPDP of a pair: the points of the second feature. Each curve of the effect is then a
         surface, with a row for each point of the first, in ``grid``.
+    coverage
+        Share of the observations that had a value of the feature, from 0 to 1, smoothed by the
+        first of the rates; of a group or a pair, of all of its features. Where a value was filled
+        in, the model and the explanations took it as any other.
     ice
         iPDP, if configured: the curves of the last observations, the oldest first. They are the
         same with every alpha.
@@ -91,6 +95,7 @@ class Explanation(Record):
     seqs: list[int]
     increments: list[float]
     loss: float | None = None
+    coverage: float = 1.0
     grid: list[Value] | None = None
     effect: Effect | None = None
     classes: list[Label] | None = None

@@ -24,7 +24,7 @@ class Observation(Record):
     Attributes
     ----------
     x
-        Feature → value.
+        Feature → value; null, or no entry, where there is none.
     y
         The label; None if it is not known.
     id
@@ -35,7 +35,7 @@ class Observation(Record):
 
     TOPIC: ClassVar[str] = "features"
 
-    x: dict[str, Value]
+    x: dict[str, Value | None]
     y: Target | None = None
     id: Id | None = None
     ts: Timestamp | None = None
@@ -49,7 +49,7 @@ class Observation(Record):
         Raises
         ------
         BadRecordError
-            If it is not JSON, has no ``x``, or a value is nested or null.
+            If it is not JSON, has no ``x``, or a value is nested.
 
         Examples
         --------
@@ -65,7 +65,7 @@ class Observation(Record):
         Raises
         ------
         BadRecordError
-            If there is no ``x``, or a value is nested or null.
+            If there is no ``x``, or a value is nested.
         """
         if "x" not in fields:
             raise BadRecordError("no x: an observation needs an object of feature values")
@@ -73,7 +73,7 @@ class Observation(Record):
         if not isinstance(x, dict):
             raise BadRecordError(f"x must be an object of feature values, not {describe(x)}")
         for feature, v in x.items():
-            if not isinstance(v, Value):
+            if not isinstance(v, Value | None):
                 raise BadRecordError(f"x.{feature} must be a single value, not {describe(v)}")
         return cls(
             x=x,

@@ -67,6 +67,9 @@ class Prediction(Record):
         Where the label came later: what was predicted when the observation came.
     labels
         Of labels that come later; None until an observation has waited for one.
+    missing
+        Features that had no value. They were filled in; or the observation was passed over, and
+        has no prediction. None if all had one.
     """
 
     TOPIC: ClassVar[str] = "predictions"
@@ -84,6 +87,7 @@ class Prediction(Record):
     observation: int | None = None
     first_prediction: Target | None = None
     labels: LabelCounts | None = None
+    missing: list[str] | None = None
 
     @property
     def is_right(self) -> bool | None:

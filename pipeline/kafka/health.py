@@ -77,6 +77,7 @@ class HealthServer:
         progress = self._watchdog.progress
         body: dict[str, Any] = {
             "role": str(self._watchdog.part),
+            "topics": self._watchdog.topics,
             "ready": self._watchdog.is_ready,
             "stalled": progress.stalled(),
             "broker_answers": progress.broker_answers,

@@ -65,9 +65,9 @@ class Watchdog:
         self._config = config
         self._worker = worker
         self.part = part
-        self._inputs = [config.topic(name) for name in config.inputs(part.role)]
+        self.topics = [config.topic(name) for name in config.inputs(part.role)]
         self.progress = Progress(config.health.stall_s, config.checkpoint.interval_s)
-        self._topics = _Topics(config, self._inputs)
+        self._source = _Topics(config, self.topics)
         self._errors: list[KafkaError] = []
         self._refused: str | None = None
         self._consumer = Consumer(
@@ -119,7 +119,7 @@ class Watchdog:
             refuse(shorter_log(slot, standing.next_offset, end_of_log))
 
     def _check_topics(self) -> None:
-        if problem := self._topics.look(self._consumer):
+        if problem := self._source.look(self._consumer):
             log.critical("%s: %s: ending, to be started again", self.part, problem)
             end(EXIT_NOT_YET)
 
@@ -141,7 +141,7 @@ class Watchdog:
         """Return place → where the group goes on; asked by a worker without partitions."""
         places = [
             (topic, partition)
-            for topic in self._inputs
+            for topic in self.topics
             for partition in _known(self._consumer, topic).partitions
         ]
         asked = [TopicPartition(*place) for place in places]
@@ -153,7 +153,7 @@ class Watchdog:
     def _log_offsets(self, places: Collection[Place], which: int) -> dict[Place, int]:
         return {
             (topic, partition): offset
-            for topic in self._inputs
+            for topic in self.topics
             if (own := [p for name, p in places if name == topic])
             for partition, offset in log_offsets(
                 self._consumer, topic, own, which, REQUEST_TIMEOUT_S
@@ -193,7 +193,7 @@ class Watchdog:
         denied = (told and told.error()) or error
         reasons = (
             no_answer(self._config, problems),
-            refusal(self._config, f"cannot read {', '.join(self._inputs)}", denied),
+            refusal(self._config, f"cannot read {', '.join(self.topics)}", denied),
         )
         reason = next((str(each) for each in reasons if isinstance(each, AccessError)), None)
         if reason or problems:

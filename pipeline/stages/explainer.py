@@ -226,6 +226,7 @@ class ExplainerStage:
                 seqs=pending.seqs,
                 increments=pending.increments,
                 loss=pending.loss,
+                coverage=run.coverage[i],
                 **({} if isinstance(estimate, ExponentialMean) else _curve(estimate)),
                 ice=ice,
             )

@@ -44,9 +44,9 @@ class Early:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """The label of an observation that waited."""
+    """The label of an observation that waited; None if none is wanted."""
 
-    y: Target
+    y: Target | None
     since: Moment
     message: None = None
 
@@ -204,9 +204,15 @@ class LateLabels:
                 letters.append(self._give_up_early())
         elif before.y == label.y:
             self._repeated += 1
-        else:
+        elif before.y is not None:
             raise BadRecordError(_contradiction(label.id, before.y, label.y))
         return None
+
+    def pass_over(self, id_: Id | None) -> None:
+        """Know that the label of an observation is not wanted; one that came before is used up."""
+        if id_ is not None and self._wait:
+            self._early.pop(id_)
+            self._known.add(id_, Known(None, self._now))
 
     def _is_over(self, queue: "_Queue[W]") -> bool:
         if not len(queue):

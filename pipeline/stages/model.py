@@ -13,9 +13,11 @@ from pipeline.explain.losses import Target
 from pipeline.explain.outputs import predicted_class
 from pipeline.parts import Part
 from pipeline.stages.base import Message
+from pipeline.stages.evolution import Evolution
 from pipeline.stages.late import LateLabels
 from pipeline.stages.limits import MAX_RECORD_BYTES, NUMBER_BYTES, check_key, flattened, text_bytes
 from pipeline.stages.metering import Meter, Work
+from pipeline.stages.missing import Coverage, Filler
 from pipeline.stages.questions import Answers, Question, Questions
 from pipeline.stages.sample import Labelled, Sample, Unusable
 from pipeline.stages.validation import ObservationValidator
@@ -84,7 +86,16 @@ class ModelStage:
     def __init__(self, config: Config, stream: str, part: Part = WHOLE) -> None:
         self.stream = stream
         self._is_first = part.shard == 0
-        self._validator = ObservationValidator(config.features, config.label.type)
+        self._features = config.features
+        policies = {name: config.missing.of(name) for name in config.features}
+        required = [name for name, policy in policies.items() if policy == "dead-letter"]
+        self._validator = ObservationValidator(config.features, config.label.type, required)
+        self._skipped = frozenset(name for name, policy in policies.items() if policy == "skip")
+        imputed = [name for name, policy in policies.items() if policy == "impute"]
+        alpha = config.explain.alphas[0]
+        self._filler = Filler(config.features, config.missing.values, imputed, alpha)
+        self._coverage = Coverage(config.members, alpha)
+        self._evolution = Evolution()
         self._model = config.make_model()
         self._evaluate = evaluator_for(self._model, config.model.evaluator)
         self._loss = config.loss()
@@ -121,14 +132,20 @@ class ModelStage:
         if self._is_label(fields, message):
             return Labelled(self._validator.late(LateLabel.of(fields)), message)
         observation = Observation.of(fields)
-        return Sample(
-            message.offset,
-            self._validator.x(observation),
-            self._validator.y(observation),
-            observation.id,
-            observation.ts,
-            message,
-        )
+        x = self._validator.x(observation)
+        missing: Sequence[str] = ()
+        others: Sequence[str] = ()
+        if len(x) < len(self._features):
+            missing = [name for name in self._features if name not in x]
+        if len(observation.x) > len(x):
+            others = [
+                name
+                for name, value in observation.x.items()
+                if value is not None and name not in self._features
+            ]
+        y = self._validator.y(observation)
+        told = observation.id, observation.ts
+        return Sample(message.offset, x, y, *told, message, missing, others)
 
     def _is_label(self, fields: Mapping[str, Any], message: Message) -> bool:
         if self._places is not None and message.origin[0] == self._labels_topic:
@@ -159,7 +176,7 @@ class ModelStage:
             letters += self._labels.advance(sample.message, is_observation=is_observation)
             joined = self._joined(sample, letters)
             if joined is not None:
-                records = self._step(joined, letters)
+                records = self._taken(joined, letters)
         except BadRecordError as error:
             letters.append(sample.message.dead_letter(str(error)))
         return [*letters, *records] if self._is_first else records
@@ -187,7 +204,38 @@ class ModelStage:
         if unlabelled is None:
             return None
         ts = unlabelled.ts if label.ts is None else label.ts
-        return Sample(message.offset, unlabelled.x, label.y, label.id, ts, message, unlabelled)
+        told = label.y, label.id, ts, message
+        return Sample(message.offset, unlabelled.x, *told, unlabelled=unlabelled)
+
+    def _taken(self, sample: Sample, letters: list[DeadLetter]) -> list[Record]:
+        """Return what is published of an observation, or of one whose label has come."""
+        if sample.unlabelled is not None:
+            return self._step(sample, letters)
+        notices = self._notices(sample) if self._is_first else []
+        self._coverage.update(sample.missing)
+        if not self._skipped.isdisjoint(sample.missing):
+            self._labels.pass_over(sample.id)
+            return [*notices, self._prediction(sample, None, None, None)] if self._is_first else []
+        if sample.missing:
+            filled = replace(sample, x=self._filler.filled(sample.x, sample.missing))
+        else:
+            filled = sample
+        self._filler.observe(sample.x)
+        return [*notices, *self._step(filled, letters)]
+
+    def _notices(self, sample: Sample) -> list[Record]:
+        told = self._evolution.see(sample.missing, sample.others)
+        return [
+            Change.notice(
+                kind="schema",
+                stream=self.stream,
+                seq=sample.seq,
+                ts=sample.ts,
+                feature=name,
+                detail=detail,
+            )
+            for name, detail in told.items()
+        ]
 
     def _step(self, sample: Sample, letters: list[DeadLetter]) -> list[Record]:
         late = sample.unlabelled
@@ -334,6 +382,7 @@ class ModelStage:
             observation=late.seq if late else None,
             first_prediction=late.prediction if late else None,
             labels=self._labels.counts,
+            missing=list(sample.missing) or None,
         )
         self._previous_seq = sample.seq
         return record
@@ -362,6 +411,7 @@ class ModelStage:
             y=[sample.y],
             loss=[loss],
             prediction=[h],
+            coverage=[self._coverage.of(feature)],
             ipfi=[_rows(answer.ipfi, classes) or None],
             isage=[
                 answer.isage and (_row(answer.isage[0], classes), _row(answer.isage[1], classes))

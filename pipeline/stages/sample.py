@@ -1,5 +1,6 @@
 """What the model stage takes: observations and labels that passed validation."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pipeline.evaluate import Value
@@ -57,6 +58,10 @@ class Sample:
         The observation's, or the label's.
     x, y, id, ts
         As in the records.
+    missing
+        Features that have no value.
+    others
+        What it has values of beside the features.
     unlabelled
         What waited for the label; None for an observation that comes.
     """
@@ -67,6 +72,8 @@ class Sample:
     id: Id | None
     ts: Timestamp | None
     message: Message
+    missing: Sequence[str] = ()
+    others: Sequence[str] = ()
     unlabelled: Unlabelled | None = None
 
 

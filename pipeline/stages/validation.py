@@ -1,7 +1,7 @@
 """Checks an observation against the configured features and label."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from pipeline.config import FeatureType, LabelType
@@ -20,6 +20,8 @@ class ObservationValidator:
         Feature → ``"numeric"`` or ``"categorical"``.
     label
         ``"boolean"``, ``"integer"`` or ``"string"`` for classes, ``"number"`` for regression.
+    required
+        Features without which an observation is refused; by default all.
 
     Examples
     --------
@@ -32,25 +34,33 @@ class ObservationValidator:
     schemas.record.BadRecordError: x.age must be a finite number, not a string "old"
     """
 
-    def __init__(self, features: Mapping[str, FeatureType], label: LabelType) -> None:
+    def __init__(
+        self,
+        features: Mapping[str, FeatureType],
+        label: LabelType,
+        required: Collection[str] | None = None,
+    ) -> None:
         self._features = dict(features)
         self._label = label
+        self._required = frozenset(features if required is None else required)
 
     def x(self, observation: Observation) -> dict[str, Value]:
-        """Return the configured features.
+        """Return the configured features that have a value.
 
         Raises
         ------
         BadRecordError
-            If one is missing or of another type, or a text is too long.
+            If a required one has none, or one is of another type, or a text is too long.
         """
         values = {}
         check_length("id", observation.id)
         check_length("ts", observation.ts)
         for feature, kind in self._features.items():
-            if feature not in observation.x:
-                raise BadRecordError(f"x.{feature} is missing")
-            value = observation.x[feature]
+            value = observation.x.get(feature)
+            if value is None:
+                if feature in self._required:
+                    raise BadRecordError(f"x.{feature} is missing")
+                continue
             values[feature] = (
                 _number(f"x.{feature}", value)
                 if kind == "numeric"

@@ -57,7 +57,7 @@ def test_each_role_is_alive_and_ready_and_says_how_far_it_is(start: Start) -> No
         body = wait_for(f"{urls['model']}/healthz", 200)
         done = {each["partition"]: each["committed_offset"] for each in body["partitions"]}
         assert done[0] == 60
-        assert body["topic"] == pipeline.config.topic("features")
+        assert body["topics"] == [pipeline.config.topic("features")]
         assert body["stalled"] is None
 
 
@@ -90,7 +90,8 @@ def test_a_worker_that_takes_nothing_more_ends_itself_and_nothing_is_lost(
             assert hanging.wait(60) == EXIT_FAILED
         finally:
             hanging.kill()
-        assert "nothing of partition 0 was taken for 5 s" in pipeline.log
+        stream = f"{pipeline.config.topic('features')}-0"
+        assert f"nothing of {stream} was taken for 5 s" in pipeline.log
         assert pipeline.counts()["predictions"] <= AT_SEQ
         pipeline.workers.add("model")
         pipeline.wait_until_through(120)

@@ -24,6 +24,7 @@ from pipeline.outputs import OUTPUTS
 from schemas import Change, DeadLetter, Explanation, Prediction, Record
 from schemas.change import Curve, Watched
 from schemas.explanation import Ice, Method
+from schemas.prediction import LabelCounts
 from tests.fuzz.strategies import EXTREME_TEXTS
 from tests.monitor.records import STREAM, change, explanation, letter, loss_change, prediction
 from tests.support import PROPERTY
@@ -82,6 +83,10 @@ PREDICTIONS = st.builds(
     probabilities=some(many(FLOATS)),
     y=some(VALUES),
     loss=some(FLOATS),
+    observation=some(SEQS),
+    first_prediction=some(VALUES),
+    labels=some(st.builds(LabelCounts, *[SEQS] * 5)),
+    missing=some(many(TEXTS)),
 )
 
 ICE = st.builds(Ice, seq=SEQS, grid=many(VALUES), effect=many(FLOATS) | many(many(FLOATS, 2), 2))
@@ -104,6 +109,7 @@ def explanations(draw: st.DrawFn) -> Explanation:
         seqs=seqs,
         increments=[draw(FLOATS) for _ in seqs],
         loss=draw(some(FLOATS)),
+        coverage=draw(FLOATS),
         ice=draw(some(many(ICE, 2))),
         **draw(st.just({}) | curves()),
     )
@@ -127,6 +133,8 @@ CHANGES = st.builds(
 
 LETTERS = st.builds(
     DeadLetter.of,
+    stream=TEXTS,
+    seq=SEQS,
     topic=TEXTS,
     partition=st.integers(0, 9),
     offset=SEQS,
@@ -180,7 +188,7 @@ def from_text(text: str | None) -> Any:
 def restored(kind: type[Any], row: dict[str, Any]) -> Any:
     """Return the record that a row was made of."""
     kept = dict(row)
-    for name in {"id", "ts", "prediction", "y"} & kept.keys():
+    for name in {"id", "ts", "prediction", "first_prediction", "y"} & kept.keys():
         if not (kind is Change and name == "id"):
             kept[name] = from_text(kept[name])
     if kept.get("classes") is not None:

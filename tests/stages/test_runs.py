@@ -107,6 +107,7 @@ def observations(
                 loss=[None if y is None else rng.random()],
                 classes=classes,
                 prediction=[row()],
+                coverage=[rng.random()],
                 ipfi=[[row() for _ in range(m)] if is_known and is_asked["ipfi"] else None],
                 isage=[(row(), row()) if is_known and is_asked["isage"] else None],
                 ipdp_points=[grid if is_asked["ipdp"] else None],

@@ -1,0 +1,65 @@
+"""Features that vanish, come back, or appear without being configured."""
+
+from collections.abc import Iterable, Sequence
+
+GONE_AFTER = 1000
+"""Observations in a row without a value, from which on a feature counts as gone."""
+
+MOST_NAMES = 1000
+"""Names that are remembered; what appears beyond them is not told."""
+
+
+class Evolution:
+    """Tells when what producers send is not what it was.
+
+    What is not configured in the first 1,000 observations was left out on purpose: nothing is told
+    of it.
+
+    Examples
+    --------
+    >>> evolution = Evolution()
+    >>> for _ in range(1000):
+    ...     told = evolution.see(missing=["age"], others=["id"])
+    >>> told
+    {'age': 'age has had no value in the last 1,000 observations'}
+    >>> evolution.see(missing=[], others=["id", "colour"])
+    {'age': 'age has values again, after 1,000 observations without', None: 'x has colour, which \
+is not configured, and was not there before: it is not used'}
+    """
+
+    def __init__(self) -> None:
+        self._absent: dict[str, int] = {}
+        self._others: set[str] = set()
+        self._seen = 0
+
+    def see(self, missing: Sequence[str], others: Iterable[str]) -> dict[str | None, str]:
+        """Take an observation, and return what is to be told: feature → what, None for all others.
+
+        Parameters
+        ----------
+        missing
+            Features without a value.
+        others
+            What it has values of beside the features.
+        """
+        told: dict[str | None, str] = {}
+        self._seen += 1
+        for name in [name for name in self._absent if name not in missing]:
+            absent = self._absent.pop(name)
+            if absent >= GONE_AFTER:
+                told[name] = f"{name} has values again, after {absent:,} observations without"
+        for name in missing:
+            self._absent[name] = self._absent.get(name, 0) + 1
+            if self._absent[name] == GONE_AFTER:
+                told[name] = f"{name} has had no value in the last {GONE_AFTER:,} observations"
+        new = [name for name in others if name not in self._others]
+        new = new[: MOST_NAMES - len(self._others)]
+        if new:
+            self._others.update(new)
+            if self._seen > GONE_AFTER:
+                names = ", ".join(new[:10]) + (" …" if len(new) > 10 else "")
+                told[None] = (
+                    f"x has {names[:300]}, which is not configured, and was not there before: it "
+                    "is not used"
+                )
+        return told

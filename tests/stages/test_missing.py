@@ -1,0 +1,308 @@
+"""Values that are missing, features that come and go, and categories never seen."""
+
+import random
+import statistics
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from pipeline.local import LocalPipeline
+from pipeline.parts import Part
+from pipeline.stages import Message, ModelStage
+from pipeline.stages.missing import RECENT, Coverage, Filler, Mode
+from schemas import Change, DeadLetter, Evaluation, Explanation, Prediction, Record
+from tests.support import (
+    PROPERTY,
+    by_feature,
+    encoded,
+    linear_config,
+    linear_records,
+    message,
+    of_kind,
+    pickled,
+    run,
+)
+
+STREAM = "fluxplain.features-0"
+
+IMPUTE = {"policy": "impute"}
+
+
+def stage(**settings: Any) -> ModelStage:
+    return ModelStage(linear_config(**settings), STREAM)
+
+
+def messages(records: list[dict[str, Any]]) -> list[Message]:
+    return [message(i, record) for i, record in enumerate(records)]
+
+
+def without(record: dict[str, Any], *names: str) -> dict[str, Any]:
+    """Return the record with these features absent, or null in every other one."""
+    x = {name: value for name, value in record["x"].items() if name not in names}
+    if record["ts"] % 2:
+        x |= dict.fromkeys(names)
+    return {**record, "x": x}
+
+
+@pytest.mark.parametrize("absent", [{}, {"a": None}])
+def test_by_default_it_is_a_dead_letter(absent: dict[str, None]) -> None:
+    [letter] = run(stage(), [message(0, {"x": {"b": 1.0, "c": "u", **absent}})])
+    assert isinstance(letter, DeadLetter)
+    assert letter.reason == "x.a is missing"
+
+
+def test_a_value_that_is_filled_in_is_the_mean_of_those_that_were_there() -> None:
+    records = linear_records(30)
+    whole = stage(missing=IMPUTE)
+    run(whole, messages(records))
+    [told, *_] = run(whole, [message(30, without(records[0], "a"))])
+    assert isinstance(told, Prediction)
+    assert told.missing == ["a"]
+    weights = [0.95 ** (29 - i) for i in range(30)]
+    mean = statistics.fmean([r["x"]["a"] for r in records], weights)
+    filled = {**records[0], "x": {**records[0]["x"], "a": mean}}
+    other = stage(missing=IMPUTE)
+    run(other, messages(records))
+    [expected, *_] = run(other, [message(30, filled)])
+    assert isinstance(expected, Prediction)
+    assert expected.missing is None
+    assert told.prediction == pytest.approx(expected.prediction)
+
+
+def test_a_category_that_is_filled_in_is_the_most_frequent_of_the_last() -> None:
+    filler = Filler({"c": "categorical"}, {}, ["c"], alpha=0.1)
+    for category in ["u"] * 60 + ["v"] * 50 + ["w"] * 30:
+        filler.observe({"c": category})
+    assert filler.filled({}, ["c"]) == {"c": "v"}
+
+
+@PROPERTY
+@given(st.lists(st.sampled_from(["u", "v", "w", 1, True]), min_size=1, max_size=2 * RECENT))
+def test_the_mode_is_that_of_the_last_values(categories: list[Any]) -> None:
+    mode = Mode()
+    for category in categories:
+        mode.update(category)
+    last = categories[-RECENT:]
+    assert mode.n == len(last)
+    assert last.count(mode.value) == max(map(last.count, last))
+
+
+def test_a_value_of_the_settings_goes_before_the_mean() -> None:
+    missing = {"features": {"a": "impute", "c": "impute"}, "values": {"a": 7, "c": "none"}}
+    records = [without(each, "a", "c") for each in linear_records(3)]
+    filled = [{**r, "x": {**r["x"], "a": 7.0, "c": "none"}} for r in records]
+    told = of_kind(run(stage(missing=missing), messages(records)), Prediction)
+    expected = of_kind(run(stage(missing=missing), messages(filled)), Prediction)
+    assert [each.prediction for each in told] == [each.prediction for each in expected]
+    assert [each.missing for each in told] == [["a", "c"]] * 3
+
+
+def test_before_there_was_any_value_none_can_be_filled_in() -> None:
+    [letter] = run(stage(missing=IMPUTE), [message(0, without(linear_records(1)[0], "a"))])
+    assert isinstance(letter, DeadLetter)
+    assert letter.reason == (
+        "x.a is missing, and there was no value of it yet that could stand for it: name one by "
+        "missing.values.a"
+    )
+
+
+def test_an_observation_that_is_passed_over_leaves_all_as_it_was() -> None:
+    records = linear_records(40)
+    missing = {"features": {"b": "skip"}}
+    told, expected = stage(missing=missing), stage(missing=missing)
+    published = run(told, [*messages(records), message(40, without(records[0], "b"))])
+    run(expected, messages(records))
+    last = published[-1]
+    assert isinstance(last, Prediction)
+    assert (last.seq, last.previous_seq, last.prediction, last.loss) == (40, 39, None, None)
+    assert last.missing == ["b"]
+    [after, *_] = run(told, [message(41, records[1])])
+    [same, *_] = run(expected, [message(41, records[1])])
+    assert isinstance(after, Prediction)
+    assert isinstance(same, Prediction)
+    assert after.prediction == same.prediction
+
+
+def test_the_label_of_an_observation_that_was_passed_over_is_not_wanted() -> None:
+    x = {"a": 1.0, "c": "u"}
+    values: list[dict[str, Any]] = [{"x": x, "id": 1}, {"id": 1, "y": 2.0}, {"id": 1, "y": 3.0}]
+    records = run(stage(missing={"policy": "skip"}), messages(values))
+    assert [type(each) for each in records] == [Prediction]
+    records = run(stage(missing={"policy": "skip"}), messages([values[1], values[0], values[2]]))
+    assert [type(each) for each in records] == [Prediction]
+
+
+def test_what_is_required_goes_before_what_is_passed_over_and_that_before_what_is_filled_in() -> (
+    None
+):
+    missing = {"features": {"a": "impute", "b": "skip"}}
+    record = linear_records(1)[0]
+    [letter] = run(stage(missing=missing), [message(0, without(record, "a", "b", "c"))])
+    assert isinstance(letter, DeadLetter)
+    [passed] = run(stage(missing=missing), [message(0, without(record, "a", "b"))])
+    assert isinstance(passed, Prediction)
+    assert passed.prediction is None
+
+
+# coverage
+
+
+def test_explanations_say_which_share_of_the_observations_had_a_value() -> None:
+    records = [
+        without(each, *(["a"] if i % 4 == 3 else []), *(["c"] if i >= 200 else []))
+        for i, each in enumerate(linear_records(400))
+    ]
+    config = linear_config(
+        missing={"policy": "impute", "values": {"c": "none"}},
+        explain={
+            "groups": {"both": ["a", "b"]},
+            "ipdp": {"pairs": [["a", "c"]], "storage_size": 5, "grid_size": 3},
+        },
+    )
+    published = list(LocalPipeline(config).run(map(orjson.dumps, records)))
+    newest = {each.feature: each.coverage for each in of_kind(published, Explanation)}
+    assert newest["b"] == 1.0
+    assert newest["a"] == pytest.approx(0.75, abs=0.05)
+    assert newest["both"] == newest["a"]
+    assert newest["c"] < 0.001
+    assert newest["a|c"] == pytest.approx(newest["c"], abs=1e-3)
+
+
+def test_what_is_passed_over_counts_in_the_coverage() -> None:
+    records = [
+        without(each, *(["a"] if i % 2 else [])) for i, each in enumerate(linear_records(300))
+    ]
+    evaluations = by_feature(run(stage(missing={"policy": "skip"}), messages(records)))
+    assert evaluations["a"][-1].coverage[0] == pytest.approx(0.5, abs=0.05)
+    assert evaluations["b"][-1].coverage[0] == 1.0
+
+
+@PROPERTY
+@given(st.lists(st.sets(st.sampled_from("abc")), max_size=60), st.floats(0.01, 1.0))
+def test_coverage_is_the_weighted_share(absent: list[set[str]], alpha: float) -> None:
+    members = {"a": ["a"], "b": ["b"], "c": ["c"], "both": ["a", "b"]}
+    coverage = Coverage(members, alpha)
+    assert [coverage.of(name) for name in members] == [1.0] * 4
+    for each in absent:
+        coverage.update(sorted(each))
+        coverage = pickled(coverage)
+    if not absent:
+        return
+    n = len(absent)
+    weights = [alpha * (1 - alpha) ** (n - 1 - i) for i in range(n)]
+    for name, features in members.items():
+        there = [w for w, each in zip(weights, absent, strict=True) if each.isdisjoint(features)]
+        assert coverage.of(name) == pytest.approx(sum(there) / sum(weights), abs=1e-9)
+
+
+# features that come and go
+
+
+def notices(records: list[Record]) -> list[tuple[int, str | None, str]]:
+    return [
+        (each.seq, each.feature, each.detail)
+        for each in of_kind(records, Change)
+        if each.kind == "schema"
+    ]
+
+
+def test_a_feature_that_vanishes_and_comes_back_is_told() -> None:
+    records = linear_records(2300)
+    values = [without(each, "a") if 100 <= i < 1250 else each for i, each in enumerate(records)]
+    config = linear_config(missing=IMPUTE, explain={"methods": ["ipfi"]})
+    published = run(ModelStage(config, STREAM), messages(values))
+    assert notices(published) == [
+        (1099, "a", "a has had no value in the last 1,000 observations"),
+        (1250, "a", "a has values again, after 1,150 observations without"),
+    ]
+
+
+def test_what_appears_later_and_is_not_configured_is_told_once() -> None:
+    records = linear_records(1100)
+    for i, each in enumerate(records):
+        each["x"]["from the first"] = 1
+        each["x"]["never"] = None
+        if i >= 1050:
+            each["x"]["new"], each["x"]["newer"] = "u", 2.0
+    config = linear_config(explain={"methods": ["ipfi"]})
+    assert notices(run(ModelStage(config, STREAM), messages(records))) == [
+        (
+            1050,
+            None,
+            "x has new, newer, which is not configured, and was not there before: it is not used",
+        )
+    ]
+
+
+def test_a_feature_that_is_not_there_from_the_first_may_come_later() -> None:
+    records = linear_records(400)
+    values = [without(each, "b") if i < 200 else each for i, each in enumerate(records)]
+    config = linear_config(missing={"features": {"b": "impute"}, "values": {"b": 0.0}})
+    published = list(LocalPipeline(config).run(map(orjson.dumps, values)))
+    assert not of_kind(published, DeadLetter)
+    of_b = [e for e in of_kind(published, Explanation) if (e.feature, e.method) == ("b", "ipfi")]
+    assert {e.value for e in of_b if e.seq < 200} == {0.0}
+    assert of_b[-1].value > 0.1
+    assert of_b[0].coverage == pytest.approx(0.0)
+    assert of_b[-1].coverage > 0.99
+
+
+def test_a_category_that_was_never_seen_is_explained_as_any_other() -> None:
+    records = linear_records(300)
+    for each in records[200:]:
+        each["x"]["c"] = "new"
+    published = list(LocalPipeline(linear_config()).run(map(orjson.dumps, records)))
+    assert not of_kind(published, DeadLetter)
+    grids = [e.grid or [] for e in of_kind(published, Explanation) if e.feature == "c"]
+    assert any("new" in grid for grid in grids)
+
+
+@PROPERTY
+@given(st.integers(0, 10**6), st.sampled_from(["impute", "skip", "dead-letter"]))
+def test_whatever_is_missing_shards_and_a_copy_of_the_state_say_the_same(
+    seed: int, policy: str
+) -> None:
+    rng = random.Random(seed)
+    names = ["a", "b", "c"]
+    records = [
+        without(each, *rng.sample(names, rng.choice([0, 0, 1, 2]))) for each in linear_records(40)
+    ]
+    config = linear_config(missing={"policy": "impute", "features": {"b": policy}})
+    whole = run(ModelStage(config, STREAM), messages(records))
+    copied: list[Record] = []
+    model = ModelStage(config, STREAM)
+    for each in messages(records):
+        copied += run(model, [each])
+        model = pickled(model)
+    assert encoded(copied) == encoded(whole)
+    parts = [ModelStage(config, STREAM, Part("model", shard, 2)) for shard in range(2)]
+    first, second = (run(part, messages(records)) for part in parts)
+    assert all(isinstance(each, Evaluation) for each in second)
+    assert sorted(encoded([*first, *second])) == sorted(encoded(whole))
+
+
+@pytest.mark.parametrize(
+    ("missing", "error"),
+    [
+        ({"features": {"d": "skip"}}, "missing.features has 'd', but must have features only"),
+        (
+            {"values": {"a": 1.0}},
+            "missing.values.a is 1.0, but missing.features.a is 'dead-letter'",
+        ),
+        (
+            {"policy": "impute", "values": {"a": "one"}},
+            "missing.values.a is 'one', but must be a finite number: it is numeric",
+        ),
+        (
+            {"policy": "impute", "values": {"c": 1.5}},
+            "missing.values.c is 1.5, but must be a string, an integer or a boolean",
+        ),
+    ],
+)
+def test_a_policy_that_cannot_be_is_told(missing: dict[str, Any], error: str) -> None:
+    with pytest.raises(ValidationError, match=error.replace(".", r"\.")):
+        linear_config(missing=missing)
