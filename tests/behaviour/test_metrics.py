@@ -59,7 +59,8 @@ def scraped_when(pipeline: KafkaPipeline, done: Callable[[Scrape], bool]) -> Scr
 def test_metrics_tell_what_was_published_and_are_all_documented(
     start: Start, tmp_path: Path
 ) -> None:
-    values = with_hostile(observations(600))
+    waits = orjson.loads(observations(1)[0])
+    values = [*with_hostile(observations(600)), orjson.dumps({**waits, "y": None, "id": 1})]
     began_at = time.time()
     with start() as pipeline:
         pipeline.wait_until_through(pipeline.feed(values))

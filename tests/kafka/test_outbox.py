@@ -51,6 +51,7 @@ def evaluation(seq: int, feature: str = "age", points: int = 3, **fields: Any) -
         "loss": [0.3],
         "classes": [0, 1],
         "prediction": [row],
+        "coverage": [1.0],
         "ipfi": [[row]],
         "isage": [(row, row)],
         "ipdp_points": [[float(i) for i in range(points)]],
