@@ -15,7 +15,7 @@ author = copyright = "fluxplain contributors"
 version = release = __version__
 
 NAVIGATION = {
-    "Use": ["explanations", "topics", "configuration", "pictures", "library", "limits"],
+    "Use": ["explanations", "topics", "streams", "configuration", "pictures", "library", "limits"],
     "Operate": ["../README", "cost", "promises"],
     "Reference": ["commands", "api", "../../pipeline/explain/README"],
     "Develop": ["../../CONTRIBUTING", "../../CHANGELOG"],

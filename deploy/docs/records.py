@@ -12,9 +12,10 @@ from deploy.docs.tables import table
 from schemas import RECORDS
 from schemas.change import Curve
 from schemas.explanation import Ice
+from schemas.prediction import LabelCounts
 from schemas.record import Typed
 
-PARTS = (Curve, Ice)
+PARTS = (Curve, Ice, LabelCounts)
 """What records are made of, beside plain values."""
 
 _ATTRIBUTE = re.compile(r"^(\S.*)\n((?:    .*\n?)+)", re.MULTILINE)

@@ -15,7 +15,13 @@ ONE = {
     "string": "text",
 }
 
-MANY = {"array": "lists of ", "number": "numbers", "string": "texts"}
+MANY = {
+    "array": "lists of ",
+    "boolean": "booleans",
+    "integer": "integers",
+    "number": "numbers",
+    "string": "texts",
+}
 
 BOUNDS = {
     "exclusiveMinimum": "above",
@@ -59,6 +65,9 @@ def code(value: Any) -> str:
 
 
 def _many(schema: Schema) -> str:
+    if "anyOf" in schema:
+        *first, last = map(_many, schema["anyOf"])
+        return f"{', '.join(first)} or {last}"
     return f"any of {allowed(schema)}" if "enum" in schema else MANY[schema["type"]] + _more(schema)
 
 
