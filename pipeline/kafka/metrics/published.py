@@ -162,9 +162,9 @@ class PublishedCollector(Collector):
         )
         yield gauge(
             "fluxplain_late_labels",
-            "Labels of a stream that come later: observations that wait for one (waiting), labels that were "
-            "joined, observations that waited in vain (missing), labels that said again what was "
-            "known (repeated), and those without an observation (unknown).",
+            "Labels of a stream that come later: observations that wait for one (waiting), labels "
+            "that were joined, observations that waited in vain (missing), labels that said again "
+            "what was known (repeated), and those without an observation (unknown).",
             ["role", "stream", "state"],
             {
                 (role, stream, state): n
