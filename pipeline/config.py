@@ -400,6 +400,18 @@ class ExplainSettings(Section):
         description="Observations between two explanation records of a feature and method; the "
         "increments in between are in the next one.",
     )
+    every: int = Field(
+        1,
+        ge=1,
+        le=10_000,
+        description="One of so many observations in a row is explained, chosen at random; all are "
+        "predicted and learned.",
+    )
+    features: dict[Name, Annotated[list[Method], Field(min_length=1)]] = Field(
+        default_factory=dict,
+        description="Feature or group → the methods that explain it, of those under `methods`; by "
+        "default all.",
+    )
     groups: dict[Name, Annotated[list[Name], Field(min_length=1)]] = Field(
         default_factory=dict,
         description="Name of a group → features that iPFI and iSAGE explain as one; each in one "
@@ -806,6 +818,30 @@ class Config(BaseSettings):
         return self
 
     @validates_model(mode="after")
+    def _methods_of_features_fit(self) -> Self:
+        for name, methods in self.explain.features.items():
+            key = f"explain.features.{name}"
+            if name not in {*self.features, *self.explain.groups}:
+                raise ValueError(
+                    f"{key} is no feature and no group; there are: "
+                    f"{', '.join([*self.features, *self.explain.groups])}"
+                )
+            for method in methods:
+                if method not in self.explain.methods:
+                    raise ValueError(
+                        f"{key} has {method!r}, but must have methods of explain.methods only: "
+                        f"{', '.join(self.explain.methods)}"
+                    )
+            if not self.methods_of(name):
+                grouped = (
+                    "iPDP explains no group"
+                    if name in self.explain.groups
+                    else ("iPFI and iSAGE explain its group, and not the feature")
+                )
+                raise ValueError(f"{key} is {methods!r}, but {grouped}")
+        return self
+
+    @validates_model(mode="after")
     def _each_shard_has_a_share(self) -> Self:
         if self.model.shards > len(self.explained):
             raise ValueError(
@@ -872,7 +908,8 @@ class Config(BaseSettings):
         methods = self.explain.methods
         players = self.players.names if {"ipfi", "isage"} & set(methods) else ()
         features = self.features if "ipdp" in methods else ()
-        return list(dict.fromkeys([*players, *features, *self.pairs]))
+        names = dict.fromkeys([*players, *features, *self.pairs])
+        return [name for name in names if self.methods_of(name)]
 
     @property
     def members(self) -> dict[str, Sequence[str]]:
@@ -883,10 +920,12 @@ class Config(BaseSettings):
     def methods_of(self, name: str) -> list[Method]:
         """Return the methods that explain a feature, a group or a pair."""
         with_curves = {*self.features, *self.pairs}
+        wanted = self.explain.features.get(name, self.explain.methods)
         return [
             method
             for method in self.explain.methods
-            if name in (with_curves if method == "ipdp" else self.players.names)
+            if method in wanted
+            and name in (with_curves if method == "ipdp" else self.players.names)
         ]
 
     def topic(self, name: str) -> str:

@@ -49,6 +49,9 @@ class Evaluation(Record):
     coverage
         Share of the observations until then that had a value of the feature; of a group or a pair,
         of all of its features.
+    skipped
+        Observations of the stream until then that were not explained, to save time: see
+        ``explain.every``.
     ipfi
         The outputs with the feature replaced, M each; None where iPFI was not asked.
     isage
@@ -71,6 +74,7 @@ class Evaluation(Record):
     classes: list[Label] | None
     prediction: list[Row]
     coverage: list[float]
+    skipped: list[int]
     ipfi: list[list[Row] | None]
     isage: list[Annotated[tuple[Row, Row], Strict(False)] | None]  # JSON knows lists only
     ipdp_points: list[list[Value] | None]

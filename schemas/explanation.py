@@ -75,6 +75,10 @@ class Explanation(Record):
         Share of the observations that had a value of the feature, from 0 to 1, smoothed by the
         first of the rates; of a group or a pair, of all of its features. Where a value was filled
         in, the model and the explanations took it as any other.
+    skipped
+        Observations of the stream until then that were not explained, to save time: with
+        ``explain.every`` = k about k - 1 of k. Where labels come later, observations and labels are
+        counted each.
     ice
         iPDP, if configured: the curves of the last observations, the oldest first. They are the
         same with every alpha.
@@ -96,6 +100,7 @@ class Explanation(Record):
     increments: list[float]
     loss: float | None = None
     coverage: float = 1.0
+    skipped: int = 0
     grid: list[Value] | None = None
     effect: Effect | None = None
     classes: list[Label] | None = None

@@ -227,6 +227,7 @@ class ExplainerStage:
                 increments=pending.increments,
                 loss=pending.loss,
                 coverage=run.coverage[i],
+                skipped=run.skipped[i],
                 **({} if isinstance(estimate, ExponentialMean) else _curve(estimate)),
                 ice=ice,
             )

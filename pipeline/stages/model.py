@@ -1,6 +1,7 @@
 """The first stage: predict, ask all that the explanations need, then learn."""
 
 import math
+import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -20,6 +21,7 @@ from pipeline.stages.metering import Meter, Work
 from pipeline.stages.missing import Coverage, Filler
 from pipeline.stages.questions import Answers, Question, Questions
 from pipeline.stages.sample import Labelled, Sample, Unusable
+from pipeline.stages.shedding import OneOf
 from pipeline.stages.validation import ObservationValidator
 from pipeline.stages.watch import Watch
 from schemas import (
@@ -42,6 +44,9 @@ LONGEST_START = 1000
 """Observations after which there are evaluations of a feature even if nothing was ever asked."""
 
 NOTHING = Answers(ipfi=[], isage=None, ipdp_points=[], ipdp=[])
+
+NO_QUESTION = Question(ipfi={}, isage=None, ipdp={})
+"""Of an observation that is not explained."""
 
 WHOLE = Part("model")
 """The model role without shards."""
@@ -101,6 +106,15 @@ class ModelStage:
         self._loss = config.loss()
         self._explained = part.share(config.explained)
         self._questions = Questions(config, stream, self._explained)
+        # an observation that comes, one that comes with its label, and a label that comes later
+        self._turns = {
+            (of_loss, of_effect): OneOf(
+                config.explain.every,
+                random.Random(f"{config.seed}/{stream}/every/{of_loss}/{of_effect}"),
+            )
+            for of_loss, of_effect in ((False, True), (True, True), (True, False))
+        }
+        self._skips = 0
         self._published = {name: Published() for name in self._explained}
         self._previous_seq: int | None = None
         self._seen = 0
@@ -239,9 +253,7 @@ class ModelStage:
 
     def _step(self, sample: Sample, letters: list[DeadLetter]) -> list[Record]:
         late = sample.unlabelled
-        question = self._questions.ask(
-            sample.x, of_loss=sample.y is not None, of_effect=late is None
-        )
+        question = self._question(sample)
         try:
             with _failures_are_the_records():
                 prediction, outputs = self._ask(sample, question)
@@ -252,10 +264,20 @@ class ModelStage:
         except NoOutputError:
             self._learn(sample)  # it may have nothing to say before it has learned
             return self._told(sample, None, None, letters)
-        evaluations = self._evaluations(sample, question, prediction, loss, outputs)
+        evaluations: list[Record] = []
+        if question is not NO_QUESTION:
+            evaluations = self._evaluations(sample, question, prediction, loss, outputs)
         self._learn(sample)
         told = self._told(sample, prediction, loss, letters)
         return [*told, *self._loss_changes(sample, loss), *evaluations]
+
+    def _question(self, sample: Sample) -> Question:
+        """Return what to ask; nothing if the observation is one of those that are skipped."""
+        of_loss, of_effect = sample.y is not None, sample.unlabelled is None
+        if not self._turns[of_loss, of_effect].takes():
+            self._skips += 1
+            return NO_QUESTION
+        return self._questions.ask(sample.x, of_loss=of_loss, of_effect=of_effect)
 
     def _told(
         self,
@@ -412,6 +434,7 @@ class ModelStage:
             loss=[loss],
             prediction=[h],
             coverage=[self._coverage.of(feature)],
+            skipped=[self._skips],
             ipfi=[_rows(answer.ipfi, classes) or None],
             isage=[
                 answer.isage and (_row(answer.isage[0], classes), _row(answer.isage[1], classes))

@@ -108,11 +108,15 @@ class Questions:
         methods, explain = config.explain.methods, config.explain
         categorical = [name for name, kind in config.features.items() if kind == "categorical"]
         players = config.players
-        features = [name for name in explained if name in config.features]
+        of = {
+            method: [name for name in explained if method in config.methods_of(name)]
+            for method in methods
+        }
         self._explained = list(explained)
-        self._features = features
+        self._names = of
         self._pairs = {name: pair for name, pair in config.pairs.items() if name in explained}
-        self._asks_for_all = len(explained) == len(config.explained)
+        self._features = [name for name in of.get("ipdp", ()) if name not in self._pairs]
+        self._asks_for_all = set(of.get("isage", ())) == set(players.names)
         self._ipfi: PFISampler | None = None
         self._isage: SAGESampler | None = None
         self._ipdp: dict[str, PDPGrid] = {}
@@ -120,11 +124,11 @@ class Questions:
         def rng(name: str) -> random.Random:
             return random.Random(f"{config.seed}/{stream}/{name}")
 
-        if "ipfi" in methods and not set(players.names).isdisjoint(explained):
+        if of.get("ipfi"):
             pfi, source = explain.ipfi, rng("ipfi")
             self._ipfi = PFISampler(
                 # one stored observation replaces any of the players; other draws are of each
-                players.only(explained) if pfi.imputer == "interventional" else players,
+                players.only(of["ipfi"]) if pfi.imputer == "interventional" else players,
                 reservoir=make_reservoir(pfi.sampler, pfi.reservoir_size, source),
                 imputer=pfi.imputer,
                 categorical=categorical,
@@ -152,7 +156,7 @@ class Questions:
                     categorical=feature in categorical,
                     rng=rng(f"ipdp/{feature}"),
                 )
-                for feature in dict.fromkeys([*features, *chain(*self._pairs.values())])
+                for feature in dict.fromkeys([*self._features, *chain(*self._pairs.values())])
             }
 
     def ask(self, x: dict[str, Value], *, of_loss: bool, of_effect: bool) -> Question:
@@ -167,10 +171,13 @@ class Questions:
         of_effect
             Whether to ask for iPDP.
         """
-        isage = self._isage.question(x) if self._isage and of_loss else None
+        is_asked = self._isage is not None and of_loss and self._names["isage"]
+        isage = self._isage.question(x) if self._isage and is_asked else None
         return Question(
             ipfi=self._ask_ipfi(x) if of_loss else {},
-            isage=isage if isage is None or self._asks_for_all else isage.about(self._explained),
+            isage=isage
+            if isage is None or self._asks_for_all
+            else isage.about(self._names["isage"]),
             ipdp=self._ask_ipdp() if of_effect else {},
         )
 
@@ -188,7 +195,9 @@ class Questions:
         isage: dict[str, tuple[Output, Output]] = {}
         if self._isage and question.isage:
             asked = list(islice(rest, len(question.isage.replacements)))
-            isage = self._isage.answers(question.isage, prediction, asked)
+            told = self._isage.answers(question.isage, prediction, asked)
+            # what is asked of two may tell of a third between them
+            isage = {name: told[name] for name in self._names["isage"] if name in told}
         ipdp = {name: list(islice(rest, len(own.rows))) for name, own in question.ipdp.items()}
         return {
             name: Answers(
@@ -227,4 +236,4 @@ class Questions:
         replacements, drawn = self._ipfi.replacements(x), self._ipfi.players.names
         m = len(replacements) // len(drawn)
         asked = {name: replacements[i * m : (i + 1) * m] for i, name in enumerate(drawn)}
-        return {name: asked[name] for name in self._explained if name in asked} if m else {}
+        return {name: asked[name] for name in self._names["ipfi"]} if m else {}

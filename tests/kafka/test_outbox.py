@@ -52,6 +52,7 @@ def evaluation(seq: int, feature: str = "age", points: int = 3, **fields: Any) -
         "classes": [0, 1],
         "prediction": [row],
         "coverage": [1.0],
+        "skipped": [0],
         "ipfi": [[row]],
         "isage": [(row, row)],
         "ipdp_points": [[float(i) for i in range(points)]],

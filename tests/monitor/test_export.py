@@ -110,6 +110,7 @@ def explanations(draw: st.DrawFn) -> Explanation:
         increments=[draw(FLOATS) for _ in seqs],
         loss=draw(some(FLOATS)),
         coverage=draw(FLOATS),
+        skipped=draw(INTS),
         ice=draw(some(many(ICE, 2))),
         **draw(st.just({}) | curves()),
     )

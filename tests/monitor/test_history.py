@@ -123,6 +123,7 @@ def test_ignores_records_of_other_kinds() -> None:
         classes=None,
         prediction=[0.0],
         coverage=[1.0],
+        skipped=[0],
         ipfi=[None],
         isage=[None],
         ipdp_points=[None],

@@ -108,6 +108,7 @@ def observations(
                 classes=classes,
                 prediction=[row()],
                 coverage=[rng.random()],
+                skipped=[rng.randrange(9)],
                 ipfi=[[row() for _ in range(m)] if is_known and is_asked["ipfi"] else None],
                 isage=[(row(), row()) if is_known and is_asked["isage"] else None],
                 ipdp_points=[grid if is_asked["ipdp"] else None],
