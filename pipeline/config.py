@@ -407,6 +407,13 @@ class ExplainSettings(Section):
         description="One of so many observations in a row is explained, chosen at random; all are "
         "predicted and learned.",
     )
+    budget_ms: float | None = Field(
+        None,
+        gt=0.0,
+        le=60_000.0,
+        description="Milliseconds that the model role may take for an observation in the mean: if "
+        "it takes more, fewer are explained. By default any. It needs `control.topic`.",
+    )
     features: dict[Name, Annotated[list[Method], Field(min_length=1)]] = Field(
         default_factory=dict,
         description="Feature or group → the methods that explain it, of those under `methods`; by "
@@ -659,6 +666,16 @@ class CheckpointSettings(Section):
         return text.encode()
 
 
+class ControlSettings(Section):
+    """What changes while the pipeline runs."""
+
+    topic: bool = Field(
+        False,
+        description="Whether there is a topic `control`, by which what holds for a stream can "
+        "change while it runs.",
+    )
+
+
 class HealthSettings(Section):
     """The health endpoint of each worker, and its watchdog."""
 
@@ -724,6 +741,7 @@ class Config(BaseSettings):
     model: ModelSettings
     explain: ExplainSettings = ExplainSettings()
     drift: DriftSettings = DriftSettings()
+    control: ControlSettings = ControlSettings()
     kafka: KafkaSettings = KafkaSettings()
     topics: TopicSettings = TopicSettings()
     checkpoint: CheckpointSettings = CheckpointSettings()
@@ -815,6 +833,15 @@ class Config(BaseSettings):
                         "already: a feature can be in a group once"
                     )
                 group_of[feature] = group
+        return self
+
+    @validates_model(mode="after")
+    def _budget_can_be_kept(self) -> Self:
+        if self.explain.budget_ms is not None and not self.control.topic:
+            raise ValueError(
+                f"explain.budget_ms is {self.explain.budget_ms}, which needs control.topic = true: "
+                "what is explained is announced there, so that a new start does the same"
+            )
         return self
 
     @validates_model(mode="after")
@@ -935,12 +962,21 @@ class Config(BaseSettings):
     @property
     def source(self) -> str:
         """The topic whose partitions are the streams, without the prefix."""
-        return "observations" if self.label.topic else "features"
+        return "observations" if self.is_joined else "features"
+
+    @property
+    def is_joined(self) -> bool:
+        """Whether what the model role reads comes from several topics."""
+        return self.label.topic or self.control.topic
 
     def inputs(self, role: Role) -> tuple[str, ...]:
         """Return the topics that a role reads, without the prefix."""
         topics: dict[Role, tuple[str, ...]] = {
-            "join": ("features", "labels"),
+            "join": (
+                "features",
+                *(["labels"] if self.label.topic else []),
+                *(["control"] if self.control.topic else []),
+            ),
             "model": (self.source,),
             "explainer": ("evaluations",),
             "drift": ("explanations",),
@@ -950,7 +986,7 @@ class Config(BaseSettings):
     def parts(self, role: Role | None = None) -> list[Part]:
         """Return all that runs, in the order of the data's flow; or what a role consists of."""
         shards = self.model.shards
-        join = [Part("join")] if self.label.topic else []
+        join = [Part("join")] if self.is_joined else []
         model = [Part("model", shard, shards) for shard in range(shards)]
         parts = [*join, *model, Part("explainer"), Part("drift")]
         return [part for part in parts if role in {None, part.role}]
@@ -997,6 +1033,7 @@ class Config(BaseSettings):
         # features are dealt to so many partitions
         settings["topics"] = self.topics.model_dump(include={"prefix", "partitions"})
         del settings["label"]["column"]
+        del settings["explain"]["budget_ms"]  # what follows from it is announced in a topic
         del settings["model"]["shards"]  # whoever evaluates a feature, the answers are the same
         # their order is that of permutations and partitions
         settings["features"] = list(self.features.items())

@@ -4,6 +4,7 @@
 """
 
 from schemas.change import Change
+from schemas.control import Control
 from schemas.dead_letter import DeadLetter
 from schemas.evaluation import Evaluation
 from schemas.explanation import Explanation
@@ -15,6 +16,7 @@ from schemas.record import BadRecordError, Record, parse_stream, stream_name
 RECORDS: tuple[type[Record], ...] = (
     Observation,
     LateLabel,
+    Control,
     Prediction,
     Evaluation,
     Explanation,
@@ -22,14 +24,15 @@ RECORDS: tuple[type[Record], ...] = (
     DeadLetter,
 )
 
-INPUTS: tuple[type[Record], ...] = (Observation, LateLabel)
-"""Written by the user's producers; the pipeline writes the others."""
+INPUTS: tuple[type[Record], ...] = (Observation, LateLabel, Control)
+"""What is taken in; the pipeline publishes the others."""
 
 __all__ = [
     "INPUTS",
     "RECORDS",
     "BadRecordError",
     "Change",
+    "Control",
     "DeadLetter",
     "Evaluation",
     "Explanation",

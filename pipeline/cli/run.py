@@ -38,7 +38,7 @@ def worker(
         Role,
         typer.Option(
             help="Which part of the pipeline: model, explainer or drift; and join, if label.topic "
-            "is true."
+            "or control.topic is true."
         ),
     ],
     config: ConfigPath = DEFAULT_CONFIG,
@@ -138,7 +138,7 @@ def demo(
 def _part(settings: Config, role: Role, shard: int | None) -> Part:
     parts = settings.parts(role)
     if not parts:
-        raise ConfigError("label.topic is false, so there is nothing to join: set it to true")
+        raise ConfigError("label.topic and control.topic are false: there is nothing to join")
     if len(parts) > 1 and shard is None:
         raise ConfigError(
             f"model.shards is {len(parts)}: name one of them by --shard 0 to {len(parts) - 1}"

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pipeline.config import Config
 from pipeline.kafka.producer import RecordProducer
 from pipeline.stages.join import PassedOn
-from schemas import INPUTS, RECORDS, Evaluation, Explanation, Record, parse_stream
+from schemas import INPUTS, RECORDS, Control, Evaluation, Explanation, Record, parse_stream
 
 RUN_LENGTH = 64
 """Most observations in one message of evaluations: enough to make its overhead small."""
@@ -57,7 +57,8 @@ class Outbox:
         # a hash of the name would give one partition several times the load of another
         self._places = {feature: i % partitions for i, feature in enumerate(config.explained)}
         sent = {record.TOPIC for record in RECORDS if record not in INPUTS}
-        for topic in sent | ({config.source} if config.label.topic else set()):
+        joined = {config.source, *config.inputs("join")} if config.is_joined else set()
+        for topic in sent | joined:
             # now: asking the broker blocks, and the event loop must not
             producer.partitions(config.topic(topic))
         self._runs: dict[tuple[str, str], list[Evaluation]] = {}
@@ -86,7 +87,7 @@ class Outbox:
             # the drift role compares a stream's features with each other; not modulo what the topic
             # has now, or a stream would leave its state when partitions are added
             place: int | None = parse_stream(record.stream)[1] % self._partitions
-        elif isinstance(record, PassedOn):
+        elif isinstance(record, PassedOn | Control):
             place = source_partition  # what is joined goes where its like goes
         else:
             place = self._partition(key, source_key, source_partition)

@@ -48,7 +48,10 @@ def topic_specs(config: Config) -> list[TopicSpec]:
     inputs = {"features": "observations: written by your producers"}
     if config.label.topic:
         inputs["labels"] = "labels that come later: written by your producers"
-        inputs["observations"] = "both, in the order in which they are taken (internal)"
+    if config.control.topic:
+        inputs["control"] = "what changes while the pipeline runs"
+    if config.is_joined:
+        inputs["observations"] = "all of these, in the order in which they are taken (internal)"
     purposes = {
         **inputs,
         Prediction.TOPIC: "what the model said of each",
@@ -223,7 +226,7 @@ def check_joined_partitions(config: Config) -> None:
     if len(set(counts.values())) > 1:
         told = ", ".join(f"{name} has {count}" for name, count in counts.items())
         raise BrokerError(
-            f"label.topic needs topics with as many partitions each, but {told}: add partitions"
+            f"what is joined needs topics with as many partitions each, but {told}: add partitions"
         )
 
 

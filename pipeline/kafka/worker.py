@@ -27,6 +27,7 @@ from confluent_kafka import Consumer
 from faust.types import TP, EventT
 
 from pipeline.config import Config
+from pipeline.kafka.budget import TimeBudget
 from pipeline.kafka.checkpoints import (
     SLOW_S,
     Checkpoint,
@@ -45,7 +46,8 @@ from pipeline.kafka.outbox import Outbox
 from pipeline.parts import Part
 from pipeline.stages import Message, Stage, process
 from pipeline.stages.metering import Metered
-from schemas import Change, stream_name
+from pipeline.stages.shedding import Sheds
+from schemas import Change, Control, stream_name
 
 log = logging.getLogger("fluxplain.worker")
 
@@ -236,6 +238,12 @@ class RoleWorker:
         self._finishing: asyncio.Task[None] | None = None
         topics = [config.topic(name) for name in config.inputs(part.role)]
         self._merge = self._merged(topics) if len(topics) > 1 else None
+        budget_ms = config.explain.budget_ms
+        # of shards the first one announces for all
+        keeps_budget = budget_ms is not None and part.role == "model" and part.shard == 0
+        self._budget = (
+            TimeBudget((budget_ms or 0.0) / 1000, config.explain.every) if keeps_budget else None
+        )
         self.is_finished = False
         self.is_saving = False
         self.committed_at = time.time()
@@ -353,6 +361,8 @@ class RoleWorker:
         self._partitions.clear()
         if self._merge is not None:
             self._merge.clear()
+        if self._budget is not None:
+            self._budget.forget()
         # else what waits to be sent would leave, and be told of, beside what the next owner sends
         self._outbox.discard()
         self.metrics.published.forget()
@@ -475,12 +485,29 @@ class RoleWorker:
             incoming = incoming_message(message)
             began_at = time.perf_counter()
             records = process(partition.stage, incoming)
-            self.metrics.step.observe(time.perf_counter() - began_at)
+            took_s = time.perf_counter() - began_at
+            self.metrics.step.observe(took_s)
             for record in records:
                 self._outbox.send(record, message.key, message.partition)
+            if self._budget is not None and isinstance(partition.stage, Sheds):
+                self._keep_budget(self._budget, message.partition, partition.stage, took_s)
             partition.next_offset = message.offset + 1
         message.key = message.value = None  # it waits for its acknowledgement only
         partition.pending.append(message)
+
+    def _keep_budget(self, budget: TimeBudget, partition: int, stage: Sheds, took_s: float) -> None:
+        now = time.monotonic()
+        every = budget.see(partition, stage.every, seconds=took_s, now=now)
+        if every is not None:
+            log.info(
+                "%s of partition %d: one of %d observations is explained from here on, one of %d "
+                "until now: explain.budget_ms",
+                self.part,
+                partition,
+                every,
+                stage.every,
+            )
+            self._outbox.send(Control(every=every), None, partition)
 
     async def _checkpoint_if_due(self) -> None:
         waiting = sum(len(partition.pending) for partition in self._partitions.values())

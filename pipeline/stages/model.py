@@ -20,13 +20,14 @@ from pipeline.stages.limits import MAX_RECORD_BYTES, NUMBER_BYTES, check_key, fl
 from pipeline.stages.metering import Meter, Work
 from pipeline.stages.missing import Coverage, Filler
 from pipeline.stages.questions import Answers, Question, Questions
-from pipeline.stages.sample import Labelled, Sample, Unusable
+from pipeline.stages.sample import Announced, Labelled, Sample, Unusable
 from pipeline.stages.shedding import OneOf
 from pipeline.stages.validation import ObservationValidator
 from pipeline.stages.watch import Watch
 from schemas import (
     BadRecordError,
     Change,
+    Control,
     DeadLetter,
     Evaluation,
     LateLabel,
@@ -120,9 +121,10 @@ class ModelStage:
         self._seen = 0
         self._labels = LateLabels(config.label)
         self._labels_topic = config.topic(LateLabel.TOPIC)
+        self._control_topic = config.topic(Control.TOPIC)
         # where to go on in each of the topics that are joined
         joined = map(config.topic, config.inputs("join"))
-        self._places = dict.fromkeys(joined, 0) if config.label.topic else None
+        self._places = dict.fromkeys(joined, 0) if config.is_joined else None
         self._has_effects = "ipdp" in config.explain.methods
         self._has_losses = config.explain.methods != ["ipdp"]
         watched = config.drift.of("loss")
@@ -133,17 +135,20 @@ class ModelStage:
         """Return the state; the meter is none of it."""
         return {name: value for name, value in vars(self).items() if name != "meter"}
 
-    def decode(self, message: Message) -> Sample | Labelled | Unusable:
+    def decode(self, message: Message) -> Sample | Labelled | Announced | Unusable:
         """Return the validated observation or label, or why there is none."""
         try:
             return self._validated(message)
         except BadRecordError as error:
             return Unusable(str(error), message)
 
-    def _validated(self, message: Message) -> Sample | Labelled:
+    def _validated(self, message: Message) -> Sample | Labelled | Announced:
         check_key(message)
+        topic = message.origin[0] if self._places is not None else ""
+        if topic == self._control_topic:
+            return Announced(self._validator.control(Control.decode(message.value)), message)
         fields = load_object(message.value)
-        if self._is_label(fields, message):
+        if topic == self._labels_topic or ("x" not in fields and "id" in fields):
             return Labelled(self._validator.late(LateLabel.of(fields)), message)
         observation = Observation.of(fields)
         x = self._validator.x(observation)
@@ -161,12 +166,7 @@ class ModelStage:
         told = observation.id, observation.ts
         return Sample(message.offset, x, y, *told, message, missing, others)
 
-    def _is_label(self, fields: Mapping[str, Any], message: Message) -> bool:
-        if self._places is not None and message.origin[0] == self._labels_topic:
-            return True
-        return "x" not in fields and "id" in fields
-
-    def step(self, sample: Sample | Labelled | Unusable) -> Sequence[Record]:
+    def step(self, sample: Sample | Labelled | Announced | Unusable) -> Sequence[Record]:
         """Return the prediction, and the evaluations of each feature once samplers are warm.
 
         Between them there is a change where the loss has changed. Before them are the dead letters
@@ -181,6 +181,9 @@ class ModelStage:
         """
         if self._comes_again(sample.message):
             return []
+        if isinstance(sample, Announced):
+            self.every = sample.control.every
+            return []
         letters: list[DeadLetter] = []
         records: list[Record] = []
         try:
@@ -194,6 +197,16 @@ class ModelStage:
         except BadRecordError as error:
             letters.append(sample.message.dead_letter(str(error)))
         return [*letters, *records] if self._is_first else records
+
+    @property
+    def every(self) -> int:
+        """One of how many observations is explained."""
+        return self._turns[True, True].k
+
+    @every.setter
+    def every(self, k: int) -> None:
+        for turn in self._turns.values():
+            turn.begin(k)
 
     def _comes_again(self, message: Message) -> bool:
         """Return whether a message that was passed on was passed on before; take note of it."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from pipeline.evaluate import Value
 from pipeline.stages.base import Message
-from schemas import LateLabel
+from schemas import Control, LateLabel
 from schemas.observation import Id
 from schemas.record import Target, Timestamp
 
@@ -75,6 +75,14 @@ class Sample:
     missing: Sequence[str] = ()
     others: Sequence[str] = ()
     unlabelled: Unlabelled | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Announced:
+    """What is other from here on, and passed validation."""
+
+    control: Control
+    message: Message
 
 
 @dataclass(frozen=True, slots=True)

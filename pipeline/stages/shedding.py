@@ -1,6 +1,17 @@
 """Which observations are explained, where not all are."""
 
 import random
+from typing import Protocol, runtime_checkable
+
+
+@runtime_checkable
+class Sheds(Protocol):
+    """A stage that explains one of some observations."""
+
+    @property
+    def every(self) -> int:
+        """One of how many is explained."""
+        ...
 
 
 class OneOf:
@@ -27,6 +38,10 @@ class OneOf:
         self.k = k
         self._rng = rng
         self._place = self._chosen = 0
+
+    def begin(self, k: int) -> None:
+        """Begin a new row, of k."""
+        self.k, self._place = k, 0
 
     def takes(self) -> bool:
         """Return whether the next one is taken."""

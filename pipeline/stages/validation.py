@@ -6,9 +6,12 @@ from dataclasses import replace
 
 from pipeline.config import FeatureType, LabelType
 from pipeline.stages.limits import check_length
-from schemas import BadRecordError, LateLabel, Observation
+from schemas import BadRecordError, Control, LateLabel, Observation
 from schemas.numbers import MAX_NUMBER, is_moderate
 from schemas.record import Target, Value, describe
+
+MOST_SKIPPED = 10_000
+"""One of at most so many observations is explained."""
 
 
 class ObservationValidator:
@@ -89,6 +92,19 @@ class ObservationValidator:
         check_length("id", label.id)
         check_length("ts", label.ts)
         return replace(label, y=self._checked(label.y))
+
+    def control(self, control: Control) -> Control:
+        """Return what is other from here on.
+
+        Raises
+        ------
+        BadRecordError
+            If it cannot be.
+        """
+        k = control.every
+        if not 1 <= k <= MOST_SKIPPED:
+            raise BadRecordError(f"every must be from 1 to {MOST_SKIPPED:,}, not {describe(k)}")
+        return control
 
     def _checked(self, y: Target) -> Target:
         if self._label == "number":

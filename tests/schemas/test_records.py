@@ -16,6 +16,7 @@ from schemas import (
     RECORDS,
     BadRecordError,
     Change,
+    Control,
     DeadLetter,
     Evaluation,
     Explanation,
@@ -175,6 +176,7 @@ ANY: dict[type[Record], st.SearchStrategy[Any]] = {
         first_prediction=maybe(VALUES),
         labels=maybe(st.builds(LabelCounts, *[SEQS] * 5)),
     ),
+    Control: st.builds(Control, every=INTEGERS),
     LateLabel: st.builds(LateLabel, id=INTEGERS | FLOATS | TEXT, y=VALUES, ts=TIMES),
     Evaluation: evaluations(),
     Explanation: explanations(),
@@ -272,7 +274,7 @@ def published_records() -> list[Record]:
     records += LocalPipeline(measured).run(data)
     late = [{"x": {"a": 1.0, "b": 2.0, "c": "u"}, "id": 1}, {"id": 1, "y": 2.0}]
     records += LocalPipeline(measured).run(map(orjson.dumps, late))
-    records.append(LateLabel.decode(orjson.dumps(late[1])))
+    records += [LateLabel.decode(orjson.dumps(late[1])), Control.decode(b'{"every": 2}')]
     return [*records, *(Observation.decode(m.value) for m in messages[:80])]
 
 

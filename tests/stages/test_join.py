@@ -14,7 +14,7 @@ from pipeline.stages.base import ORIGIN, ORIGIN_TIME
 from pipeline.stages.join import PassedOn
 from pipeline.stages.limits import MAX_RECORD_BYTES
 from schemas import DeadLetter, Prediction, Record
-from tests.support import PROPERTY, encoded, linear_config, of_kind, pickled, run
+from tests.support import PROPERTY, by_feature, encoded, linear_config, of_kind, pickled, run
 
 CONFIG = linear_config(label={"type": "number", "topic": True, "wait": 20})
 
@@ -172,3 +172,42 @@ def test_what_is_passed_on_again_changes_nothing(seed: int) -> None:
         records += process(stage, each)
         stage = pickled(stage)
     assert contents(records) == contents(run(model_stage(), joined(once)))
+
+
+# control
+
+
+CONTROLLED = linear_config(control={"topic": True})
+
+
+def control(offset: int, value: object) -> Message:
+    return Message("fluxplain.control", 0, offset, None, orjson.dumps(value), 1_000 + offset)
+
+
+def test_what_is_announced_holds_from_there_on() -> None:
+    messages = [observation(i, y=1.0) for i in range(40)]
+    messages[20:20] = [control(0, {"every": 5})]
+    stage = ModelStage(CONTROLLED, STREAM)
+    records = run(stage, joined(messages))
+    assert stage.every == 5
+    predictions = of_kind(records, Prediction)
+    assert len(predictions) == 40
+    runs = by_feature(records)["a"]
+    assert sum(each.seqs[0] < 20 for each in runs) > 10
+    assert sum(each.seqs[0] > 20 for each in runs) == 4
+    assert runs[-1].skipped[0] >= 12
+
+
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [
+        ({"every": 0}, "every must be from 1 to 10,000, not an integer 0"),
+        ({"every": 10_001}, "every must be from 1 to 10,000, not an integer 10001"),
+        ({}, "every: Field required"),
+        ({"every": "two"}, "every: Input should be a valid integer"),
+    ],
+)
+def test_what_cannot_be_is_a_dead_letter(value: object, reason: str) -> None:
+    [letter] = run(ModelStage(CONTROLLED, STREAM), joined([control(3, value)]))
+    assert isinstance(letter, DeadLetter)
+    assert (letter.topic, letter.offset, letter.reason) == ("fluxplain.control", 3, reason)

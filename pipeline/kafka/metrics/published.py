@@ -16,7 +16,7 @@ from prometheus_client.registry import Collector
 from pipeline.config import Config
 from pipeline.explain.checks import ALL
 from pipeline.kafka.metrics.families import Labels, counter, gauge
-from schemas import INPUTS, RECORDS, Change, Evaluation, Explanation, Prediction, Record
+from schemas import INPUTS, RECORDS, Change, Control, Evaluation, Explanation, Prediction, Record
 from schemas.explanation import Method
 from schemas.prediction import LabelCounts
 
@@ -56,8 +56,8 @@ class PublishedCollector(Collector):
             isage.reservoir_size if isage.inner_samples == ALL else isage.inner_samples
         )
         self._records = {kind.TOPIC: 0 for kind in RECORDS if kind not in INPUTS}
-        if config.label.topic:
-            self._records[config.source] = 0
+        if config.is_joined:
+            self._records |= {config.source: 0, Control.TOPIC: 0}
         self._inputs: dict[Method, int] = dict.fromkeys(get_args(Method), 0)
         self._changes: dict[Labels, int] = {}
         self._newest: dict[str, int] = {}
