@@ -31,6 +31,9 @@ SILENCE_S = 30.0
 QUEUED_KB = 8 * 1024
 """What is fetched ahead of who reads: librdkafka's own 64 MB are for faster readers."""
 
+GROUP = "reader"
+"""Name of the group, behind the prefix; it is never joined, since partitions are assigned."""
+
 
 class TopicReader:
     """Messages of some topics, all partitions, as they come.
@@ -74,7 +77,7 @@ class TopicReader:
         self._consumer = Consumer(
             {
                 **client_settings(config),
-                "group.id": f"{self._prefix}reader",  # never joined: partitions are assigned
+                "group.id": f"{self._prefix}{GROUP}",
                 "enable.auto.commit": False,
                 "auto.offset.reset": "earliest",
                 "enable.partition.eof": True,

@@ -1,0 +1,169 @@
+"""Topics and users as Strimzi's operators take them: ``python -m deploy.strimzi``.
+
+Each process has a user of its own, who may do what that process does, and nothing else. So a leaked
+password of the dashboard writes nothing, and none at all reaches another pipeline.
+"""
+
+import os
+import sys
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+import yaml
+
+from pipeline.alerts.changes import GROUP as ALERTS
+from pipeline.cli.common import DEFAULT_CONFIG
+from pipeline.config import ENV_PREFIX, KEY_LENGTH, Config, ConfigError, load_config
+from pipeline.kafka.reader import GROUP as READER
+from pipeline.kafka.topics import topic_specs
+from pipeline.outputs import OUTPUTS
+from pipeline.parts import Role
+
+API_VERSION = "kafka.strimzi.io/v1"
+
+CHECKPOINTS = "checkpoints"
+
+CLUSTER = "kafka"
+"""Name of the Kafka resource that topics and users belong to."""
+
+WRITES: dict[Role, tuple[str, ...]] = {
+    "join": ("observations",),
+    "model": ("predictions", "evaluations"),
+    "explainer": ("explanations",),
+    "drift": (),
+}
+"""Role → the topics that only it writes; of the model role, control too if it has a time budget."""
+
+EVERY_ROLE_WRITES = ("changes", "dead-letters")
+"""Gaps and cold starts are told of on ``changes``, by whoever sees them."""
+
+Manifest = dict[str, Any]
+
+
+def topics(config: Config) -> list[Manifest]:
+    """Return a KafkaTopic for each topic, with the settings of ``fluxplain topics create``."""
+    return [
+        _manifest(
+            "KafkaTopic",
+            spec.name,
+            {
+                "topicName": spec.name,
+                "partitions": spec.partitions,
+                "replicas": spec.replication,
+                "config": spec.settings,
+            },
+        )
+        for spec in topic_specs(config)
+    ]
+
+
+def users(config: Config) -> list[Manifest]:
+    """Return a KafkaUser for each process, and one for those that send observations.
+
+    Each process asks whether all topics are there, so it may know that they are; what only reads
+    has no checkpoints.
+    """
+    every_topic = [spec.name.removeprefix(config.topics.prefix) for spec in topic_specs(config)]
+    checkpoints = [CHECKPOINTS] if config.checkpoint.store == "topic" else []
+    public = [topic for topic in every_topic if topic != CHECKPOINTS]
+    groups = [config.group(part) for part in config.parts()]
+    inputs = {part.role: config.inputs(part.role) for part in config.parts()}
+    workers = [
+        _user(
+            config,
+            role,
+            {
+                "Describe": every_topic,
+                "Read": [*taken, *checkpoints],
+                "Write": [*_own(config, role), *EVERY_ROLE_WRITES, *checkpoints],
+            },
+            {
+                "Read": [config.group(part) for part in config.parts(role)],
+                "Describe": map(config.topic, checkpoints),
+            },
+        )
+        for role, taken in inputs.items()
+    ]
+    read = list(chain.from_iterable(inputs.values()))
+    yours = ["features", "labels"] if config.label.topic else ["features"]
+    return [
+        *workers,
+        _user(
+            config,
+            "dashboard",
+            {"Describe": public, "Read": OUTPUTS},
+            {"Describe": [*groups, f"{config.topics.prefix}{READER}"]},
+        ),
+        _user(
+            config,
+            "alerts",
+            {"Describe": public, "Read": ["changes"]},
+            {"Read": [f"{config.topics.prefix}{ALERTS}"]},
+        ),
+        _user(config, "keda", {"Describe": read}, {"Describe": groups}),
+        _user(config, "producer", {"Write": yours}, {}),
+    ]
+
+
+def _own(config: Config, role: Role) -> Iterator[str]:
+    """Yield the topics that only one role writes."""
+    yield from WRITES[role]
+    if role == "model" and config.explain.budget_ms is not None:
+        yield "control"
+
+
+def _user(
+    config: Config,
+    name: str,
+    on_topics: Mapping[str, Iterable[str]],
+    on_groups: Mapping[str, Iterable[str]],
+) -> Manifest:
+    full = {operation: map(config.topic, names) for operation, names in on_topics.items()}
+    acls = [*_acls("topic", full), *_acls("group", on_groups)]
+    spec = {
+        "authentication": {"type": "scram-sha-512"},
+        "authorization": {"type": "simple", "acls": acls},
+    }
+    return _manifest("KafkaUser", config.topics.prefix + name, spec)
+
+
+def _acls(kind: str, allowed: Mapping[str, Iterable[str]]) -> Iterator[Manifest]:
+    operations: dict[str, list[str]] = defaultdict(list)
+    for operation, names in allowed.items():
+        for name in names:
+            operations[name].append(operation)
+    for name, granted in operations.items():
+        # what may be read or written may be described too
+        least = [each for each in granted if each != "Describe"] or granted
+        resource = {"type": kind, "name": name, "patternType": "literal"}
+        yield {"resource": resource, "operations": least}
+
+
+def _manifest(kind: str, name: str, spec: Manifest) -> Manifest:
+    # Kubernetes allows fewer letters than Kafka
+    metadata = {
+        "name": name.lower().replace("_", "-"),
+        "labels": {"strimzi.io/cluster": CLUSTER},
+    }
+    return {"apiVersion": API_VERSION, "kind": kind, "metadata": metadata, "spec": spec}
+
+
+def main(config: Annotated[Path, typer.Argument(help="Settings.")] = DEFAULT_CONFIG) -> None:
+    """Write the topics and users of a pipeline as Kubernetes manifests, for Strimzi."""
+    # the settings want one, though nothing is signed here
+    os.environ.setdefault(f"{ENV_PREFIX}CHECKPOINT__KEY", "-" * KEY_LENGTH)
+    try:
+        settings = load_config(config, "reader")
+    except ConfigError as error:
+        print(f"Error: {error}", file=sys.stderr)
+        raise typer.Exit(2) from None
+    print(f"# Made by `python -m deploy.strimzi {config}`.")
+    print(yaml.safe_dump_all([*topics(settings), *users(settings)], sort_keys=False), end="")
+
+
+if __name__ == "__main__":
+    typer.run(main)

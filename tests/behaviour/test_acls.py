@@ -1,0 +1,307 @@
+"""The pipeline on a real broker with a user for each process, as ``deploy/strimzi.py`` has them."""
+
+import os
+import re
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import orjson
+import pytest
+from confluent_kafka import KafkaError, Message, Producer
+from confluent_kafka.admin import (
+    AclBinding,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    ResourcePatternType,
+    ResourceType,
+    ScramCredentialInfo,
+    ScramMechanism,
+    UserScramCredentialUpsertion,
+)
+
+from deploy.kafka import Cluster
+from deploy.strimzi import Manifest, users
+from pipeline.config import Config, load_config
+from pipeline.kafka.budget import WINDOW
+from pipeline.kafka.client import client_settings
+from pipeline.kafka.producer import RecordProducer
+from pipeline.kafka.progress import GroupOffsets
+from pipeline.kafka.topics import create_topics, topic_specs
+from tests.behaviour.conftest import SETTINGS, topic_store, write_config
+from tests.behaviour.kafka_pipeline import KafkaPipeline, assert_same, reference_of
+from tests.behaviour.test_alerts import Receiver, receiver, wait
+from tests.monitor.records import change
+from tests.support import agrawal
+
+pytestmark = pytest.mark.kafka
+
+__all__ = ["receiver"]  # a fixture, which is known by its name
+
+AUTHORIZER = """
+authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer
+super.users=User:ANONYMOUS
+"""
+"""Who comes without a password may do all: the broker itself, and this test."""
+
+AUDIT = "-Dorg.slf4j.simpleLogger.log.kafka.authorizer.logger=debug"
+"""Has the broker log also what it allows."""
+
+AUDITED = re.compile(
+    r"Principal = User:(\S+) is (Allowed|Denied) operation = (\w+) .* "
+    r"on resource = (\w+):LITERAL:(\S+) for"
+)
+
+EMERGENCIES = {"changes", "dead-letters"}
+"""Every role may write them, but not each has a gap or a bad record to tell of here."""
+
+MAY_WRITE = {
+    "join": {"observations", "changes", "dead-letters", "checkpoints"},
+    "model": {"predictions", "evaluations", "control", "changes", "dead-letters", "checkpoints"},
+    "explainer": {"explanations", "changes", "dead-letters", "checkpoints"},
+    "drift": {"changes", "dead-letters", "checkpoints"},
+    "dashboard": set[str](),
+    "alerts": set[str](),
+    "keda": set[str](),
+    "producer": {"features", "labels"},
+}
+
+
+class Right(NamedTuple):
+    """What a user may do, or has done; the resource without the prefix."""
+
+    user: str
+    operation: str
+    kind: str
+    name: str
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """A broker on which users may do nothing but what they are allowed."""
+    with Cluster(tmp_path_factory.mktemp("kafka"), brokers=1, secure=True) as cluster:
+        cluster.stop_broker(1)
+        with (cluster.folder / "broker-1" / "server.properties").open("a") as properties:
+            properties.write(AUTHORIZER)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("JAVA_TOOL_OPTIONS", AUDIT)
+            cluster.start_broker(1)
+        yield cluster
+
+
+class Setup:
+    """A pipeline's settings, and the users that may run it."""
+
+    def __init__(
+        self, cluster: Cluster, folder: Path, prefix: str, alerts_to: str, *, is_joined: bool
+    ) -> None:
+        self.cluster = cluster
+        self.prefix = prefix
+        settings = {
+            **SETTINGS,
+            "label": {"type": "integer", "topic": is_joined},
+            "control": {"topic": is_joined},
+            # one that nothing can keep, so that the model role says so
+            "explain": SETTINGS["explain"] | ({"budget_ms": 0.001} if is_joined else {}),
+            "topics": {"prefix": prefix, "partitions": 2},
+            "checkpoint": topic_store(folder),
+            "alerts": {"url": alerts_to},
+            "dashboard": {"port": 0},
+        }
+        self.path = write_config(folder / "fluxplain.toml", settings)
+        self.config = load_config(self.path).on_broker(cluster.bootstrap_servers)
+        self.users = users(self.config)
+        self._let_in()
+
+    def _let_in(self) -> None:
+        """Do what Strimzi's operator does with users."""
+        admin = AdminClient({"bootstrap.servers": self.cluster.bootstrap_servers})
+        credential = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, 4096)
+        credentials = [
+            UserScramCredentialUpsertion(name, credential, password(name).encode())
+            for name in (user["metadata"]["name"] for user in self.users)
+        ]
+        bindings = [
+            AclBinding(
+                ResourceType[right.kind.upper()],
+                self.prefix + right.name,
+                ResourcePatternType.LITERAL,
+                f"User:{self.prefix}{right.user}",
+                "*",
+                AclOperation[right.operation.upper()],
+                AclPermissionType.ALLOW,
+            )
+            for right in self.granted()
+        ]
+        for call in (
+            *admin.alter_user_scram_credentials(credentials).values(),
+            *admin.create_acls(bindings).values(),
+        ):
+            call.result(30)
+
+    def granted(self) -> set[Right]:
+        """Return what the manifests allow."""
+        return {
+            Right(self._own(user["metadata"]["name"]), operation.upper(), kind, self._own(name))
+            for user in self.users
+            for rule in user["spec"]["authorization"]["acls"]
+            for kind, name in [_literal(rule["resource"])]
+            for operation in rule["operations"]
+        }
+
+    def audited(self, decision: str) -> set[Right]:
+        """Return what the broker allowed to this pipeline's users, or denied."""
+        log = (self.cluster.folder / "broker-1" / "broker.log").read_text()
+        return {
+            Right(self._own(user), operation, kind.lower(), self._own(name))
+            for user, decided, operation, kind, name in AUDITED.findall(log)
+            if user.startswith(self.prefix) and decided == decision
+        }
+
+    def environment(self, user: str) -> dict[str, str]:
+        """Return what makes a process one of a user."""
+        return {
+            "FLUXPLAIN_KAFKA__BOOTSTRAP_SERVERS": self.cluster.sasl_bootstrap_servers,
+            "FLUXPLAIN_KAFKA__SECURITY_PROTOCOL": "SASL_SSL",
+            "FLUXPLAIN_KAFKA__CA_FILE": str(self.cluster.ca_file),
+            "FLUXPLAIN_KAFKA__USERNAME": self.prefix + user,
+            "FLUXPLAIN_KAFKA__PASSWORD": password(self.prefix + user),
+        }
+
+    def config_of(self, user: str) -> Config:
+        """Return the settings of a user, in this process."""
+        with pytest.MonkeyPatch.context() as patch:
+            for name, value in self.environment(user).items():
+                patch.setenv(name, value)
+            return load_config(self.path)
+
+    def _own(self, name: str) -> str:
+        return name.removeprefix(self.prefix)
+
+
+def password(user: str) -> str:
+    return f"of-{user}"
+
+
+def _literal(resource: Manifest) -> tuple[str, str]:
+    assert resource["patternType"] == "literal"
+    return resource["type"], resource["name"]
+
+
+@pytest.fixture(params=[False, True], ids=["one input", "joined"])
+def setup(
+    request: pytest.FixtureRequest,
+    cluster: Cluster,
+    tmp_path: Path,
+    prefix: str,
+    receiver: Receiver,
+) -> Setup:
+    return Setup(cluster, tmp_path, prefix, receiver.url, is_joined=request.param)
+
+
+@contextmanager
+def command(setup: Setup, user: str, *words: str) -> Iterator["subprocess.Popen[str]"]:
+    """Run a command of a user; it must still run at the end."""
+    with subprocess.Popen(
+        [sys.executable, "-m", "pipeline.cli", *words, "--config", str(setup.path)],
+        # what only reads has no checkpoints
+        env={
+            **os.environ,
+            **setup.environment(user),
+            "FLUXPLAIN_CHECKPOINT__STORE": "directory",
+        },
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        try:
+            yield process
+            assert process.poll() is None
+        finally:
+            process.terminate()
+
+
+def test_each_user_may_do_what_its_process_does_and_nothing_else(
+    setup: Setup, tmp_path: Path, receiver: Receiver
+) -> None:
+    config = setup.config
+    roles = [part.role for part in config.parts()]
+    pipeline = KafkaPipeline(
+        setup.path,
+        setup.cluster.bootstrap_servers,
+        tmp_path,
+        roles=roles,
+        environment_of=lambda name: setup.environment(name.partition("-")[0]),
+    )
+    with (
+        pipeline,
+        command(setup, "dashboard", "dashboard") as dashboard,
+        command(setup, "alerts", "alerts", "run"),
+    ):
+        producer = RecordProducer(setup.config_of("producer"))
+        for n in WINDOW + 20, 20:
+            for topic, value in stream(config, n):
+                producer.send(config.topic(topic), value, place=0)
+            producer.flush()
+            pipeline.wait_until_idle()
+            for role in roles:  # the next worker reads the checkpoint
+                pipeline.workers.remove(f"{role}-1")
+                pipeline.workers.add(role)
+        taken = pipeline.joined(0)
+        assert len(taken) > (2 if config.is_joined else 1) * WINDOW
+        assert_same(pipeline.published, reference_of(config, taken))
+        for part in config.parts():
+            for topic in config.inputs(part.role):
+                with closing(GroupOffsets(setup.config_of("keda"), part, topic)) as offsets:
+                    assert offsets.lag() == 0
+        assert dashboard.stdout is not None
+        url = dashboard.stdout.readline().split()[-1]
+        wait(lambda: [role["lag"] for role in overview(url)["roles"]] == [0] * len(roles))
+        one = change("a", 7)
+        with_all_rights = RecordProducer(config)
+        with_all_rights.send(config.topic("changes"), one.encode(), place=0)
+        wait(lambda: receiver.ids[-1:] == [one.id])
+    assert setup.audited("Denied") == set()
+    unused = setup.granted() - setup.audited("Allowed")
+    assert {right for right in unused if right.name not in EMERGENCIES} == set()
+
+
+def stream(config: Config, n: int) -> Iterator[tuple[str, bytes]]:
+    """Yield topic and value of observations, with labels in the records or behind them."""
+    for i, (x, y) in enumerate(agrawal(n, seed=n)):
+        identity = {"id": f"{n}-{i}"}
+        if config.label.topic:
+            yield "features", orjson.dumps({**identity, "x": x})
+            yield "labels", orjson.dumps({**identity, "y": y})
+        else:
+            yield "features", orjson.dumps({**identity, "x": x, "y": y})
+
+
+def overview(url: str) -> Any:
+    with urllib.request.urlopen(f"{url}/api/overview", timeout=10) as answer:
+        return orjson.loads(answer.read())
+
+
+@pytest.mark.parametrize("user", MAY_WRITE)
+def test_nobody_else_can_write_a_topic(setup: Setup, user: str) -> None:
+    if user == "join" and not setup.config.is_joined:
+        assert setup.prefix + user not in {each["metadata"]["name"] for each in setup.users}
+        return
+    create_topics(setup.config)
+    outcomes: dict[str, int | None] = {}
+
+    def delivered(error: KafkaError | None, message: Message) -> None:
+        outcomes[str(message.topic()).removeprefix(setup.prefix)] = error and error.code()
+
+    producer = Producer({**client_settings(setup.config_of(user)), "message.timeout.ms": 20_000})
+    for spec in topic_specs(setup.config):
+        producer.produce(spec.name, b"?", b"key", on_delivery=delivered)
+    assert producer.flush(30) == 0
+    written = {topic for topic, error in outcomes.items() if error is None}
+    assert written == MAY_WRITE[user] & outcomes.keys()
+    refused = {error for error in outcomes.values() if error is not None}
+    assert refused == {KafkaError.TOPIC_AUTHORIZATION_FAILED}
