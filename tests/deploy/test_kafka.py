@@ -1,6 +1,7 @@
 """A real Apache Kafka: what is written survives, who may come in, and who ends whom."""
 
 import json
+import re
 import signal
 import stat
 import subprocess
@@ -14,10 +15,11 @@ import psutil
 import pytest
 from confluent_kafka import Consumer, KafkaException, Producer
 from confluent_kafka import KafkaError as ClientError
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic
 
 from deploy.kafka import Cluster, KafkaError
 from deploy.kafka.files import Files
+from tests.deploy.processes import COMPOSE, broker_settings
 
 pytestmark = pytest.mark.kafka
 
@@ -210,6 +212,31 @@ def test_a_broker_that_cannot_start_says_why(tmp_path: Path) -> None:
     finally:
         cluster.remove()
     assert not tmp_path.exists()
+
+
+def test_the_broker_of_the_compose_file_starts_and_knows_all_its_settings(tmp_path: Path) -> None:
+    settings = broker_settings(COMPOSE["services"]["kafka"]["environment"])
+    cluster = Cluster(tmp_path)
+    cluster.start()
+    cluster.stop()
+    listeners = {"9093": "CONTROLLER", "19092": "PLAINTEXT", "9092": "SSL"}
+    addresses = {port: cluster.plan.address(1, name) for port, name in listeners.items()}
+    here = {
+        name: re.sub(r"(kafka|localhost)?:(\d+)", lambda found: addresses[found[2]], value)
+        for name, value in {**settings, "log.dirs": "data"}.items()
+    }
+    (tmp_path / "broker-1" / "server.properties").write_text(
+        "".join(f"{name}={value}\n" for name, value in here.items())
+    )
+    try:
+        cluster.start()
+        for address in (addresses["19092"], addresses["9092"]):
+            admin = AdminClient({"bootstrap.servers": address})
+            broker = ConfigResource(ConfigResource.Type.BROKER, "1")
+            known = admin.describe_configs([broker])[broker].result(30)
+            assert settings.keys() <= known.keys()
+    finally:
+        cluster.remove()
 
 
 def test_with_three_brokers_one_may_die() -> None:
