@@ -1,0 +1,152 @@
+"""The Kubernetes manifests: they say what the code does, and their parts fit together."""
+
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+import pipeline
+from deploy.strimzi import topics, users
+from pipeline.config import ENV_PREFIX, Config, load_config
+from pipeline.kafka.app import SHUTDOWN_S
+from pipeline.parts import Role
+from tests.deploy.processes import (
+    CONFIG,
+    DEPLOY,
+    KEY,
+    MANIFESTS,
+    containers,
+    of_kind,
+    options,
+    read,
+)
+
+COMPONENT = "app.kubernetes.io/component"
+
+
+@pytest.fixture
+def config(monkeypatch: pytest.MonkeyPatch) -> Config:
+    monkeypatch.setenv(KEY, "k" * 32)
+    return load_config(DEPLOY / "kubernetes" / "base" / "fluxplain.toml")
+
+
+def deployments() -> set[str]:
+    """Return what runs, without what all names begin with; no patches."""
+    return {
+        manifest["metadata"]["name"].removeprefix("fluxplain-")
+        for path, manifest in MANIFESTS
+        if manifest["kind"] == "Deployment" and path.parent.name == "base"
+        if "selector" in manifest["spec"]
+    }
+
+
+def test_there_is_a_deployment_for_each_role() -> None:
+    run = [each["args"] for _, each in containers() if each.get("args", [""])[0] == "worker"]
+    assert [options(each)["role"] for each in run] == sorted(get_args(Role))
+    assert deployments() == {*get_args(Role), "dashboard", "alerts"}
+
+
+def test_topics_and_users_are_those_of_the_code(config: Config) -> None:
+    assert list(of_kind("KafkaTopic")) == topics(config)
+    assert list(of_kind("KafkaUser")) == users(config)
+
+
+def test_each_deployment_has_a_user_and_its_password(config: Config) -> None:
+    label = config.label.model_copy(update={"topic": True})
+    known = {user["metadata"]["name"] for user in users(config.model_copy(update={"label": label}))}
+    found = set()
+    for path, manifest in MANIFESTS:
+        if path.name == "users.yaml":
+            spec = manifest["spec"]["template"]["spec"]
+            [container], [volume] = spec["containers"], spec["volumes"]
+            name = manifest["metadata"]["name"].replace("fluxplain-", config.topics.prefix)
+            assert container["env"] == [{"name": f"{ENV_PREFIX}KAFKA__USERNAME", "value": name}]
+            assert volume["secret"]["secretName"] == name
+            assert name in known
+            found.add(name.removeprefix(config.topics.prefix))
+    assert found == deployments()
+
+
+def test_workers_are_scaled_by_the_lag_of_their_groups_up_to_their_partitions(
+    config: Config,
+) -> None:
+    most = {
+        "model": config.topics.features_partitions,
+        "explainer": config.topics.partitions,
+        "drift": min(config.topics.features_partitions, config.topics.partitions),
+    }
+    scaled = {
+        each["spec"]["scaleTargetRef"]["name"]: each["spec"] for each in of_kind("ScaledObject")
+    }
+    assert len(scaled) == len(config.parts())
+    for part in config.parts():
+        spec = scaled[f"fluxplain-{part}"]
+        [trigger] = spec["triggers"]
+        [topic] = config.inputs(part.role)
+        assert trigger["metadata"]["consumerGroup"] == config.group(part)
+        assert trigger["metadata"]["topic"] == config.topic(topic)
+        assert trigger["metadata"]["bootstrapServers"] == config.kafka.bootstrap_servers
+        assert (spec["minReplicaCount"], spec["maxReplicaCount"]) == (1, most[part.role])
+
+
+def test_the_scaler_has_a_user_and_its_password(config: Config) -> None:
+    [username] = (each["data"]["username"] for each in of_kind("ConfigMap"))
+    [authentication] = of_kind("TriggerAuthentication")
+    secrets = {
+        each["parameter"]: each["name"] for each in authentication["spec"]["secretTargetRef"]
+    }
+    assert secrets["password"] == username
+    assert username in {user["metadata"]["name"] for user in users(config)}
+
+
+def test_files_that_are_named_are_mounted() -> None:
+    mounts = {
+        mount["mountPath"] for _, each in containers() for mount in each.get("volumeMounts", ())
+    }
+    values = [
+        variable.get("value", "") for _, each in containers() for variable in each.get("env", ())
+    ]
+    files = {value for value in values if value.startswith("/")}
+    assert len(files) == 4
+    assert {str(Path(file).parent) for file in (*files, CONFIG)} <= mounts
+    assert read("kubernetes/base/kustomization.yaml")["configMapGenerator"] == [
+        {"name": "fluxplain", "files": [Path(CONFIG).name]}
+    ]
+
+
+def test_ports_are_those_of_the_settings(config: Config) -> None:
+    ports = {
+        port["name"]: port["containerPort"]
+        for _, each in containers()
+        for port in each.get("ports", ())
+    }
+    assert ports == {"metrics": config.health.port, "http": config.dashboard.port}
+    probes = {
+        (probe["httpGet"]["path"], probe["httpGet"]["port"])
+        for _, each in containers()
+        for name, probe in each.items()
+        if name.endswith("Probe")
+    }
+    assert probes == {("/healthz", "metrics"), ("/readyz", "metrics"), ("/", "http")}
+    [monitor] = of_kind("PodMonitor")
+    assert monitor["spec"]["podMetricsEndpoints"] == [{"port": "metrics"}]
+    [policy] = of_kind("NetworkPolicy")
+    assert [rule["ports"] for rule in policy["spec"]["ingress"]] == [[{"port": "metrics"}]]
+
+
+def test_pods_have_the_time_to_stop() -> None:
+    [common] = (manifest for path, manifest in MANIFESTS if path.name == "pod.yaml")
+    assert common["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] > SHUTDOWN_S
+
+
+def test_each_role_has_a_disruption_budget() -> None:
+    budgets = [
+        each["spec"]["selector"]["matchLabels"][COMPONENT]
+        for each in of_kind("PodDisruptionBudget")
+    ]
+    assert sorted(budgets) == sorted(get_args(Role))
+
+
+def test_the_image_is_of_this_version() -> None:
+    images = read("kubernetes/base/kustomization.yaml")["images"]
+    assert images == [{"name": "fluxplain", "newTag": pipeline.__version__}]
