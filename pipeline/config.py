@@ -249,6 +249,18 @@ class ModelSettings(Section):
     params: dict[str, Any] = Field(
         default_factory=dict, description="Its arguments; `seed` is added if it takes one."
     )
+    version: str | None = Field(
+        None,
+        min_length=1,
+        max_length=200,
+        description="Name of the model, told in all that is published of it, until another one is "
+        "announced.",
+    )
+    directory: Path = Field(
+        Path(".fluxplain/models"),
+        description="Where announced models are, each in a file that is called as its digest. Who "
+        "can write there can run code here.",
+    )
     evaluator: EvaluatorKind = Field(
         "auto",
         description='How the model is asked about changed inputs: `"hoeffding"` follows trees and '
@@ -1034,6 +1046,7 @@ class Config(BaseSettings):
         settings["topics"] = self.topics.model_dump(include={"prefix", "partitions"})
         del settings["label"]["column"]
         del settings["explain"]["budget_ms"]  # what follows from it is announced in a topic
+        del settings["model"]["directory"]
         del settings["model"]["shards"]  # whoever evaluates a feature, the answers are the same
         # their order is that of permutations and partitions
         settings["features"] = list(self.features.items())

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 
 from pipeline.config import Config
+from pipeline.exchange import ModelFolder
 from pipeline.stages import DriftStage, ExplainerStage, Message, ModelStage, Stage, process
 from schemas import Evaluation, Explanation, Record, stream_name
 
@@ -30,6 +31,7 @@ class LocalPipeline:
         self._topics = {name: config.topic(name) for name in ("evaluations", "explanations")}
         self._partition = partition
         self._model = ModelStage(config, stream_name(self._source, partition))
+        self._model.models = ModelFolder(config.model.directory)
         self._explainer = ExplainerStage(config)
         self._drift = DriftStage(config)
 

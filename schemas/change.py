@@ -19,7 +19,7 @@ METHOD_NAMES: dict[Watched, str] = {
 }
 """What people read for each."""
 
-Kind = Literal["drift", "cold-start", "gap", "schema"]
+Kind = Literal["drift", "cold-start", "gap", "schema", "model"]
 
 Direction = Literal["rose", "fell"]
 
@@ -61,6 +61,7 @@ class Change(Record):
         started without the beginning of its log, so what it learned before is gone. ``"gap"``: what
         an explanation needed was deleted before it was read. ``"schema"``: a feature has had no
         value for long, or has one again, or there is something new that is not configured.
+        ``"model"``: another model takes over.
     seq
         Offset of the observation at which the change was seen, or in the role's own stream.
     previous_seq
@@ -112,6 +113,8 @@ class Change(Record):
         for what is no drift.
     detail
         A sentence for people.
+    model_version
+        Of the model at that time; None if it has none.
     """
 
     TOPIC: ClassVar[str] = "changes"
@@ -145,6 +148,7 @@ class Change(Record):
     curve_before: Curve | None = None
     curve_after: Curve | None = None
     incident: str | None = None
+    model_version: str | None = None
 
     def message_key(self) -> str:
         """Return the feature; the stream where it is about none."""
@@ -154,7 +158,7 @@ class Change(Record):
     def notice(
         cls,
         *,
-        kind: Literal["cold-start", "gap", "schema"],
+        kind: Literal["cold-start", "gap", "schema", "model"],
         stream: str,
         seq: int,
         detail: str,

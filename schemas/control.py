@@ -1,9 +1,25 @@
 """Records of the topic ``control``: what changes while the pipeline runs."""
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Self
 
-from schemas.record import Record
+from schemas.record import BadRecordError, Record, Typed
+
+
+@dataclass(frozen=True, slots=True)
+class NewModel(Typed):
+    """A model that takes over.
+
+    Attributes
+    ----------
+    version
+        Its name, which is told in all that is published of it.
+    sha256
+        Digest of the pickled model, in hexadecimal: its file in ``model.directory`` is called so.
+    """
+
+    version: str
+    sha256: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,8 +32,25 @@ class Control(Record):
     ----------
     every
         One of so many observations is explained from here on, instead of ``explain.every``.
+    model
+        The model that is asked, and learns, from here on.
     """
 
     TOPIC: ClassVar[str] = "control"
 
-    every: int
+    every: int | None = None
+    model: NewModel | None = None
+
+    @classmethod
+    def decode(cls, value: bytes | None) -> Self:
+        """Return what is announced in a message.
+
+        Raises
+        ------
+        BadRecordError
+            If that is nothing.
+        """
+        control = super(Control, cls).decode(value)
+        if control.every is None and control.model is None:
+            raise BadRecordError("there is neither every nor model in it")
+        return control

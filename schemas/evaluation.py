@@ -46,6 +46,8 @@ class Evaluation(Record):
         The classes that probabilities stand for; None for regression.
     prediction
         The output on each observation itself.
+    model_version
+        Of the model that was asked; None if it has none.
     coverage
         Share of the observations until then that had a value of the feature; of a group or a pair,
         of all of its features.
@@ -79,6 +81,7 @@ class Evaluation(Record):
     isage: list[Annotated[tuple[Row, Row], Strict(False)] | None]  # JSON knows lists only
     ipdp_points: list[list[Value] | None]
     ipdp: list[list[Row] | None]
+    model_version: str | None = None
 
     def message_key(self) -> str:
         """Return the feature."""
@@ -112,6 +115,7 @@ class Evaluation(Record):
             self.stream == other.stream
             and self.feature == other.feature
             and self.classes == other.classes
+            and self.model_version == other.model_version
             and self.seqs[-1] == other.previous_seq
         )
 
@@ -133,7 +137,7 @@ class Evaluation(Record):
 _COLUMNS = tuple(
     f.name
     for f in fields(Evaluation)
-    if f.name not in {"stream", "feature", "previous_seq", "classes"}
+    if f.name not in {"stream", "feature", "previous_seq", "classes", "model_version"}
 )
 
 LONG = 12

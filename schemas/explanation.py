@@ -79,6 +79,9 @@ class Explanation(Record):
         Observations of the stream until then that were not explained, to save time: with
         ``explain.every`` = k about k - 1 of k. Where labels come later, observations and labels are
         counted each.
+    model_version
+        Of the model that is explained; None if it has none. Where a model takes over from another,
+        estimates begin anew; increments that were not published then are in the first record.
     ice
         iPDP, if configured: the curves of the last observations, the oldest first. They are the
         same with every alpha.
@@ -101,6 +104,7 @@ class Explanation(Record):
     loss: float | None = None
     coverage: float = 1.0
     skipped: int = 0
+    model_version: str | None = None
     grid: list[Value] | None = None
     effect: Effect | None = None
     classes: list[Label] | None = None

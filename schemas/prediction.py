@@ -70,6 +70,8 @@ class Prediction(Record):
     missing
         Features that had no value. They were filled in; or the observation was passed over, and
         has no prediction. None if all had one.
+    model_version
+        Of the model that predicted; None if it has none.
     """
 
     TOPIC: ClassVar[str] = "predictions"
@@ -88,6 +90,7 @@ class Prediction(Record):
     first_prediction: Target | None = None
     labels: LabelCounts | None = None
     missing: list[str] | None = None
+    model_version: str | None = None
 
     @property
     def is_right(self) -> bool | None:

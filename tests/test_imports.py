@@ -50,7 +50,7 @@ ARROWS = {
     "pipeline/evaluate": "lazy",
     "pipeline/explain": "lazy evaluate",
     "pipeline/stages": "lazy evaluate explain config detectors digits parts schemas",
-    "pipeline/kafka": "explain stages config guard outputs parts schemas __version__",
+    "pipeline/kafka": "explain stages config exchange guard outputs parts schemas __version__",
     "pipeline/monitor": "lazy kafka published config digits guard outputs parts schemas",
 }
 """Folder → all of ours that its modules may import."""

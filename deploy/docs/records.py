@@ -11,11 +11,12 @@ from pydantic import TypeAdapter
 from deploy.docs.tables import table
 from schemas import RECORDS
 from schemas.change import Curve
+from schemas.control import NewModel
 from schemas.explanation import Ice
 from schemas.prediction import LabelCounts
 from schemas.record import Typed
 
-PARTS = (Curve, Ice, LabelCounts)
+PARTS = (Curve, Ice, LabelCounts, NewModel)
 """What records are made of, beside plain values."""
 
 _ATTRIBUTE = re.compile(r"^(\S.*)\n((?:    .*\n?)+)", re.MULTILINE)

@@ -20,6 +20,7 @@ from pipeline.supervisor import WorkerRefusedError
 from pipeline.cli import (  # noqa: F401
     setup,
     run,
+    model,
     alerts,
     feed,
     dashboard,

@@ -27,6 +27,7 @@ from confluent_kafka import Consumer
 from faust.types import TP, EventT
 
 from pipeline.config import Config
+from pipeline.exchange import ModelFolder
 from pipeline.kafka.budget import TimeBudget
 from pipeline.kafka.checkpoints import (
     SLOW_S,
@@ -45,6 +46,7 @@ from pipeline.kafka.metrics.worker import WorkerMetrics
 from pipeline.kafka.outbox import Outbox
 from pipeline.parts import Part
 from pipeline.stages import Message, Stage, process
+from pipeline.stages.announced import Exchanges
 from pipeline.stages.metering import Metered
 from pipeline.stages.shedding import Sheds
 from schemas import Change, Control, stream_name
@@ -326,6 +328,8 @@ class RoleWorker:
                 offset = self._pass_over(tp, offset, earliest, end)
         if isinstance(stage, Metered):
             stage.meter = self.metrics.model
+        if isinstance(stage, Exchanges):
+            stage.models = ModelFolder(self.config.model.directory)
         saved = checkpoint.next_offset if checkpoint else 0
         self._partitions[tp] = Partition(
             slot,

@@ -23,6 +23,7 @@ MEANING: dict[Watched, str] = {
 
 WHY_NOT: dict[str, str] = {
     "cold-start": "a model began without the beginning of its log",
+    "model": "another model takes over",
     "schema": "observations have other features than before",
     "gap": "something that an explanation needed was deleted before it was read",
 }

@@ -112,6 +112,7 @@ class DriftStage:
                         value=explanation.value,
                         std_error=explanation.std_error,
                     )
+                    change = replace(change, model_version=explanation.model_version)
                     curves = stream.curves.get(feature)
                     stream.incidents.add(seq, _with_curves(change, curves, seq))
             if explanation.seqs:

@@ -57,20 +57,32 @@ class FeatureState:
     def __init__(self, alphas: Sequence[float], *, categorical: tuple[bool, ...], ice: int) -> None:
         self.seq = -1  # the newest one seen
         self.silent = 0  # observations since the last explanation
-        self.estimates: dict[Method, list[ExponentialMean]] = {
-            "ipfi": [ExponentialMean(alpha) for alpha in alphas],
-            "isage": [ExponentialMean(alpha) for alpha in alphas],
-        }
-        self.curves = [_curve(alpha, categorical) for alpha in alphas]
-        self.ice = IceCurves(ice) if ice and len(categorical) == 1 else None
+        self._model_version: str | None = None
+        self._alphas, self._kept = alphas, ice
         self._categorical = categorical
-        self._copies = 1 + ice if self.ice else 1  # of a curve in a message
-        self._classes: frozenset[Label] = frozenset()  # of the curve
+        self._begin()
         self.pending: dict[Method, Pending] = {
             "ipfi": Pending(),
             "isage": Pending(),
             "ipdp": Pending(),
         }
+
+    def _begin(self) -> None:
+        ice, categorical = self._kept, self._categorical
+        self.estimates: dict[Method, list[ExponentialMean]] = {
+            "ipfi": [ExponentialMean(alpha) for alpha in self._alphas],
+            "isage": [ExponentialMean(alpha) for alpha in self._alphas],
+        }
+        self.curves = [_curve(alpha, categorical) for alpha in self._alphas]
+        self.ice = IceCurves(ice) if ice and len(categorical) == 1 else None
+        self._copies = 1 + ice if self.ice else 1  # of a curve in a message
+        self._classes: frozenset[Label] = frozenset()  # of the curve
+
+    def be_of(self, model_version: str | None) -> None:
+        """Know of which model the next answers are: of another one the estimates begin anew."""
+        if self.seq >= 0 and model_version != self._model_version:
+            self._begin()
+        self._model_version = model_version
 
     def move_curve(
         self,

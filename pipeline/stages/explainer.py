@@ -102,6 +102,8 @@ class ExplainerStage:
             categorical = self._categorical[run.feature]
             state = FeatureState(self._alphas, categorical=categorical, ice=self._ice)
             self._states[key] = state
+        if run.seqs[-1] > state.seq:
+            state.be_of(run.model_version)
         if run.previous_seq is not None and run.previous_seq > state.seq:
             records.append(_gap(run, state.seq))
         first = bisect_right(run.seqs, state.seq)  # what comes again comes first
@@ -228,6 +230,7 @@ class ExplainerStage:
                 loss=pending.loss,
                 coverage=run.coverage[i],
                 skipped=run.skipped[i],
+                model_version=run.model_version,
                 **({} if isinstance(estimate, ExponentialMean) else _curve(estimate)),
                 ice=ice,
             )

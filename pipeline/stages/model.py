@@ -13,6 +13,7 @@ from pipeline.evaluate import Label, NoOutputError, Output, Value, evaluator_for
 from pipeline.explain.losses import Target
 from pipeline.explain.outputs import predicted_class
 from pipeline.parts import Part
+from pipeline.stages.announced import Models, NotYetError
 from pipeline.stages.base import Message
 from pipeline.stages.evolution import Evolution
 from pipeline.stages.late import LateLabels
@@ -83,11 +84,16 @@ class ModelStage:
 
     Attributes
     ----------
+    model
+        The model of now.
     meter
         Makes the calls of the model, for whoever wants to know what they take.
+    models
+        Where models are that are announced.
     """
 
     meter: Meter | None = None
+    models: Models | None = None
 
     def __init__(self, config: Config, stream: str, part: Part = WHOLE) -> None:
         self.stream = stream
@@ -102,8 +108,11 @@ class ModelStage:
         self._filler = Filler(config.features, config.missing.values, imputed, alpha)
         self._coverage = Coverage(config.members, alpha)
         self._evolution = Evolution()
-        self._model = config.make_model()
-        self._evaluate = evaluator_for(self._model, config.model.evaluator)
+        self.model = config.make_model()
+        self._version = config.model.version
+        self._evaluator = config.model.evaluator
+        self._learns = True
+        self._evaluate = evaluator_for(self.model, self._evaluator)
         self._loss = config.loss()
         self._explained = part.share(config.explained)
         self._questions = Questions(config, stream, self._explained)
@@ -132,8 +141,9 @@ class ModelStage:
         self._watch = Watch(watched, seed) if watched and self._is_first else None
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the state; the meter is none of it."""
-        return {name: value for name, value in vars(self).items() if name != "meter"}
+        """Return the state; what it is given from outside is none of it."""
+        outside = {"meter", "models"}
+        return {name: value for name, value in vars(self).items() if name not in outside}
 
     def decode(self, message: Message) -> Sample | Labelled | Announced | Unusable:
         """Return the validated observation or label, or why there is none."""
@@ -182,8 +192,7 @@ class ModelStage:
         if self._comes_again(sample.message):
             return []
         if isinstance(sample, Announced):
-            self.every = sample.control.every
-            return []
+            return self._announced(sample)
         letters: list[DeadLetter] = []
         records: list[Record] = []
         try:
@@ -197,6 +206,37 @@ class ModelStage:
         except BadRecordError as error:
             letters.append(sample.message.dead_letter(str(error)))
         return [*letters, *records] if self._is_first else records
+
+    def _announced(self, announced: Announced) -> list[Record]:
+        """Let what is announced hold; return what is to be told of it."""
+        control = announced.control
+        if control.every is not None:
+            self.every = control.every
+        if control.model is None:
+            return []
+        if self.models is None:
+            raise NotYetError("a model was announced, but there is no folder of models")
+        before, version = self._version, control.model.version
+        try:
+            model = self.models.get(control.model.sha256)
+            if self._learns and not callable(getattr(model, "learn_one", None)):
+                raise TypeError(f"a {type(model).__name__} has no learn_one")
+            self._evaluate = evaluator_for(model, self._evaluator)
+        except (TypeError, ValueError) as error:
+            letter = announced.message.dead_letter(f"model {version} cannot take over: {error}")
+            return [letter] if self._is_first else []
+        self.model, self._version = model, version
+        return [self._notice_of_model(announced.message, before, version)] if self._is_first else []
+
+    def _notice_of_model(self, message: Message, before: str | None, version: str) -> Change:
+        after = "" if before is None else f" from {before}"
+        notice = Change.notice(
+            kind="model",
+            stream=self.stream,
+            seq=message.offset,
+            detail=f"model {version} takes over{after}",
+        )
+        return replace(notice, model_version=version)
 
     @property
     def every(self) -> int:
@@ -312,7 +352,8 @@ class ModelStage:
         if shift is None:
             return []
         ts = sample.ts
-        return [self._watch.change(shift, stream=self.stream, seq=sample.seq, ts=ts, method="loss")]
+        change = self._watch.change(shift, stream=self.stream, seq=sample.seq, ts=ts, method="loss")
+        return [replace(change, model_version=self._version)]
 
     def _ask(self, sample: Sample, question: Question) -> tuple[Output, Sequence[Output] | None]:
         """Return the prediction, and the answers; None for these if the model fails on some."""
@@ -390,7 +431,7 @@ class ModelStage:
         with _failures_are_the_records():
             if sample.y is not None:
                 # a copy: whatever the model does to it, the reservoirs get what was observed
-                learn = partial(self._model.learn_one, dict(sample.x), sample.y)
+                learn = partial(self.model.learn_one, dict(sample.x), sample.y)
                 self._metered({"learning": 1}, learn)
         if sample.unlabelled is None:
             self._questions.update(sample.x)
@@ -418,6 +459,7 @@ class ModelStage:
             first_prediction=late.prediction if late else None,
             labels=self._labels.counts,
             missing=list(sample.missing) or None,
+            model_version=self._version,
         )
         self._previous_seq = sample.seq
         return record
@@ -455,6 +497,7 @@ class ModelStage:
             ipdp_points=[answer.ipdp_points or None],
             ipdp=[_rows(answer.ipdp, classes) or None],
             classes=list(classes) if isinstance(prediction, dict) else None,
+            model_version=self._version,
         )
         published.seq = sample.seq
         return record

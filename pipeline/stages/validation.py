@@ -1,6 +1,7 @@
 """Checks an observation against the configured features and label."""
 
 import math
+import re
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 
@@ -9,6 +10,8 @@ from pipeline.stages.limits import check_length
 from schemas import BadRecordError, Control, LateLabel, Observation
 from schemas.numbers import MAX_NUMBER, is_moderate
 from schemas.record import Target, Value, describe
+
+_SHA256 = re.compile(r"[0-9a-f]{64}")
 
 MOST_SKIPPED = 10_000
 """One of at most so many observations is explained."""
@@ -101,9 +104,13 @@ class ObservationValidator:
         BadRecordError
             If it cannot be.
         """
-        k = control.every
-        if not 1 <= k <= MOST_SKIPPED:
+        k, model = control.every, control.model
+        if k is not None and not 1 <= k <= MOST_SKIPPED:
             raise BadRecordError(f"every must be from 1 to {MOST_SKIPPED:,}, not {describe(k)}")
+        if model is not None:
+            check_length("model.version", model.version)
+            if not _SHA256.fullmatch(model.sha256):
+                raise BadRecordError("model.sha256 must be 64 hexadecimal digits")
         return control
 
     def _checked(self, y: Target) -> Target:

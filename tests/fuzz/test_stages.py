@@ -145,7 +145,7 @@ def test_the_model_is_given_the_configured_features_and_types_and_nothing_else(
     likely = [strained(rng, OBSERVATIONS) for _ in range(8)]
     for offset, value in enumerate([*good, *values, *likely, *good]):
         process(stage, message(offset, value))
-    model = stage._model
+    model = stage.model
     assert model.complaints == []
     assert model.taught >= 2 * len(good)
 

@@ -28,6 +28,7 @@ from schemas import (
 )
 from schemas.__main__ import schema_path, schema_text
 from schemas.change import Curve
+from schemas.control import NewModel
 from schemas.dead_letter import MAX_BYTES
 from schemas.explanation import Ice
 from schemas.prediction import LabelCounts
@@ -176,7 +177,11 @@ ANY: dict[type[Record], st.SearchStrategy[Any]] = {
         first_prediction=maybe(VALUES),
         labels=maybe(st.builds(LabelCounts, *[SEQS] * 5)),
     ),
-    Control: st.builds(Control, every=INTEGERS),
+    Control: st.builds(
+        Control,
+        every=INTEGERS,
+        model=maybe(st.builds(NewModel, version=TEXT, sha256=TEXT)),
+    ),
     LateLabel: st.builds(LateLabel, id=INTEGERS | FLOATS | TEXT, y=VALUES, ts=TIMES),
     Evaluation: evaluations(),
     Explanation: explanations(),
@@ -184,7 +189,7 @@ ANY: dict[type[Record], st.SearchStrategy[Any]] = {
         Change,
         id=TEXT,
         stream=TEXT,
-        kind=st.sampled_from(["drift", "cold-start", "gap", "schema"]),
+        kind=st.sampled_from(["drift", "cold-start", "gap", "schema", "model"]),
         seq=SEQS,
         previous_seq=maybe(SEQS),
         ts=TIMES,

@@ -203,7 +203,7 @@ def test_what_is_announced_holds_from_there_on() -> None:
     [
         ({"every": 0}, "every must be from 1 to 10,000, not an integer 0"),
         ({"every": 10_001}, "every must be from 1 to 10,000, not an integer 10001"),
-        ({}, "every: Field required"),
+        ({}, "there is neither every nor model in it"),
         ({"every": "two"}, "every: Input should be a valid integer"),
     ],
 )

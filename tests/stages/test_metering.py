@@ -91,7 +91,7 @@ def metered(config: Config, part: Part = WHOLE) -> tuple[ModelStage, Tally]:
 def test_every_call_of_the_model_is_metered_with_what_its_inputs_are_for(part: Part) -> None:
     stage, tally = metered(config_of(Counting), part)
     published = run(stage, MESSAGES)
-    model = stage._model
+    model = stage.model
     assert isinstance(model, Counting)
     asked = {work: inputs for work, inputs in tally.inputs.items() if work != "learning"}
     assert sum(asked.values()) == model.asked

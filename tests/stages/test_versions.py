@@ -1,0 +1,168 @@
+"""A model that takes over from another: from its place on, and told in all that is published."""
+
+import pickle
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from pipeline.config import Config
+from pipeline.exchange import ModelFolder
+from pipeline.local import LocalPipeline
+from pipeline.stages import Message, ModelStage
+from pipeline.stages.announced import NotYetError
+from schemas import Change, DeadLetter, Evaluation, Explanation, Prediction, Record
+from tests.support import (
+    Additive,
+    Constant,
+    encoded,
+    linear_config,
+    linear_records,
+    of_kind,
+    pickled,
+    run,
+)
+
+STREAM = "fluxplain.observations-0"
+
+
+def config_of(folder: Path, **model: Any) -> Config:
+    return linear_config(
+        control={"topic": True}, model={"version": "v1", "directory": str(folder), **model}
+    )
+
+
+def messages(config: Config, values: list[Any]) -> list[Message]:
+    """Return them as in the topic that is joined: what is announced is from ``control``."""
+    made = []
+    for offset, value in enumerate(values):
+        is_control = isinstance(value, dict) and "model" in value
+        origin = f"{config.topic('control' if is_control else 'features')}-0@{offset}"
+        data = orjson.dumps(value)
+        headers = {"fluxplain-origin": origin.encode()}
+        made.append(Message(config.topic("observations"), 0, offset, None, data, None, headers))
+    return made
+
+
+def announcement(sha256: str, version: str = "v2") -> dict[str, Any]:
+    return {"model": {"version": version, "sha256": sha256}}
+
+
+def taken(config: Config, values: list[Any]) -> list[Record]:
+    pipeline = LocalPipeline(config)
+    return [record for each in messages(config, values) for record in pipeline.take(each)]
+
+
+def test_another_model_takes_over_at_its_place_and_everything_says_so(tmp_path: Path) -> None:
+    sha256 = ModelFolder(tmp_path).put(pickle.dumps(Constant(7.0)))
+    values: list[Any] = linear_records(60)
+    values.insert(40, announcement(sha256))
+    records = taken(config_of(tmp_path), values)
+    predictions = of_kind(records, Prediction)
+    assert [each.model_version for each in predictions] == ["v1"] * 40 + ["v2"] * 20
+    assert {each.prediction for each in predictions[40:]} == {7.0}
+    assert {each.prediction for each in predictions[:40]} != {7.0}
+    [change] = [each for each in of_kind(records, Change) if each.kind == "model"]
+    assert (change.seq, change.model_version) == (40, "v2")
+    assert change.detail == "model v2 takes over from v1"
+    for each in of_kind(records, Explanation):
+        assert each.model_version == ("v1" if each.seq < 40 else "v2")
+
+
+def test_estimates_begin_anew_and_no_increment_is_lost(tmp_path: Path) -> None:
+    sha256 = ModelFolder(tmp_path).put(pickle.dumps(Constant(7.0)))
+    values: list[Any] = linear_records(60)
+    values.insert(41, announcement(sha256))
+    records = taken(config_of(tmp_path), values)
+    of_a = [e for e in of_kind(records, Explanation) if (e.feature, e.method) == ("a", "ipfi")]
+    seqs = [seq for each in of_a for seq in each.seqs]
+    assert seqs == [*range(seqs[0], 41), *range(42, 42 + len([s for s in seqs if s > 41]))]
+    assert all(e.previous_seq == before.seq for before, e in pairwise(of_a))
+    first = next(e for e in of_a if e.model_version == "v2")
+    last = of_a[-1]
+    # a model that says the same of everything relies on nothing, and nothing is left of the other
+    assert first.updates == sum(seq > 41 for seq in first.seqs)
+    assert (last.value, last.std_error) == (0.0, 0.0)
+
+
+def test_the_same_log_gives_the_same_whenever_it_is_read(tmp_path: Path) -> None:
+    sha256 = ModelFolder(tmp_path).put(pickle.dumps(Additive()))
+    config = config_of(tmp_path)
+    values: list[Any] = linear_records(30)
+    values.insert(15, announcement(sha256))
+    whole = run_all(config, messages(config, values), copies=False)
+    assert encoded(run_all(config, messages(config, values), copies=True)) == encoded(whole)
+    assert of_kind(whole, Evaluation)
+
+
+def run_all(config: Config, log: list[Message], *, copies: bool) -> list[Record]:
+    stage, records = ModelStage(config, STREAM), []
+    for each in log:
+        stage = pickled(stage) if copies else stage
+        stage.models = ModelFolder(config.model.directory)
+        records += run(stage, [each])
+    return records
+
+
+def test_a_model_that_is_not_there_yet_is_waited_for(tmp_path: Path) -> None:
+    """To go on with the old one would contradict what was announced."""
+    config = config_of(tmp_path)
+    data = pickle.dumps(Constant(7.0))
+    sha256 = ModelFolder(tmp_path / "elsewhere").put(data)
+    [message] = messages(config, [announcement(sha256)])
+    with pytest.raises(NotYetError, match=r"a model was announced that is not here: .*\.pickle"):
+        LocalPipeline(config).take(message)
+    ModelFolder(tmp_path).path(sha256).write_bytes(data[:-1])
+    with pytest.raises(NotYetError, match="is not what was announced"):
+        LocalPipeline(config).take(message)
+    ModelFolder(tmp_path).put(data)
+    [change] = LocalPipeline(config).take(message)
+    assert isinstance(change, Change)
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (b"no pickle", "it cannot be unpickled"),
+        (pickle.dumps([1, 2]), "a list has no learn_one"),
+        (pickle.dumps(None), "a NoneType has no learn_one"),
+    ],
+)
+def test_what_can_never_take_over_is_a_dead_letter_and_the_old_one_goes_on(
+    tmp_path: Path, data: bytes, reason: str
+) -> None:
+    sha256 = ModelFolder(tmp_path).put(data)
+    values: list[Any] = linear_records(10)
+    values.insert(5, announcement(sha256))
+    records = taken(config_of(tmp_path), values)
+    [letter] = of_kind(records, DeadLetter)
+    assert letter.reason.startswith(f"model v2 cannot take over: {reason}")
+    assert {each.model_version for each in of_kind(records, Prediction)} == {"v1"}
+
+
+@pytest.mark.parametrize(
+    ("model", "reason"),
+    [
+        ({"version": "v2", "sha256": "../../etc/passwd"}, "model.sha256 must be 64 hexadecimal"),
+        ({"version": "v2", "sha256": "A" * 64}, "model.sha256 must be 64 hexadecimal"),
+        ({"version": "v" * 1001, "sha256": "a" * 64}, "model.version has 1,001 characters"),
+        ({"version": "v2"}, "model.sha256: Field required"),
+        (None, "there is neither every nor model in it"),
+    ],
+)
+def test_what_is_no_announcement_is_a_dead_letter(
+    tmp_path: Path, model: object, reason: str
+) -> None:
+    config = config_of(tmp_path)
+    [letter] = run(ModelStage(config, STREAM), messages(config, [{"model": model}]))
+    assert isinstance(letter, DeadLetter)
+    assert letter.reason.startswith(reason)
+
+
+def test_where_models_are_is_no_part_of_the_state(tmp_path: Path) -> None:
+    stage = ModelStage(config_of(tmp_path), STREAM)
+    stage.models = ModelFolder(tmp_path)
+    assert pickled(stage).models is None
+    assert str(tmp_path).encode() not in pickle.dumps(stage)
