@@ -5,19 +5,26 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 PUBLISH := $(VENV)/.publish
 
+TORCH := 2.15.0
+
 # as root there may be no sudo
 SUDO := $(shell test "$$(id -u)" = 0 || echo sudo)
 
-.PHONY: demo test test-browser browser screenshot test-kafka chaos soak hostile recovery elec2 bench experiments fuzz check check-deploy format docs dist test-dist schemas reference compose kafka kafka-stop lock clean
+.PHONY: demo test test-browser test-torch browser screenshot test-kafka chaos soak hostile recovery elec2 bench models experiments fuzz check check-deploy format docs dist test-dist schemas reference compose kafka kafka-stop lock clean
 
 demo: $(STAMP)  ## the whole pipeline on the embedded broker; ends by itself
 	$(BIN)/fluxplain demo
 
 test: $(STAMP)  ## all tests that need nothing but the embedded broker
-	$(BIN)/python -m pytest -n 3 --dist worksteal --durations 10 -m "not kafka and not browser and not site and not dist"
+	$(BIN)/python -m pytest -n 3 --dist worksteal --durations 10 -m "not kafka and not browser and not site and not dist and not torch"
 
 test-browser: $(STAMP) browser  ## the dashboard in a real browser
 	$(BIN)/python -m pytest -m browser tests/monitor/dashboard
+
+test-torch: $(STAMP)  ## models of torch; installs it, some GB, unless it is there
+	$(BIN)/python -c "import torch" 2> /dev/null \
+		|| $(BIN)/pip install --quiet --disable-pip-version-check torch==$(TORCH)
+	$(BIN)/python -m pytest -m torch tests/models
 
 browser:  ## Debian's Chromium, unless it is there
 	command -v chromium > /dev/null || { $(SUDO) apt-get update --quiet \
@@ -53,6 +60,9 @@ FUZZ_EXAMPLES ?= 500
 bench: $(STAMP)  ## what explaining costs, beside learning and beside iXAI; writes tests/benchmarks/results
 	$(BIN)/pip install --quiet --disable-pip-version-check ixai==0.1.3
 	$(BIN)/python -m tests.benchmarks --out tests/benchmarks/results
+
+models: $(STAMP)  ## each kind of model through the pipeline on the embedded broker; writes tests/models/results
+	$(BIN)/python -m tests.models
 
 experiments: $(STAMP)  ## the papers' experiments, beside what they print; goes on where it was interrupted
 	$(BIN)/python -m tests.experiments

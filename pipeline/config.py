@@ -5,12 +5,9 @@ An environment variable overrides the file: ``FLUXPLAIN_KAFKA__BOOTSTRAP_SERVERS
 """
 
 import hashlib
-import importlib
 import inspect
 import json
 import os
-import pickle
-import sys
 import tomllib
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -51,6 +48,8 @@ from pipeline.explain.grids import MOST_CURVES, GridKind, GridSettings, StorageK
 from pipeline.explain.players import Players
 from pipeline.kafka.security import SecuritySettings, read_secret
 from pipeline.parts import Part, Role
+from pipeline.references import load as load_reference
+from pipeline.references import parameters
 from schemas.change import Watched
 from schemas.explanation import Method
 from schemas.numbers import is_moderate
@@ -70,11 +69,14 @@ MOST_POINTS = 10_000
 KEY_LENGTH = 32
 """Fewest characters of the key that signs checkpoints."""
 
+MINUS_SCORE = "minus_score"
+"""The loss where there are no labels; see :func:`pipeline.models.minus_score`."""
+
 Asker = Role | Literal["reader"]
 """Whose process reads the settings, if it does not use all that they refer to."""
 
 FeatureType = Literal["numeric", "categorical"]
-LabelType = Literal["boolean", "integer", "string", "number"]
+LabelType = Literal["boolean", "integer", "string", "number", "none"]
 Reference = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][\w.]*:[A-Za-z_][\w.]*$")]
 Name = Annotated[str, StringConstraints(min_length=1, max_length=249)]
 Size = Annotated[int, Field(ge=1, le=1_000_000)]
@@ -186,7 +188,9 @@ class LabelSettings(Section):
     """What is predicted."""
 
     type: LabelType = Field(
-        "boolean", description='What labels are: `"number"` is regression, the others are classes.'
+        "boolean",
+        description='What labels are: `"number"` is regression, `"none"` is for anomaly detectors, '
+        "which need no label, the others are classes.",
     )
     column: Name | None = Field(
         None,
@@ -213,6 +217,14 @@ class LabelSettings(Section):
     unlabelled: Literal["count", "dead-letter"] = Field(
         "count", description="What becomes of an observation that waited in vain."
     )
+
+    @validates_model(mode="after")
+    def _there_is_a_label(self) -> Self:
+        if self.type == "none" and self.column is not None:
+            raise ValueError(f"column is {self.column!r}, but type is 'none': there is no label")
+        if self.type == "none" and self.topic:
+            raise ValueError("topic is true, but type is 'none': there is no label")
+        return self
 
 
 MissingPolicy = Literal["dead-letter", "skip", "impute"]
@@ -241,13 +253,21 @@ class Missing(Section):
 
 
 class ModelSettings(Section):
-    """The model that learns."""
+    """The model that is explained."""
 
     factory: Reference = Field(
-        description="`module:name` of a River class, or of your own function or class."
+        description="`module:name` of a River class, of `from_river`, `from_sklearn` or "
+        "`from_torch` in `pipeline.models`, or of your own function or class."
     )
     params: dict[str, Any] = Field(
-        default_factory=dict, description="Its arguments; `seed` is added if it takes one."
+        default_factory=dict,
+        description="Its arguments; `seed`, `features`, `label` and `learn` are added if it takes "
+        "them.",
+    )
+    learn: bool = Field(
+        True,
+        description="Whether it learns; a frozen model predicts and is explained, but never "
+        "learns.",
     )
     version: str | None = Field(
         None,
@@ -1015,27 +1035,50 @@ class Config(BaseSettings):
     def loss(self) -> "Loss":
         """Return the loss, loading the user's function if it is one."""
         from pipeline.explain import get_loss  # noqa: PLC0415  loads Numba, and not all need a loss
+        from pipeline.models import minus_score  # noqa: PLC0415
 
         name = self.explain.loss
+        if name == MINUS_SCORE:
+            return minus_score
         return cast("Loss", load("explain.loss", name)) if ":" in name else get_loss(name)
 
     def make_model(self) -> Any:
-        """Return a new model; a factory that takes a ``seed`` gets the pipeline's if none is set.
+        """Return a new model; without labels one whose prediction is its score.
+
+        Of ``seed``, ``features`` (name → kind), ``label`` (its type) and ``learn`` the factory gets
+        what it takes and ``model.params`` has not.
 
         Raises
         ------
         ConfigError
             If the factory cannot be loaded or called.
         """
+        return self.as_asked(self.make_own_model())
+
+    def as_asked(self, model: Any) -> Any:
+        """Return the model; without labels as one whose prediction is its score."""
+        if self.label.type != "none":
+            return model
+        from pipeline.models import scored  # noqa: PLC0415  loads River
+
+        return scored(model)
+
+    def make_own_model(self) -> Any:
+        """Return what the factory makes; see :meth:`make_model`."""
         factory = load("model.factory", self.model.factory)
-        params = dict(self.model.params)
-        if "seed" not in params and "seed" in _parameters(factory):
-            params["seed"] = self.seed
+        known = {
+            "seed": self.seed,
+            "features": dict(self.features),
+            "label": self.label.type,
+            "learn": self.model.learn,
+        }
+        taken = parameters(factory)
+        given = {name: value for name, value in known.items() if name in taken}
         try:
-            return factory(**params)
+            return factory(**{**given, **self.model.params})
         except Exception as error:
             raise ConfigError(
-                f"model.factory = {self.model.factory!r}, called with {params}, "
+                f"model.factory = {self.model.factory!r}, called with {self.model.params}, "
                 f"failed: {type(error).__name__}: {error}"
             ) from error
 
@@ -1119,48 +1162,50 @@ def check_references(config: Config, role: Asker | None = None) -> None:
 def _check_loss(config: Config) -> None:
     from pipeline.explain import LOSSES  # noqa: PLC0415  as in Config.loss
 
-    if ":" not in config.explain.loss and config.explain.loss not in LOSSES:
+    known = [*LOSSES, MINUS_SCORE]
+    name = config.explain.loss
+    if ":" not in name and name not in known:
         raise ConfigError(
-            f"explain.loss is {config.explain.loss!r}, but must be one of {', '.join(LOSSES)}, "
-            "or module:function"
+            f"explain.loss is {name!r}, but must be one of {', '.join(known)}, or module:function"
         )
     loss = config.loss()
     try:
         inspect.signature(loss).bind("label", "output")
     except (TypeError, ValueError):  # the latter of built-in functions that do not tell
         raise ConfigError(
-            f"explain.loss = {config.explain.loss!r} must be a function of (label, output)"
+            f"explain.loss = {name!r} must be a function of (label, output)"
         ) from None
-    regression = config.label.type == "number"
-    if config.explain.loss in LOSSES and regression != config.explain.loss.endswith("_error"):
-        allowed = [name for name in LOSSES if name.endswith("_error") == regression]
+    label = config.label.type
+    if label == "none":
+        allowed = [MINUS_SCORE]
+    else:
+        allowed = [each for each in LOSSES if each.endswith("_error") == (label == "number")]
+    if name in known and name not in allowed:
         raise ConfigError(
-            f"explain.loss is {config.explain.loss!r}, but for label.type = "
-            f"{config.label.type!r} must be one of {', '.join(allowed)}, or module:function"
+            f"explain.loss is {name!r}, but for label.type = {label!r} must be one of "
+            f"{', '.join(allowed)}, or module:function"
         )
 
 
 def _check_model(config: Config) -> None:
-    model = config.make_model()
+    from pipeline.models.usable import check_usable  # noqa: PLC0415  loads River
+
+    model = config.make_own_model()
     given = f"model.factory = {config.model.factory!r} gives a {type(model).__name__}"
     try:
-        for method in ("learn_one", "predict_one"):
-            if not callable(getattr(model, method, None)):
-                raise ConfigError(
-                    f"{given}, which has no {method}: a model needs learn_one and predict_one"
-                )
-        _check_kind(config, model)
-        _check_evaluator(config, model)
+        make, label = config.make_own_model, config.label.type
+        check_usable(model, make, label=label, learns=config.model.learn)
     except ConfigError:
         raise
-    except Exception as error:  # as of a pipeline without steps
-        raise ConfigError(f"{given} that cannot be asked what it is: {error}") from error
+    except ValueError as error:
+        raise ConfigError(f"{given}{error}") from error
     try:
-        pickle.dumps(model)
-    except Exception as error:
-        raise ConfigError(
-            f"{given} that cannot be pickled, so it could not be checkpointed: {error}"
-        ) from error
+        _check_kind(config, model)
+        _check_evaluator(config, config.as_asked(model))
+    except ConfigError:
+        raise
+    except Exception as error:  # as of a model that lacks what River's have
+        raise ConfigError(f"{given} that cannot be asked what it is: {error}") from error
 
 
 def _check_kind(config: Config, model: Any) -> None:
@@ -1194,22 +1239,10 @@ def load(key: str, reference: str) -> Callable[..., Any]:
     ConfigError
         If there is no such module or name.
     """
-    module_name, _, name = reference.partition(":")
-    if os.getcwd() not in sys.path:
-        sys.path.append(os.getcwd())
     try:
-        target: Any = importlib.import_module(module_name)
-        for part in name.split("."):
-            target = getattr(target, part)
-    except AttributeError:
-        raise ConfigError(f"{key} = {reference!r}: {module_name} has no {name}") from None
-    except Exception as error:  # the user's module may raise anything
-        raise ConfigError(
-            f"{key} = {reference!r}: cannot import {module_name}: {type(error).__name__}: {error}"
-        ) from error
-    if not callable(target):
-        raise ConfigError(f"{key} = {reference!r} is not a function or class")
-    return cast(Callable[..., Any], target)
+        return load_reference(reference)
+    except ValueError as error:
+        raise ConfigError(f"{key} = {reference!r}: {error}") from error
 
 
 def explain_errors(error: ValidationError) -> str:
@@ -1288,10 +1321,3 @@ def _suggest(location: tuple[int | str, ...]) -> str:
     close = get_close_matches(str(location[-1]), names, n=1)
     meant = f"; did you mean {close[0]}?" if close else ""
     return f"{meant}; allowed here: {', '.join(names)}" if names else ""
-
-
-def _parameters(factory: Callable[..., Any]) -> frozenset[str]:
-    try:
-        return frozenset(inspect.signature(factory).parameters)
-    except (TypeError, ValueError):
-        return frozenset()

@@ -131,6 +131,8 @@ def open_source(
     """
     if limit is not None and limit < 0:
         raise SourceError(f"limit is {limit}, but must be at least 0")
+    if label is not None and config.label.type == "none":
+        raise SourceError(f"the label is {label!r}, but label.type is 'none': there is no label")
     if source.startswith(RIVER):
         if label is not None:
             raise SourceError(f"{source}: a River data set has its own label, so give no label")
@@ -362,7 +364,7 @@ def _encode(samples: Iterable[tuple[dict[Any, Any], Any]], config: Config) -> It
         record: dict[str, Any] = {
             "x": {f: _plain(values[f], k) for f, k in features.items() if f in values}
         }
-        if y is not None:
+        if y is not None and kind != "none":
             record["y"] = _label_of_value(_plain(y), kind)
         yield orjson.dumps(record)
 

@@ -41,7 +41,7 @@ class Evaluation(Record):
         The seq evaluated before the first one here; None at the start of the stream.
     seqs, ts, y, loss
         Offset, time and label of each observation, and the loss of the model on it; None without a
-        label.
+        label. Where the model needs none, it is 0.0.
     classes
         The classes that probabilities stand for; None for regression.
     prediction

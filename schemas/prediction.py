@@ -60,7 +60,7 @@ class Prediction(Record):
     y
         The label, if it is known.
     loss
-        Loss of the prediction, with a label.
+        Loss of the prediction, with a label or where the model needs none.
     observation
         Where the label came later: the seq of the observation. Else None.
     first_prediction

@@ -113,6 +113,27 @@ def test_check_says_that_no_broker_answers(folder: Path) -> None:
     assert "no broker answers at 127.0.0.1:1" in result.stderr
 
 
+def test_check_names_the_model_and_how_it_is_asked(folder: Path) -> None:
+    nowhere = {"FLUXPLAIN_KAFKA__BOOTSTRAP_SERVERS": "127.0.0.1:1"}
+    result = _run(folder, "check", FLUXPLAIN_MODEL__LEARN="false", **nowhere)
+    assert "model: ARFClassifier, frozen: it never learns\nevaluator: hoeffding" in result.stdout
+    steps = '{"steps": ["river.preprocessing:MinMaxScaler", "river.anomaly:HalfSpaceTrees"]}'
+    detector = {
+        "FLUXPLAIN_MODEL__FACTORY": "pipeline.models:from_river",
+        "FLUXPLAIN_LABEL__TYPE": "none",
+        "FLUXPLAIN_EXPLAIN__LOSS": "minus_score",
+        **nowhere,
+    }
+    (folder / "fluxplain.toml").write_text('[features]\nage = "numeric"\n[model]\n')
+    result = _run(folder, "check", FLUXPLAIN_MODEL__PARAMS=steps, **detector)
+    assert "model: MinMaxScaler | HalfSpaceTrees\nevaluator: generic" in result.stdout
+    detector["FLUXPLAIN_LABEL__TYPE"] = "number"
+    detector["FLUXPLAIN_EXPLAIN__LOSS"] = "squared_error"
+    result = _run(folder, "check", FLUXPLAIN_MODEL__PARAMS=steps, **detector)
+    assert result.returncode == 2
+    assert "for an anomaly detector set label.type to 'none'" in _one_line(result.stderr)
+
+
 @pytest.mark.parametrize(
     "command", ["check", "watch", "up", "worker --role model", "tail changes", "checkpoints list"]
 )

@@ -13,6 +13,7 @@ import pytest
 
 import pipeline.evaluate
 import pipeline.explain
+import pipeline.models
 import pipeline.stages
 from pipeline.parts import Role
 from tests.behaviour.conftest import SETTINGS, write_config
@@ -49,6 +50,7 @@ ARROWS = {
     "schemas": "",
     "pipeline/evaluate": "lazy",
     "pipeline/explain": "lazy evaluate",
+    "pipeline/models": "lazy evaluate references",
     "pipeline/stages": "lazy evaluate explain config detectors digits parts schemas",
     "pipeline/kafka": "explain stages config exchange guard outputs parts schemas __version__",
     "pipeline/monitor": "lazy kafka published config digits guard outputs parts schemas",
@@ -105,7 +107,9 @@ def test_a_worker_loads_only_what_its_role_uses(
     assert worker == expected
 
 
-@pytest.mark.parametrize("package", [pipeline.evaluate, pipeline.explain, pipeline.stages])
+@pytest.mark.parametrize(
+    "package", [pipeline.evaluate, pipeline.explain, pipeline.models, pipeline.stages]
+)
 def test_what_a_package_offers_is_found(package: ModuleType) -> None:
     for name in package.__all__:
         # a module that was called as what it offers would be found in its place

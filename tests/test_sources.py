@@ -115,6 +115,16 @@ def test_labels_have_the_configured_type_or_stay_text(
     assert [(type(y), y) for y in labels] == [(type(y), y) for y in cells.values()]
 
 
+def test_a_stream_that_needs_no_label_has_none(tmp_path: Path) -> None:
+    settings = config("none", age="numeric")
+    path = write(tmp_path, "age,y\n61,1\n")
+    assert read(path, settings) == [{"x": {"age": 61.0}}]
+    with pytest.raises(SourceError, match=r"the label is 'y', but label.type is 'none'"):
+        open_source(path, settings, label="y")
+    [record] = open_source("river:Agrawal", settings, limit=1)
+    assert set(orjson.loads(record)) == {"x"}
+
+
 @pytest.mark.parametrize("row", ["61", "61,Graz,1,extra"])
 def test_a_row_with_shifted_cells_is_no_observation(tmp_path: Path, row: str) -> None:
     path = write(tmp_path, f"age,city,y\n{row}\n62,Linz,0\n")

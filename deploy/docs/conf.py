@@ -15,13 +15,17 @@ author = copyright = "fluxplain contributors"
 version = release = __version__
 
 NAVIGATION = {
-    "Use": ["explanations", "topics", "streams", "configuration", "pictures", "library", "limits"],
+    "Use": [
+        *("explanations", "topics", "streams", "models", "configuration", "pictures", "library"),
+        "limits",
+    ],
     "Operate": ["../README", "cost", "promises"],
     "Reference": ["commands", "api", "../../pipeline/explain/README"],
     "Develop": ["../../CONTRIBUTING", "../../CHANGELOG"],
     "Measurements": [
         "../../tests/benchmarks/results/README",
         "../../tests/experiments/results/README",
+        "../../tests/models/results/README",
     ],
 }
 """Heading → pages, from here; the first page is the README."""

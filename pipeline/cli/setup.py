@@ -58,11 +58,12 @@ def check(config: ConfigPath = DEFAULT_CONFIG) -> None:
     """
     settings = load(config)
     from pipeline.evaluate import choose  # noqa: PLC0415  loads River
+    from pipeline.models import title  # noqa: PLC0415
 
     model = settings.make_model()
     evaluator = choose(model, settings.model.evaluator)
     console.print(f"{config}: valid", markup=False, highlight=False)
-    console.print(f"model: {type(model).__name__}", highlight=False)
+    say(f"model: {title(model)}{'' if settings.model.learn else ', frozen: it never learns'}")
     console.print(f"evaluator: {evaluator.kind} ({evaluator.reason})", highlight=False)
     settings = resolve(settings)
     metadata = cluster(settings)

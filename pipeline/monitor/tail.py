@@ -15,7 +15,8 @@ def line(record: Record) -> str:
     """
     match record:
         case Prediction():
-            known = "" if record.loss is None else f"  y={record.y}  loss={record.loss:.4g}"
+            label = "" if record.y is None else f"  y={record.y}"
+            known = label if record.loss is None else f"{label}  loss={record.loss:.4g}"
             return f"{record.stream} seq {record.seq}  prediction={record.prediction}{known}"
         case Explanation():
             return (

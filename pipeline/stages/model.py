@@ -67,7 +67,8 @@ class ModelStage:
 
     Without a label an observation is predicted and has iPDP, and the samplers see it; iPFI, iSAGE
     and learning need the label. If that comes later, they are done then, with the model of then, at
-    the seq of the label.
+    the seq of the label. An anomaly detector needs none (``label.type = "none"``). A frozen model
+    (``model.learn = false``) never learns.
 
     A shard of the model role keeps a model and samplers like those of any other, and asks for its
     features, groups and pairs only. What concerns the observation as a whole is published by the
@@ -111,7 +112,8 @@ class ModelStage:
         self.model = config.make_model()
         self._version = config.model.version
         self._evaluator = config.model.evaluator
-        self._learns = True
+        self._learns = config.model.learn
+        self._has_labels = config.label.type != "none"
         self._evaluate = evaluator_for(self.model, self._evaluator)
         self._loss = config.loss()
         self._explained = part.share(config.explained)
@@ -429,7 +431,7 @@ class ModelStage:
 
     def _learn(self, sample: Sample) -> None:
         with _failures_are_the_records():
-            if sample.y is not None:
+            if sample.y is not None and self._learns:
                 # a copy: whatever the model does to it, the reservoirs get what was observed
                 learn = partial(self.model.learn_one, dict(sample.x), sample.y)
                 self._metered({"learning": 1}, learn)
@@ -453,7 +455,7 @@ class ModelStage:
             prediction=predicted,
             classes=list(output) if isinstance(output, dict) else None,
             probabilities=list(output.values()) if isinstance(output, dict) else None,
-            y=sample.y,
+            y=sample.y if self._has_labels else None,
             loss=loss,
             observation=late.seq if late else None,
             first_prediction=late.prediction if late else None,

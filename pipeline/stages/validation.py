@@ -16,6 +16,9 @@ _SHA256 = re.compile(r"[0-9a-f]{64}")
 MOST_SKIPPED = 10_000
 """One of at most so many observations is explained."""
 
+NO_LABEL = 0.0
+"""What the loss is given where the model needs no label."""
+
 
 class ObservationValidator:
     """Gives the model only what was configured, in the configured order and types.
@@ -25,7 +28,8 @@ class ObservationValidator:
     features
         Feature → ``"numeric"`` or ``"categorical"``.
     label
-        ``"boolean"``, ``"integer"`` or ``"string"`` for classes, ``"number"`` for regression.
+        ``"boolean"``, ``"integer"`` or ``"string"`` for classes, ``"number"`` for regression,
+        ``"none"`` where the model needs no label.
     required
         Features without which an observation is refused; by default all.
 
@@ -75,13 +79,15 @@ class ObservationValidator:
         return values
 
     def y(self, observation: Observation) -> Target | None:
-        """Return the label, or None if the observation has none.
+        """Return the label, or None if the observation has none; 0.0 where none is needed.
 
         Raises
         ------
         BadRecordError
             If it is of another type than configured.
         """
+        if self._label == "none":
+            return NO_LABEL
         return None if observation.y is None else self._checked(observation.y)
 
     def late(self, label: LateLabel) -> LateLabel:
@@ -90,8 +96,10 @@ class ObservationValidator:
         Raises
         ------
         BadRecordError
-            If it is of another type than configured, or a text is too long.
+            If none is needed, or it is of another type than configured, or a text is too long.
         """
+        if self._label == "none":
+            raise BadRecordError("a label that comes later is not wanted: label.type is 'none'")
         check_length("id", label.id)
         check_length("ts", label.ts)
         return replace(label, y=self._checked(label.y))

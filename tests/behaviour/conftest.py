@@ -120,7 +120,15 @@ def _lines(table: str, settings: dict[str, Any]) -> Iterator[str]:
     if table:
         yield f"[{table}]"
     for key, value in plain.items():
-        yield f"{key} = {json.dumps(value)}"
+        yield f"{key} = {_inline(value)}"
     for key, value in settings.items():
         if isinstance(value, dict):
             yield from _lines(f"{table}.{key}" if table else key, value)
+
+
+def _inline(value: object) -> str:
+    if isinstance(value, list):
+        return f"[{', '.join(map(_inline, value))}]"
+    if isinstance(value, dict):
+        return f"{{ {', '.join(f'{key} = {_inline(each)}' for key, each in value.items())} }}"
+    return json.dumps(value)

@@ -128,7 +128,11 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     sys.modules.pop("mymodel", None)
 
 
-@pytest.mark.parametrize("snippet", snippets("toml"), ids=place)
+SETTINGS = [each for each in snippets("toml") if each.document != "deploy/docs/models.md"]
+"""All but those of models, which are run: ``tests/models/test_docs.py``."""
+
+
+@pytest.mark.parametrize("snippet", SETTINGS, ids=place)
 def test_every_snippet_of_settings_is_valid(snippet: Snippet, secrets: Path, folder: Path) -> None:
     for code in snippets("python"):
         if code.document == snippet.document:

@@ -46,7 +46,7 @@ class View:
         self._about = {
             "prefix": config.topics.prefix,
             "loss": config.explain.loss.rpartition(":")[2].replace("_", " "),
-            "regression": config.label.type == "number",
+            "regression": config.label.type in {"number", "none"},
             "categorical": [f for f, kind in config.features.items() if kind == "categorical"],
         }
 

@@ -1,0 +1,136 @@
+"""Observations as rows of numbers, for models that know nothing else."""
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+import numpy as np
+from river import preprocessing
+
+from pipeline.evaluate import Observation, Value
+from pipeline.evaluate.inputs import Floats
+
+
+class Rows(Protocol):
+    """Turns observations into what a model takes, a row each."""
+
+    width: int
+
+    def learn(self, x: Observation) -> None:
+        """Take an observation into account."""
+        ...
+
+    def rows(self, xs: Sequence[Observation]) -> Floats:
+        """Return the observations as rows."""
+        ...
+
+
+class Encoder:
+    """Scales numbers, and gives each category a column of its own.
+
+    A row has the numeric features first, in their order, and then for each categorical feature as
+    many columns as it may have categories. Of these one is 1, the others are 0. A category gets its
+    column when it is first learned. What was never learned, or came when all columns were taken, is
+    0 in all of them.
+
+    Parameters
+    ----------
+    features
+        Feature → ``"numeric"`` or ``"categorical"``.
+    scale
+        Whether numbers are given in standard deviations from their mean, both of all that was
+        learned so far.
+    categories
+        Columns of each categorical feature.
+
+    Attributes
+    ----------
+    width
+        Columns of a row.
+
+    Raises
+    ------
+    ValueError
+        If a feature is of no such kind, or there is not one column for a category.
+
+    Examples
+    --------
+    >>> encoder = Encoder({"age": "numeric", "car": "categorical"}, scale=False, categories=2)
+    >>> for car in ("a", "b", "c"):
+    ...     encoder.learn({"age": 30.0, "car": car})
+    >>> encoder.rows([{"age": 40.0, "car": "b"}, {"age": 50.0, "car": "c"}]).tolist()
+    [[40.0, 0.0, 1.0], [50.0, 0.0, 0.0]]
+    """
+
+    def __init__(
+        self, features: Mapping[str, str], *, scale: bool = True, categories: int = 20
+    ) -> None:
+        if categories < 1:
+            raise ValueError(f"categories is {categories}, but must be at least 1")
+        for feature, kind in features.items():
+            if kind not in {"numeric", "categorical"}:
+                raise ValueError(
+                    f"the feature {feature} is {kind!r}, but must be 'numeric' or 'categorical'"
+                )
+        self._numeric = [name for name, kind in features.items() if kind == "numeric"]
+        self._categorical = [name for name, kind in features.items() if kind == "categorical"]
+        self._scaler = preprocessing.StandardScaler() if scale else None
+        self._most = categories
+        self._columns: dict[str, dict[Value, int]] = {name: {} for name in self._categorical}
+        self.width = len(self._numeric) + categories * len(self._categorical)
+
+    def learn(self, x: Observation) -> None:
+        """Take an observation into the means and deviations, and its categories into columns."""
+        numbers = self._numbers([x])[0]
+        if self._scaler is not None:
+            self._scaler.learn_one(dict(zip(self._numeric, numbers.tolist(), strict=True)))
+        for place, feature in enumerate(self._categorical):
+            columns = self._columns[feature]
+            if len(columns) < self._most:
+                begin = len(self._numeric) + place * self._most
+                columns.setdefault(_value(x, feature), begin + len(columns))
+
+    def rows(self, xs: Sequence[Observation]) -> Floats:
+        """Return the observations as rows, shape (observations, width).
+
+        Raises
+        ------
+        ValueError
+            If one lacks a feature, or a number is none.
+        """
+        rows = np.zeros((len(xs), self.width))
+        rows[:, : len(self._numeric)] = self._scaled(self._numbers(xs))
+        for feature, columns in self._columns.items():
+            for row, x in enumerate(xs):
+                column = columns.get(_value(x, feature))
+                if column is not None:
+                    rows[row, column] = 1.0
+        return rows
+
+    def _numbers(self, xs: Sequence[Observation]) -> Floats:
+        numbers = [[_number(x, feature) for feature in self._numeric] for x in xs]
+        return np.array(numbers, np.float64).reshape(len(xs), len(self._numeric))
+
+    def _scaled(self, numbers: Floats) -> Floats:
+        if self._scaler is None:
+            return numbers
+        means, variances = self._scaler.means, self._scaler.vars
+        deviations = np.sqrt([variances.get(feature, 0.0) for feature in self._numeric])
+        centred = numbers - np.array([means.get(feature, 0.0) for feature in self._numeric])
+        # what has not varied yet is 0
+        scaled = np.zeros_like(numbers)
+        np.divide(centred, deviations, out=scaled, where=deviations > 0.0)
+        return scaled
+
+
+def _value(x: Observation, feature: str) -> Value:
+    try:
+        return x[feature]
+    except KeyError:
+        raise ValueError(f"the observation lacks the feature {feature}") from None
+
+
+def _number(x: Observation, feature: str) -> float:
+    value = _value(x, feature)
+    if isinstance(value, str) or value is None:
+        raise ValueError(f"the feature {feature} must be a number, but is {value!r}")
+    return value

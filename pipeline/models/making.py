@@ -1,0 +1,73 @@
+"""Parts of models, made as a table of settings says."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from pipeline.references import load, parameters
+
+FACTORY = "factory"
+
+SEEDS = ("seed", "random_state")
+"""What River and scikit-learn call it."""
+
+
+def make(what: Any, *args: object, seed: int | None = None, **more: object) -> Any:
+    """Return what a reference, or a table with a ``factory``, says.
+
+    Parameters
+    ----------
+    what
+        ``"module:name"``, or a table of ``factory = "module:name"`` and its arguments, among which
+        there may be such tables again. In a program it may also be made already, or, with further
+        arguments, be a function of these.
+    args, more
+        Further arguments.
+    seed
+        For what takes a ``seed`` or ``random_state``, and has none in its table.
+
+    Raises
+    ------
+    ValueError
+        If something cannot be loaded or called.
+
+    Examples
+    --------
+    >>> bagging = {
+    ...     "factory": "river.ensemble:BaggingClassifier",
+    ...     "model": {"factory": "river.tree:HoeffdingTreeClassifier", "max_depth": 3},
+    ... }
+    >>> model = make(bagging, seed=7)
+    >>> model.seed, model.model.max_depth
+    (7, 3)
+    """
+    if isinstance(what, str):
+        what = {FACTORY: what}
+    if not _is_table(what):
+        return what(*args, **more) if args or more else what
+    reference = what[FACTORY]
+    if not isinstance(reference, str) or ":" not in reference:
+        raise ValueError(f"{FACTORY} is {reference!r}, but must be 'module:name'")
+    given = {name: _made(value, seed) for name, value in what.items() if name != FACTORY}
+    try:
+        factory = load(reference)
+    except ValueError as error:
+        raise ValueError(f"{reference!r}: {error}") from error
+    taken = parameters(factory)
+    if seed is not None and not given.keys() & SEEDS:
+        given |= {name: seed for name in SEEDS if name in taken}
+    try:
+        return factory(*args, **more, **given)
+    except Exception as error:  # it may be the user's, and raise anything
+        raise ValueError(
+            f"{reference!r}, called with {given}, failed: {type(error).__name__}: {error}"
+        ) from error
+
+
+def _is_table(value: object) -> bool:
+    return isinstance(value, Mapping) and FACTORY in value
+
+
+def _made(value: object, seed: int | None) -> object:
+    if isinstance(value, list):
+        return [_made(each, seed) for each in value]
+    return make(value, seed=seed) if _is_table(value) else value

@@ -1,0 +1,237 @@
+"""The kinds of models that the table shows, each with its settings."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from tests.models import streams
+from tests.models.streams import FRIEDMAN, LOANS, SENSORS, Records
+
+SCALER = "river.preprocessing:StandardScaler"
+MINMAX = "river.preprocessing:MinMaxScaler"
+TREE = {"factory": "river.tree:HoeffdingTreeClassifier", "grace_period": 50}
+
+NUMBERS = dict.fromkeys(LOANS, "numeric")
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One line of the table.
+
+    Attributes
+    ----------
+    title
+        What it is.
+    stream, features, label, loss
+        What it learns.
+    factory, params
+        The model; what is a function of a folder is called with it, and may put files there.
+    learn
+        False if it is frozen.
+    extra
+        What must be installed beside fluxplain.
+    """
+
+    title: str
+    stream: Callable[[int], Records]
+    features: Mapping[str, str]
+    label: str
+    loss: str
+    factory: str
+    params: Mapping[str, Any] | Callable[[Path], Mapping[str, Any]] = field(default_factory=dict)
+    learn: bool = True
+    extra: str = ""
+
+    @property
+    def adapter(self) -> str:
+        """What brings it to the pipeline."""
+        return self.factory if self.factory.startswith("pipeline.") else "none"
+
+    def settings(self, folder: Path) -> dict[str, Any]:
+        """Return the settings of its pipeline."""
+        params = self.params(folder) if callable(self.params) else self.params
+        return {
+            "features": dict(self.features),
+            "label": {"type": self.label},
+            "model": {"factory": self.factory, "learn": self.learn, "params": dict(params)},
+            "explain": {"loss": self.loss, "alpha": 0.01},
+            "dashboard": {"enabled": False},
+        }
+
+
+def classifier(title: str, factory: str, *, numbers: bool = False, **more: Any) -> Kind:
+    """Return a kind that learns who gets a loan."""
+    features = NUMBERS if numbers else LOANS
+    return Kind(title, streams.loans, features, "boolean", "brier", factory, **more)
+
+
+def regressor(title: str, factory: str, **more: Any) -> Kind:
+    """Return a kind that learns Friedman's function."""
+    return Kind(title, streams.friedman, FRIEDMAN, "number", "absolute_error", factory, **more)
+
+
+def detector(title: str, factory: str, **more: Any) -> Kind:
+    """Return a kind that learns how sensors are, without labels."""
+    return Kind(title, streams.sensors, SENSORS, "none", "minus_score", factory, **more)
+
+
+def river(*steps: Any) -> dict[str, Any]:
+    """Return what makes a kind of a pipeline of River's."""
+    return {"factory": "pipeline.models:from_river", "params": {"steps": list(steps)}}
+
+
+def sklearn(estimator: str, **arguments: Any) -> dict[str, Any]:
+    """Return what makes a kind of an estimator of scikit-learn."""
+    table = {"factory": f"sklearn.{estimator}", **arguments}
+    return {
+        "factory": "pipeline.models:from_sklearn",
+        "params": {"estimator": table},
+        "extra": "sklearn",
+    }
+
+
+def torch(**params: Any) -> dict[str, Any]:
+    """Return what makes a kind of a network of torch."""
+    return {"factory": "pipeline.models:from_torch", "params": params, "extra": "torch"}
+
+
+def frozen(estimator: str, train: Callable[[], tuple[Records, bool]]) -> dict[str, Any]:
+    """Return what makes a kind of an estimator that was fitted elsewhere, and saved."""
+
+    def params(folder: Path) -> dict[str, Any]:
+        import joblib  # noqa: PLC0415  of scikit-learn
+
+        from pipeline.models.making import make  # noqa: PLC0415
+
+        records, labelled = train()
+        frame = pd.DataFrame([record["x"] for record in records])
+        fitted = make({"factory": f"sklearn.ensemble:{estimator}", "n_estimators": 20}, seed=1)
+        fitted.fit(frame, [record["y"] for record in records] if labelled else None)
+        path = folder / f"{estimator}.joblib"
+        joblib.dump(fitted, path)
+        return {"estimator": {"factory": "joblib:load", "filename": str(path)}}
+
+    return {
+        "factory": "pipeline.models:from_sklearn",
+        "params": params,
+        "learn": False,
+        "extra": "sklearn",
+    }
+
+
+KINDS: dict[str, Kind] = {
+    "forest": classifier(
+        "adaptive random forest", "river.forest:ARFClassifier", params={"n_models": 5}
+    ),
+    "adaptive-tree": classifier(
+        "Hoeffding adaptive tree", "river.tree:HoeffdingAdaptiveTreeClassifier"
+    ),
+    "bagging": classifier(
+        "leveraging bagging of Hoeffding trees",
+        **river(
+            {"factory": "river.ensemble:LeveragingBaggingClassifier", "n_models": 3, "model": TREE}
+        ),
+    ),
+    "forest-regression": regressor(
+        "adaptive random forest", "river.forest:ARFRegressor", params={"n_models": 3}
+    ),
+    "logistic": classifier(
+        "logistic regression behind a scaler",
+        numbers=True,
+        **river(SCALER, "river.linear_model:LogisticRegression"),
+    ),
+    "linear": regressor(
+        "linear regression behind a scaler", **river(SCALER, "river.linear_model:LinearRegression")
+    ),
+    "naive-bayes": classifier("Gaussian naive Bayes", "river.naive_bayes:GaussianNB", numbers=True),
+    "neighbours": classifier(
+        "nearest neighbours behind a scaler",
+        numbers=True,
+        **river(
+            SCALER,
+            {
+                "factory": "river.neighbors:KNNClassifier",
+                "engine": {"factory": "river.neighbors:LazySearch", "window_size": 100},
+            },
+        ),
+    ),
+    "mondrian-forest": classifier(
+        "aggregated Mondrian forest",
+        numbers=True,
+        **river(MINMAX, {"factory": "river.forest:AMFClassifier", "n_estimators": 3}),
+    ),
+    "rules": regressor("adaptive model rules", "river.rules:AMRules"),
+    "sgd": classifier(
+        "logistic regression",
+        **sklearn(
+            "linear_model:SGDClassifier", loss="log_loss", learning_rate="constant", eta0=0.01
+        ),
+    ),
+    "mlp": classifier(
+        "network",
+        **sklearn("neural_network:MLPClassifier", hidden_layer_sizes=[32], learning_rate_init=0.01),
+    ),
+    "mlp-regression": regressor(
+        "network",
+        **sklearn("neural_network:MLPRegressor", hidden_layer_sizes=[32], learning_rate_init=0.01),
+    ),
+    "frozen-forest": classifier(
+        "frozen random forest",
+        **frozen("RandomForestClassifier", lambda: (streams.loans(3000, seed=8), True)),
+    ),
+    "torch": classifier(
+        "network",
+        **torch(hidden=[32], optimizer={"factory": "torch.optim:Adam", "lr": 0.01}),
+    ),
+    "half-space-trees": detector(
+        "half-space trees behind a scaler",
+        **river(MINMAX, {"factory": "river.anomaly:HalfSpaceTrees", "n_trees": 10}),
+    ),
+    "filter": Kind(
+        "half-space trees behind a scaler, in a quantile filter",
+        streams.faults,
+        SENSORS,
+        "boolean",
+        "brier",
+        **river(
+            MINMAX,
+            {
+                "factory": "river.anomaly:QuantileFilter",
+                "anomaly_detector": {"factory": "river.anomaly:HalfSpaceTrees", "n_trees": 10},
+                "q": 0.95,
+            },
+        ),
+    ),
+    "autoencoder": detector(
+        "autoencoder",
+        **sklearn(
+            "neural_network:MLPRegressor",
+            hidden_layer_sizes=[6, 3, 6],
+            activation="tanh",
+            solver="sgd",
+            learning_rate_init=0.03,
+            momentum=0.0,
+        ),
+    ),
+    "torch-autoencoder": detector(
+        "autoencoder",
+        **torch(
+            hidden=[6, 3, 6],
+            activation="torch.nn:Tanh",
+            optimizer={"factory": "torch.optim:SGD", "lr": 0.1},
+        ),
+    ),
+    "frozen-isolation-forest": detector(
+        "frozen isolation forest",
+        **frozen("IsolationForest", lambda: (streams.sensors(2000)[:1000], False)),
+    ),
+    "own": classifier(
+        "an object of one's own",
+        "deploy.examples.mymodel:Cells",
+        params={"widths": {"age": 20, "salary": 25000}},
+    ),
+}
+"""Name → kind."""

@@ -1,0 +1,182 @@
+"""One kind of model through the pipeline on Kafka, beside the reference."""
+
+import pickle
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import orjson
+
+from pipeline.config import Config
+from pipeline.evaluate import choose
+from pipeline.stages import Message, ModelStage, process
+from pipeline.stages.metering import Work
+from tests.behaviour.conftest import topics, write_config
+from tests.behaviour.kafka_pipeline import KafkaPipeline, Published, reference
+from tests.models.kinds import Kind
+from tests.models.streams import FAULT, messages
+
+T = TypeVar("T")
+
+WARM = 200
+"""Records before those whose pace is measured: workers have started, and reservoirs are full."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """What one kind did.
+
+    Attributes
+    ----------
+    title, adapter, label
+        What it is; see :class:`~tests.models.kinds.Kind`.
+    evaluator
+        How it was asked.
+    broker
+        Where.
+    records, published, different
+        Observations, what the pipeline published, and how many of that the reference has not, or
+        others, bit for bit.
+    dead_letters
+        Among these.
+    figure
+        How good its predictions were.
+    ipfi, isage
+        The most important feature at last, and its value.
+    rate
+        Records a second through all roles.
+    ratio
+        Seconds of asking, for all methods and for the prediction, for each second of learning; None
+        if it never learns.
+    state
+        Bytes of the model role's state.
+    """
+
+    title: str
+    adapter: str
+    label: str
+    evaluator: str
+    broker: str
+    records: int
+    published: int
+    different: int
+    dead_letters: int
+    figure: str
+    ipfi: str
+    isage: str
+    rate: float
+    ratio: float | None
+    state: int
+
+
+class Seconds:
+    """What asking and learning take: a :class:`~pipeline.stages.metering.Meter`."""
+
+    def __init__(self) -> None:
+        self.asking = 0.0
+        self.learning = 0.0
+
+    def __call__(self, shares: Mapping[Work, int], call: Callable[[], T]) -> T:
+        """Make a call, and take note of its seconds."""
+        began_at = time.perf_counter()
+        result = call()
+        taken = time.perf_counter() - began_at
+        if "learning" in shares:
+            self.learning += taken
+        else:
+            self.asking += taken
+        return result
+
+
+def run(kind: Kind, records: int, folder: Path, servers: str, broker: str, prefix: str) -> Result:
+    """Return what a kind did on a broker.
+
+    Parameters
+    ----------
+    kind, records
+        What is run, and for how long.
+    folder
+        For its files.
+    servers, broker
+        Addresses of the broker, and what it is.
+    prefix
+        Of the topics.
+    """
+    path = folder / "pipeline.toml"
+    settings = {**kind.settings(folder), "topics": topics(prefix)}
+    values = messages(kind.stream, records)
+    with KafkaPipeline(write_config(path, settings), servers, folder) as pipeline:
+        pipeline.feed(values[:WARM])
+        pipeline.wait_until_through(WARM)
+        began_at = time.perf_counter()
+        pipeline.feed(values[WARM:])
+        pipeline.wait_until_through(records, timeout_s=600.0)
+        rate = (records - WARM) / (time.perf_counter() - began_at)
+    config, published = pipeline.config, pipeline.published
+    seconds, state = alone(config, values)
+    return Result(
+        title=kind.title,
+        adapter=kind.adapter,
+        label=kind.label,
+        evaluator=choose(config.make_model(), config.model.evaluator).kind,
+        broker=broker,
+        records=records,
+        published=len(published),
+        different=differences(published, reference(config, values)),
+        dead_letters=pipeline.counts()["dead-letters"],
+        figure=figure(kind.label, records, of(published, "predictions")),
+        ipfi=most_important("ipfi", of(published, "explanations")),
+        isage=most_important("isage", of(published, "explanations")),
+        rate=rate,
+        ratio=seconds.asking / seconds.learning if seconds.learning else None,
+        state=state,
+    )
+
+
+def alone(config: Config, values: Sequence[bytes]) -> tuple[Seconds, int]:
+    """Return what the model's calls take in one process, and how large the state is then."""
+    stage = ModelStage(config, f"{config.topic('features')}-0")
+    stage.meter = seconds = Seconds()
+    for seq, value in enumerate(values):
+        process(stage, Message(config.topic("features"), 0, seq, None, value))
+    return seconds, len(pickle.dumps(stage))
+
+
+def differences(published: Published, expected: Published) -> int:
+    """Return how many records are only in one of both, or are others."""
+    return sum(
+        published.get(key) != expected.get(key) for key in published.keys() | expected.keys()
+    )
+
+
+def of(published: Published, topic: str) -> list[dict[str, Any]]:
+    """Return the records of a topic, in their order."""
+    records = [
+        orjson.loads(value) for key in published if key[0] == topic for value in published[key]
+    ]
+    return sorted(records, key=lambda record: record["seq"])
+
+
+def figure(label: str, records: int, predictions: Sequence[Mapping[str, Any]]) -> str:
+    """Return how good predictions were: accuracy, mean error, or the score of faults and others."""
+    given = [record for record in predictions if record["prediction"] is not None]
+    if label == "none":
+        fault = [r["prediction"] for r in given if r["seq"] >= FAULT * records]
+        other = [r["prediction"] for r in given if WARM <= r["seq"] < FAULT * records]
+        return f"score {_mean(other):.3g}, of the fault {_mean(fault):.3g}"
+    if label == "number":
+        return f"mean error {_mean([r['loss'] for r in given]):.3g}"
+    return f"accuracy {_mean([r['prediction'] == r['y'] for r in given]):.1%}"
+
+
+def most_important(method: str, explanations: Sequence[Mapping[str, Any]]) -> str:
+    """Return the most important feature at last, with its value."""
+    last = {r["feature"]: r["value"] for r in explanations if r["method"] == method}
+    best = max(last, key=lambda feature: last[feature])
+    return f"{best} {last[best]:.3g}"
+
+
+def _mean(numbers: Sequence[float]) -> float:
+    return sum(numbers) / len(numbers)

@@ -1,0 +1,159 @@
+"""What every model of ``pipeline.models`` keeps to, as River's models do."""
+
+import copy
+import pickle
+import random
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from pipeline.evaluate import GenericEvaluator, choose
+from pipeline.models import from_sklearn, from_torch, scored
+from tests.evaluate.test_conformance import assert_same, question
+from tests.support import Row
+
+FEATURES = {"a": "numeric", "b": "numeric", "shop": "categorical"}
+
+Factory = Callable[..., Any]
+
+
+def sklearn(estimator: str, label: str, **options: Any) -> Factory:
+    """Return what makes a model of scikit-learn; all else are arguments of the estimator."""
+    table = {"factory": f"sklearn.{estimator}", **options}
+    return lambda seed=1: from_sklearn(
+        table, features=FEATURES, label=label, classes=CLASSES.get(label), categories=3, seed=seed
+    )
+
+
+def torch(label: str, **options: Any) -> Factory:
+    """Return what makes a network of torch."""
+    return lambda seed=1: from_torch(
+        features=FEATURES,
+        label=label,
+        classes=CLASSES.get(label),
+        categories=3,
+        seed=seed,
+        **options,
+    )
+
+
+def dropout(inputs: int, outputs: int) -> Any:
+    """Return a network that draws random numbers while it learns."""
+    from torch import nn  # noqa: PLC0415  few have it
+
+    return nn.Sequential(nn.Linear(inputs, 8), nn.Tanh(), nn.Dropout(0.3), nn.Linear(8, outputs))
+
+
+CLASSES: dict[str, list[Any]] = {"string": ["small", "large", "medium"], "integer": [2, 0, 1]}
+
+ADAM = {"factory": "torch.optim:Adam", "lr": 0.05}
+
+MODELS: dict[str, tuple[str, Factory]] = {
+    "logistic": (
+        "boolean",
+        sklearn("linear_model:SGDClassifier", "boolean", loss="log_loss"),
+    ),
+    "hinge": ("string", sklearn("linear_model:SGDClassifier", "string")),
+    "network of three classes": (
+        "string",
+        sklearn("neural_network:MLPClassifier", "string", hidden_layer_sizes=[5]),
+    ),
+    "integers": ("integer", sklearn("naive_bayes:BernoulliNB", "integer")),
+    "regression": ("number", sklearn("linear_model:SGDRegressor", "number")),
+    "regression network": ("number", sklearn("neural_network:MLPRegressor", "number")),
+    "autoencoder": (
+        "none",
+        sklearn("neural_network:MLPRegressor", "none", hidden_layer_sizes=[4, 2, 4]),
+    ),
+    "one class": ("none", sklearn("linear_model:SGDOneClassSVM", "none")),
+}
+TORCH: dict[str, tuple[str, Factory]] = {
+    "torch": ("boolean", torch("boolean")),
+    "torch, adam": ("string", torch("string", optimizer=ADAM, hidden=[8, 4])),
+    "torch, dropout": ("integer", torch("integer", module=dropout, optimizer=ADAM)),
+    "torch, regression": ("number", torch("number", activation="torch.nn:Tanh")),
+    "torch, autoencoder": ("none", torch("none", hidden=[4, 2, 4])),
+}
+NAMES = [*MODELS, *(pytest.param(name, marks=pytest.mark.torch) for name in TORCH)]
+
+
+def records(n: int, label: str) -> list[tuple[Row, Any]]:
+    rng = random.Random(3)
+    found: list[tuple[Row, Any]] = []
+    for t in range(n):
+        shops = "uvwxyz"[: 2 + 4 * t // n]  # more than there are columns for
+        x: Row = {"a": rng.gauss(5.0, 2.0), "b": rng.gauss(0.0, 100.0), "shop": rng.choice(shops)}
+        size = int(float(x["a"]) > 5.0) + int(float(x["b"]) > 0.0)
+        y: Any = {
+            "boolean": size > 0,
+            "string": ["small", "medium", "large"][size],
+            "integer": size,
+            "number": float(size),
+        }.get(label)
+        found.append((x, y))
+    return found
+
+
+def made(name: str, seed: int = 1) -> tuple[Any, str]:
+    """Return a model as the pipeline asks it, and the type of its labels."""
+    label, factory = {**MODELS, **TORCH}[name]
+    model = factory(seed=seed)
+    return (scored(model) if label == "none" else model), label
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_many_answers_are_those_of_asking_one_by_one(name: str) -> None:
+    model, label = made(name)
+    choice, rng = choose(model), random.Random(1)
+    assert choice.kind == "batch"
+    past: list[Row] = []
+    for x, y in records(150, label):
+        past.append(x)
+        asked = question(x, past, rng)
+        before = copy.deepcopy((x, asked)), pickle.dumps(model)
+        outputs = choice.evaluator(x, asked)
+        assert_same(outputs, GenericEvaluator(model)(x, asked))
+        assert ((x, asked), pickle.dumps(model)) == before, "asking changes nothing"
+        model.learn_one(x, y)
+    changed = {**x, "shop": "never learned"}
+    assert_same(choice.evaluator(x, [changed]), GenericEvaluator(model)(changed, [{}]))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_restart_and_the_same_seed_change_no_bit(name: str) -> None:
+    model, label = made(name)
+    again, _ = made(name)
+    assert pickle.dumps(again) == pickle.dumps(model)
+    stream = records(100, label)
+    asked = [x for x, _ in stream[:20]]
+    for t, (x, y) in enumerate(stream):
+        if t % 40 == 20:
+            again = pickle.loads(pickle.dumps(again))
+        for each in (model, again):
+            each.learn_one(dict(x), y)
+        given = [list(choose(each).evaluator(x, asked)) for each in (model, again)]
+        assert given[0] == given[1]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_it_learns(name: str) -> None:
+    model, label = made(name)
+    evaluate, stream = choose(model).evaluator, records(600, label)
+
+    def error() -> float:
+        return sum(_error(label, evaluate(x, [{}])[0], y) for x, y in stream[-100:])
+
+    early = error()
+    for x, y in stream[:-100]:
+        model.learn_one(x, y)
+    if label == "none":  # it has scaled its input meanwhile, so this is all that can be said
+        assert error() not in {0.0, early}
+    else:
+        assert 0.0 < error() < 0.8 * early
+
+
+def _error(label: str, output: Any, y: Any) -> float:
+    if label == "none":
+        return abs(float(output))
+    return 1.0 - float(output[y]) if isinstance(output, dict) else abs(output - y)
