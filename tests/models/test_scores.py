@@ -152,6 +152,18 @@ def test_what_does_not_fit_together_is_told(more: dict[str, Any], parts: list[st
     assert all(part in str(error.value) for part in parts), str(error.value)
 
 
-def test_a_column_cannot_be_the_label_of_no_label() -> None:
-    with pytest.raises(ValueError, match="column is 'fault', but type is 'none'"):
-        config(label={"type": "none", "column": "fault"})
+@pytest.mark.parametrize(
+    ("key", "value", "shown"), [("column", "fault", "'fault'"), ("topic", True, "true")]
+)
+def test_there_is_no_column_and_no_topic_of_labels(key: str, value: Any, shown: str) -> None:
+    with pytest.raises(ValueError, match=f"{key} is {shown}, but type is 'none'"):
+        config(label={"type": "none", key: value})
+
+
+def test_nothing_waits_for_a_label() -> None:
+    stage = ModelStage(config(), STREAM)
+    first, *_ = run(stage, [message(0, {"id": "a", **RECORDS[0]})])
+    assert isinstance(first, Prediction)
+    assert (first.labels, first.y) == (None, None)
+    [letter] = of_kind(run(stage, [message(1, {"id": "a", "y": True})]), DeadLetter)
+    assert letter.reason == "a label that comes later is not wanted: label.type is 'none'"
