@@ -255,9 +255,15 @@ class Missing(Section):
 class ModelSettings(Section):
     """The model that is explained."""
 
-    factory: Reference = Field(
+    factory: Reference | None = Field(
+        None,
         description="`module:name` of a River class, of `from_river`, `from_sklearn` or "
-        "`from_torch` in `pipeline.models`, or of your own function or class."
+        "`from_torch` in `pipeline.models`, or of your own function or class.",
+    )
+    file: Path | None = Field(
+        None,
+        description="A pickled model to start from, instead of what a factory makes. Unpickling "
+        "runs its code.",
     )
     params: dict[str, Any] = Field(
         default_factory=dict,
@@ -295,6 +301,20 @@ class ModelSettings(Section):
         description="Replicas of the model: each learns everything, and asks its copy about a "
         "share of the features. At most as many as there are features, groups and pairs.",
     )
+
+    @validates_model(mode="after")
+    def _comes_from_one(self) -> Self:
+        if (self.factory is None) == (self.file is None):
+            both = "are both set" if self.file else "are both missing"
+            raise ValueError(f"factory and file {both}: give one of them")
+        if self.file is not None and self.params:
+            raise ValueError("params are for a factory, but file is set: its model has its own")
+        return self
+
+    @property
+    def origin(self) -> str:
+        """The setting that says where the model comes from, for people."""
+        return f"model.factory = {self.factory!r}" if self.factory else f"model.file = {self.file}"
 
 
 Imputer = Literal["interventional", "product", "observational"]
@@ -1064,7 +1084,9 @@ class Config(BaseSettings):
         return scored(model)
 
     def make_own_model(self) -> Any:
-        """Return what the factory makes; see :meth:`make_model`."""
+        """Return what the factory makes, or is in the file; see :meth:`make_model`."""
+        if self.model.factory is None:
+            return self._model_of_file()
         factory = load("model.factory", self.model.factory)
         known = {
             "seed": self.seed,
@@ -1082,6 +1104,20 @@ class Config(BaseSettings):
                 f"failed: {type(error).__name__}: {error}"
             ) from error
 
+    def _model_of_file(self) -> Any:
+        from pipeline.exchange import unpickled  # noqa: PLC0415  only who has a model needs it
+
+        try:
+            return unpickled(self._model_bytes())
+        except ValueError as error:
+            raise ConfigError(f"{self.model.origin}: {error}") from error
+
+    def _model_bytes(self) -> bytes:
+        try:
+            return Path(self.model.file or "").read_bytes()
+        except OSError as error:
+            raise ConfigError(f"{self.model.origin}: cannot be read: {error.strerror}") from None
+
     def fingerprint(self) -> str:
         """Return a digest of every setting that changes what is published."""
         settings = self.model_dump(mode="json", exclude=_OPERATION)
@@ -1090,6 +1126,8 @@ class Config(BaseSettings):
         del settings["label"]["column"]
         del settings["explain"]["budget_ms"]  # what follows from it is announced in a topic
         del settings["model"]["directory"]
+        if self.model.file is not None:  # wherever it is
+            settings["model"]["file"] = hashlib.sha256(self._model_bytes()).hexdigest()
         del settings["model"]["shards"]  # whoever evaluates a feature, the answers are the same
         # their order is that of permutations and partitions
         settings["features"] = list(self.features.items())
@@ -1191,7 +1229,7 @@ def _check_model(config: Config) -> None:
     from pipeline.models.usable import check_usable  # noqa: PLC0415  loads River
 
     model = config.make_own_model()
-    given = f"model.factory = {config.model.factory!r} gives a {type(model).__name__}"
+    given = f"{config.model.origin} gives a {type(model).__name__}"
     try:
         make, label = config.make_own_model, config.label.type
         check_usable(model, make, label=label, learns=config.model.learn)
@@ -1215,7 +1253,7 @@ def _check_kind(config: Config, model: Any) -> None:
     fits = {"classifier": config.label.type != "number", "regressor": config.label.type == "number"}
     if not fits.get(kind, True):
         raise ConfigError(
-            f"label.type is {config.label.type!r}, but model.factory = {config.model.factory!r} "
+            f"label.type is {config.label.type!r}, but {config.model.origin} "
             f"gives a {kind}: 'number' is for regressors, the others are for classifiers"
         )
 

@@ -51,7 +51,7 @@ ARROWS = {
     "pipeline/evaluate": "lazy",
     "pipeline/explain": "lazy evaluate",
     "pipeline/models": "lazy evaluate references",
-    "pipeline/stages": "lazy evaluate explain config detectors digits parts schemas",
+    "pipeline/stages": "lazy evaluate explain config detectors digits models parts schemas",
     "pipeline/kafka": "explain stages config exchange guard outputs parts schemas __version__",
     "pipeline/monitor": "lazy kafka published config digits guard outputs parts schemas",
 }

@@ -32,6 +32,7 @@ def export(
 ) -> None:
     """Write the model as it is in the last checkpoint, to be unpickled in Python."""
     settings = resolve(load(config))
+    from pipeline.models.scores import Scored  # noqa: PLC0415
     from pipeline.stages import ModelStage  # noqa: PLC0415  loads River
 
     part = settings.parts("model")[0]
@@ -42,7 +43,7 @@ def export(
     stage = checkpoint.stage
     if not isinstance(stage, ModelStage):
         raise ConfigError(f"{slot} has the state of something else")
-    model = stage.model
+    model = stage.model.detector if isinstance(stage.model, Scored) else stage.model
     try:
         out.write_bytes(pickle.dumps(model))
     except OSError as error:
@@ -89,15 +90,15 @@ def announce(
 def _checked(settings: Config, file: Path) -> bytes:
     """Return a file with a model that can take over."""
     from pipeline.evaluate import choose  # noqa: PLC0415  loads River
+    from pipeline.models.takeover import taking_over  # noqa: PLC0415
 
     try:
         data = file.read_bytes()
     except OSError as error:
         raise ConfigError(f"cannot read {file}: {error.strerror}") from None
     try:
-        model = unpickled(data)
-        if not callable(getattr(model, "learn_one", None)):
-            raise TypeError(f"a {type(model).__name__} has no learn_one")
+        label, learns = settings.label.type, settings.model.learn
+        model = taking_over(unpickled(data), label=label, learns=learns)
         choose(model, settings.model.evaluator)
     except (TypeError, ValueError) as error:
         raise ConfigError(f"{file} is no model that can take over: {error}") from None

@@ -12,6 +12,7 @@ from pipeline.config import Config
 from pipeline.evaluate import Label, NoOutputError, Output, Value, evaluator_for
 from pipeline.explain.losses import Target
 from pipeline.explain.outputs import predicted_class
+from pipeline.models.takeover import taking_over
 from pipeline.parts import Part
 from pipeline.stages.announced import Models, NotYetError
 from pipeline.stages.base import Message
@@ -113,7 +114,8 @@ class ModelStage:
         self._version = config.model.version
         self._evaluator = config.model.evaluator
         self._learns = config.model.learn
-        self._has_labels = config.label.type != "none"
+        self._label = config.label.type
+        self._has_labels = self._label != "none"
         self._evaluate = evaluator_for(self.model, self._evaluator)
         self._loss = config.loss()
         self._explained = part.share(config.explained)
@@ -220,9 +222,8 @@ class ModelStage:
             raise NotYetError("a model was announced, but there is no folder of models")
         before, version = self._version, control.model.version
         try:
-            model = self.models.get(control.model.sha256)
-            if self._learns and not callable(getattr(model, "learn_one", None)):
-                raise TypeError(f"a {type(model).__name__} has no learn_one")
+            given = self.models.get(control.model.sha256)
+            model = taking_over(given, label=self._label, learns=self._learns)
             self._evaluate = evaluator_for(model, self._evaluator)
         except (TypeError, ValueError) as error:
             letter = announced.message.dead_letter(f"model {version} cannot take over: {error}")

@@ -35,7 +35,7 @@ def frozen(factory: str) -> Config:
 def test_it_never_learns_and_is_explained_all_the_same() -> None:
     stage = ModelStage(frozen("tests.support:Additive"), "fluxplain.features-0")
     records = run(stage, RECORDS)
-    assert stage._model.offsets == {}
+    assert stage.model.offsets == {}
     predictions = of_kind(records, Prediction)
     assert len(predictions) == len(RECORDS)
     assert all(record.loss is not None for record in predictions)

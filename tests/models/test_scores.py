@@ -90,7 +90,7 @@ def test_it_learns_from_every_observation_and_survives_a_restart() -> None:
     rest = [message(i, record) for i, record in enumerate(RECORDS[half:], start=half)]
     again = run(pickled(stage), rest)
     assert again == run(stage, rest)
-    assert stage._model.detector.n == len(RECORDS)
+    assert stage.model.detector.n == len(RECORDS)
     assert not of_kind(first + again, DeadLetter)
     assert of_kind(again, Evaluation)
 

@@ -126,8 +126,8 @@ def test_a_model_that_is_not_there_yet_is_waited_for(tmp_path: Path) -> None:
     ("data", "reason"),
     [
         (b"no pickle", "it cannot be unpickled"),
-        (pickle.dumps([1, 2]), "a list has no learn_one"),
-        (pickle.dumps(None), "a NoneType has no learn_one"),
+        (pickle.dumps([1, 2]), "it is a list, which has no predict_one"),
+        (pickle.dumps(None), "it is a NoneType, which has no predict_one"),
     ],
 )
 def test_what_can_never_take_over_is_a_dead_letter_and_the_old_one_goes_on(
