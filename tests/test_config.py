@@ -340,7 +340,7 @@ def test_a_pair_may_not_be_called_as_a_feature(folder: Path) -> None:
         ("", ["features is missing", "model is missing"]),
         ('[features]\na = "number"\n[model]\nfactory = "a:b"', ["features.a", "'categorical'"]),
         ('features = {}\n[model]\nfactory = "a:b"', ["features", "at least 1"]),
-        ('[features]\na = "numeric"\n[model]\n', ["model.factory is missing"]),
+        ('[features]\na = "numeric"\n[model]\n', ["model.factory and file are both missing"]),
         ('[features]\na = "numeric"\n[model]\nfactory = "river"', ["model.factory", "'river'"]),
         ("seed = -1\n" + SMALLEST, ["seed", "-1", "equal to 0"]),
         ("seed = ", ["not TOML"]),
