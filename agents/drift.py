@@ -6,12 +6,12 @@ from pipeline.config import Config
 from pipeline.kafka.app import create_worker
 from pipeline.kafka.worker import RoleWorker
 from pipeline.parts import Part
-from pipeline.stages import DriftStage
+from pipeline.stages import DriftStage, by_stream
 
 
 def create(config: Config, part: Part) -> RoleWorker:
     """Return the role's worker."""
-    worker = create_worker(config, part, lambda _topic, _partition: DriftStage(config))
+    worker = create_worker(config, part, lambda *_place: by_stream(config, DriftStage))
 
     @worker.app.agent(  # type: ignore[untyped-decorator]
         worker.source(), name="drift", concurrency=1

@@ -14,7 +14,7 @@ def create(config: Config, part: Part) -> RoleWorker:
     """Return the role's worker, or that of one of its shards."""
 
     def make_stage(topic: str, partition: int) -> ModelStage:
-        return ModelStage(config, stream_name(topic, partition), part)
+        return ModelStage(config.of_stream(partition), stream_name(topic, partition), part)
 
     worker = create_worker(config, part, make_stage)
 

@@ -47,12 +47,14 @@ from pipeline.explain.checks import ALL
 from pipeline.explain.grids import MOST_CURVES, GridKind, GridSettings, StorageKind, check_pairs
 from pipeline.explain.players import Players
 from pipeline.kafka.security import SecuritySettings, read_secret
+from pipeline.overrides import Own, Partition, merged, refused
 from pipeline.parts import Part, Role
 from pipeline.references import load as load_reference
 from pipeline.references import parameters
 from schemas.change import Watched
 from schemas.explanation import Method
 from schemas.numbers import is_moderate
+from schemas.record import stream_name
 
 if TYPE_CHECKING:
     from pipeline.explain.losses import Loss
@@ -794,6 +796,12 @@ class Config(BaseSettings):
     explain: ExplainSettings = ExplainSettings()
     drift: DriftSettings = DriftSettings()
     control: ControlSettings = ControlSettings()
+    streams: dict[Partition, Own] = Field(
+        default_factory=dict,
+        description="Partition → what its stream has of its own: the tables `missing`, `label`, "
+        "`model`, `explain` and `drift`, as `[streams.3.model.params]`. See [Many streams]"
+        "(streams.md#many-streams).",
+    )
     kafka: KafkaSettings = KafkaSettings()
     topics: TopicSettings = TopicSettings()
     checkpoint: CheckpointSettings = CheckpointSettings()
@@ -949,6 +957,33 @@ class Config(BaseSettings):
             )
         return self
 
+    @validates_model(mode="after")
+    def _streams_fit(self) -> Self:
+        lines = []
+        for partition, own in self.streams.items():
+            lines += [f"streams.{partition}.{line}" for line in self._wrong_in(partition, own)]
+        if lines:
+            raise ValueError("\n".join(lines))
+        return self
+
+    def _wrong_in(self, partition: int, own: Own) -> list[str]:
+        """Return what is wrong with a stream's own settings, each line beginning with a key."""
+        wrong = list(refused(own))
+        if wrong:
+            return wrong
+        try:
+            explained = self.of_stream(partition).explained
+        except ValidationError as error:
+            return explain_errors(error).splitlines()
+        # each has its partition of evaluations
+        more = [name for name in explained if name not in self.explained]
+        if more:
+            return [
+                f"explain.methods and explain.features explain {', '.join(more)}, but must explain "
+                f"only what is explained without [streams]: {', '.join(self.explained)}"
+            ]
+        return []
+
     @classmethod
     def settings_customise_sources(  # the signature is the library's
         cls,
@@ -966,6 +1001,23 @@ class Config(BaseSettings):
         return self.model_copy(
             update={"kafka": self.kafka.model_copy(update={"bootstrap_servers": bootstrap_servers})}
         )
+
+    def of_stream(self, partition: int) -> "Config":
+        """Return the settings of one stream: what it has of its own goes before the common ones."""
+        own = self.streams.get(partition)
+        if own is None:
+            return self
+        results = type(self).model_fields.keys() - _OPERATION - {"streams"}
+        fields = {name: getattr(self, name) for name in results}
+        tables = {name: merged(fields[name], table) for name, table in own.items()}
+        operation = {name: getattr(self, name) for name in _OPERATION}
+        return _OfStream(**{**fields, **tables}).model_copy(update=operation)
+
+    @property
+    def own_streams(self) -> "dict[str, Config]":
+        """Stream → its settings, of those that have some of their own."""
+        source = self.topic(self.source)
+        return {stream_name(source, each): self.of_stream(each) for each in self.streams}
 
     @property
     def pairs(self) -> dict[str, tuple[str, str]]:
@@ -1120,7 +1172,14 @@ class Config(BaseSettings):
 
     def fingerprint(self) -> str:
         """Return a digest of every setting that changes what is published."""
-        settings = self.model_dump(mode="json", exclude=_OPERATION)
+        settings = self._results()
+        own = {str(each): self.of_stream(each)._results() for each in self.streams}
+        settings["streams"] = {each: of for each, of in own.items() if of != settings}
+        return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()
+
+    def _results(self) -> dict[str, Any]:
+        """Return every setting that changes what is published, but for what single streams have."""
+        settings = self.model_dump(mode="json", exclude=_OPERATION | {"streams"})
         # features are dealt to so many partitions
         settings["topics"] = self.topics.model_dump(include={"prefix", "partitions"})
         del settings["label"]["column"]
@@ -1131,7 +1190,25 @@ class Config(BaseSettings):
         del settings["model"]["shards"]  # whoever evaluates a feature, the answers are the same
         # their order is that of permutations and partitions
         settings["features"] = list(self.features.items())
-        return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()
+        return settings
+
+
+class _OfStream(Config):
+    """The settings of one stream: neither the file nor the environment is asked again."""
+
+    model_config = SettingsConfigDict(nested_model_default_partial_update=False)
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],  # noqa: ARG003
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+        dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+        file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Only what is given."""
+        return (init_settings,)
 
 
 def load_config(path: Path, role: Asker | None = None) -> Config:
@@ -1192,6 +1269,15 @@ def check_references(config: Config, role: Asker | None = None) -> None:
     """
     if role in {"join", "drift", "reader"}:
         return
+    _check_results(config, role)
+    for partition in config.streams:
+        try:
+            _check_results(config.of_stream(partition), role)
+        except ConfigError as error:
+            raise ConfigError(f"streams.{partition}.{error}") from error.__cause__
+
+
+def _check_results(config: Config, role: Asker | None) -> None:
     _check_loss(config)
     if role != "explainer":
         _check_model(config)
@@ -1253,8 +1339,8 @@ def _check_kind(config: Config, model: Any) -> None:
     fits = {"classifier": config.label.type != "number", "regressor": config.label.type == "number"}
     if not fits.get(kind, True):
         raise ConfigError(
-            f"label.type is {config.label.type!r}, but {config.model.origin} "
-            f"gives a {kind}: 'number' is for regressors, the others are for classifiers"
+            f"{config.model.origin} gives a {kind}, but label.type is "
+            f"{config.label.type!r}: 'number' is for regressors, the others are for classifiers"
         )
 
 

@@ -11,6 +11,8 @@ from schemas import Evaluation, Explanation, Record, stream_name
 class LocalPipeline:
     """The three stages, one behind the other, for one partition of ``features``.
 
+    With the settings of its stream, where that has some of its own.
+
     Examples
     --------
     >>> from pipeline.config import Config
@@ -27,13 +29,14 @@ class LocalPipeline:
     """
 
     def __init__(self, config: Config, partition: int = 0) -> None:
+        own = config.of_stream(partition)
         self._source = config.topic(config.source)
         self._topics = {name: config.topic(name) for name in ("evaluations", "explanations")}
         self._partition = partition
-        self._model = ModelStage(config, stream_name(self._source, partition))
+        self._model = ModelStage(own, stream_name(self._source, partition))
         self._model.models = ModelFolder(config.model.directory)
-        self._explainer = ExplainerStage(config)
-        self._drift = DriftStage(config)
+        self._explainer = ExplainerStage(own)
+        self._drift = DriftStage(own)
 
     def step(self, seq: int, value: bytes | None, key: bytes | None = None) -> list[Record]:
         """Return all that the pipeline publishes for a message with this offset, value and key."""

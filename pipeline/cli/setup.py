@@ -8,7 +8,7 @@ import typer
 from rich.table import Table
 
 from pipeline.cli.common import DEFAULT_CONFIG, ConfigPath, app, console, load, say
-from pipeline.config import ConfigError
+from pipeline.config import Config, ConfigError
 from pipeline.kafka.checkpoints import CheckpointError, CheckpointStore, Slot, open_store, slots
 from pipeline.kafka.client import cluster, no_topics
 from pipeline.kafka.embedded import resolve
@@ -57,14 +57,13 @@ def check(config: ConfigPath = DEFAULT_CONFIG) -> None:
     The exit status is 0 only if both are well and all topics exist.
     """
     settings = load(config)
-    from pipeline.evaluate import choose  # noqa: PLC0415  loads River
-    from pipeline.models import title  # noqa: PLC0415
-
-    model = settings.make_model()
-    evaluator = choose(model, settings.model.evaluator)
-    console.print(f"{config}: valid", markup=False, highlight=False)
-    say(f"model: {title(model)}{'' if settings.model.learn else ', frozen: it never learns'}")
-    console.print(f"evaluator: {evaluator.kind} ({evaluator.reason})", highlight=False)
+    say(f"{config}: valid")
+    model, evaluator = _asked(settings)
+    say(f"model: {model}")
+    say(f"evaluator: {evaluator}")
+    for name, own in settings.own_streams.items():
+        model, evaluator = _asked(own)
+        say(f"stream {name}: model {model}, evaluator {evaluator}")
     settings = resolve(settings)
     metadata = cluster(settings)
     console.print(
@@ -74,6 +73,7 @@ def check(config: ConfigPath = DEFAULT_CONFIG) -> None:
     if missing:
         raise no_topics(settings, missing)
     console.print(f"topics: all {len(topic_specs(settings))} exist", highlight=False)
+    _check_streams(settings, len(metadata.topics[settings.topic(settings.source)].partitions))
 
 
 @topics_app.command("create")
@@ -149,6 +149,27 @@ def checkpoints_remove(
         )
     for slot in chosen:
         say(f"{slot}: {'removed' if store.remove(slot) else 'nothing was there'}")
+
+
+def _asked(settings: Config) -> tuple[str, str]:
+    """Return which model there is, and how it is asked and why so."""
+    from pipeline.evaluate import choose  # noqa: PLC0415  loads River
+    from pipeline.models import title  # noqa: PLC0415
+
+    model = settings.make_model()
+    evaluator = choose(model, settings.model.evaluator)
+    frozen = "" if settings.model.learn else ", frozen: it never learns"
+    return f"{title(model)}{frozen}", f"{evaluator.kind} ({evaluator.reason})"
+
+
+def _check_streams(settings: Config, partitions: int) -> None:
+    """Raise ``ConfigError`` if streams that there are not have settings of their own."""
+    missing = sorted(each for each in settings.streams if each >= partitions)
+    if missing:
+        raise ConfigError(
+            f"streams has {', '.join(map(str, missing))}, but {settings.topic(settings.source)} "
+            f"has {partitions} partitions, from 0 to {partitions - 1}"
+        )
 
 
 def _standing(store: CheckpointStore, slot: Slot) -> str:

@@ -86,7 +86,3 @@ class TimeBudget:
             return None
         record.announced, record.announced_at = wanted, now
         return wanted
-
-    def forget(self) -> None:
-        """Know that the partitions were taken away."""
-        self._partitions.clear()

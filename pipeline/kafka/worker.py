@@ -240,12 +240,7 @@ class RoleWorker:
         self._finishing: asyncio.Task[None] | None = None
         topics = [config.topic(name) for name in config.inputs(part.role)]
         self._merge = self._merged(topics) if len(topics) > 1 else None
-        budget_ms = config.explain.budget_ms
-        # of shards the first one announces for all
-        keeps_budget = budget_ms is not None and part.role == "model" and part.shard == 0
-        self._budget = (
-            TimeBudget((budget_ms or 0.0) / 1000, config.explain.every) if keeps_budget else None
-        )
+        self._budgets: dict[int, TimeBudget | None] = {}
         self.is_finished = False
         self.is_saving = False
         self.committed_at = time.time()
@@ -365,8 +360,7 @@ class RoleWorker:
         self._partitions.clear()
         if self._merge is not None:
             self._merge.clear()
-        if self._budget is not None:
-            self._budget.forget()
+        self._budgets.clear()
         # else what waits to be sent would leave, and be told of, beside what the next owner sends
         self._outbox.discard()
         self.metrics.published.forget()
@@ -493,11 +487,22 @@ class RoleWorker:
             self.metrics.step.observe(took_s)
             for record in records:
                 self._outbox.send(record, message.key, message.partition)
-            if self._budget is not None and isinstance(partition.stage, Sheds):
-                self._keep_budget(self._budget, message.partition, partition.stage, took_s)
+            budget = self._budget(message.partition)
+            if budget is not None and isinstance(partition.stage, Sheds):
+                self._keep_budget(budget, message.partition, partition.stage, took_s)
             partition.next_offset = message.offset + 1
         message.key = message.value = None  # it waits for its acknowledgement only
         partition.pending.append(message)
+
+    def _budget(self, partition: int) -> TimeBudget | None:
+        """Return what keeps the budget of a stream; None if nothing has to, or another shard."""
+        if partition not in self._budgets:
+            explain = self.config.of_stream(partition).explain
+            # of shards the first one announces for all
+            is_kept = explain.budget_ms and self.part.role == "model" and self.part.shard == 0
+            budget_s = (explain.budget_ms or 0.0) / 1000
+            self._budgets[partition] = TimeBudget(budget_s, explain.every) if is_kept else None
+        return self._budgets[partition]
 
     def _keep_budget(self, budget: TimeBudget, partition: int, stage: Sheds, took_s: float) -> None:
         now = time.monotonic()

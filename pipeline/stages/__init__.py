@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from pipeline.stages.explainer import ExplainerStage
     from pipeline.stages.join import JoinStage
     from pipeline.stages.model import ModelStage
+    from pipeline.stages.streams import ByStream, by_stream
 else:
     __getattr__, __dir__ = lazy(
         __name__,
@@ -17,14 +18,17 @@ else:
         explainer=["ExplainerStage"],
         join=["JoinStage"],
         model=["ModelStage"],
+        streams=["ByStream", "by_stream"],
     )
 
 __all__ = [
+    "ByStream",
     "DriftStage",
     "ExplainerStage",
     "JoinStage",
     "Message",
     "ModelStage",
     "Stage",
+    "by_stream",
     "process",
 ]

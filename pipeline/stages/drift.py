@@ -33,6 +33,8 @@ class DriftStage:
     Data with Adaptive Windowing".
     """
 
+    INPUT = Explanation
+
     def __init__(self, config: Config) -> None:
         self._source = config.topic(config.source)
         self._explained = config.explained
@@ -52,7 +54,10 @@ class DriftStage:
             holds numbers that would spoil the window.
         """
         check_key(message)
-        explanation = Explanation.decode(message.value)
+        return self.accept(message, Explanation.decode(message.value))
+
+    def accept(self, _message: Message, explanation: Explanation) -> Explanation:
+        """Return the explanation, once decoded; raises as :meth:`decode`."""
         check_origin(self._source, self._explained, explanation.stream, explanation.feature)
         if explanation.alpha not in self._alphas:
             raise BadRecordError(f"alpha {explanation.alpha} is not configured")

@@ -53,6 +53,8 @@ class ExplainerStage:
     Drops what it has already seen, so a run that is published again after a crash counts once.
     """
 
+    INPUT = Evaluation
+
     def __init__(self, config: Config) -> None:
         self._source = config.topic(config.source)
         categorical = {name for name, kind in config.features.items() if kind == "categorical"}
@@ -78,7 +80,10 @@ class ExplainerStage:
             If it is none, or of a stream or a feature that is not configured.
         """
         check_key(message)
-        run = Evaluation.decode(message.value)
+        return self.accept(message, Evaluation.decode(message.value))
+
+    def accept(self, message: Message, run: Evaluation) -> tuple[Message, Evaluation]:
+        """Return the run of evaluations, once decoded; raises as :meth:`decode`."""
         check_origin(self._source, self._categorical, run.stream, run.feature)
         if len(run.seqs) > MAX_RUN:
             raise BadRecordError(f"seqs has {len(run.seqs):,} items, but at most {MAX_RUN} may be")

@@ -51,10 +51,9 @@ class PublishedCollector(Collector):
         self._features_left_out = len(explained) - len(self._features)
         self._streams = _First()
         self._streams_of_changes = _First()
-        isage = config.explain.isage
-        self._isage_inputs = (
-            isage.reservoir_size if isage.inner_samples == ALL else isage.inner_samples
-        )
+        self._isage_inputs = _isage_inputs(config)
+        own = config.own_streams
+        self._own_isage_inputs = {name: _isage_inputs(each) for name, each in own.items()}
         self._records = {kind.TOPIC: 0 for kind in RECORDS if kind not in INPUTS}
         if config.is_joined:
             self._records |= {config.source: 0, Control.TOPIC: 0}
@@ -93,7 +92,8 @@ class PublishedCollector(Collector):
     def _see_evaluations(self, run: Evaluation) -> None:
         self._see_seq(run.stream, run.seqs[-1])
         self._inputs["ipfi"] += sum(map(len, filter(None, run.ipfi)))
-        self._inputs["isage"] += self._isage_inputs * sum(map(bool, run.isage))
+        each = self._own_isage_inputs.get(run.stream, self._isage_inputs)
+        self._inputs["isage"] += each * sum(map(bool, run.isage))
         self._inputs["ipdp"] += sum(map(len, filter(None, run.ipdp)))
 
     def _see_explanation(self, record: Explanation) -> None:
@@ -228,6 +228,11 @@ class _First:
             return True
         self.left_out.add(name)
         return False
+
+
+def _isage_inputs(config: Config) -> int:
+    isage = config.explain.isage
+    return isage.reservoir_size if isage.inner_samples == ALL else int(isage.inner_samples)
 
 
 def _mean(losses: deque[float]) -> float:

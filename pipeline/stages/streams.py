@@ -1,0 +1,71 @@
+"""Streams with settings of their own, in an input whose partitions hold several streams."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol, TypeVar
+
+from pipeline.config import Config
+from pipeline.stages.base import Message, Stage
+from pipeline.stages.limits import check_key
+from schemas import Evaluation, Explanation, Record
+
+
+class KeyedStage(Stage, Protocol):
+    """A stage that keeps the streams of its input apart."""
+
+    @property
+    def INPUT(self) -> type[Evaluation] | type[Explanation]:  # noqa: N802  a constant of the class
+        """What it reads."""
+        ...
+
+    def accept(self, message: Message, record: Any) -> Any:
+        """Return what :meth:`step` takes, of the record in a message.
+
+        Raises
+        ------
+        BadRecordError
+            If the record cannot be used.
+        """
+        ...
+
+
+S = TypeVar("S", bound=KeyedStage)
+
+
+def by_stream(config: Config, make: Callable[[Config], S]) -> "S | ByStream":
+    """Return the stage of all streams; if some have settings of their own, one that knows which."""
+    own = {name: make(each) for name, each in config.own_streams.items()}
+    return ByStream(make(config), own) if own else make(config)
+
+
+class ByStream:
+    """Passes each record to the stage of its stream.
+
+    Parameters
+    ----------
+    common
+        The stage of all streams that have none of their own.
+    own
+        Stream → its stage.
+    """
+
+    def __init__(self, common: KeyedStage, own: Mapping[str, KeyedStage]) -> None:
+        self._common = common
+        self._own = own
+
+    def decode(self, message: Message) -> tuple[KeyedStage, Any]:
+        """Return the stage of the record's stream, and what it takes.
+
+        Raises
+        ------
+        BadRecordError
+            If the message cannot be used.
+        """
+        check_key(message)
+        record = self._common.INPUT.decode(message.value)
+        stage = self._own.get(record.stream, self._common)
+        return stage, stage.accept(message, record)
+
+    def step(self, record: tuple[KeyedStage, Any]) -> Sequence[Record]:
+        """Return what that stage publishes."""
+        stage, accepted = record
+        return stage.step(accepted)

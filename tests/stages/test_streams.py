@@ -1,0 +1,140 @@
+"""Streams with settings of their own, several in one partition of a stage's input."""
+
+import random
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any
+
+import pytest
+
+from pipeline.config import Config
+from pipeline.local import LocalPipeline
+from pipeline.stages import (
+    ByStream,
+    DriftStage,
+    ExplainerStage,
+    Message,
+    ModelStage,
+    Stage,
+    by_stream,
+    process,
+)
+from schemas import Change, DeadLetter, Evaluation, Explanation, Record, stream_name
+from tests.support import (
+    Additive,
+    encoded,
+    linear_config,
+    linear_records,
+    message,
+    of_kind,
+    passed_on,
+    pickled,
+    run,
+)
+
+SENSITIVE = {"delta": 0.5, "grace_period": 3}
+
+CONFIG = linear_config(
+    drift=SENSITIVE,
+    streams={
+        1: {
+            "model": {"factory": "tests.stages.test_streams:Inverted"},
+            "explain": {"alpha": [0.2, 0.02], "emit_every": 7, "loss": "absolute_error"},
+            "drift": {"detector": "page_hinkley", "params": {"threshold": 1.0}},
+        },
+        2: {"explain": {"methods": ["isage"]}, "drift": {"incident_window": 5}},
+    },
+)
+
+PARTITIONS = (0, 1, 2)
+
+
+class Inverted(Additive):
+    """Another model."""
+
+    def predict_one(self, x: Mapping[str, Any]) -> float:
+        return -super().predict_one(x)
+
+
+STAGES: dict[str, Callable[[Config], Stage]] = {
+    "explainer": lambda config: by_stream(config, ExplainerStage),
+    "drift": lambda config: by_stream(config, DriftStage),
+}
+
+
+def values(partition: int) -> list[bytes | None]:
+    return [message(0, each).value for each in linear_records(120, seed=partition)]
+
+
+@cache
+def alone(partition: int) -> list[Record]:
+    """Return what the reference publishes for one stream."""
+    return list(LocalPipeline(CONFIG, partition).run(values(partition)))
+
+
+def mixed(streams: list[list[Record]]) -> list[Message]:
+    """Return the records of several streams as they may stand in one partition."""
+    rng = random.Random(5)
+    turns = [i for i, records in enumerate(streams) for _ in records]
+    rng.shuffle(turns)
+    left = [iter(records) for records in streams]
+    return passed_on(next(left[i]) for i in turns)
+
+
+@cache
+def inputs_of(role: str) -> list[Message]:
+    """Return what the role reads when all streams are in one partition of its input."""
+    if role == "drift":
+        return mixed([list(of_kind(alone(each), Explanation)) for each in PARTITIONS])
+    evaluations: list[list[Record]] = []
+    for each in PARTITIONS:
+        stage = ModelStage(CONFIG.of_stream(each), stream_name("fluxplain.features", each))
+        read = [Message("fluxplain.features", each, i, None, v) for i, v in enumerate(values(each))]
+        evaluations.append(list(of_kind(run(stage, read), Evaluation)))
+    return mixed(evaluations)
+
+
+@pytest.mark.parametrize("role", STAGES)
+def test_each_stream_is_as_it_is_alone(role: str) -> None:
+    published = run(STAGES[role](CONFIG), inputs_of(role))
+    assert not of_kind(published, DeadLetter)
+    for partition in PARTITIONS:
+        stream = stream_name("fluxplain.features", partition)
+        if role == "explainer":
+            expected: list[Record] = list(of_kind(alone(partition), Explanation))
+            ours: list[Record] = [e for e in of_kind(published, Explanation) if e.stream == stream]
+        else:
+            # the model role tells of the loss
+            expected = [c for c in of_kind(alone(partition), Change) if c.method != "loss"]
+            ours = [c for c in of_kind(published, Change) if c.stream == stream]
+        assert expected
+        assert sorted(encoded(ours)) == sorted(encoded(expected))
+
+
+@pytest.mark.parametrize("role", STAGES)
+def test_pickled_between_all_steps_it_publishes_the_same_bytes(role: str) -> None:
+    stage, published = STAGES[role](CONFIG), list[Record]()
+    for each in inputs_of(role):
+        stage = pickled(stage)
+        published += process(stage, each)
+    assert encoded(published) == encoded(run(STAGES[role](CONFIG), inputs_of(role)))
+
+
+@pytest.mark.parametrize("role", STAGES)
+def test_what_is_of_no_stream_has_the_reason_that_the_stage_gives(role: str) -> None:
+    value = inputs_of(role)[0].value or b""
+    hostile = [
+        message(0, b"not JSON"),
+        message(1, value.replace(b"fluxplain.features-", b"elsewhere-")),
+        message(2, value, key=b"k" * 100_000),
+        message(3, value.replace(b'"feature":"', b'"feature":"no-')),
+    ]
+    plain = STAGES[role](linear_config())
+    letters = run(STAGES[role](CONFIG), hostile)
+    assert [letter.TOPIC for letter in letters] == ["dead-letters"] * 4
+    assert encoded(letters) == encoded(run(plain, hostile))
+
+
+def test_without_settings_of_their_own_streams_have_one_stage() -> None:
+    assert isinstance(by_stream(linear_config(), DriftStage), DriftStage)
+    assert isinstance(by_stream(CONFIG, DriftStage), ByStream)
