@@ -41,6 +41,8 @@ __all__ = ["no_process_left"]
 
 SOURCE = "river:Agrawal?classification_function=1"
 
+BAYES = "river.naive_bayes:GaussianNB"
+
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
@@ -132,6 +134,18 @@ def test_check_names_the_model_and_how_it_is_asked(folder: Path) -> None:
     result = _run(folder, "check", FLUXPLAIN_MODEL__PARAMS=steps, **detector)
     assert result.returncode == 2
     assert "for an anomaly detector set label.type to 'none'" in _one_line(result.stderr)
+
+
+def test_check_names_the_models_of_streams_and_which_streams_there_are_not(
+    with_topics: Path,
+) -> None:
+    own = {f"FLUXPLAIN_STREAMS__{each}__MODEL__FACTORY": BAYES for each in (1, 9)}
+    result = _run(with_topics, "check", **own)
+    assert "model: ARFClassifier\nevaluator: hoeffding" in result.stdout
+    stream = load_config(with_topics / "fluxplain.toml").topic("features")
+    assert f"stream {stream}-1: model GaussianNB, evaluator generic" in _one_line(result.stdout)
+    assert result.returncode == 2
+    assert f"streams has 9, but {stream} has 4 partitions, from 0 to 3" in _one_line(result.stderr)
 
 
 @pytest.mark.parametrize(
@@ -229,6 +243,18 @@ def test_local_writes_what_the_reference_publishes(folder: Path) -> None:
     assert "replaced" not in result.stdout
     again = _run(folder, "local", SOURCE, "--limit", "10", "--out", "results")
     assert "What an earlier run wrote to results is replaced." in again.stdout
+
+
+def test_local_computes_a_stream_with_settings_of_its_own(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FLUXPLAIN_STREAMS__2__EXPLAIN__EMIT_EVERY", "7")
+    options = ("--limit", "60", "--out", "results")
+    assert _run(folder, "local", SOURCE, "--partition", "2", *options).returncode == 0
+    config = load_config(folder / "fluxplain.toml")
+    assert config.of_stream(2).explain.emit_every == 7
+    expected = reference(config, open_source(SOURCE, config, limit=60), 2)
+    assert_same(_files(folder / "results"), expected)
 
 
 def test_local_of_an_endless_source_asks_for_a_limit(folder: Path) -> None:

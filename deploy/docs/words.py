@@ -20,6 +20,7 @@ MANY = {
     "boolean": "booleans",
     "integer": "integers",
     "number": "numbers",
+    "object": "tables",
     "string": "texts",
 }
 

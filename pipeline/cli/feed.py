@@ -108,6 +108,9 @@ def local(  # noqa: PLR0917  options of a command
     config: ConfigPath = DEFAULT_CONFIG,
     label: LabelColumn = None,
     limit: Annotated[int | None, typer.Option(min=0, help="Records to take at most.")] = None,
+    partition: Annotated[
+        int, typer.Option(min=0, help="As which stream: it may have settings of its own.")
+    ] = 0,
     label_delay: LabelDelay = None,
 ) -> None:
     """Run the whole pipeline in this process, without Kafka, and write what it would publish.
@@ -121,7 +124,7 @@ def local(  # noqa: PLR0917  options of a command
     _warn_without_label(source, settings, label)
     if records.total is None and limit is None and source.startswith("river:"):
         raise SourceError(f"{source} may have no end: give --limit")
-    pipeline = LocalPipeline(settings)
+    pipeline = LocalPipeline(settings, partition)
     if any((out / f"{topic}.jsonl").exists() for topic in OUTPUTS):
         say(f"What an earlier run wrote to {out} is replaced.")
     with _progress() as progress, LocalFiles(out) as files:

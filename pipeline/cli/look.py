@@ -16,6 +16,7 @@ from pipeline.kafka.embedded import resolve
 from pipeline.kafka.lag import LagMonitor
 from pipeline.kafka.reader import TopicReader, read_to_end
 from pipeline.monitor.history import History
+from pipeline.monitor.rates import Rates
 from pipeline.monitor.tail import line
 from pipeline.monitor.text import printable
 from pipeline.monitor.watch import WatchView
@@ -97,8 +98,8 @@ def watch(
     low one none. `fluxplain explain-change ID` tells more of a change.
     """
     settings = resolve(load(config, "reader"))
-    wanted = settings.explain.alphas[0] if alpha is None else alpha
-    history = History(alpha=wanted)
+    rates = Rates.first(settings) if alpha is None else Rates(alpha)
+    history = History(rates=rates)
     with (
         until_interrupted(),
         TopicReader(settings, list(OUTPUTS), from_beginning=True) as reader,
@@ -115,7 +116,7 @@ def watch(
                 stream=stream,
                 method=method,
                 feature=feature,
-                alpha=wanted,
+                alpha=rates.of(stream or history.current),
                 lags=lag.latest,
                 now=now,
             )

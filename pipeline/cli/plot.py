@@ -13,6 +13,7 @@ from pipeline.interruption import until_interrupted
 from pipeline.kafka.embedded import resolve
 from pipeline.monitor.lookup import UnknownChangeError, find
 from pipeline.monitor.past import NothingError, Past, Selection
+from pipeline.monitor.rates import Rates
 from pipeline.monitor.surroundings import Story, strongest
 from pipeline.published import from_files, from_topics
 from schemas import Change, Record
@@ -100,8 +101,8 @@ def importance(  # noqa: PLR0917  options of a command
         past = Past.of(read("explanations", "changes"), chosen)
         return importance_figure(past.state, **_given(title, width))
 
-    read, rate = _source(local, config, alpha)
-    chosen = _selection(stream, method, feature, rate, first, last)
+    read, rates = _source(local, config, alpha)
+    chosen = _selection(stream, method, feature, rates, first, last)
     _draw(draw, out, dpi, read)
 
 
@@ -137,8 +138,8 @@ def pdp(  # noqa: PLR0917
             return surfaces_figure(surfaces, **_given(title, width))
         raise NothingError("there are no iPDP curves to plot")
 
-    read, rate = _source(local, config, alpha)
-    chosen = _selection(stream, [MethodName.IPDP], feature, rate, first, last)
+    read, rates = _source(local, config, alpha)
+    chosen = _selection(stream, [MethodName.IPDP], feature, rates, first, last)
     _draw(draw, out, dpi, read)
 
 
@@ -166,11 +167,11 @@ def change(  # noqa: PLR0917
         from pipeline.monitor.plots import story_figure  # noqa: PLC0415
 
         story = Story(_found(change_id, read("changes")))
-        around = Selection(stream=story.change.stream, first_seq=story.window.begin, alpha=rate)
+        around = Selection(stream=story.change.stream, first_seq=story.window.begin, rates=rates)
         Past(around, [story]).take(read("predictions", "explanations"))
         return story_figure(story, title=title, width_in=width)
 
-    read, rate = _source(local, config, alpha)
+    read, rates = _source(local, config, alpha)
     _draw(draw, out, dpi, read)
 
 
@@ -195,8 +196,8 @@ def report(  # noqa: PLR0917
     It needs no network and no script, and prints; what the figures show is there as tables too.
     """
     _check_ending(out, (".html",))
-    read, rate = _source(local, config, alpha)
-    chosen = _selection(stream, method, feature, rate, first, last)
+    read, rates = _source(local, config, alpha)
+    chosen = _selection(stream, method, feature, rates, first, last)
     with until_interrupted():
         from pipeline.monitor.plots import report_page  # noqa: PLC0415
 
@@ -227,20 +228,20 @@ def _draw(draw: Callable[[Reader], "Figure"], out: Path, dpi: int, read: Reader)
         say(f"Wrote {out}")
 
 
-def _source(local: Path | None, config: Path, alpha: float | None) -> tuple[Reader, float | None]:
-    """Return what reads the records, and which smoothing rate to show; None for the first."""
+def _source(local: Path | None, config: Path, alpha: float | None) -> tuple[Reader, Rates]:
+    """Return what reads the records, and which smoothing rates to show."""
     if local is not None:
-        return (lambda *topics: from_files(local, topics)), alpha
+        return (lambda *topics: from_files(local, topics)), Rates(alpha)
     settings = resolve(load(config, "reader"))
-    rate = settings.explain.alphas[0] if alpha is None else alpha
-    return (lambda *topics: from_topics(settings, topics)), rate
+    rates = Rates.first(settings) if alpha is None else Rates(alpha)
+    return (lambda *topics: from_topics(settings, topics)), rates
 
 
 def _selection(  # noqa: PLR0917
     stream: str | None,
     methods: Sequence[MethodName] | None,
     features: Sequence[str] | None,
-    alpha: float | None,
+    rates: Rates,
     first: int,
     last: int | None,
 ) -> Selection:
@@ -252,7 +253,7 @@ def _selection(  # noqa: PLR0917
         features=frozenset(features) if features else None,
         first_seq=first,
         last_seq=last,
-        alpha=alpha,
+        rates=rates,
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Generic, NamedTuple, Self, TypeVar
 
+from pipeline.monitor.rates import Rates
 from schemas import Change, DeadLetter, Explanation, Prediction, Record
 from schemas.explanation import METHODS, Method
 from schemas.numbers import is_moderate
@@ -230,7 +231,7 @@ class History:
     drift_seq
         Where the stream is known to change: the seq of the first observation that differs. The
         explanations just before it are kept. None if nothing is known.
-    alpha
+    rates
         Of explanations with several smoothing rates, which to keep, as soon as there are any with
         it. Before, and if it is None, the rate that comes first is kept.
 
@@ -244,9 +245,9 @@ class History:
         The last one that came.
     """
 
-    def __init__(self, *, drift_seq: int | None = None, alpha: float | None = None) -> None:
+    def __init__(self, *, drift_seq: int | None = None, rates: Rates | None = None) -> None:
         self.drift_seq = drift_seq
-        self.alpha = alpha
+        self.rates = rates or Rates()
         self.streams: dict[str, StreamHistory] = {}
         self.dead_letters = 0
         self.last_dead_letter: DeadLetter | None = None
@@ -290,7 +291,8 @@ class History:
         if isinstance(record, Prediction):
             new = _add_prediction(stream, record, now)
         elif isinstance(record, Explanation):
-            new = _add_explanation(stream, record, self.drift_seq, self.alpha)
+            wanted = self.rates.of(record.stream)
+            new = _add_explanation(stream, record, self.drift_seq, wanted)
         else:
             new = _add_change(stream, record)
         if new:

@@ -1,11 +1,12 @@
 """What figures need of all that was published, in bounded memory."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from pipeline.monitor.history import History, Series, StreamHistory
+from pipeline.monitor.rates import Rates
 from pipeline.monitor.surroundings import Story
 from schemas import Change, Explanation, Prediction, Record
 from schemas.change import Curve
@@ -37,8 +38,8 @@ class Selection:
         Which features, groups and pairs; None for all.
     first_seq, last_seq
         Which observations; None for those up to the newest.
-    alpha
-        Which smoothing rate; None for the one that comes first.
+    rates
+        Which smoothing rates.
     """
 
     stream: str | None = None
@@ -46,7 +47,7 @@ class Selection:
     features: frozenset[str] | None = None
     first_seq: int = 0
     last_seq: int | None = None
-    alpha: float | None = None
+    rates: Rates = field(default_factory=Rates)
 
     def holds(self, record: Prediction | Explanation | Change) -> bool:
         """Return whether a record is wanted; changes of the loss always are."""
@@ -56,7 +57,8 @@ class Selection:
             return False
         if isinstance(record, Prediction) or record.feature is None:
             return True
-        if isinstance(record, Explanation) and self.alpha not in {None, record.alpha}:
+        wanted = self.rates.of(record.stream)
+        if isinstance(record, Explanation) and wanted not in {None, record.alpha}:
             return False
         if self.features is not None and record.feature not in self.features:
             return False
@@ -83,7 +85,7 @@ class Past:
 
     def __init__(self, selection: Selection, stories: Iterable[Story] = ()) -> None:
         self.selection = selection
-        self.history = History(alpha=selection.alpha)
+        self.history = History(rates=selection.rates)
         self.stories = list(stories)
         self._curves: dict[tuple[str, str], Series[Curve]] = {}
         self._names: dict[str, set[str]] = {"stream": set(), "feature": set(), "alpha": set()}

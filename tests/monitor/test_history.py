@@ -15,6 +15,7 @@ from pipeline.monitor.history import (
     Series,
     Throughput,
 )
+from pipeline.monitor.rates import Rates
 from schemas import Change, Evaluation, Record
 from schemas.explanation import Method
 from tests.monitor.records import STREAM, change, explanation, letter, prediction
@@ -61,7 +62,7 @@ def test_drops_older_explanations_and_changes() -> None:
     ("alpha", "kept"), [(None, [0.1, 0.2]), (0.5, [1.0, 2.0]), (0.001, [0.1, 0.2]), (7, [0.1, 0.2])]
 )
 def test_of_several_smoothing_rates_one_is_kept(alpha: float | None, kept: list[float]) -> None:
-    history = History(alpha=alpha)
+    history = History(rates=Rates(alpha))
     for seq in (1, 2):
         slow = explanation("a", seq, 0.1 * seq)
         for record in (slow, replace(slow, alpha=0.5, value=1.0 * seq)):

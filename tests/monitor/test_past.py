@@ -4,9 +4,11 @@ from dataclasses import replace
 import pytest
 
 from pipeline.monitor.past import MAX_CURVES, NothingError, Past, Selection
+from pipeline.monitor.rates import Rates
 from schemas import Explanation
 from tests.monitor.plots.samples import LENGTH, drift_of, explained, names, stream_of
 from tests.monitor.records import STREAM, explanation, loss_change
+from tests.support import make_config
 
 
 def test_keeps_curves_evenly_spread_up_to_the_newest() -> None:
@@ -52,8 +54,22 @@ def test_changes_of_the_loss_are_about_all_features() -> None:
 def test_the_smoothing_rate_can_be_chosen() -> None:
     slow, fast = explanation("a", 9, 0.1), replace(explanation("a", 9, 0.9), alpha=0.01)
     for alpha, value in ((None, 0.1), (0.01, 0.9)):
-        past = Past.of([slow, fast], Selection(alpha=alpha))
+        past = Past.of([slow, fast], Selection(rates=Rates(alpha)))
         assert past.state.latest["a", "ipfi"].value == value
+
+
+def test_a_stream_may_have_a_smoothing_rate_of_its_own() -> None:
+    config = make_config(streams={3: {"explain": {"alpha": [0.2, 0.01]}}})
+    rates = Rates.first(config)
+    slow = explanation("a", 9, 0.1)
+    fast = replace(slow, alpha=0.2, value=0.9, stream="fluxplain.features-3")
+    records = [replace(slow, alpha=0.01), replace(fast, alpha=0.01), fast, replace(fast, alpha=0.5)]
+    past = Past.of(records, Selection(rates=rates))
+    assert {name: state.alphas for name, state in past.history.streams.items()} == {
+        slow.stream: [0.01],
+        fast.stream: [0.2],
+    }
+    assert [rates.of(name) for name in (None, slow.stream, fast.stream)] == [0.01, 0.01, 0.2]
 
 
 def test_what_says_nothing_new_is_not_shown_as_news() -> None:
@@ -69,7 +85,7 @@ def test_if_nothing_is_selected_it_says_what_there_is() -> None:
     for wrong in (
         Selection(stream="features-7"),
         Selection(features=frozenset({"nonsense"})),
-        Selection(alpha=0.5),
+        Selection(rates=Rates(0.5)),
     ):
         with pytest.raises(NothingError) as error:
             _ = Past.of(stream_of(6), wrong).state

@@ -7,6 +7,7 @@ from rich.console import Console
 
 from pipeline.monitor.courses import sorted_features
 from pipeline.monitor.history import History
+from pipeline.monitor.rates import Rates
 from pipeline.monitor.text import measured, number
 from pipeline.monitor.watch import WatchView
 from schemas import Change
@@ -190,7 +191,7 @@ def test_a_feature_that_the_first_method_does_not_explain_has_the_band_of_anothe
 
 
 def test_another_smoothing_rate_is_shown_and_told() -> None:
-    history = History(alpha=0.5)
+    history = History(rates=Rates(0.5))
     history.add(explanation("a", 1, 0.25))
     text = shown(history, alpha=0.5)
     assert "0.250 ±" in text

@@ -1,0 +1,113 @@
+"""Many streams in one deployment, some with settings of their own, and pipelines side by side."""
+
+from contextlib import ExitStack, closing
+from pathlib import Path
+from typing import Any
+
+from pipeline.config import Config
+from pipeline.kafka.checkpoints import CheckpointStore, open_store, slots
+from pipeline.kafka.client import cluster
+from pipeline.kafka.progress import GroupOffsets
+from pipeline.supervisor import ROLES
+from tests.behaviour.conftest import REAL_KAFKA, SETTINGS, topics, write_config
+from tests.behaviour.kafka_pipeline import KafkaPipeline, Published, assert_same, reference
+from tests.behaviour.test_pipeline import Start, observations, with_hostile
+
+PARTITIONS = 12 if REAL_KAFKA else 4
+"""The embedded broker has no more."""
+
+WORKERS = [*ROLES, *ROLES] if REAL_KAFKA else ROLES
+"""Its groups fail at random when a second member joins."""
+
+BAYES = {"factory": "river.naive_bayes:GaussianNB"}
+
+OWN: dict[str, Any] = {
+    "1": {
+        "model": {"factory": "river.forest:ARFClassifier", "params": {"n_models": 2}},
+        "explain": {"alpha": [0.02, 0.2], "emit_every": 5},
+    },
+    "2": {
+        "explain": {"methods": ["isage"], "loss": "zero_one", "isage": {"inner_samples": 1}},
+        "drift": {"detector": "page_hinkley", "params": {"threshold": 2.0}},
+        "missing": {"policy": "impute"},
+    },
+}
+
+
+def values_of(partition: int) -> list[bytes]:
+    return with_hostile(observations(120, seed=partition))
+
+
+def wanted(pipeline: KafkaPipeline) -> Published:
+    expected: Published = {}
+    for partition in range(PARTITIONS):
+        expected |= reference(pipeline.config, values_of(partition), partition)
+    return expected
+
+
+def test_every_stream_is_as_its_reference_also_with_settings_of_its_own(
+    start: Start, config_path: Path, prefix: str
+) -> None:
+    many = {**topics(prefix), "features_partitions": PARTITIONS}
+    settings = {**SETTINGS, "model": BAYES, "streams": OWN, "topics": many}
+    write_config(config_path, settings)
+    with start(roles=WORKERS) as pipeline:
+        for partition in range(PARTITIONS):
+            pipeline.send(values_of(partition), partition)
+        expected = wanted(pipeline)
+        pipeline.wait_until(lambda: expected.keys() <= pipeline.published.keys(), timeout_s=240)
+    assert_same(pipeline.published, expected)
+    # the settings of each stream are another one's, or this would show little
+    rates = {(key[1].rpartition("-")[2], key[4]) for key in expected if key[0] == "explanations"}
+    assert {("0", 0.01), ("1", 0.02), ("1", 0.2), ("2", 0.01)} <= rates
+    methods = {key[3] for key in expected if key[0] == "explanations" and key[1].endswith("-2")}
+    assert methods == {"isage"}
+
+
+def test_pipelines_side_by_side_do_not_touch_each_other(
+    bootstrap_servers: str, tmp_path: Path, prefix: str
+) -> None:
+    """One's prefix begins with the other's, and their checkpoints are in one directory."""
+    shared = {"FLUXPLAIN_CHECKPOINT__DIRECTORY": str(tmp_path / "checkpoints")}
+    pipelines: list[KafkaPipeline] = []
+    with ExitStack() as stack:
+        for name, seed in ((prefix, 1), (f"{prefix}b.", 2)):
+            folder = tmp_path / str(seed)
+            folder.mkdir()
+            settings = {**SETTINGS, "seed": seed, "model": BAYES, "topics": topics(name)}
+            path = write_config(folder / "pipeline.toml", settings)
+            pipeline = KafkaPipeline(path, bootstrap_servers, folder, environment=shared)
+            pipelines.append(stack.enter_context(pipeline))
+        both = list(
+            zip(pipelines, (observations(100, seed=1), observations(160, seed=2)), strict=True)
+        )
+        for pipeline, values in both:
+            pipeline.send(values)
+        for pipeline, values in both:
+            pipeline.wait_until_through(len(values))
+    for pipeline, values in both:
+        assert_same(pipeline.published, reference(pipeline.config, values))
+        assert pipeline.messages == len(pipeline.published)
+        for part in pipeline.config.parts():
+            [topic] = pipeline.config.inputs(part.role)
+            with closing(GroupOffsets(pipeline.config, part, topic)) as group:
+                assert group.committed() == group.ends()
+    one, other = (kept(each, tmp_path / "checkpoints") for each in pipelines)
+    assert all(offsets(each) for each in (one, other))
+    before = offsets(other)
+    for slot in slots(one[0]):
+        one[1].remove(slot)
+    assert (offsets(one), offsets(other)) == ([], before)
+
+
+def kept(pipeline: KafkaPipeline, directory: Path) -> tuple[Config, CheckpointStore]:
+    """Return the settings and the checkpoints of a pipeline as its workers have them."""
+    checkpoint = pipeline.config.checkpoint.model_copy(update={"directory": directory})
+    config = pipeline.config.model_copy(update={"checkpoint": checkpoint})
+    return config, open_store(config, cluster(config))
+
+
+def offsets(state: tuple[Config, CheckpointStore]) -> list[int]:
+    """Return where each role would go on."""
+    config, store = state
+    return [each.next_offset for slot in slots(config) if (each := store.load(slot))]
