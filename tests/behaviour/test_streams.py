@@ -1,5 +1,6 @@
 """Many streams in one deployment, some with settings of their own, and pipelines side by side."""
 
+import re
 from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
@@ -35,7 +36,7 @@ OWN: dict[str, Any] = {
 
 
 def values_of(partition: int) -> list[bytes]:
-    return with_hostile(observations(120, seed=partition))
+    return with_hostile(observations(90, seed=partition))
 
 
 def wanted(pipeline: KafkaPipeline) -> Published:
@@ -45,6 +46,12 @@ def wanted(pipeline: KafkaPipeline) -> Published:
     return expected
 
 
+def all_have_partitions(pipeline: KafkaPipeline) -> bool:
+    """Return whether every worker of every role has had a share."""
+    begun = set(re.findall(r" (\d+) INFO .*: goes on at", pipeline.log))
+    return begun >= set(map(str, pipeline.workers.running().values()))
+
+
 def test_every_stream_is_as_its_reference_also_with_settings_of_its_own(
     start: Start, config_path: Path, prefix: str
 ) -> None:
@@ -52,6 +59,7 @@ def test_every_stream_is_as_its_reference_also_with_settings_of_its_own(
     settings = {**SETTINGS, "model": BAYES, "streams": OWN, "topics": many}
     write_config(config_path, settings)
     with start(roles=WORKERS) as pipeline:
+        pipeline.wait_until(lambda: all_have_partitions(pipeline), timeout_s=120)
         for partition in range(PARTITIONS):
             pipeline.send(values_of(partition), partition)
         expected = wanted(pipeline)
@@ -79,7 +87,7 @@ def test_pipelines_side_by_side_do_not_touch_each_other(
             pipeline = KafkaPipeline(path, bootstrap_servers, folder, environment=shared)
             pipelines.append(stack.enter_context(pipeline))
         both = list(
-            zip(pipelines, (observations(100, seed=1), observations(160, seed=2)), strict=True)
+            zip(pipelines, (observations(80, seed=1), observations(120, seed=2)), strict=True)
         )
         for pipeline, values in both:
             pipeline.send(values)
