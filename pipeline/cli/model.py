@@ -69,7 +69,7 @@ def announce(
     settings = load(config)
     if not settings.control.topic:
         raise ConfigError("control.topic is false: set it to true, so that models can be announced")
-    data = _checked(settings, file)
+    data = _checked(settings, partition, file)
     settings = ready(settings)
     topic = settings.topic(Control.TOPIC)
     partitions = partitions_of(settings, topic)
@@ -87,8 +87,8 @@ def announce(
     say(f"{folder.path(sha256)}: announced as {version}")
 
 
-def _checked(settings: Config, file: Path) -> bytes:
-    """Return a file with a model that can take over."""
+def _checked(settings: Config, partition: int | None, file: Path) -> bytes:
+    """Return a file with a model that can take over in a stream, or in all."""
     from pipeline.evaluate import choose  # noqa: PLC0415  loads River
     from pipeline.models.takeover import taking_over  # noqa: PLC0415
 
@@ -97,9 +97,11 @@ def _checked(settings: Config, file: Path) -> bytes:
     except OSError as error:
         raise ConfigError(f"cannot read {file}: {error.strerror}") from None
     try:
-        label, learns = settings.label.type, settings.model.learn
-        model = taking_over(unpickled(data), label=label, learns=learns)
-        choose(model, settings.model.evaluator)
+        given = unpickled(data)
+        everywhere = [settings, *settings.own_streams.values()]
+        for each in everywhere if partition is None else [settings.of_stream(partition)]:
+            model = taking_over(given, label=each.label.type, learns=each.model.learn)
+            choose(model, each.model.evaluator)
     except (TypeError, ValueError) as error:
         raise ConfigError(f"{file} is no model that can take over: {error}") from None
     return data
