@@ -87,7 +87,7 @@ def test_help_names_every_command(folder: Path) -> None:
     assert result.returncode == 0
     commands = ("init", "check", "topics", "worker", "up", "broker", "replay", "local", "tail")
     more = ("watch", "demo", "checkpoints", "explain-change", "alerts", "export", "plot")
-    for command in (*commands, *more, "dashboard"):
+    for command in (*commands, *more, "dashboard", "streams"):
         assert command in result.stdout
 
 
@@ -355,13 +355,22 @@ def test_a_csv_through_the_embedded_broker_as_a_user_would(running: Path) -> Non
     assert "ipfi salary = " in text
 
 
-def test_watch_shows_the_importances_until_interrupted(running: Path) -> None:
+def test_watch_and_streams_show_the_importances_until_interrupted(running: Path) -> None:
     assert _run(running, "replay", SOURCE, "--limit", "120").returncode == 0
     tail = ("tail", "explanations", "--from-beginning", "--until-idle", "2")
     _wait(lambda: "ipfi salary" in _run(running, *tail).stdout)
     process = _start(running, "watch", stdout=subprocess.PIPE)
+    file = str(running / "fluxplain.toml")
+    both = _start(running, "streams", "-c", file, "-c", file, stdout=subprocess.PIPE)
     time.sleep(10)
-    process.send_signal(signal.SIGINT)
+    for each in (process, both):
+        each.send_signal(signal.SIGINT)
+    rows, _ = both.communicate(timeout=20)
+    assert both.returncode == 0
+    stream = f"{load_config(running / 'fluxplain.toml').topic('features')}-0"
+    assert [line.split()[:2] for line in rows.decode().splitlines() if stream in line] == [
+        [stream, "120"]
+    ] * 2
     out, _ = process.communicate(timeout=20)
     assert process.returncode == 0
     assert "salary" in out.decode()

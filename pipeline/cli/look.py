@@ -21,7 +21,7 @@ from pipeline.monitor.tail import line
 from pipeline.monitor.text import printable
 from pipeline.monitor.watch import WatchView
 from pipeline.outputs import OUTPUTS
-from schemas import RECORDS, BadRecordError, parse_stream, stream_name
+from schemas import RECORDS, BadRecordError, DeadLetter, parse_stream, stream_name
 from schemas.explanation import Method
 
 PANEL = "Look"
@@ -95,7 +95,8 @@ def watch(
 
     Beside each importance, with its standard error, stands its course; more columns make it longer.
     Below, one course is drawn in its band of two standard errors; a wide terminal shows several, a
-    low one none. `fluxplain explain-change ID` tells more of a change.
+    low one none. `fluxplain explain-change ID` tells more of a change, `fluxplain streams` of all
+    streams.
     """
     settings = resolve(load(config, "reader"))
     rates = Rates.first(settings) if alpha is None else Rates(alpha)
@@ -110,7 +111,7 @@ def watch(
             messages = reader.poll(0.25)
             now = time.monotonic()
             for message in messages:
-                _add(history, reader.name(message), message.value(), now)
+                _add(history, stream, reader.name(message), message.value(), now)
             view = WatchView(
                 history,
                 stream=stream,
@@ -162,7 +163,10 @@ def _printed(name: str, value: bytes | None, *, as_json: bool) -> str:
         return printable(text)
 
 
-def _add(history: History, name: str, value: bytes | None, now: float) -> None:
+def _add(history: History, stream: str | None, name: str, value: bytes | None, now: float) -> None:
     # what somebody else wrote into our topics is no reason to stop showing them
     with suppress(BadRecordError):
-        history.add(OUTPUTS[name].decode(value), now)
+        record = OUTPUTS[name].decode(value)
+        # of many streams, those that nobody asked for would take much memory
+        if stream in {None, getattr(record, "stream", None)} or isinstance(record, DeadLetter):
+            history.add(record, now)

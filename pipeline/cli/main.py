@@ -25,6 +25,7 @@ from pipeline.cli import (  # noqa: F401
     feed,
     dashboard,
     look,
+    streams,
     plot,
     story,
     export,

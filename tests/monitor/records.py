@@ -104,8 +104,14 @@ def loss_change(seq: int, *, before: float = 0.2, after: float = 0.9) -> Change:
     )
 
 
-def letter(offset: int, reason: str = "x.age is missing", *, partition: int = 0) -> DeadLetter:
-    return Message("features", partition, offset, None, b"{}").dead_letter(reason)
+def letter(
+    offset: int,
+    reason: str = "x.age is missing",
+    *,
+    partition: int = 0,
+    topic: str = "features",
+) -> DeadLetter:
+    return Message(topic, partition, offset, None, b"{}").dead_letter(reason)
 
 
 def drifting_history(*, drift_seq: int = 1000, features: int = 9) -> History:

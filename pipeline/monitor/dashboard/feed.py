@@ -78,15 +78,18 @@ class Feed:
                 ]
 
     def _take(self, reader: TopicReader, messages: list[Message]) -> None:
-        records = [(_decoded(reader, message), message.partition() or 0) for message in messages]
+        records = [
+            (_decoded(reader, message), message.partition() or 0, max(message.timestamp()[1], 0))
+            for message in messages
+        ]
         now = time.monotonic() if self._state.operations.is_loaded else None
         with self._state.lock:
-            for record, partition in records:
+            for record, partition, at in records:
                 if record is None:
                     # what somebody else wrote is no reason to stop showing what is ours
                     self._state.left_out[UNREADABLE] += 1
                 else:
-                    self._state.add(record, partition, now)
+                    self._state.add(record, partition, now, at=at)
 
 
 def _decoded(reader: TopicReader, message: Message) -> Record | None:

@@ -30,16 +30,17 @@ class Letters:
         self.last: deque[dict[str, Any]] = deque(maxlen=LAST)
         self._seen: OrderedDict[bytes, None] = OrderedDict()
 
-    def add(self, letter: DeadLetter) -> None:
-        """Take a dead letter; one that came before is dropped."""
+    def add(self, letter: DeadLetter) -> bool:
+        """Take a dead letter, and return whether it is new; one that came before is dropped."""
         where = {"topic": letter.topic, "partition": letter.partition, "offset": letter.offset}
         # several workers write them, in any order; keys may be long
         digest = hashlib.sha256(repr((*where.values(), letter.key)).encode()).digest()
         if digest in self._seen:
-            return
+            return False
         self._seen[digest] = None
         if len(self._seen) > MAX_SEEN:
             self._seen.popitem(last=False)
         self.count += 1
         where["topic"] = shortened(letter.topic)
         self.last.append({**where, "reason": shortened(letter.reason)})
+        return True

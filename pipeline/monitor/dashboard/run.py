@@ -31,7 +31,7 @@ async def run(config: Config, tell: Callable[[str], None]) -> None:
     loop, ended = asyncio.get_running_loop(), asyncio.Event()
     for each in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(each, ended.set)
-    state = State()
+    state = State(config.topic(config.source))
     server = Server(config, state)
 
     def failed() -> None:

@@ -8,10 +8,11 @@ from aiohttp import web
 
 from pipeline.config import Config, ConfigError
 from pipeline.guard import guarded
+from pipeline.monitor.dashboard.choice import Selection
 from pipeline.monitor.dashboard.files import page_files
 from pipeline.monitor.dashboard.headers import add_headers
 from pipeline.monitor.dashboard.state import State
-from pipeline.monitor.dashboard.views import Selection, View
+from pipeline.monitor.dashboard.views import View
 from schemas.explanation import Method
 
 N = TypeVar("N", int, float)
@@ -51,6 +52,7 @@ class Server:
         app = web.Application(middlewares=[guard])
         app.on_response_prepare.append(add_headers)
         app.router.add_get("/api/overview", self._overview)
+        app.router.add_get("/api/streams", self._streams)
         app.router.add_get("/api/series", self._series)
         app.router.add_get("/api/curves", self._curves)
         app.router.add_get("/api/changes/{id}", self._change)
@@ -96,6 +98,9 @@ class Server:
 
     async def _overview(self, request: web.Request) -> web.Response:
         return _json(self._view.overview(_selection(request)))
+
+    async def _streams(self, request: web.Request) -> web.Response:
+        return _json(self._view.streams(_selection(request).method))
 
     async def _series(self, request: web.Request) -> web.Response:
         features = request.query.getall("feature", [])

@@ -69,6 +69,10 @@ class StreamState:
         The newest changes in short, by seq, each with the version in which it came.
     change_count
         How many there were, of every kind.
+    changed_at
+        When the newest of them came, in milliseconds since 1970; 0 before the first.
+    letters
+        How many dead letters there were of its observations.
     """
 
     lines: dict[tuple[Method, float], dict[str, Line]] = field(default_factory=dict)
@@ -76,6 +80,8 @@ class StreamState:
     performance: Performance = field(default_factory=Performance)
     changes: list[tuple[int, dict[str, Any]]] = field(default_factory=list)
     change_count: int = 0
+    changed_at: int = 0
+    letters: int = 0
     records: int = 0
     labels: LabelCounts | None = None
     newest_prediction: int = -1
@@ -87,6 +93,12 @@ class StreamState:
 
 class State:
     """Takes what the pipeline publishes, each result once; one thread adds while others read.
+
+    Parameters
+    ----------
+    source
+        The topic whose partitions are the streams: one of which there are only dead letters is one,
+        too. None if that is not known.
 
     Attributes
     ----------
@@ -102,19 +114,23 @@ class State:
         The dead letters.
     notices
         The last gaps and cold starts, of whatever stream.
+    has_more_streams
+        Whether there are streams for which there is no room.
     left_out
         Why → how many records are not shown, or not whole.
     operations
         What is known of the pipeline itself; see :mod:`pipeline.monitor.dashboard.feed`.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, source: str | None = None) -> None:
+        self._source = source
         self.lock = threading.Lock()
         self.version = 0
         self.streams: dict[str, StreamState] = {}
         self.stories = Stories()
         self.letters = Letters()
         self.notices: deque[dict[str, Any]] = deque(maxlen=LAST)
+        self.has_more_streams = False
         self.left_out: Counter[str] = Counter()
         self.operations = Operations()
         self._points = Shares(MAX_POINTS)
@@ -122,7 +138,7 @@ class State:
         self._line_count = 0
         self._changed_count = 0
 
-    def add(self, record: Record, partition: int, now: float | None = None) -> None:
+    def add(self, record: Record, partition: int, now: float | None = None, *, at: int = 0) -> None:
         """Take a record; one that came before is dropped.
 
         Parameters
@@ -135,11 +151,13 @@ class State:
         now
             Seconds of a clock that does not run back, to know how many records come a second;
             None for history.
+        at
+            When its message was published, in milliseconds since 1970.
         """
         self.version += 1
         match record:
             case DeadLetter():
-                self.letters.add(record)
+                self._add_letter(record)
             case Prediction() | Explanation() | Change() if not _is_fit(record):
                 self.left_out[UNFIT] += 1
             case Prediction():
@@ -147,15 +165,23 @@ class State:
             case Explanation():
                 self._add_explanation(record)
             case Change():
-                self._add_change(record)
+                self._add_change(record, at)
 
     def _stream(self, name: str) -> StreamState | None:
         if name not in self.streams:
             if len(self.streams) >= MAX_STREAMS:
                 self.left_out[NO_ROOM] += 1
+                self.has_more_streams = True
                 return None
             self.streams[name] = StreamState()
         return self.streams[name]
+
+    def _add_letter(self, letter: DeadLetter) -> None:
+        # the stages write letters about each other's messages too, and anybody writes anything
+        if self.letters.add(letter) and letter.stream == f"{self._source}-{letter.partition}":
+            stream = self._stream(letter.stream)
+            if stream is not None:
+                stream.letters += 1
 
     def _add_prediction(self, record: Prediction, partition: int, now: float | None) -> None:
         stream = self._stream(record.stream)
@@ -223,7 +249,7 @@ class State:
             stream.curves[key] = CurveStack()
         return stream.curves[key]
 
-    def _add_change(self, change: Change) -> None:
+    def _add_change(self, change: Change, at: int) -> None:
         short = brief(change)
         if change.kind != "drift":
             # of another topic's partition, if the explainer or drift role tells it
@@ -245,6 +271,7 @@ class State:
         stream.changes.sort(key=lambda each: each[1]["seq"])
         del stream.changes[:-MAX_CHANGES]
         stream.change_count += 1
+        stream.changed_at = max(stream.changed_at, at)
 
 
 def _is_fit(record: Prediction | Explanation | Change) -> bool:

@@ -2,12 +2,14 @@
 
 import time
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import orjson
 
 from pipeline.config import Config
+from pipeline.monitor.dashboard.choice import Chooser, Selection
 from pipeline.monitor.dashboard.lines import Line, Points
+from pipeline.monitor.dashboard.overview import overview
 from pipeline.monitor.dashboard.state import State, StreamState
 from schemas.explanation import METHODS, Method
 
@@ -21,12 +23,8 @@ COURSE_POINTS = 300
 """Points of loss and accuracy."""
 
 
-class Selection(NamedTuple):
-    """What the page shows; None for what there is."""
-
-    stream: str | None = None
-    method: Method | None = None
-    alpha: float | None = None
+OVERVIEW_S = 1.0
+"""For how long the same is told of all streams."""
 
 
 class View:
@@ -42,10 +40,10 @@ class View:
 
     def __init__(self, config: Config, state: State) -> None:
         self._state = state
-        self._alphas = config.explain.alphas
+        self._chooser = Chooser(config)
+        self._told: dict[Method | None, tuple[float, bytes]] = {}
         self._about = {
             "prefix": config.topics.prefix,
-            "loss": config.explain.loss.rpartition(":")[2].replace("_", " "),
             "regression": config.label.type in {"number", "none"},
             "categorical": [f for f, kind in config.features.items() if kind == "categorical"],
         }
@@ -57,7 +55,7 @@ class View:
             stream = self._state.streams.get(chosen.stream or "", StreamState())
             return _json(
                 {
-                    "about": self._about,
+                    "about": {**self._about, "loss": self._loss(chosen.stream)},
                     "version": self._state.version,
                     "streams": list(self._state.streams),
                     **chosen._asdict(),
@@ -66,7 +64,7 @@ class View:
                         for name, line in lines.items()
                     },
                     "changes": [change for _, change in stream.changes],
-                    **self._numbers(stream),
+                    **self._numbers(chosen.stream, stream),
                 }
             )
 
@@ -98,7 +96,7 @@ class View:
         """Return the curves of a feature; None if it has none."""
         with self._state.lock:
             known = self._state.streams.get(stream, StreamState()).curves
-            rates = [alpha] if alpha is not None else self._alphas
+            rates = [alpha] if alpha is not None else self._alphas(stream)
             stack = next((known[feature, a] for a in rates if (feature, a) in known), None)
             if stack is None:
                 return None
@@ -128,33 +126,45 @@ class View:
                     **chosen._asdict(),
                     "features": fresh,
                     "changes": [change for version, change in stream.changes if version > since],
-                    **self._numbers(stream),
+                    **self._numbers(chosen.stream, stream),
                 }
             )
+
+    def streams(self, method: Method | None) -> bytes:
+        """Return all streams side by side, by a method; not made anew for each page that asks."""
+        now = time.monotonic()
+        made_at, told = self._told.get(method, (-OVERVIEW_S, b""))
+        if now - made_at >= OVERVIEW_S:
+            with self._state.lock:
+                rows = overview(self._state, self._chooser, method, now)
+                told = _json({"rows": rows, "has_more": self._state.has_more_streams})
+            self._told[method] = now, told
+        return told
 
     def _chosen(self, asked: Selection) -> tuple[Selection, dict[str, Line]]:
         """Return what is shown, where the page left it open too."""
         streams = self._state.streams
-        name = asked.stream if asked.stream in streams else next(iter(streams), None)
+        # not one of which there are only dead letters, unless there is no other
+        known = (name for name, stream in streams.items() if stream.newest_seq >= 0)
+        name = asked.stream if asked.stream in streams else next(known, next(iter(streams), None))
         if name is None:
             return asked, {}
-        lines = streams[name].lines
-        methods = [m for m in METHODS if any(method == m for method, _ in lines)]
-        method = asked.method if asked.method in methods else next(iter(methods), None)
-        rates = [a for a in self._alphas if (method, a) in lines]
-        alpha = asked.alpha if asked.alpha in rates else next(iter(rates), None)
-        chosen = Selection(name, method, alpha)
-        if method is None or alpha is None:
-            return chosen, {}
-        return chosen, lines[method, alpha]
+        return self._chooser.choose(asked._replace(stream=name), streams[name])
 
-    def _numbers(self, stream: StreamState) -> dict[str, Any]:
+    def _alphas(self, stream: str | None) -> list[float]:
+        return self._chooser.settings(stream).explain.alphas
+
+    def _loss(self, stream: str | None) -> str:
+        loss = self._chooser.settings(stream).explain.loss
+        return loss.rpartition(":")[2].replace("_", " ")
+
+    def _numbers(self, name: str | None, stream: StreamState) -> dict[str, Any]:
         operations = self._state.operations
         present = {method for method, _ in stream.lines}
         rates = {alpha for _, alpha in stream.lines}
         return {
             "methods": [method for method in METHODS if method in present],
-            "alphas": [alpha for alpha in self._alphas if alpha in rates],
+            "alphas": [alpha for alpha in self._alphas(name) if alpha in rates],
             "curves": list(dict.fromkeys(feature for feature, _ in stream.curves)),
             "records": stream.records,
             "labels": stream.labels,

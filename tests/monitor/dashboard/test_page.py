@@ -16,7 +16,7 @@ from pipeline.monitor.dashboard.files import PAGE
 from schemas import Change
 from tests.monitor.dashboard.browser import PHONE, WIDE, Dashboard, Visit, dashboard
 from tests.monitor.dashboard.stream import change, explanation, records
-from tests.monitor.records import letter
+from tests.monitor.records import letter, prediction
 
 pytestmark = pytest.mark.browser
 
@@ -317,6 +317,50 @@ def test_the_longest_names_fit_the_page(
         visit.changes().first.click()
         expect(visit.page.locator("#story-title")).to_have_text(f"iPDP of {long} rose")
         assert visit.page.evaluate(width) == viewport["width"]
+        visit.close()
+
+
+@pytest.mark.parametrize(("theme", "viewport"), [("dark", WIDE), ("light", PHONE)])
+def test_all_streams_stand_side_by_side_and_one_is_chosen(
+    browser: Browser, tmp_path: Path, theme: str, viewport: dict[str, int]
+) -> None:
+    streams = [f"fluxplain.features-{i}" for i in (0, 2, 10)]
+    with dashboard(tmp_path, features=2) as served:
+        served.publish(*records(60, features=2, stream=streams[0]))
+        visit = Visit(browser, f"{served.address}/", color_scheme=theme, viewport=viewport)
+        visit.live()
+        overview, rows = visit.page.locator("#streams"), visit.page.locator("#streams-rows tr")
+        expect(overview).to_be_hidden()
+        long = "x" * 249
+        for i, stream in enumerate(streams[1:], 1):
+            of_long = explanation(1, 90, 0, random.Random(1), stream=stream)
+            served.publish(
+                *records(60 + i, features=2, stream=stream), replace(of_long, feature=long)
+            )
+        expect(rows.locator("th")).to_have_text(["features-0", "features-2", "features-10"])
+        expect(rows.nth(0)).to_have_class("is-chosen")
+        served.publish(change("f1", 62, "isage", stream=streams[2]))
+        expect(rows.locator("th")).to_have_text(["features-10", "features-0", "features-2"])
+        expect(rows.nth(0)).to_contain_text("f1 iSAGE")
+        expect(rows.nth(0)).to_contain_text("record 62")
+        assert barriers(visit) == []
+        assert (
+            visit.page.evaluate("() => document.documentElement.scrollWidth") == viewport["width"]
+        )
+        rows.nth(0).locator("td").first.click()
+        expect(visit.page.locator("#stream")).to_have_value(streams[2])
+        expect(rows.nth(0)).to_have_class("is-chosen")
+        # and by the keyboard alone
+        visit.page.get_by_role("button", name="features-2", exact=True).focus()
+        visit.page.keyboard.press("Enter")
+        expect(visit.page.locator("#stream")).to_have_value(streams[1])
+        pressed = visit.page.get_by_role("button", name="features-2", exact=True)
+        expect(pressed).to_have_attribute("aria-pressed", "true")
+        expect(pressed).to_be_focused()
+        numbers = range(100, 170)
+        served.publish(*(prediction(0, stream=f"fluxplain.features-{i}") for i in numbers))
+        expect(visit.page.locator("#streams-unit")).to_contain_text("the first 64 are shown")
+        expect(rows).to_have_count(64)
         visit.close()
 
 

@@ -18,6 +18,7 @@ from pipeline.monitor.dashboard.state import State
 from pipeline.monitor.dashboard.views import SHOWN_POINTS
 from schemas.change import METHOD_NAMES
 from tests.monitor.dashboard.stream import STREAM, change, name, records
+from tests.monitor.records import letter
 from tests.support import make_config
 
 Ask = Callable[[aiohttp.ClientSession, str], Awaitable[Any]]
@@ -149,6 +150,55 @@ def test_the_overview_chooses_what_was_left_open(config: Config, state: State) -
     assert len(answer["changes"]) == 5
     other = plain(config, state, "/api/overview?method=isage&alpha=0.5&stream=nobody-0")
     assert (other["stream"], other["method"], other["alpha"]) == (STREAM, "isage", 0.001)
+
+
+def test_a_stream_is_shown_by_its_own_loss_and_smoothing_rates() -> None:
+    own = {"explain": {"alpha": [0.2, 0.05], "loss": "brier"}}
+    config = make_config(
+        features={name(i): "numeric" for i in range(2)},
+        explain={"alpha": 0.001},
+        streams={3: own},
+        dashboard={"port": 0},
+    )
+    known, stream = State(), "fluxplain.features-3"
+    for record in (
+        *records(50, features=2),
+        *records(50, features=2, stream=stream, alpha=0.05),
+        *records(50, features=2, stream=stream, alpha=0.2),
+    ):
+        known.add(record, 0)
+    answer = plain(config, known, f"/api/overview?stream={stream}")
+    assert (answer["alpha"], answer["alphas"], answer["about"]["loss"]) == (
+        0.2,
+        [0.2, 0.05],
+        "brier",
+    )
+    other = plain(config, known, "/api/overview")
+    assert (other["alpha"], other["about"]["loss"]) == (0.001, "cross entropy")
+    assert plain(config, known, f"/api/curves?stream={stream}&feature=f1")["current"]
+    told = plain(config, known, "/api/streams?method=isage")
+    assert [(row["stream"], row["method"], row["alpha"]) for row in told["rows"]] == [
+        (STREAM, "isage", 0.001),
+        (stream, "isage", 0.2),
+    ]
+    assert not told["has_more"]
+    assert get(config, known, "/api/streams?method=shap")[0] == 400
+
+
+def test_a_stream_of_which_there_are_only_dead_letters_is_not_shown_first(config: Config) -> None:
+    known = State("fluxplain.features")
+    known.add(letter(1, topic="fluxplain.features"), 0)
+    for record in records(50, features=2, stream="fluxplain.features-1"):
+        known.add(record, 0)
+    answer = plain(config, known, "/api/overview")
+    assert answer["streams"] == ["fluxplain.features-0", "fluxplain.features-1"]
+    assert answer["stream"] == "fluxplain.features-1"
+    chosen = plain(config, known, "/api/overview?stream=fluxplain.features-0")
+    assert (chosen["stream"], chosen["features"], chosen["records"]) == (
+        "fluxplain.features-0",
+        {},
+        0,
+    )
 
 
 def test_a_story_and_curves_are_found_by_name(config: Config, state: State) -> None:

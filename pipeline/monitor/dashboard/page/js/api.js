@@ -20,6 +20,8 @@ const selection = ({ stream, method, alpha }) => ({ stream, method, alpha });
 
 export const overview = (view, signal) => ask("/api/overview", selection(view), signal);
 
+export const streams = (method) => ask("/api/streams", { method });
+
 export const series = (view, features, range, signal) =>
   ask("/api/series", { ...selection(view), feature: features, ...range }, signal);
 

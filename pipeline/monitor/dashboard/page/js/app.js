@@ -13,6 +13,7 @@ import { drawFeatures, makeFeatures } from "./features.js";
 import { drawChanges, makeChanges } from "./changes.js";
 import { drawStory, makeStory } from "./story.js";
 import { drawFigures, drawOperations } from "./operations.js";
+import { fetchStreams, makeStreams } from "./streams.js";
 
 const RANGES = [500, 2_000, 10_000];
 const TABLES = { importance: importanceTable, effect: effectTable, performance: performanceTable };
@@ -40,6 +41,7 @@ async function connect() {
     writeFragment();
     draw();
     performance.mark("fluxplain-drawn");
+    fetchStreams({ force: true });
     stop = api.listen(view, data.version, (news) => mine === current && receive(news), again);
   } catch (error) {
     console.error(error);
@@ -69,6 +71,7 @@ function receive(news) {
   });
   fetchLines().then((some) => some && draw());
   if (Object.keys(news.features).length) fetchEffect();
+  fetchStreams();
 }
 
 /** Asks for the courses of features that are shown only now; whether there were any. */
@@ -182,6 +185,8 @@ function go(choice) {
   connect();
 }
 
+const chooseStream = (stream) => go({ stream, method: null, alpha: null });
+
 function look(chosen, first = null, last = null) {
   Object.assign(view, { range: chosen, first, last });
   data.closer = new Map();
@@ -248,13 +253,14 @@ function begin() {
   makeFeatures({ chosen: chooseFeature, changed: () => { draw(); fetchLines().then(draw); } });
   makeChanges({ chosen: openStory });
   makeStory({ chosen: openStory, closed: closeStory });
+  makeStreams({ chosen: chooseStream });
   tableSwitches();
   themeSwitch(() => {
     draw();
     drawEffect();
     drawStory({ again: true });
   });
-  $("stream").addEventListener("change", (event) => go({ stream: event.target.value, method: null, alpha: null }));
+  $("stream").addEventListener("change", (event) => chooseStream(event.target.value));
   $("alpha").addEventListener("change", (event) => go({ alpha: Number(event.target.value) }));
   addEventListener("hashchange", () => {
     readFragment();
