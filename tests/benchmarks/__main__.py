@@ -37,6 +37,7 @@ PARTS: dict[str, Measure] = {
     "shards": scaling.two_shards,
     "memory": memory.long_stream,
     "sizing": sizing.roles_and_topics,
+    "streams": sizing.further_streams,
     "metrics": metrics.counting,
     "dashboard": dashboard.page,
     "beside": dashboard.beside_the_pipeline,

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
@@ -13,10 +14,14 @@ from schemas import RECORDS
 from tests.benchmarks.rig import ALL, Rig, observations, rig, settings
 from tests.benchmarks.run import Run
 from tests.benchmarks.timing import Figure
-from tests.soak.samples import MB, Samples
+from tests.soak.samples import MB, Sample, Samples
 
 TOTAL, WARM = 12_000, 2_000
 """Observations in all, and before those whose computing is measured: all is compiled then."""
+
+
+STREAMS, EACH = 9, 2_000
+"""Streams, and observations of each."""
 
 
 def roles_and_topics(run: Run) -> Iterator[Figure]:
@@ -67,10 +72,70 @@ def roles_and_topics(run: Run) -> Iterator[Figure]:
         )
 
 
-def _through(it: Rig, values: Sequence[bytes], total: int) -> None:
+def further_streams(run: Run) -> Iterator[Figure]:
+    """Measure what each of 8 further streams adds to one worker of each role.
+
+    Everything is as for sizing; each stream has 2,000 observations, and computing is measured by
+    the second half of them. Memory and checkpoints are the difference between nine streams and one,
+    shared out to the eight.
+    """
+    alone, many = (_with_streams(run, n) for n in (1, STREAMS))
+    for name, one in alone.items():
+        several, more = many[name], STREAMS - 1
+        yield Figure(
+            f"{name}: CPU time of an observation of {STREAMS} streams, against one",
+            f"{several.milliseconds:.2f} ms",
+            f"{one.milliseconds:.2f} ms",
+            several.milliseconds / one.milliseconds,
+        )
+        memory = (several.sample.uss - one.sample.uss) / more
+        yield Figure(
+            f"{name}: memory of a further stream, share of a worker's with one",
+            f"{memory / MB:.1f} MB",
+            f"{one.sample.uss / MB:.0f} MB",
+            memory / one.sample.uss,
+        )
+        checkpoints = (several.sample.checkpoints - one.sample.checkpoints) / more
+        yield Figure(
+            f"{name}: checkpoints of a further stream, against those of one",
+            f"{checkpoints / 1000:,.0f} kB",
+            f"{one.sample.checkpoints / 1000:,.0f} kB",
+            checkpoints / one.sample.checkpoints,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Need:
+    """What a worker needs: CPU time of an observation, and memory and checkpoints at the end."""
+
+    milliseconds: float
+    sample: Sample
+
+
+def _with_streams(run: Run, n: int) -> dict[str, _Need]:
+    fields = {**settings(ALL), "topics": {"features_partitions": STREAMS}}
+    values, half = observations(EACH), EACH // 2
+    with rig(run, "Kafka", fields) as it:
+        it.start(*ROLES)
+        for partition in range(n):
+            _through(it, values[:half], half, partition)
+        before = _cpu_seconds(it)
+        for partition in range(n):
+            _through(it, values[half:], EACH, partition)
+        after = _cpu_seconds(it)
+        samples = Samples(run.folder / "checkpoints")
+        samples.take_if_due(it.workers.running(), EACH)
+    each = 1000 / (n * (EACH - half))
+    return {
+        name: _Need(each * (after[name] - before[name]), taken[-1][1])
+        for name, taken in samples.taken.items()
+    }
+
+
+def _through(it: Rig, values: Sequence[bytes], total: int, partition: int = 0) -> None:
     """Feed observations, and wait until as many in all have gone through all roles."""
-    replay(it.config, values, ReplayOptions())
-    with closing(PipelineProgress(it.config, partition=0)) as progress:
+    replay(it.config, values, ReplayOptions(partition=partition))
+    with closing(PipelineProgress(it.config, partition=partition)) as progress:
         for _ in it.ticks(f"{total:,} observations go through"):
             it.run.clock.progress(lambda: f"{progress.update():,} of {total:,} observations")
             if progress.update() >= total:
