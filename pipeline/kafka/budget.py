@@ -8,6 +8,9 @@ the same.
 
 from dataclasses import dataclass
 
+from pipeline.config import Config
+from pipeline.parts import Part
+
 WINDOW = 200
 """Records whose mean time is looked at."""
 
@@ -86,3 +89,12 @@ class TimeBudget:
             return None
         record.announced, record.announced_at = wanted, now
         return wanted
+
+
+def budget_of(config: Config, part: Part, partition: int) -> TimeBudget | None:
+    """Return what keeps the budget of a stream; None if it has none, or another worker keeps it."""
+    explain = config.of_stream(partition).explain
+    # of shards the first one announces for all
+    if explain.budget_ms is None or part.role != "model" or part.shard > 0:
+        return None
+    return TimeBudget(explain.budget_ms / 1000, explain.every)

@@ -28,7 +28,7 @@ from faust.types import TP, EventT
 
 from pipeline.config import Config
 from pipeline.exchange import ModelFolder
-from pipeline.kafka.budget import TimeBudget
+from pipeline.kafka.budget import TimeBudget, budget_of
 from pipeline.kafka.checkpoints import (
     SLOW_S,
     Checkpoint,
@@ -495,13 +495,8 @@ class RoleWorker:
         partition.pending.append(message)
 
     def _budget(self, partition: int) -> TimeBudget | None:
-        """Return what keeps the budget of a stream; None if nothing has to, or another shard."""
         if partition not in self._budgets:
-            explain = self.config.of_stream(partition).explain
-            # of shards the first one announces for all
-            is_kept = explain.budget_ms and self.part.role == "model" and self.part.shard == 0
-            budget_s = (explain.budget_ms or 0.0) / 1000
-            self._budgets[partition] = TimeBudget(budget_s, explain.every) if is_kept else None
+            self._budgets[partition] = budget_of(self.config, self.part, partition)
         return self._budgets[partition]
 
     def _keep_budget(self, budget: TimeBudget, partition: int, stage: Sheds, took_s: float) -> None:

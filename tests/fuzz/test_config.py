@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 import pipeline.config
 from pipeline.config import Config, ConfigError, load_config
+from pipeline.overrides import TABLES
 from tests.fuzz.profile import FUZZ
 from tests.fuzz.strategies import EXTREME_NUMBERS, EXTREME_TEXTS, SEEDS, mangled
 
@@ -130,6 +131,8 @@ KEYS = [
     *(("drift", table) for table in ("detector", "params", "ipfi", "isage", "ipdp", "loss")),
     *(("drift", "loss", name) for name in ("enabled", "detector", "delta", "params")),
     *(("drift", "isage", "params", name) for name in ("clock", "max_buckets", "alpha")),
+    *(("streams", "3", *key) for key in leaves(BASE) if key[0] in TABLES),
+    *(("streams",), ("streams", "3"), ("streams", "3", "kafka"), ("streams", "x", "drift")),
     *(("no", "such"), ("explain", "no_such"), ("features", ""), ("model", "params", "x")),
 ]
 

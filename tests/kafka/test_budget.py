@@ -2,7 +2,9 @@
 
 from itertools import pairwise
 
-from pipeline.kafka.budget import MOST, PATIENCE_S, ROOM, WINDOW, TimeBudget
+from pipeline.kafka.budget import MOST, PATIENCE_S, ROOM, WINDOW, TimeBudget, budget_of
+from pipeline.parts import Part
+from tests.support import make_config
 
 
 class Pipeline:
@@ -75,3 +77,22 @@ def test_partitions_have_budgets_of_their_own() -> None:
         assert budget.see(1, 1, seconds=0.001, now=n) is None
     assert budget.see(0, 1, seconds=0.05, now=WINDOW) == 2
     assert budget.see(1, 1, seconds=0.001, now=WINDOW) is None
+
+
+def test_a_stream_may_have_a_budget_of_its_own() -> None:
+    config = make_config(
+        control={"topic": True},
+        model={"shards": 2},
+        explain={"every": 2},
+        streams={1: {"explain": {"budget_ms": 10.0, "every": 8}}},
+    )
+    first, second = config.parts("model")
+    assert budget_of(config, first, 0) is None
+    assert budget_of(config, second, 1) is None
+    assert budget_of(config, Part("explainer"), 1) is None
+    budget = budget_of(config, first, 1)
+    assert budget
+    seen = [budget.see(1, 16, seconds=0.0001, now=float(n)) for n in range(WINDOW)]
+    assert seen[-1] == 8
+    seen = [budget.see(1, 8, seconds=0.0001, now=float(n)) for n in range(3 * WINDOW)]
+    assert seen == [None] * 3 * WINDOW, "not more than the stream's own `every` wants"
