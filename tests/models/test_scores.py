@@ -1,7 +1,9 @@
 """Anomaly detectors: explained through their score, with labels and without."""
 
+import pickle
 import random
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,11 +11,13 @@ from river import anomaly, compose
 
 from pipeline.config import Config, ConfigError, check_references
 from pipeline.evaluate import choose
+from pipeline.exchange import ModelFolder
 from pipeline.local import LocalPipeline
 from pipeline.models import FaultClassifier, from_river, minus_score, scored
 from pipeline.stages import ModelStage
 from schemas import DeadLetter, Evaluation, Explanation, Prediction
-from tests.support import message, of_kind, pickled, run
+from tests.stages.test_versions import announcement, taken
+from tests.support import Constant, message, of_kind, pickled, run
 
 STREAM = "fluxplain.features-0"
 
@@ -167,3 +171,32 @@ def test_nothing_waits_for_a_label() -> None:
     assert (first.labels, first.y) == (None, None)
     [letter] = of_kind(run(stage, [message(1, {"id": "a", "y": True})]), DeadLetter)
     assert letter.reason == "a label that comes later is not wanted: label.type is 'none'"
+
+
+def test_another_detector_takes_over_and_what_is_none_does_not(tmp_path: Path) -> None:
+    folder = ModelFolder(tmp_path)
+    other = FarFrom()
+    other.mean, other.n = 100.0, 1000
+    settings = config(
+        control={"topic": True},
+        model={
+            "factory": "tests.models.test_scores:FarFrom",
+            "directory": str(tmp_path),
+            "learn": False,
+        },
+    )
+    values: list[Any] = [
+        *RECORDS[:3],
+        announcement(folder.put(pickle.dumps(Constant())), "constant"),
+        *RECORDS[3:6],
+        announcement(folder.put(pickle.dumps(other)), "far"),
+        *RECORDS[6:9],
+    ]
+    records = taken(settings, values)
+    [letter] = of_kind(records, DeadLetter)
+    assert letter.reason == (
+        "model constant cannot take over: it is a Constant, which has no score_one: it needs score_one"
+    )
+    scores = [each.prediction for each in of_kind(records, Prediction)]
+    assert scores[:6] == [1.0] * 6
+    assert scores[6:] == [101.0, 99.0, 101.0]
