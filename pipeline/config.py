@@ -196,7 +196,7 @@ class LabelSettings(Section):
     )
     column: Name | None = Field(
         None,
-        description="Column of a CSV file that holds it, for `fluxplain replay` and `fluxplain "
+        description="Column of a file that holds it, for `fluxplain replay` and `fluxplain "
         "local`; `--label` goes before it.",
     )
     topic: bool = Field(

@@ -143,7 +143,7 @@ def test_limit_is_the_most_that_is_read(tmp_path: Path) -> None:
 
 
 def test_a_large_file_is_not_read_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pipeline.sources.COUNTED_BYTES", {".csv": 10, ".gz": 10})
+    monkeypatch.setattr("pipeline.sources.csv_file.COUNTED_BYTES", {".csv": 10, ".gz": 10})
     source = open_source(write(tmp_path, "age,city\n1,a\n2,b\n"), config())
     assert source.total is None
     assert len(list(source)) == 2
@@ -180,7 +180,8 @@ def test_errors_of_a_path(tmp_path: Path) -> None:
     for path, message in {
         str(tmp_path / "none.csv"): "cannot read .*No such file",
         str(tmp_path / "folder.csv"): "cannot read .*directory",
-        str(tmp_path / "data.parquet"): r"is not a source: give a \.csv",
+        str(tmp_path / "data.xlsx"): r"is not a source: give a \.csv, \.csv\.gz or \.parquet file",
+        str(tmp_path / "data.parquet"): "cannot read .*No such file",
         "data.gz": "is not a source",
         write(tmp_path, "age,city\n1,a\n", "plain.csv.gz"): "not a whole gzip file",
     }.items():
@@ -191,7 +192,7 @@ def test_errors_of_a_path(tmp_path: Path) -> None:
 def test_damage_behind_the_beginning_is_an_error_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pipeline.sources.COUNTED_BYTES", {".csv": 0, ".gz": 0})
+    monkeypatch.setattr("pipeline.sources.csv_file.COUNTED_BYTES", {".csv": 0, ".gz": 0})
     text = b"age,city\n" + b"".join(b"%d,a\n" % (i * 7919 % 10_007) for i in range(50_000))
     path = write(tmp_path, gzip.compress(text)[:-1000], "cut.csv.gz")
     source = open_source(path, config())

@@ -25,8 +25,8 @@ from pipeline.sources import Source, SourceError, open_source, with_label_delay
 from schemas.late_label import LabelValue
 
 SOURCE_HELP = (
-    "A CSV file (.csv, .csv.gz) with a header, or a River data set: river:Phishing, "
-    "river:Agrawal?classification_function=1"
+    "A CSV file (.csv, .csv.gz) with a header, a Parquet file (.parquet), or a River data set: "
+    "river:Phishing, river:Agrawal?classification_function=1"
 )
 
 PANEL = "Feed"
@@ -35,7 +35,7 @@ LabelColumn = Annotated[
     str | None,
     typer.Option(
         metavar="COLUMN",
-        help="Column of a CSV file with the label; by default label.column of the settings.",
+        help="Column of a file with the label; by default label.column of the settings.",
     ),
 ]
 

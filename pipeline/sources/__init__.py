@@ -1,0 +1,71 @@
+"""Where recorded observations come from: a CSV or Parquet file, or a River data set.
+
+Each observation is the JSON that a producer would send to the topic ``features``: ``x``, and ``y``
+where there is a label. What cannot be read as configured is passed on as it is, so that the
+pipeline's own validation says what is wrong with it.
+"""
+
+from pipeline.config import Config
+from pipeline.sources.base import Source, SourceError
+from pipeline.sources.csv_file import open_csv
+from pipeline.sources.delay import with_label_delay
+from pipeline.sources.river_data import RIVER, open_river
+
+__all__ = ["Source", "SourceError", "open_source", "with_label_delay"]
+
+
+def open_source(
+    source: str, config: Config, *, label: str | None = None, limit: int | None = None
+) -> Source:
+    """Return the observations of a file or a River data set.
+
+    Parameters
+    ----------
+    source
+        Path of a ``.csv`` or ``.csv.gz`` file with a header row, UTF-8, commas; of a ``.parquet``
+        file; or ``river:NAME?parameter=value&…``. A synthetic data set without a seed gets
+        ``config.seed``.
+    config
+        Its ``features`` are read, and the label as ``label.type``.
+    label
+        The column of a file that holds the label; by default ``config.label.column``. Without
+        either, observations have no label.
+    limit
+        Observations to read at most; None for all.
+
+    Raises
+    ------
+    SourceError
+        If there is no such source, or a feature or the label is not in it. Reading raises it too,
+        when the source turns out to be damaged.
+
+    Examples
+    --------
+    >>> from pipeline.config import Config
+    >>> config = Config(
+    ...     features={"age": "numeric", "car": "categorical"},
+    ...     label={"type": "boolean"},
+    ...     model={"factory": "river.dummy:NoChangeClassifier"},
+    ... )
+    >>> source = open_source("river:Agrawal?classification_function=1", config, limit=2)
+    >>> source.total, *source
+    (2, b'{"x":{"age":21,"car":8},"y":false}', b'{"x":{"age":25,"car":14},"y":false}')
+    """
+    if limit is not None and limit < 0:
+        raise SourceError(f"limit is {limit}, but must be at least 0")
+    if label is not None and config.label.type == "none":
+        raise SourceError(f"the label is {label!r}, but label.type is 'none': there is no label")
+    if source.startswith(RIVER):
+        if label is not None:
+            raise SourceError(f"{source}: a River data set has its own label, so give no label")
+        return open_river(source, config, limit)
+    label = label or config.label.column
+    if source.endswith((".csv", ".csv.gz")):
+        return open_csv(source, config, label, limit)
+    if source.endswith(".parquet"):
+        from pipeline.sources.parquet_file import open_parquet  # noqa: PLC0415  loads Arrow
+
+        return open_parquet(source, config, label, limit)
+    raise SourceError(
+        f"{source} is not a source: give a .csv, .csv.gz or .parquet file, or {RIVER}NAME"
+    )

@@ -1,0 +1,96 @@
+"""Observations of a CSV file."""
+
+import csv
+import gzip
+import io
+import zlib
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+
+import orjson
+
+from pipeline.config import Config
+from pipeline.sources.base import (
+    Source,
+    SourceError,
+    check_columns,
+    finite,
+    label_of_text,
+)
+
+COUNTED_BYTES = {".csv": 16 * 2**20, ".gz": 4 * 2**20}
+"""Largest file that is read once more to count its records; about a second on a small machine."""
+
+
+def open_csv(source: str, config: Config, label: str | None, limit: int | None) -> Source:
+    """Return the observations of a CSV file; see :func:`pipeline.sources.open_source`."""
+    path = Path(source)
+    header, first = [*islice(_rows(path), 2), None, None][:2]
+    if header is None:
+        raise SourceError(f"{source} is empty")
+    if first is None:
+        raise SourceError(f"{source} has a header, but no records")
+    check_columns(source, header[1], config, label)
+    parse = _CSVParser(header[1], config, label)
+
+    def records() -> Iterator[tuple[int, list[str]]]:
+        return islice(_rows(path), 1, None if limit is None else limit + 1)
+
+    total = None
+    if path.stat().st_size <= COUNTED_BYTES[path.suffix]:
+        total = sum(1 for _ in records())
+    return Source(source, total, lambda: map(parse, records()))
+
+
+def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
+    """Yield each row that is not blank, with the number of the line it ends on."""
+    line = 0
+    try:
+        # utf-8-sig: spreadsheets write a byte order mark, which would become part of a name
+        with _open_text(path) as file:
+            rows = csv.reader(file)
+            for row in rows:
+                line = rows.line_num
+                if row:
+                    yield line, row
+    except UnicodeDecodeError:
+        raise SourceError(f"{path} is not UTF-8 text (after line {line})") from None
+    except csv.Error as error:
+        raise SourceError(f"{path} is not CSV: {error} (after line {line})") from None
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise SourceError(f"{path} is not a whole gzip file: {error} (after line {line})") from None
+    except OSError as error:
+        raise SourceError(f"cannot read {path}: {error.strerror or error}") from None
+
+
+def _open_text(path: Path) -> io.TextIOBase:
+    if path.suffix == ".gz":
+        return gzip.open(path, "rt", encoding="utf-8-sig", newline="")
+    return path.open(encoding="utf-8-sig", newline="")
+
+
+class _CSVParser:
+    """Turns a row into an observation."""
+
+    def __init__(self, columns: list[str], config: Config, label: str | None) -> None:
+        self._width = len(columns)
+        self._features = [
+            (feature, columns.index(feature), kind) for feature, kind in config.features.items()
+        ]
+        self._label = None if label is None else columns.index(label)
+        self._type = config.label.type
+
+    def __call__(self, row: tuple[int, list[str]]) -> bytes:
+        line, cells = row
+        if len(cells) != self._width:
+            # cells in the wrong columns are no observation: a dead letter, with all of them
+            return orjson.dumps({"line": line, "cells": cells})
+        x = {
+            feature: finite(cells[i]) if kind == "numeric" else cells[i]
+            for feature, i, kind in self._features
+            if cells[i] != ""
+        }
+        if self._label is None or cells[self._label] == "":
+            return orjson.dumps({"x": x})
+        return orjson.dumps({"x": x, "y": label_of_text(cells[self._label], self._type)})

@@ -1,0 +1,42 @@
+"""Labels that come later, made of observations that have them."""
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+
+import orjson
+
+from schemas.late_label import LabelValue
+
+
+def with_label_delay(values: Iterable[bytes], delay: int) -> Iterator[bytes | LabelValue]:
+    """Yield observations without their labels, and these later, as records of their own.
+
+    An observation without an ``id`` gets its number.
+
+    Parameters
+    ----------
+    values
+        Observations as JSON.
+    delay
+        How many observations later a label comes; at the end all that are left come.
+
+    Examples
+    --------
+    >>> for value in with_label_delay([b'{"x":{"a":1},"y":2}', b'{"x":{"a":3},"y":4}'], 1):
+    ...     print(value)
+    b'{"x":{"a":1},"id":0}'
+    b'{"x":{"a":3},"id":1}'
+    LabelValue(value=b'{"id":0,"y":2}')
+    LabelValue(value=b'{"id":1,"y":4}')
+    """
+    waiting: deque[tuple[int, LabelValue]] = deque()
+    for i, value in enumerate(values):
+        fields = orjson.loads(value)
+        if "x" in fields and "y" in fields:
+            label = {"id": fields.setdefault("id", i), "y": fields.pop("y")}
+            waiting.append((i + delay, LabelValue(orjson.dumps(label))))
+        yield orjson.dumps(fields)
+        while waiting and waiting[0][0] <= i:
+            yield waiting.popleft()[1]
+    for _, label_value in waiting:
+        yield label_value
