@@ -6,6 +6,7 @@ from typing import ClassVar, Literal, Self
 
 import orjson
 
+from schemas.cloudevents import event_headers
 from schemas.explanation import Effect
 from schemas.record import Label, Record, Timestamp, Typed, Value
 
@@ -153,6 +154,16 @@ class Change(Record):
     def message_key(self) -> str:
         """Return the feature; the stream where it is about none."""
         return self.feature or self.stream
+
+    def message_headers(self) -> dict[str, bytes]:
+        """Return those of a CloudEvent."""
+        return event_headers(
+            id_=self.id,
+            source=self.stream,
+            type_=f"fluxplain.change.{self.kind}",
+            subject=self.feature,
+            ts=self.ts,
+        )
 
     @classmethod
     def notice(

@@ -1,7 +1,7 @@
 """What all records share: JSON on the wire, typed and validated."""
 
 import re
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, ClassVar, Self, cast
@@ -56,6 +56,10 @@ class Record(Typed):
     def message_key(self) -> str | None:
         """Return the message key; None for the key of the input message."""
         return None
+
+    def message_headers(self) -> Mapping[str, bytes]:
+        """Return the message's headers."""
+        return {}
 
     def encode(self) -> bytes:
         """Return the record as JSON. Floats come back exactly."""

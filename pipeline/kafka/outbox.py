@@ -146,11 +146,8 @@ class Outbox:
     def _send_others(self) -> None:
         for record, key, place in self._others:
             self._observe(record)
-            topic = self._config.topic(record.TOPIC)
-            if isinstance(record, PassedOn):
-                self._producer.send(topic, record.encode(), key, place, headers=record.headers)
-            else:
-                self._producer.send(topic, record.encode(), key, place)
+            topic, headers = self._config.topic(record.TOPIC), record.message_headers()
+            self._producer.send(topic, record.encode(), key, place, headers=headers)
         self._others.clear()
 
     def _send_run(self, run: list[Evaluation]) -> None:

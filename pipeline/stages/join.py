@@ -30,6 +30,10 @@ class PassedOn(Record):
     value: bytes
     headers: Mapping[str, bytes]
 
+    def message_headers(self) -> Mapping[str, bytes]:
+        """Return the headers."""
+        return self.headers
+
     def encode(self) -> bytes:
         """Return the value as it was."""
         return self.value

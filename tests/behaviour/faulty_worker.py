@@ -72,11 +72,13 @@ def dies_while_saving() -> None:
 
     sound_send = RecordProducer.send
 
-    def send(self: RecordProducer, topic: str, value: bytes, key: Any = None, *rest: Any) -> None:
+    def send(
+        self: RecordProducer, topic: str, value: bytes, key: Any = None, *rest: Any, **more: Any
+    ) -> None:
         if seals == AT_CHECKPOINT and key and key.endswith(b"/header"):
             self.flush()
             die()
-        sound_send(self, topic, value, key, *rest)
+        sound_send(self, topic, value, key, *rest, **more)
 
     Envelope.seal = seal  # type: ignore[method-assign,assignment]
     os.fsync = fsync  # type: ignore[assignment]

@@ -26,6 +26,9 @@ from pipeline.supervisor import ROLES, Supervisor
 Published = dict[tuple[Any, ...], set[bytes]]
 """Identity → the different records that were published under it."""
 
+Headers = dict[tuple[Any, ...], set[tuple[tuple[str, bytes], ...]]]
+"""Identity → the different headers that it was published with."""
+
 IDENTITY = {
     "predictions": ("stream", "seq"),
     "explanations": ("stream", "feature", "method", "alpha", "seq"),
@@ -82,6 +85,7 @@ class KafkaPipeline:
         self.published: Published = defaultdict(set)
         self.messages = 0
         self.keys: dict[str, set[bytes | None]] = defaultdict(set)
+        self.headers: Headers = defaultdict(set)
         self._reader = TopicReader(self.config, list(OUTPUTS), from_beginning=True)
         self._progress = PipelineProgress(self.config, partition=0)
 
@@ -102,6 +106,7 @@ class KafkaPipeline:
                 value = message.value()
                 assert value is not None
                 self.published[identity(name, value)].add(value)
+                self.headers[identity(name, value)].add(tuple(message.headers() or ()))
                 self.keys[name].add(message.key())
                 self.messages += 1
 

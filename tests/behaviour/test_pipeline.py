@@ -7,6 +7,8 @@ from typing import Any
 
 import orjson
 import pytest
+from cloudevents.core.bindings.kafka import KafkaMessage, from_kafka
+from cloudevents.core.formats.json import JSONFormat
 from river.datasets import synth
 
 from pipeline.config import load_config
@@ -97,6 +99,20 @@ def test_publishes_the_same_with_every_detector_when_every_role_is_killed_in_bet
     changes = [key for key in pipeline.published if key[0] == "changes"]
     assert {method for _, _, _, _, method, _ in changes} == {"ipfi", "isage", "ipdp", "loss"}
     assert len(pipeline.workers.deaths) == len(kills)
+    for each in changes:
+        assert_event(pipeline, each)
+
+
+def assert_event(pipeline: KafkaPipeline, change: tuple[Any, ...]) -> None:
+    """Fail unless a change is a CloudEvent, the same each time that it was published."""
+    [value], [headers] = pipeline.published[change], pipeline.headers[change]
+    event = from_kafka(KafkaMessage(dict(headers), None, value), JSONFormat())
+    _, stream, kind, feature, *_ = change
+    assert event.get_id() == orjson.loads(value)["id"]
+    assert event.get_source() == stream
+    assert event.get_type() == f"fluxplain.change.{kind}"
+    assert event.get_subject() == feature
+    assert event.get_data() == orjson.loads(value)
 
 
 OPTIONS: dict[str, dict[str, Any]] = {

@@ -83,7 +83,7 @@ class _Nowhere:
 
     waiting = 0
 
-    def send(self, *_message: object) -> None:
+    def send(self, *_message: object, **_headers: object) -> None:
         pass
 
     def partitions(self, _topic: str) -> int:

@@ -1,6 +1,7 @@
 """How records leave a worker: runs, sizes, keys and partitions."""
 
 import time
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -19,11 +20,19 @@ class Recorder:
 
     def __init__(self) -> None:
         self.sent: list[Sent] = []
+        self.headers: list[Mapping[str, bytes] | None] = []
 
     def send(
-        self, topic: str, value: bytes, key: bytes | None = None, place: int | None = None
+        self,
+        topic: str,
+        value: bytes,
+        key: bytes | None = None,
+        place: int | None = None,
+        *,
+        headers: Mapping[str, bytes] | None = None,
     ) -> None:
         self.sent.append((topic, value, key, place))
+        self.headers.append(headers)
 
     def partitions(self, topic: str) -> int:
         return 4
