@@ -1,7 +1,7 @@
 """Where records leave a worker: gathered while more is to be read, else at once."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from pipeline.config import Config
 from pipeline.kafka.producer import RecordProducer
@@ -21,6 +21,8 @@ MAX_GATHERED = 1_000
 
 RUN_BYTES = 400_000
 """Largest message of evaluations, well below the broker's limit of 1 MB."""
+
+NO_HEADERS: Mapping[str, bytes] = {}
 
 MAX_WAITING = 10_000
 """Messages that may wait for their acknowledgement: far fewer than librdkafka's queue takes, since
@@ -62,10 +64,16 @@ class Outbox:
             # now: asking the broker blocks, and the event loop must not
             producer.partitions(config.topic(topic))
         self._runs: dict[tuple[str, str], list[Evaluation]] = {}
-        self._others: list[tuple[Record, bytes | None, int | None]] = []
+        self._others: list[tuple[Record, bytes | None, int | None, Mapping[str, bytes]]] = []
         self._waiting_since: float | None = None
 
-    def send(self, record: Record, source_key: bytes | None, source_partition: int) -> None:
+    def send(
+        self,
+        record: Record,
+        source_key: bytes | None,
+        source_partition: int,
+        headers: Mapping[str, bytes] = NO_HEADERS,
+    ) -> None:
         """Take one record.
 
         Parameters
@@ -75,6 +83,8 @@ class Outbox:
         source_key, source_partition
             Of the message that it came from. A record about no feature takes its key; without a
             key its partition, so that a stream's records stay in order.
+        headers
+            To add to the record's own. Evaluations have none: a message holds many of them.
         """
         if self._waiting_since is None:
             self._waiting_since = time.monotonic()
@@ -91,7 +101,7 @@ class Outbox:
             place = source_partition  # what is joined goes where its like goes
         else:
             place = self._partition(key, source_key, source_partition)
-        self._others.append((record, key_bytes, place))
+        self._others.append((record, key_bytes, place, headers))
         if len(self._others) >= MAX_GATHERED:
             self._send_others()
 
@@ -144,10 +154,10 @@ class Outbox:
         run.append(record)
 
     def _send_others(self) -> None:
-        for record, key, place in self._others:
+        for record, key, place, more in self._others:
             self._observe(record)
             topic, headers = self._config.topic(record.TOPIC), record.message_headers()
-            self._producer.send(topic, record.encode(), key, place, headers=headers)
+            self._producer.send(topic, record.encode(), key, place, headers={**headers, **more})
         self._others.clear()
 
     def _send_run(self, run: list[Evaluation]) -> None:

@@ -49,6 +49,7 @@ from pipeline.stages import Message, Stage, process
 from pipeline.stages.announced import Exchanges
 from pipeline.stages.metering import Metered
 from pipeline.stages.shedding import Sheds
+from pipeline.stages.trace import trace_of
 from schemas import Change, Control, stream_name
 
 log = logging.getLogger("fluxplain.worker")
@@ -486,7 +487,8 @@ class RoleWorker:
             took_s = time.perf_counter() - began_at
             self.metrics.step.observe(took_s)
             for record in records:
-                self._outbox.send(record, message.key, message.partition)
+                trace = trace_of(record, incoming)
+                self._outbox.send(record, message.key, message.partition, trace)
             budget = self._budget(message.partition)
             if budget is not None and isinstance(partition.stage, Sheds):
                 self._keep_budget(budget, message.partition, partition.stage, took_s)

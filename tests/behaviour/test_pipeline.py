@@ -240,16 +240,36 @@ def test_each_partition_has_a_model_of_its_own(start: Start) -> None:
     assert_same(pipeline.published, expected)
 
 
-def test_keys_and_order_of_what_is_published(start: Start) -> None:
+def test_keys_and_traces_of_what_is_published(start: Start) -> None:
+    values = with_hostile(observations(120))
+    traces = {
+        i: (("traceparent", b"00-%032x-%016x-01" % (i, i)), ("tracestate", b"vendor=%d" % i))
+        for i in range(1, len(values), 2)
+    }
     with start() as pipeline:
         producer = RecordProducer(pipeline.config)
-        for value in observations(120):
-            producer.send(pipeline.config.topic("features"), value, key=b"tenant", place=0)
+        for i, value in enumerate(values):
+            producer.send(
+                *(pipeline.config.topic("features"), value),
+                key=b"tenant",
+                place=0,
+                headers=dict(traces.get(i, ())),
+            )
+            if i == 60:
+                producer.flush()
+                pipeline.wait_until_through(30)
+                pipeline.kill("model")
         producer.flush()
-        pipeline.wait_until_through(120)
+        pipeline.wait_until_through(len(values))
     keys = pipeline.keys
     assert keys["predictions"] == {b"tenant"}, "predictions are keyed as their observations"
     assert keys["explanations"] == {name.encode() for name in pipeline.config.features}
+    told = {
+        orjson.loads(value)["seq"]: pipeline.headers[key]
+        for key, [value] in pipeline.published.items()
+        if key[0] in {"predictions", "dead-letters"}
+    }
+    assert told == {i: {traces.get(i, ())} for i in range(len(values))}
 
 
 def test_a_lost_checkpoint_is_rebuilt_from_the_log(start: Start) -> None:

@@ -1,0 +1,47 @@
+"""The trace of an observation, as distributed tracing knows it, in what is published of it.
+
+References
+----------
+W3C, "Trace Context"; OpenTelemetry, "Semantic conventions for messaging spans".
+"""
+
+import re
+from collections.abc import Mapping
+
+from pipeline.stages.base import Message
+from schemas import DeadLetter, Record, stream_name
+
+_PARENT = re.compile(rb"(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}")
+
+MAX_STATE = 512
+"""Bytes of ``tracestate`` that all must pass on; of more, nothing is left."""
+
+NONE: Mapping[str, bytes] = {}
+
+
+def trace_of(record: Record, message: Message) -> Mapping[str, bytes]:
+    """Return the headers by which a record belongs to the trace of a message.
+
+    It is published when the message came, and says something of that observation or label alone. A
+    dead letter of another message, which waited until then, belongs to no trace.
+
+    Parameters
+    ----------
+    record
+        What a stage published.
+    message
+        What it was given.
+    """
+    parent = message.headers.get("traceparent")
+    if parent is None or not _PARENT.fullmatch(parent):
+        return NONE
+    if isinstance(record, DeadLetter) and not _is_of(record, message):
+        return NONE
+    state = message.headers.get("tracestate", b"")
+    more = {"tracestate": state} if 0 < len(state) <= MAX_STATE else NONE
+    return {"traceparent": parent, **more}
+
+
+def _is_of(letter: DeadLetter, message: Message) -> bool:
+    place = stream_name(message.topic, message.partition), message.offset
+    return (letter.stream, letter.seq) == place
