@@ -1,0 +1,195 @@
+"""An AsyncAPI document of all topics, from the records, settings and roles that make them."""
+
+import inspect
+from collections.abc import Iterator, Mapping
+from typing import Any, get_args
+
+import orjson
+
+from deploy.strimzi import EVERY_ROLE_WRITES, WRITES
+from pipeline import __version__
+from pipeline.config import Config
+from pipeline.kafka.topics import TopicSpec, topic_specs
+from pipeline.parts import Role
+from pipeline.stages.base import ORIGIN, ORIGIN_TIME
+from pipeline.stages.join import PassedOn
+from schemas import (
+    INPUTS,
+    RECORDS,
+    Change,
+    Control,
+    DeadLetter,
+    Evaluation,
+    Explanation,
+    LateLabel,
+    Observation,
+    Prediction,
+    Record,
+)
+from schemas.__main__ import FOLDER, schema_path
+
+PATH = FOLDER / "asyncapi.json"
+
+SCHEMA_FORMAT = "application/schema+json;version=draft-2020-12"
+
+BINDING = "0.5.0"
+"""Version of AsyncAPI's Kafka bindings."""
+
+PREFIX = "fluxplain."
+
+KEYS: dict[type[Record], str] = {
+    Observation: "Any, or none: an entity, a tenant.",
+    LateLabel: "Of the observation.",
+    Control: "None.",
+    Prediction: "Of the observation.",
+    Evaluation: "The feature or group; of a pair first|second.",
+    Explanation: "The feature or group; of a pair first|second.",
+    Change: "The feature, group or pair; the stream where it is about none.",
+    DeadLetter: "Of the message; its beginning where it is too long.",
+}
+
+_TRACE = {
+    "traceparent": "W3C Trace Context, as in the observation.",
+    "tracestate": "More of it.",
+}
+
+HEADERS: dict[type[Record], dict[str, str]] = {
+    **dict.fromkeys((Observation, LateLabel, Prediction, DeadLetter), _TRACE),
+    Change: {
+        "ce_specversion": "1.0: a change is a CloudEvent, in binary mode.",
+        "ce_id": "id",
+        "ce_source": "stream",
+        "ce_type": "fluxplain.change. and the kind.",
+        "ce_subject": "feature; not there where it is about none.",
+        "ce_time": "ts, if that is a time as RFC 3339 has it.",
+        "content-type": "application/json",
+        **_TRACE,
+    },
+}
+"""Record → header → what it says. Each may be missing."""
+
+ORIGIN_HEADERS = {
+    ORIGIN: "Topic, partition and offset where the message was written, as topic-partition@offset.",
+    ORIGIN_TIME: "When it was written there, in milliseconds since 1970.",
+}
+
+JOINED = "Joined"
+"""Begins the names of messages that are passed on."""
+
+Part = dict[str, Any]
+
+
+def text() -> bytes:
+    """Return the document as it stands in its file."""
+    return orjson.dumps(document(), option=orjson.OPT_INDENT_2) + b"\n"
+
+
+def document() -> Part:
+    """Return the document, of a pipeline with every topic that has records."""
+    config = Config(
+        features={"feature": "numeric"},
+        model={"factory": "river.linear_model:LogisticRegression"},
+        label={"topic": True},
+        control={"topic": True},
+        topics={"prefix": PREFIX},
+    )
+    return {
+        "asyncapi": "3.0.0",
+        "info": {
+            "title": "fluxplain",
+            "version": __version__,
+            "description": "Explains models in flux: what an online model on Kafka relies on now, "
+            "and when that changes. The pipeline receives what its roles read, and sends what they "
+            "publish. The topics labels, control and observations are there only if configured.",
+            "license": {"name": "MIT"},
+        },
+        "defaultContentType": "application/json",
+        "servers": {
+            "kafka": {
+                "host": "{brokers}",
+                "protocol": "kafka",
+                "variables": {
+                    "brokers": {
+                        "default": config.kafka.bootstrap_servers,
+                        "description": "kafka.bootstrap_servers",
+                    }
+                },
+            }
+        },
+        "channels": {_topic(spec): _channel(spec) for spec in topic_specs(config)},
+        "operations": dict(_operations(config)),
+        "components": {
+            "messages": {
+                **{kind.__name__: _message(kind) for kind in RECORDS},
+                **{f"{JOINED}{kind.__name__}": _message(kind, ORIGIN_HEADERS) for kind in INPUTS},
+            }
+        },
+    }
+
+
+def _topic(spec: TopicSpec) -> str:
+    return spec.name.removeprefix(PREFIX)
+
+
+def _channel(spec: TopicSpec) -> Part:
+    topic = _topic(spec)
+    if topic == PassedOn.TOPIC:
+        names = [f"{JOINED}{kind.__name__}" for kind in INPUTS]
+    else:
+        names = [kind.__name__ for kind in RECORDS if topic == kind.TOPIC]
+    return {
+        "address": f"{{prefix}}{topic}",
+        "summary": spec.purpose,
+        "parameters": {"prefix": {"default": PREFIX, "description": "topics.prefix"}},
+        "messages": {name: {"$ref": f"#/components/messages/{name}"} for name in names},
+        "bindings": {
+            "kafka": {
+                "partitions": spec.partitions,
+                "replicas": spec.replication,
+                "topicConfiguration": {
+                    "cleanup.policy": [spec.settings["cleanup.policy"]],
+                    "retention.ms": int(spec.settings["retention.ms"]),
+                },
+                "bindingVersion": BINDING,
+            }
+        },
+    }
+
+
+def _operations(config: Config) -> Iterator[tuple[str, Part]]:
+    for role in get_args(Role):
+        for topic in config.inputs(role):
+            group = {"type": "string", "default": config.group(role)}
+            kafka = {"groupId": group, "bindingVersion": BINDING}
+            yield (
+                f"{role}-receives-{topic}",
+                {**_operation("receive", topic), "bindings": {"kafka": kafka}},
+            )
+        # with a time budget
+        announced = [Control.TOPIC] if role == "model" else []
+        for topic in (*WRITES[role], *announced, *EVERY_ROLE_WRITES):
+            yield f"{role}-sends-{topic}", _operation("send", topic)
+
+
+def _operation(action: str, topic: str) -> Part:
+    return {"action": action, "channel": {"$ref": f"#/channels/{topic}"}}
+
+
+def _message(kind: type[Record], more: Mapping[str, str] | None = None) -> Part:
+    summary, _, _ = (inspect.getdoc(kind) or "").partition("\n")
+    headers = {
+        name: {"type": "string", "description": meaning}
+        for name, meaning in {**HEADERS.get(kind, {}), **(more or {})}.items()
+    }
+    key = {"type": ["string", "null"], "description": KEYS[kind]}
+    return {
+        "title": kind.__name__,
+        "summary": summary,
+        "contentType": "application/json",
+        **({"headers": {"type": "object", "properties": headers}} if headers else {}),
+        "payload": {
+            "schemaFormat": SCHEMA_FORMAT,
+            "schema": {"$ref": f"./{schema_path(kind).name}"},
+        },
+        "bindings": {"kafka": {"key": key, "bindingVersion": BINDING}},
+    }
