@@ -4,7 +4,7 @@ import re
 from functools import cache
 from pathlib import Path
 
-from deploy.docs import commands, records, settings
+from deploy.docs import commands, ksql, records, settings
 
 FOLDER = Path(__file__).parent
 
@@ -20,6 +20,7 @@ def parts() -> dict[str, str]:
         "settings": settings.tables(),
         "detectors": settings.detectors(),
         "commands": commands.reference(),
+        "streams of ksqlDB": ksql.statements(),
         **{f"fields of {name}": table for name, table in records.tables().items()},
     }
 

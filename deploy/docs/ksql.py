@@ -1,0 +1,64 @@
+"""Streams of ksqlDB over the topics, from the records' JSON Schemas."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from schemas import Change, Explanation, Prediction, Record
+
+STREAMS = (Prediction, Explanation, Change)
+
+PREFIX = "fluxplain."
+
+_SCALARS = {"string": "VARCHAR", "integer": "BIGINT", "number": "DOUBLE", "boolean": "BOOLEAN"}
+
+
+def statements() -> str:
+    """Return a statement for each topic that people query."""
+    return "\n".join(["```sql", "\n\n".join(map(statement, STREAMS)), "```"])
+
+
+def statement(record: type[Record]) -> str:
+    """Return the statement that makes a stream of a topic; names are as in the records."""
+    schema = record.json_schema()
+    columns = ["`message_key` VARCHAR KEY"]
+    columns += _columns(schema["properties"], schema.get("$defs", {}))
+    listed = ",\n".join(f"  {column}" for column in columns)
+    return (
+        f"CREATE STREAM {record.TOPIC} (\n{listed}\n) WITH (\n"
+        f"  KAFKA_TOPIC = '{PREFIX}{record.TOPIC}', KEY_FORMAT = 'KAFKA', VALUE_FORMAT = 'JSON'\n);"
+    )
+
+
+def type_of(schema: Mapping[str, Any], known: Mapping[str, Any]) -> str:
+    """Return the type of a value; what may be of several types is text.
+
+    Parameters
+    ----------
+    schema
+        Its JSON Schema.
+    known
+        Name → what the schema may refer to.
+
+    Examples
+    --------
+    >>> type_of({"anyOf": [{"type": "array", "items": {"type": "integer"}}, {"type": "null"}]}, {})
+    'ARRAY<BIGINT>'
+    >>> type_of({"anyOf": [{"type": "integer"}, {"type": "string"}]}, {})
+    'VARCHAR'
+    """
+    match schema:
+        case {"anyOf": kinds}:
+            others = [kind for kind in kinds if kind != {"type": "null"}]
+            return type_of(others[0], known) if len(others) == 1 else "VARCHAR"
+        case {"$ref": path}:
+            parts = _columns(known[path.rpartition("/")[2]]["properties"], known)
+            return f"STRUCT<{', '.join(parts)}>"
+        case {"items": kind}:
+            return f"ARRAY<{type_of(kind, known)}>"
+        case _:
+            return _SCALARS[schema["type"]]
+
+
+def _columns(properties: Mapping[str, Any], known: Mapping[str, Any]) -> list[str]:
+    # in quotes: some are words of SQL, and others would become capitals
+    return [f"`{name}` {type_of(kind, known)}" for name, kind in properties.items()]
