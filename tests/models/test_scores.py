@@ -195,7 +195,8 @@ def test_another_detector_takes_over_and_what_is_none_does_not(tmp_path: Path) -
     records = taken(settings, values)
     [letter] = of_kind(records, DeadLetter)
     assert letter.reason == (
-        "model constant cannot take over: it is a Constant, which has no score_one: it needs score_one"
+        "model constant cannot take over: it is a Constant, which has no score_one: "
+        "it needs score_one"
     )
     scores = [each.prediction for each in of_kind(records, Prediction)]
     assert scores[:6] == [1.0] * 6
