@@ -9,7 +9,7 @@ import inspect
 import json
 import os
 import tomllib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from difflib import get_close_matches
 from pathlib import Path
@@ -33,6 +33,7 @@ from pydantic_settings import (
     SettingsError,
 )
 
+from pipeline import warm_start
 from pipeline.alerts.settings import AlertSettings
 from pipeline.detectors import (
     DETECTORS,
@@ -467,6 +468,12 @@ class ExplainSettings(Section):
         le=60_000.0,
         description="Milliseconds that the model role may take for an observation in the mean: if "
         "it takes more, fewer are explained. By default any. It needs `control.topic`.",
+    )
+    file: Path | None = Field(
+        None,
+        description="What explanations have learned, to start from: written by `fluxplain model "
+        "export` with --explanations, of the same features and explanations. Unpickling runs its "
+        "code.",
     )
     features: dict[Name, Annotated[list[Method], Field(min_length=1)]] = Field(
         default_factory=dict,
@@ -1160,15 +1167,32 @@ class Config(BaseSettings):
         from pipeline.exchange import unpickled  # noqa: PLC0415  only who has a model needs it
 
         try:
-            return unpickled(self._model_bytes())
+            return unpickled(_content(self.model.file, self.model.origin))
         except ValueError as error:
             raise ConfigError(f"{self.model.origin}: {error}") from error
 
-    def _model_bytes(self) -> bytes:
+    def learned(self, part: str | None = None) -> Any:
+        """Return a part of what explanations start from; None without, or if none is asked for.
+
+        Raises
+        ------
+        ConfigError
+            If it cannot be read, or is of other settings or another version.
+        """
+        if self.explain.file is None:
+            return None
+        origin = f"explain.file = {self.explain.file}"
+        data = _content(self.explain.file, origin)
         try:
-            return Path(self.model.file or "").read_bytes()
-        except OSError as error:
-            raise ConfigError(f"{self.model.origin}: cannot be read: {error.strerror}") from None
+            return warm_start.read(data, self.learning(), part)
+        except ValueError as error:
+            raise ConfigError(f"{origin} {error}") from error
+
+    def learning(self) -> dict[str, Any]:
+        """Return the settings on which rests what explanations learn: key → value, of JSON."""
+        tables = self.model_dump(mode="json", include={**_LEARNING})
+        tables["features"] = [*map(list, self.features.items())]  # they are in this order
+        return dict(_flat(tables))
 
     def fingerprint(self) -> str:
         """Return a digest of every setting that changes what is published."""
@@ -1185,8 +1209,10 @@ class Config(BaseSettings):
         del settings["label"]["column"]
         del settings["explain"]["budget_ms"]  # what follows from it is announced in a topic
         del settings["model"]["directory"]
-        if self.model.file is not None:  # wherever it is
-            settings["model"]["file"] = hashlib.sha256(self._model_bytes()).hexdigest()
+        if self.model.file is not None:
+            settings["model"]["file"] = _digest(self.model.file, self.model.origin)
+        if self.explain.file is not None:
+            settings["explain"]["file"] = _digest(self.explain.file, "explain.file")
         del settings["model"]["shards"]  # whoever evaluates a feature, the answers are the same
         # their order is that of permutations and partitions
         settings["features"] = list(self.features.items())
@@ -1279,6 +1305,7 @@ def check_references(config: Config, role: Asker | None = None) -> None:
 
 def _check_results(config: Config, role: Asker | None) -> None:
     _check_loss(config)
+    config.learned()
     if role != "explainer":
         _check_model(config)
 
@@ -1385,6 +1412,35 @@ def explain_errors(error: ValidationError) -> str:
 
 _OPERATION = {"kafka", "checkpoint", "health", "alerts", "dashboard"}
 """Tables that say how the pipeline runs, not what it publishes."""
+
+_LEARNING: Mapping[str, Any] = {
+    "label": {"type"},
+    "missing": True,
+    "explain": {"methods", "loss", "alpha", "groups", "ipfi", "isage", "ipdp"},
+}
+"""Settings on which rests what explanations learn, beside the features."""
+
+
+def _flat(table: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield each key of a table and those in it, as it is written, and its value."""
+    for name, value in table.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{above}{name}.")
+        else:
+            yield f"{above}{name}", value
+
+
+def _content(file: Path | None, origin: str) -> bytes:
+    try:
+        return Path(file or "").read_bytes()
+    except OSError as error:
+        raise ConfigError(f"{origin}: cannot be read: {error.strerror}") from None
+
+
+def _digest(file: Path, origin: str) -> str:
+    """Return what stands for a file, wherever it is."""
+    return hashlib.sha256(_content(file, origin)).hexdigest()
+
 
 _OWN = "Value error, "
 """What pydantic puts before the messages of this project's validators."""

@@ -2,19 +2,23 @@
 
 import pickle
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
 from pipeline.cli.common import DEFAULT_CONFIG, ConfigPath, app, load, ready, say
 from pipeline.config import Config, ConfigError
 from pipeline.exchange import ModelFolder, unpickled
-from pipeline.kafka.checkpoints import Slot, open_store
+from pipeline.kafka.checkpoints import CheckpointStore, Slot, open_store, slots
 from pipeline.kafka.client import cluster, partitions_of
 from pipeline.kafka.embedded import resolve
 from pipeline.kafka.producer import RecordProducer
+from pipeline.warm_start import written
 from schemas import Control, stream_name
 from schemas.control import NewModel
+
+if TYPE_CHECKING:
+    from pipeline.stages.estimates import FeatureState
 
 PANEL = "Run"
 
@@ -29,27 +33,74 @@ def export(
     out: Annotated[Path, typer.Option(metavar="FILE", help="The pickled model.")],
     config: ConfigPath = DEFAULT_CONFIG,
     partition: Annotated[int, typer.Option(min=0, help="Of which stream.")] = 0,
+    explanations: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="What its explanations have learned, for explain.file."),
+    ] = None,
 ) -> None:
-    """Write the model as it is in the last checkpoint, to be unpickled in Python."""
-    settings = resolve(load(config))
-    from pipeline.models.scores import Scored  # noqa: PLC0415
-    from pipeline.stages import ModelStage  # noqa: PLC0415  loads River
+    """Write the model as it is in the last checkpoint, to be unpickled in Python.
 
-    part = settings.parts("model")[0]
-    slot = Slot.of(part, settings.topic(settings.source), partition)
-    checkpoint = open_store(settings, cluster(settings)).load(slot)
+    With --explanations also what the explanations of the stream have learned: what they have stored
+    of its observations, and the estimates. Another pipeline starts from both by model.file and
+    explain.file.
+    """
+    settings = resolve(load(config))
+    from pipeline.models.scores import Scored  # noqa: PLC0415  loads River
+    from pipeline.stages.model import ModelStage  # noqa: PLC0415  as above
+
+    store = open_store(settings, cluster(settings))
+    source = settings.topic(settings.source)
+    shards = [
+        _state(store, Slot.of(part, source, partition), ModelStage)
+        for part in settings.parts("model")
+    ]
+    place, (offset, stage) = stream_name(source, partition), shards[0]
+    model = stage.model.detector if isinstance(stage.model, Scored) else stage.model
+    _write(out, pickle.dumps(model))
+    say(f"{out}: the {type(model).__name__} of {place}, before offset {offset:,}")
+    if explanations is None:
+        return
+    estimates = _estimates(settings, store, place)
+    parts = {"samples": [shard.samples for _, shard in shards], "estimates": estimates}
+    _write(explanations, written(parts, settings.of_stream(partition).learning()))
+    say(f"{explanations}: what is known of {', '.join(estimates) or 'no feature yet'}")
+
+
+T = TypeVar("T")
+
+
+def _state(store: CheckpointStore, slot: Slot, kind: type[T]) -> tuple[int, T]:
+    """Return the offset that is next, and the state of a slot."""
+    checkpoint = store.load(slot)
     if checkpoint is None:
         raise ConfigError(f"{slot} has no checkpoint: run this where its worker would run")
-    stage = checkpoint.stage
-    if not isinstance(stage, ModelStage):
+    if not isinstance(checkpoint.stage, kind):
         raise ConfigError(f"{slot} has the state of something else")
-    model = stage.model.detector if isinstance(stage.model, Scored) else stage.model
+    return checkpoint.next_offset, checkpoint.stage
+
+
+def _estimates(settings: Config, store: CheckpointStore, stream: str) -> "dict[str, FeatureState]":
+    """Return those of all features of a stream, whichever partitions they are in."""
+    from pipeline.stages.explainer import ExplainerStage  # noqa: PLC0415  loads NumPy
+    from pipeline.stages.streams import ByStream  # noqa: PLC0415
+
+    found: dict[str, FeatureState] = {}
+    checkpoints = [store.load(slot) for slot in slots(settings, "explainer")]
+    if not any(checkpoints):
+        raise ConfigError("explainer has no checkpoint: run this where its workers would run")
+    for checkpoint in filter(None, checkpoints):
+        stage = checkpoint.stage
+        of_stream = stage.of(stream) if isinstance(stage, ByStream) else stage
+        if isinstance(of_stream, ExplainerStage):
+            found |= of_stream.estimates(stream)
+    return {name: found[name] for name in settings.explained if name in found}
+
+
+def _write(path: Path, data: bytes) -> None:
     try:
-        out.write_bytes(pickle.dumps(model))
+        path.write_bytes(data)
     except OSError as error:
-        raise ConfigError(f"cannot write {out}: {error.strerror}") from None
-    place = stream_name(slot.topic, slot.partition)
-    say(f"{out}: the {type(model).__name__} of {place}, before offset {checkpoint.next_offset:,}")
+        raise ConfigError(f"cannot write {path}: {error.strerror}") from None
 
 
 @model_app.command()

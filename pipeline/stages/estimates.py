@@ -55,17 +55,11 @@ class FeatureState:
     """
 
     def __init__(self, alphas: Sequence[float], *, categorical: tuple[bool, ...], ice: int) -> None:
-        self.seq = -1  # the newest one seen
-        self.silent = 0  # observations since the last explanation
         self._model_version: str | None = None
         self._alphas, self._kept = alphas, ice
         self._categorical = categorical
         self._begin()
-        self.pending: dict[Method, Pending] = {
-            "ipfi": Pending(),
-            "isage": Pending(),
-            "ipdp": Pending(),
-        }
+        self.restart()
 
     def _begin(self) -> None:
         ice, categorical = self._kept, self._categorical
@@ -77,6 +71,16 @@ class FeatureState:
         self.ice = IceCurves(ice) if ice and len(categorical) == 1 else None
         self._copies = 1 + ice if self.ice else 1  # of a curve in a message
         self._classes: frozenset[Label] = frozenset()  # of the curve
+
+    def restart(self) -> None:
+        """Begin with another stream, with what was learned."""
+        self.seq = -1  # the newest one seen
+        self.silent = 0  # observations since the last explanation
+        self.pending: dict[Method, Pending] = {
+            "ipfi": Pending(),
+            "isage": Pending(),
+            "ipdp": Pending(),
+        }
 
     def be_of(self, model_version: str | None) -> None:
         """Know of which model the next answers are: of another one the estimates begin anew."""

@@ -2,6 +2,7 @@
 
 from bisect import bisect_right
 from collections.abc import Sequence
+from copy import deepcopy
 from dataclasses import replace
 from operator import attrgetter
 from typing import Any
@@ -70,6 +71,8 @@ class ExplainerStage:
         self._methods = {name: config.methods_of(name) for name in config.explained}
         self._room = MAX_RECORD_BYTES - 2 * NUMBER_BYTES * self._emit_every
         self._states: dict[tuple[str, str], FeatureState] = {}
+        # in checkpoints too: a stream that begins anew begins with it again
+        self._learned: dict[str, FeatureState] = config.learned("estimates") or {}
 
     def decode(self, message: Message) -> tuple[Message, Evaluation]:
         """Return the run of evaluations.
@@ -104,9 +107,7 @@ class ExplainerStage:
         records: list[Record] = []
         if state is None or (run.previous_seq is None and run.seqs[0] > state.seq):
             # a run without a predecessor begins the stream, or begins it anew after a cold start
-            categorical = self._categorical[run.feature]
-            state = FeatureState(self._alphas, categorical=categorical, ice=self._ice)
-            self._states[key] = state
+            self._states[key] = state = self._new_state(run.feature)
         if run.seqs[-1] > state.seq:
             state.be_of(run.model_version)
         if run.previous_seq is not None and run.previous_seq > state.seq:
@@ -120,6 +121,19 @@ class ExplainerStage:
                 state.seq = run.seqs[-1]
                 return records + self._at_once(state, run, moves, first)
         return records + self._one_by_one(state, message, run, first)
+
+    def _new_state(self, feature: str) -> FeatureState:
+        if feature in self._learned:
+            return deepcopy(self._learned[feature])
+        categorical = self._categorical[feature]
+        return FeatureState(self._alphas, categorical=categorical, ice=self._ice)
+
+    def estimates(self, stream: str) -> dict[str, FeatureState]:
+        """Return what was learned of the features of a stream, for a pipeline that starts."""
+        own = {name: deepcopy(state) for (of, name), state in self._states.items() if of == stream}
+        for state in own.values():
+            state.restart()
+        return own
 
     def _at_once(
         self, state: FeatureState, run: Evaluation, moves: Moves, first: int

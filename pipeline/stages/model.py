@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 from pipeline.config import Config
 from pipeline.evaluate import Label, NoOutputError, Output, Value, evaluator_for
@@ -61,6 +61,15 @@ class Published:
 
     classes: list[Label] = field(default_factory=list)
     seq: int | None = None
+
+
+class Samples(NamedTuple):
+    """What explanations keep of the observations."""
+
+    questions: Questions
+    filler: Filler
+    coverage: Coverage
+    evolution: Evolution
 
 
 class ModelStage:
@@ -138,6 +147,10 @@ class ModelStage:
         # where to go on in each of the topics that are joined
         joined = map(config.topic, config.inputs("join"))
         self._places = dict.fromkeys(joined, 0) if config.is_joined else None
+        learned: Sequence[Samples] | None = config.learned("samples")
+        if learned:
+            self._questions.go_on([each.questions for each in learned])
+            _, self._filler, self._coverage, self._evolution = learned[0]
         self._has_effects = "ipdp" in config.explain.methods
         self._has_losses = config.explain.methods != ["ipdp"]
         watched = config.drift.of("loss")
@@ -148,6 +161,11 @@ class ModelStage:
         """Return the state; what it is given from outside is none of it."""
         outside = {"meter", "models"}
         return {name: value for name, value in vars(self).items() if name not in outside}
+
+    @property
+    def samples(self) -> Samples:
+        """What was learned of the observations, for a pipeline that starts."""
+        return Samples(self._questions, self._filler, self._coverage, self._evolution)
 
     def decode(self, message: Message) -> Sample | Labelled | Announced | Unusable:
         """Return the validated observation or label, or why there is none."""

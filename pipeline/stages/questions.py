@@ -159,6 +159,17 @@ class Questions:
                 for feature in dict.fromkeys([*self._features, *chain(*self._pairs.values())])
             }
 
+    def go_on(self, before: Sequence["Questions"]) -> None:
+        """Take over the samples of others, which together asked for the same or more."""
+        if self._ipfi:
+            players = self._ipfi.players  # what is asked for may have been shared differently
+            self._ipfi = next((each._ipfi for each in before if each._ipfi), self._ipfi)
+            self._ipfi.players = players
+        if self._isage:
+            self._isage = next((each._isage for each in before if each._isage), self._isage)
+        known = {feature: grid for each in before for feature, grid in each._ipdp.items()}
+        self._ipdp = {feature: known.get(feature, grid) for feature, grid in self._ipdp.items()}
+
     def ask(self, x: dict[str, Value], *, of_loss: bool, of_effect: bool) -> Question:
         """Return what to ask about an observation.
 

@@ -62,8 +62,12 @@ class ByStream:
         """
         check_key(message)
         record = self._common.INPUT.decode(message.value)
-        stage = self._own.get(record.stream, self._common)
+        stage = self.of(record.stream)
         return stage, stage.accept(message, record)
+
+    def of(self, stream: str) -> KeyedStage:
+        """Return the stage of a stream."""
+        return self._own.get(stream, self._common)
 
     def step(self, record: tuple[KeyedStage, Any]) -> Sequence[Record]:
         """Return what that stage publishes."""

@@ -4,17 +4,22 @@ import os
 import pickle
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import orjson
 import pytest
 from river.tree import HoeffdingTreeClassifier
 
+from pipeline.config import Config
+from pipeline.local import LocalPipeline
 from pipeline.parts import Role
 from pipeline.supervisor import ROLES
+from schemas import Explanation
 from tests.behaviour.conftest import SETTINGS, topics, write_config
 from tests.behaviour.kafka_pipeline import KafkaPipeline, assert_same, reference_of
 from tests.behaviour.test_pipeline import Start, observations
+from tests.support import of_kind
 
 JOINED: tuple[Role, ...] = ("join", *ROLES)
 
@@ -49,10 +54,12 @@ def test_a_model_is_exported_and_another_one_takes_over(
 ) -> None:
     values = observations(300)
     old, new = tmp_path / "old.pickle", tmp_path / "new.pickle"
+    explanations = tmp_path / "explanations.state"
     with start(roles=JOINED) as pipeline:
         pipeline.send(values[:150])
         pipeline.wait_until_idle()
-        exported = fluxplain(pipeline, config_path, "export", "--out", str(old))
+        files = ("--out", str(old), "--explanations", str(explanations))
+        exported = fluxplain(pipeline, config_path, "export", *files)
         assert exported.returncode == 0, exported.stderr
         assert "before offset 150" in exported.stdout
         model = HoeffdingTreeClassifier()
@@ -79,10 +86,28 @@ def test_a_model_is_exported_and_another_one_takes_over(
     )
     versions = [each["model_version"] for each in predictions]
     assert versions == ["v1"] * 150 + ["v2"] * 150
-    learned = pickle.loads(old.read_bytes())
-    x = orjson.loads(values[150])["x"]
-    assert set(learned.predict_proba_one(x)) <= {0, 1}
-    assert type(learned).__name__ == "ARFClassifier"
+    settings = pipeline.config.model_dump(mode="json")
+    whole = increments_of(Config(**settings), values)
+    settings["model"] |= {"factory": None, "params": {}, "file": str(old)}
+    settings["explain"]["file"] = str(explanations)
+    # from what was exported it goes on as if it had never stopped
+    went_on = increments_of(Config(**settings), values[150:])
+    for name, increments in went_on.items():
+        before = {seq - 150: increment for seq, increment in whole[name].items() if seq >= 150}
+        both = before.keys() & increments.keys()  # some of the newest wait for the next record
+        assert len(both) > 140
+        assert {seq: before[seq] for seq in both} == {seq: increments[seq] for seq in both}
+
+
+def increments_of(
+    config: Config, values: Sequence[bytes]
+) -> dict[tuple[str, str], dict[int, float]]:
+    """Return (feature, method) → seq → increment."""
+    told: dict[tuple[str, str], dict[int, float]] = {}
+    for each in of_kind(LocalPipeline(config).run(values), Explanation):
+        of = told.setdefault((each.feature, each.method), {})
+        of.update(zip(each.seqs, each.increments, strict=True))
+    return told
 
 
 def test_mistakes_are_told(start: Start, config_path: Path, tmp_path: Path) -> None:

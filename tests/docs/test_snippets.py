@@ -1,6 +1,7 @@
 """Snippets do what the documents say: commands exist, settings are valid, code runs."""
 
 import importlib.util
+import pickle
 import re
 import shutil
 import sys
@@ -13,6 +14,7 @@ from confluent_kafka import Consumer
 from deploy.kafka.certificates import make_certificates
 from pipeline.config import ENV_PREFIX, Config, load_config
 from pipeline.kafka.embedded import EmbeddedBroker
+from pipeline.warm_start import written
 from schemas import Observation
 from tests.deploy.documented import documented_metrics
 from tests.docs.documents import ROOT, WRITTEN_BY_HAND, Snippet, snippets, spans
@@ -128,6 +130,13 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     sys.modules.pop("mymodel", None)
 
 
+def export(config: Config, folder: Path) -> None:
+    """Write files as `fluxplain model export` does."""
+    (folder / "model.pickle").write_bytes(pickle.dumps(config.make_model()))
+    learned: dict[str, object] = {"samples": [], "estimates": {}}
+    (folder / "explanations.state").write_bytes(written(learned, config.learning()))
+
+
 SETTINGS = [each for each in snippets("toml") if each.document != "deploy/docs/models.md"]
 """All but those of models, which are run: ``tests/models/test_docs.py``."""
 
@@ -140,6 +149,8 @@ def test_every_snippet_of_settings_is_valid(snippet: Snippet, secrets: Path, fol
     shutil.copy(secrets / "ca.pem", folder)
     rest = "".join(f"{table}\n{keys}" for table, keys in BASE.items() if table not in snippet.text)
     path = folder / "fluxplain.toml"
+    path.write_text("".join(f"{table}\n{keys}" for table, keys in BASE.items()))
+    export(load_config(path), folder)
     path.write_text(snippet.text.replace("/run/secrets", str(secrets)) + rest)
     assert load_config(path)
 
