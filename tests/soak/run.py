@@ -1,10 +1,12 @@
 """One run: a broker, the workers, the stream, and what has grown in the end."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing
 from itertools import islice
 from pathlib import Path
+
+import orjson
 
 from deploy.kafka import Cluster
 from pipeline.config import Config, load_config
@@ -13,10 +15,11 @@ from pipeline.kafka.replay import ReplayOptions, replay
 from pipeline.kafka.topics import create_topics
 from pipeline.outputs import OUTPUTS
 from pipeline.supervisor import Supervisor
+from schemas.late_label import LabelValue
 from tests.behaviour.conftest import write_config
 from tests.command import LOG, Clock, FailedError, say
 from tests.soak.samples import Samples, growth, table
-from tests.soak.stream import SETTINGS, observations
+from tests.soak.stream import SETTINGS, observations, with_late_labels
 
 MAX_LAG = 40_000
 """Records on their way: several checkpoints' worth in each role, so that none waits for another,
@@ -31,8 +34,10 @@ STALL_S = 120.0
 class Soak:
     """A run, in a folder."""
 
-    def __init__(self, records: int, folder: Path, clock: Clock) -> None:
+    def __init__(self, records: int, most_delay: int, folder: Path, clock: Clock) -> None:
         self._records = records
+        self._most_delay = most_delay
+        self._labelled: set[str] = set()  # ids; a label that comes again is not answered
         self._folder = folder
         self._clock = clock
         self._samples = Samples(folder / "checkpoints")
@@ -41,7 +46,8 @@ class Soak:
         """Do it all, and return what is wrong."""
         with ExitStack() as stack:
             cluster = stack.enter_context(Cluster(brokers=1, tell=self._clock.say))
-            path = write_config(self._folder / "soak.toml", SETTINGS)
+            label = {**SETTINGS["label"], "topic": self._most_delay > 0}
+            path = write_config(self._folder / "soak.toml", {**SETTINGS, "label": label})
             config = load_config(path).on_broker(cluster.bootstrap_servers)
             create_topics(config)
             workers = stack.enter_context(self._workers(stack, path, config))
@@ -59,7 +65,9 @@ class Soak:
             "FLUXPLAIN_CHECKPOINT__DIRECTORY": str(self._folder / "checkpoints"),
         }
         log = stack.enter_context((self._folder / LOG).open("wb"))
-        return Supervisor(path, environment=environment, stderr=log, tell=self._clock.say)
+        return Supervisor(
+            path, config.parts(), environment=environment, stderr=log, tell=self._clock.say
+        )
 
     def _feed(self, config: Config, workers: Supervisor) -> None:
         """Feed the stream, and wait until all of it is through."""
@@ -69,7 +77,7 @@ class Soak:
             self._samples.take_if_due(workers.running(), through)
             self._clock.progress(lambda: f"{fed:,} fed, {through:,} through; {self._memory()}")
 
-        stream = islice(observations(self._records // DRIFTS), self._records)
+        stream = self._stream(self._records // DRIFTS)
         options = ReplayOptions(max_lag=min(MAX_LAG, self._records // 5))
         replay(config, stream, options, report=attend)
         with closing(PipelineProgress(config, partition=0)) as progress:
@@ -82,10 +90,25 @@ class Soak:
                     raise FailedError(f"only {before:,} records went through, then no more")
                 attend(self._records, progress.through)
                 time.sleep(0.2)
+        for part in config.parts():  # the last labels are behind all observations
+            for topic in config.inputs(part.role):
+                with closing(GroupOffsets(config, part, topic)) as group:
+                    while group.lag():
+                        workers.check()
+                        time.sleep(0.2)
 
     def _memory(self) -> str:
         newest = {name: taken[-1][1] for name, taken in self._samples.taken.items()}
         return ", ".join(f"{name} {s.rss / 1e6:.0f} MB" for name, s in newest.items())
+
+    def _stream(self, drift_every: int) -> Iterator[bytes | LabelValue]:
+        if not self._most_delay:
+            yield from islice(observations(drift_every), self._records)
+            return
+        for each in with_late_labels(self._records, drift_every, self._most_delay):
+            if isinstance(each, LabelValue):
+                self._labelled.add(orjson.loads(each.value)["id"])
+            yield each
 
     def _report(self, counts: dict[str, int], workers: Supervisor, took_s: float) -> Sequence[str]:
         marks = self._samples.at_marks(self._records)
@@ -93,15 +116,19 @@ class Soak:
         say("")
         for line in table(marks):
             say(line)
-        say(f"{self._records:,} records in {took_s:.0f} s: {self._records / took_s:,.0f} a second")
+        labels = len(self._labelled)
+        rate = self._records / took_s
+        said = f"{self._records:,} observations in {took_s:.0f} s: {rate:,.0f} a second"
+        say(f"{said}; {labels:,} labels came later" if self._most_delay else said)
         say(", ".join(f"{n:,} {name}" for name, n in counts.items()))
         say(f"workers that died: {len(workers.deaths)}")
         problems = growth(marks)
         if workers.deaths:
             problems.append(f"workers died: {workers.deaths}")
-        if answered != self._records:
+        if answered != self._records + labels:
             problems.append(
-                f"{answered:,} predictions and dead letters for {self._records:,} records"
+                f"{answered:,} predictions and dead letters for {self._records:,} observations "
+                f"and {labels:,} labels that came later"
             )
         return problems
 

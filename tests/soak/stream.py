@@ -2,10 +2,13 @@
 
 import random
 from collections.abc import Iterator, Mapping
-from itertools import count
+from itertools import count, islice
 from typing import Any
 
 import orjson
+
+from schemas.late_label import LabelValue
+from tests.behaviour.late_labels import Delays, late_labels
 
 CATEGORIES = {"u": 0.0, "v": 1.0, "w": 2.0}
 """Category → the number that it counts as."""
@@ -65,14 +68,38 @@ def observations(drift_every: int, seed: int = 1) -> Iterator[bytes]:
 
     Every thousandth record is unusable.
     """
+    for i, (x, y) in enumerate(_samples(drift_every, seed)):
+        yield BAD if _is_bad(i) else orjson.dumps({"x": x, "y": y, "ts": i})
+
+
+def with_late_labels(
+    records: int, drift_every: int, most_delay: int
+) -> Iterator[bytes | LabelValue]:
+    """Return such a stream of so many observations, and their labels that come later."""
+    bad = sum(map(_is_bad, range(records)))
+    samples = islice(_samples(drift_every), records - bad)
+    seen = 0
+    for sent in late_labels(samples, Delays(most_delay)):
+        if sent.topic == "labels":
+            yield LabelValue(sent.value)
+            continue
+        if _is_bad(seen):
+            yield BAD
+            seen += 1
+        yield sent.value
+        seen += 1
+
+
+def _is_bad(i: int) -> bool:
+    return i % BAD_EVERY == BAD_EVERY // 2
+
+
+def _samples(drift_every: int, seed: int = 1) -> Iterator[tuple[dict[str, Any], float]]:
     rng = random.Random(seed)
     categories = list(CATEGORIES)
     for i in count():
-        if i % BAD_EVERY == BAD_EVERY // 2:
-            yield BAD
-            continue
         a, b = 2.0 * rng.random() - 1.0, 2.0 * rng.random() - 1.0
         c = rng.choice(categories)
         concept = CONCEPTS[i // drift_every % len(CONCEPTS)]
         y = concept[0] * a + concept[1] * b + concept[2] * CATEGORIES[c]
-        yield orjson.dumps({"x": {"a": a, "b": b, "c": c}, "y": y, "ts": i})
+        yield {"a": a, "b": b, "c": c}, y
