@@ -126,10 +126,10 @@ LOCK := uv pip compile --universal --python-version 3.11 --generate-hashes --no-
 	--quiet --upgrade --custom-compile-command "make lock"
 
 lock: $(PUBLISH)  ## resolve the dependencies of pyproject.toml anew
-	$(BIN)/$(LOCK) pyproject.toml --extra dev --output-file requirements.lock
+	$(BIN)/$(LOCK) pyproject.toml --extra dev --extra registry --output-file requirements.lock
 	$(BIN)/$(LOCK) --group publish --constraint requirements.lock \
 		--output-file requirements-publish.lock
-	$(BIN)/$(LOCK) pyproject.toml --no-annotate --constraint requirements.lock \
+	$(BIN)/$(LOCK) pyproject.toml --extra registry --no-annotate --constraint requirements.lock \
 		--output-file deploy/requirements.lock
 
 $(STAMP): pyproject.toml requirements.lock pipeline/__init__.py

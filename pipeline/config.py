@@ -47,6 +47,7 @@ from pipeline.evaluate import Kind as EvaluatorKind
 from pipeline.explain.checks import ALL
 from pipeline.explain.grids import MOST_CURVES, GridKind, GridSettings, StorageKind, check_pairs
 from pipeline.explain.players import Players
+from pipeline.kafka.registry.settings import RegistrySettings
 from pipeline.kafka.security import SecuritySettings, read_secret
 from pipeline.overrides import Own, Partition, merged, refused
 from pipeline.parts import Part, Role
@@ -813,6 +814,7 @@ class Config(BaseSettings):
     topics: TopicSettings = TopicSettings()
     checkpoint: CheckpointSettings = CheckpointSettings()
     health: HealthSettings = HealthSettings()
+    registry: RegistrySettings = RegistrySettings()
     alerts: AlertSettings = AlertSettings()
     dashboard: DashboardSettings = DashboardSettings()
 
@@ -1410,7 +1412,7 @@ def explain_errors(error: ValidationError) -> str:
     return "\n".join(lines)
 
 
-_OPERATION = {"kafka", "checkpoint", "health", "alerts", "dashboard"}
+_OPERATION = {"kafka", "registry", "checkpoint", "health", "alerts", "dashboard"}
 """Tables that say how the pipeline runs, not what it publishes."""
 
 _LEARNING: Mapping[str, Any] = {

@@ -1,10 +1,11 @@
-"""Write the JSON Schema of every record beside its definition."""
+"""Write the JSON Schema and the Avro schema of every record beside its definition."""
 
 from pathlib import Path
 
 import orjson
 
 from schemas import RECORDS, Record
+from schemas.avro import avro_schema
 
 FOLDER = Path(__file__).parent
 
@@ -19,6 +20,17 @@ def schema_text(record: type[Record]) -> bytes:
     return orjson.dumps(record.json_schema(), option=orjson.OPT_INDENT_2) + b"\n"
 
 
+def avro_path(record: type[Record]) -> Path:
+    """Return where the Avro schema of a record is kept."""
+    return FOLDER / f"{record.TOPIC}.avsc"
+
+
+def avro_text(record: type[Record]) -> bytes:
+    """Return the Avro schema of a record as it stands in the file."""
+    return orjson.dumps(avro_schema(record), option=orjson.OPT_INDENT_2) + b"\n"
+
+
 if __name__ == "__main__":
     for each in RECORDS:
         schema_path(each).write_bytes(schema_text(each))
+        avro_path(each).write_bytes(avro_text(each))

@@ -1,9 +1,9 @@
 """Records of the topic ``control``: what changes while the pipeline runs."""
 
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
-from schemas.record import BadRecordError, Record, Typed
+from schemas.record import BadRecordError, Record, Typed, load_object
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,18 @@ class Control(Record):
         BadRecordError
             If that is nothing.
         """
-        control = super(Control, cls).decode(value)
+        return cls.of(load_object(value))
+
+    @classmethod
+    def of(cls, fields: dict[str, Any]) -> Self:
+        """Return what these fields announce.
+
+        Raises
+        ------
+        BadRecordError
+            If that is nothing.
+        """
+        control = cls.validated(fields)
         if control.every is None and control.model is None:
             raise BadRecordError("there is neither every nor model in it")
         return control

@@ -96,7 +96,17 @@ class Evaluation(Record):
         BadRecordError
             If it is no such record, or its lists are not equally long.
         """
-        fields = load_object(value)
+        return cls.of(load_object(value))
+
+    @classmethod
+    def of(cls, fields: dict[str, Any]) -> Self:
+        """Return the run of these fields.
+
+        Raises
+        ------
+        BadRecordError
+            If it is none, or its lists are not equally long.
+        """
         seqs, answers = fields.get("seqs"), {}
         if isinstance(seqs, list) and len(seqs) >= LONG:
             answers = {name: _plain(name, fields.get(name)) for name in _ANSWERS}

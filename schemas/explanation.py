@@ -1,9 +1,9 @@
 """Records of the topic ``explanations``: what a feature means to the model now."""
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
-from schemas.record import BadRecordError, Label, Record, Timestamp, Typed, Value
+from schemas.record import BadRecordError, Label, Record, Timestamp, Typed, Value, load_object
 
 Method = Literal["ipfi", "isage", "ipdp"]
 
@@ -129,7 +129,18 @@ class Explanation(Record):
         BadRecordError
             If it is no such record, or has not one increment for each of its seqs.
         """
-        explanation = super(Explanation, cls).decode(value)
+        return cls.of(load_object(value))
+
+    @classmethod
+    def of(cls, fields: dict[str, Any]) -> Self:
+        """Return the explanation of these fields.
+
+        Raises
+        ------
+        BadRecordError
+            If it is none, or has not one increment for each of its seqs.
+        """
+        explanation = cls.validated(fields)
         if len(explanation.seqs) != len(explanation.increments):
             raise BadRecordError(f"increments must be as long as seqs ({len(explanation.seqs)})")
         return explanation

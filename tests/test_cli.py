@@ -35,6 +35,7 @@ from pipeline.supervisor import ROLES
 from tests.behaviour.conftest import SETTINGS, no_process_left, write_config
 from tests.behaviour.kafka_pipeline import Published, assert_same, identity, reference
 from tests.behaviour.test_pipeline import observations
+from tests.registry import RegistryServer
 from tests.support import make_config
 
 __all__ = ["no_process_left"]
@@ -146,6 +147,18 @@ def test_check_names_the_models_of_streams_and_which_streams_there_are_not(
     assert f"stream {stream}-1: model GaussianNB, evaluator generic" in _one_line(result.stdout)
     assert result.returncode == 2
     assert f"streams has 9, but {stream} has 4 partitions, from 0 to 3" in _one_line(result.stderr)
+
+
+def test_check_asks_the_schema_registry(with_topics: Path) -> None:
+    with RegistryServer(("fluxplain", "s3cret")) as server:
+        user = {"FLUXPLAIN_REGISTRY__USERNAME": "fluxplain", "FLUXPLAIN_REGISTRY__URL": server.url}
+        result = _run(with_topics, "check", FLUXPLAIN_REGISTRY__PASSWORD="s3cret", **user)
+        assert result.returncode == 0
+        assert f"registry: at {server.url}" in _one_line(result.stdout)
+        result = _run(with_topics, "check", FLUXPLAIN_REGISTRY__PASSWORD="other-s3cret", **user)
+    assert result.returncode == 2
+    assert f"the schema registry at {server.url} refuses: Unauthorized" in _one_line(result.stderr)
+    assert "s3cret" not in result.stdout + result.stderr
 
 
 @pytest.mark.parametrize(

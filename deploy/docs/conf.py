@@ -16,8 +16,8 @@ version = release = __version__
 
 NAVIGATION = {
     "Use": [
-        *("explanations", "topics", "streams", "models", "ecosystem", "configuration"),
-        *("pictures", "library", "limits"),
+        *("explanations", "topics", "streams", "models", "ecosystem", "registry"),
+        *("configuration", "pictures", "library", "limits"),
     ],
     "Operate": ["../README", "cost", "promises"],
     "Reference": ["commands", "api", "../../pipeline/explain/README"],

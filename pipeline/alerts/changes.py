@@ -17,6 +17,8 @@ from pipeline.alerts.webhook import MAX_AGE_S
 from pipeline.config import Config
 from pipeline.kafka.client import client_settings, log_offsets, partitions_of, refusal
 from pipeline.kafka.reader import without_errors
+from pipeline.kafka.registry.opener import Opener
+from pipeline.kafka.registry.opening import open_decoder
 from schemas import Change
 
 log = logging.getLogger("fluxplain.alerts")
@@ -46,6 +48,7 @@ class ChangeConsumer:
     def __init__(self, config: Config) -> None:
         self._config = config
         self._topic = config.topic(Change.TOPIC)
+        self._opener = Opener(open_decoder(config))
         partitions_of(config, self._topic)
         self._consumer = Consumer(
             {
@@ -62,18 +65,22 @@ class ChangeConsumer:
         self._consumer.subscribe([self._topic], on_assign=self._begin)
 
     def poll(self, timeout_s: float) -> Message | None:
-        """Return the next message; None if none came in time.
+        """Return the next message; None if none came in time, or it waits for the registry.
 
         Raises
         ------
         BrokerError
             If the broker reports an error that does not pass by itself.
         """
+        read = self._read(timeout_s) if self._opener.is_empty else []
+        return next(iter(self._opener.opened(read, timeout_s)), None)
+
+    def _read(self, timeout_s: float) -> list[Message]:
         try:
             message = self._consumer.poll(timeout_s)
         except KafkaException as error:
             raise refusal(self._config, "cannot read the changes", error.args[0]) from None
-        return next(iter(without_errors(self._config, [message] if message else [])), None)
+        return without_errors(self._config, [message] if message else [])
 
     def done(self, message: Message, *, at_once: bool) -> None:
         """Take note that a message need not come again; commit that at once, or soon."""

@@ -13,6 +13,7 @@ from pipeline.kafka.checkpoints import CheckpointError, CheckpointStore, Slot, o
 from pipeline.kafka.client import cluster, no_topics
 from pipeline.kafka.embedded import resolve
 from pipeline.kafka.progress import GroupOffsets
+from pipeline.kafka.registry.opening import check_registry
 from pipeline.kafka.topics import create_topics, missing_topics, topic_specs
 from pipeline.parts import Role
 
@@ -74,6 +75,9 @@ def check(config: ConfigPath = DEFAULT_CONFIG) -> None:
         raise no_topics(settings, missing)
     console.print(f"topics: all {len(topic_specs(settings))} exist", highlight=False)
     _check_streams(settings, len(metadata.topics[settings.topic(settings.source)].partitions))
+    if settings.registry.url is not None:
+        check_registry(settings)
+        console.print(f"registry: at {settings.registry.url}", markup=False, highlight=False)
 
 
 @topics_app.command("create")

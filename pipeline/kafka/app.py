@@ -22,6 +22,7 @@ from pipeline.kafka.metrics.worker import WorkerMetrics
 from pipeline.kafka.outbox import Outbox
 from pipeline.kafka.producer import RecordProducer
 from pipeline.kafka.quiet import logging_settings
+from pipeline.kafka.registry.opening import check_registry, open_decoder, open_encoder
 from pipeline.kafka.topics import feature_partitions
 from pipeline.kafka.transport import install
 from pipeline.kafka.watchdog import Watchdog
@@ -71,11 +72,13 @@ def create_worker(config: Config, part: Part, make_stage: StageFactory) -> RoleW
     Raises
     ------
     BrokerError
-        If no broker answers, or a topic has too few partitions.
+        If no broker answers, or a topic has too few partitions; or the schema registry, if there is
+        one, does not answer or refuses.
     ConfigError
         If the broker cannot keep checkpoints as configured.
     """
     metadata = cluster(config)
+    check_registry(config)
     app = _faust_app(config, part)
     metrics = WorkerMetrics(config, part, app)
     worker = RoleWorker(
@@ -85,9 +88,14 @@ def create_worker(config: Config, part: Part, make_stage: StageFactory) -> RoleW
         make_stage=make_stage,
         store=open_store(config, metadata),
         outbox=Outbox(
-            config, RecordProducer(config), feature_partitions(config), metrics.published.observe
+            config,
+            RecordProducer(config),
+            feature_partitions(config),
+            metrics.published.observe,
+            open_encoder(config),
         ),
         metrics=metrics,
+        decoder=open_decoder(config),
     )
     install(app, worker)
     _keep_checkpoints(app, worker)

@@ -81,6 +81,7 @@ class HealthServer:
             "ready": self._watchdog.is_ready,
             "stalled": progress.stalled(),
             "broker_answers": progress.broker_answers,
+            "waits_for": self._watchdog.waits_for,
             "lag": progress.lag,
             "partitions": [
                 {

@@ -2,11 +2,15 @@
 
 import time
 from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
 from pipeline.config import Config
 from pipeline.kafka.producer import RecordProducer
 from pipeline.stages.join import PassedOn
 from schemas import INPUTS, RECORDS, Control, Evaluation, Explanation, Record, parse_stream
+
+if TYPE_CHECKING:
+    from pipeline.kafka.registry.encoder import Encoder
 
 RUN_LENGTH = 64
 """Most observations in one message of evaluations: enough to make its overhead small."""
@@ -43,6 +47,8 @@ class Outbox:
         How many partitions the features are dealt to; see :func:`feature_partitions`.
     observe
         Called with what is sent: each record, evaluations of one feature as one.
+    encoder
+        Writes the values of the topics that people read; None for plain JSON.
     """
 
     def __init__(
@@ -51,10 +57,12 @@ class Outbox:
         producer: RecordProducer,
         partitions: int,
         observe: Callable[[Record], None] = lambda _record: None,
+        encoder: "Encoder | None" = None,
     ) -> None:
         self._config = config
         self._producer = producer
         self._observe = observe
+        self._encoder = encoder
         self._partitions = partitions
         # a hash of the name would give one partition several times the load of another
         self._places = {feature: i % partitions for i, feature in enumerate(config.explained)}
@@ -156,8 +164,13 @@ class Outbox:
     def _send_others(self) -> None:
         for record, key, place, more in self._others:
             self._observe(record)
-            topic, headers = self._config.topic(record.TOPIC), record.message_headers()
-            self._producer.send(topic, record.encode(), key, place, headers={**headers, **more})
+            topic, headers = self._config.topic(record.TOPIC), {**record.message_headers(), **more}
+            if self._encoder is None:
+                value = record.encode()
+            else:
+                value = self._encoder.value(record)
+                headers |= self._encoder.headers(record)
+            self._producer.send(topic, value, key, place, headers=headers)
         self._others.clear()
 
     def _send_run(self, run: list[Evaluation]) -> None:

@@ -24,6 +24,8 @@ from pipeline.kafka.client import (
     partitions_of,
     refusal,
 )
+from pipeline.kafka.registry.opener import Opener
+from pipeline.kafka.registry.opening import open_decoder
 
 SILENCE_S = 30.0
 """How long a broker may say nothing while there is more to read."""
@@ -37,6 +39,9 @@ GROUP = "reader"
 
 class TopicReader:
     """Messages of some topics, all partitions, as they come.
+
+    What is in the wire format of a schema registry, if one is configured, comes as plain JSON; it
+    waits while the registry does not answer.
 
     Parameters
     ----------
@@ -68,6 +73,7 @@ class TopicReader:
         newest: int | None = None,
     ) -> None:
         self._config = config
+        self._opener = Opener(open_decoder(config))
         self._prefix = config.topics.prefix
         offset = OFFSET_BEGINNING if from_beginning else OFFSET_END
         self._partitions = {
@@ -105,6 +111,11 @@ class TopicReader:
         0 if there was no ``newest``: then nobody asked how many there were.
         """
         return sum(map(len, self._ahead.values()))
+
+    @property
+    def trouble(self) -> str | None:
+        """Why messages that were read wait for the schema registry; None if none does."""
+        return None if self._opener.trouble is None else str(self._opener.trouble)
 
     def poll(self, timeout_s: float, limit: int = 1000) -> list[Message]:
         """Return the next messages; none if none came in time.
@@ -153,7 +164,9 @@ class TopicReader:
             if messages:
                 heard_at = time.monotonic()
             elif time.monotonic() - heard_at > SILENCE_S:
-                raise BrokerError(f"{_WHAT}: nothing came for {SILENCE_S:.0f} s, but there is more")
+                raise self._opener.trouble or BrokerError(
+                    f"{_WHAT}: nothing came for {SILENCE_S:.0f} s, but there is more"
+                )
             for message in messages:
                 end = ahead.get(_place(message), range(0)).stop
                 _pass(ahead, message)
@@ -162,14 +175,19 @@ class TopicReader:
 
     def _consume(self, timeout_s: float, limit: int) -> list[Message]:
         """Return the next messages, and errors that pass by themselves."""
+        read = self._read(timeout_s, limit) if self._opener.is_empty else []
+        messages = self._opener.opened(read, timeout_s)
+        if self.backlog:
+            for message in messages:
+                _pass(self._ahead, message)
+        return messages
+
+    def _read(self, timeout_s: float, limit: int) -> list[Message]:
         try:
             messages: list[Message] = self._consumer.consume(limit, timeout_s)
         except KafkaException as error:
             raise refusal(self._config, _WHAT, error.args[0]) from None
         _raise_what_does_not_pass(self._config, messages)
-        if self.backlog:
-            for message in messages:
-                _pass(self._ahead, message)
         return messages
 
     def name(self, message: Message) -> str:

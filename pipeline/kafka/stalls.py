@@ -30,6 +30,8 @@ class Sight:
         Why the broker does not let this worker in, if that is why it does not answer.
     is_saving
         Whether the worker waits for its outputs to be acknowledged; that has a limit of its own.
+    is_waiting
+        Whether it waits for something else than the broker that does not answer.
     """
 
     now: float
@@ -38,6 +40,7 @@ class Sight:
     committed: Mapping[Place, int] = field(default_factory=dict)
     refusal: str | None = None
     is_saving: bool = False
+    is_waiting: bool = False
 
 
 class Progress:
@@ -65,8 +68,8 @@ class Progress:
         """Take what is seen now."""
         self.broker_answers = sight.ends is not None
         self._see_refusal(sight)
-        if sight.ends is None or sight.is_saving:
-            # a broker that is away comes back; a new start would not make that sooner
+        if sight.ends is None or sight.is_saving or sight.is_waiting:
+            # what is away comes back; a new start would not make that sooner
             self._taking.forget()
             self._committing.forget()
             return

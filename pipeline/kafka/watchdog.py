@@ -88,6 +88,11 @@ class Watchdog:
         return self._worker.standings()
 
     @property
+    def waits_for(self) -> str | None:
+        """What the worker cannot go on without, beside the broker, and why it is not there."""
+        return self._worker.waits_for
+
+    @property
     def is_ready(self) -> bool:
         """Whether the worker has its share of the partitions, and the broker answers."""
         return self._worker.is_ready and self.progress.broker_answers
@@ -126,7 +131,7 @@ class Watchdog:
     def _look(self) -> Sight:
         # the worker's offsets first: what it takes meanwhile is no progress missed
         standings = self._worker.standings()
-        is_saving = self._worker.is_saving
+        is_saving, is_waiting = self._worker.is_saving, self._worker.waits_for is not None
         try:
             next_offsets = {s.place: s.next_offset for s in standings} or self._committed()
             ends = self._log_offsets(next_offsets, OFFSET_END)
@@ -135,7 +140,11 @@ class Watchdog:
             return Sight(time.monotonic(), standings, refusal=self._refusal(error.args[0]))
         self._refused = None
         committed = {} if standings else next_offsets
-        return Sight(time.monotonic(), standings, waiting, committed, is_saving=is_saving)
+        return Sight(
+            *(time.monotonic(), standings, waiting, committed),
+            is_saving=is_saving,
+            is_waiting=is_waiting,
+        )
 
     def _committed(self) -> dict[Place, int]:
         """Return place → where the group goes on; asked by a worker without partitions."""

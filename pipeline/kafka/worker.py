@@ -20,7 +20,7 @@ import asyncio
 import logging
 import time
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import faust
 from confluent_kafka import Consumer
@@ -44,6 +44,7 @@ from pipeline.kafka.exits import fail, refuse
 from pipeline.kafka.merge import Merge
 from pipeline.kafka.metrics.worker import WorkerMetrics
 from pipeline.kafka.outbox import Outbox
+from pipeline.kafka.registry.waiting import WaitingDecoder
 from pipeline.parts import Part
 from pipeline.stages import Message, Stage, process
 from pipeline.stages.announced import Exchanges
@@ -51,6 +52,9 @@ from pipeline.stages.metering import Metered
 from pipeline.stages.shedding import Sheds
 from pipeline.stages.trace import trace_of
 from schemas import Change, Control, stream_name
+
+if TYPE_CHECKING:
+    from pipeline.kafka.registry.decoder import Decoder
 
 log = logging.getLogger("fluxplain.worker")
 
@@ -200,6 +204,8 @@ class RoleWorker:
         Where state and records go.
     metrics
         Takes note of what is done.
+    decoder
+        Opens what comes in the wire format of a schema registry; None if nothing does.
 
     Attributes
     ----------
@@ -221,6 +227,7 @@ class RoleWorker:
         store: CheckpointStore,
         outbox: Outbox,
         metrics: WorkerMetrics,
+        decoder: "Decoder | None" = None,
     ) -> None:
         self.app = app
         self.config = config
@@ -231,6 +238,8 @@ class RoleWorker:
         self._make_stage = make_stage
         self._store = store
         self._outbox = outbox
+        # join passes on what it gets as it is, and evaluations are nobody else's
+        self._decoder = WaitingDecoder(decoder if part.role in {"model", "drift"} else None, part)
         self._partitions: dict[TP, Partition] = {}
         self._busy = asyncio.Lock()
         self._checkpointed_at = self._checkpoint_began_at = time.monotonic()
@@ -367,9 +376,15 @@ class RoleWorker:
         self.metrics.published.forget()
 
     @property
+    def waits_for(self) -> str | None:
+        """What it cannot go on without, and why that is not there; None if nothing is missing."""
+        return self._decoder.waits_for
+
+    @property
     def is_ready(self) -> bool:
-        """Whether the group has given this worker its share, and the state of that is loaded."""
-        return not self._stopping and self._assigned == len(self._partitions)
+        """Whether it has its share of the group's partitions, with their state, and goes on."""
+        is_given = self._assigned == len(self._partitions)
+        return is_given and not self._stopping and self.waits_for is None
 
     def standings(self) -> list[Standing]:
         """Return how far each partition is; may be called from any thread."""
@@ -481,7 +496,13 @@ class RoleWorker:
         if ahead and not await self._passes_hole(message.tp, partition, message.offset):
             return
         if message.offset >= partition.next_offset:
-            incoming = incoming_message(message)
+            incoming = await self._decoder.opened(
+                incoming_message(message),
+                holds=lambda: self._holds(message.tp, partition) and not self._stopping,
+                waits=self._outbox.send_all,  # what is done needs not wait
+            )
+            if incoming is None:
+                return  # whoever goes on reads it again
             began_at = time.perf_counter()
             records = process(partition.stage, incoming)
             took_s = time.perf_counter() - began_at

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from schemas import BadRecordError, DeadLetter, Record, parse_stream, stream_name
+from schemas.record import load_object
 
 ORIGIN = "fluxplain-origin"
 """Header of a message that was passed on: topic, partition and offset of the one it is of."""
@@ -29,6 +30,10 @@ class Message:
         What its producer wrote.
     timestamp
         Kafka's, in milliseconds since 1970; None of a file.
+    decoded
+        The object in the value, if that is no JSON, but could be read before it came here.
+    flaw
+        Why it could not be read there.
     """
 
     topic: str
@@ -38,6 +43,20 @@ class Message:
     value: bytes | None
     timestamp: int | None = None
     headers: Mapping[str, bytes] = field(default_factory=dict)
+    decoded: Mapping[str, Any] | None = None
+    flaw: str | None = None
+
+    def fields(self) -> dict[str, Any]:
+        """Return the object in the value.
+
+        Raises
+        ------
+        BadRecordError
+            If there is none.
+        """
+        if self.flaw is not None:
+            raise BadRecordError(self.flaw)
+        return load_object(self.value) if self.decoded is None else dict(self.decoded)
 
     @property
     def origin(self) -> tuple[str, int, int]:

@@ -54,7 +54,7 @@ class DriftStage:
             holds numbers that would spoil the window.
         """
         check_key(message)
-        return self.accept(message, Explanation.decode(message.value))
+        return self.accept(message, Explanation.of(message.fields()))
 
     def accept(self, _message: Message, explanation: Explanation) -> Explanation:
         """Return the explanation, once decoded; raises as :meth:`decode`."""

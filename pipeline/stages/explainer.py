@@ -83,7 +83,7 @@ class ExplainerStage:
             If it is none, or of a stream or a feature that is not configured.
         """
         check_key(message)
-        return self.accept(message, Evaluation.decode(message.value))
+        return self.accept(message, Evaluation.of(message.fields()))
 
     def accept(self, message: Message, run: Evaluation) -> tuple[Message, Evaluation]:
         """Return the run of evaluations, once decoded; raises as :meth:`decode`."""

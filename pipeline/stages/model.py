@@ -39,7 +39,6 @@ from schemas import (
 )
 from schemas.evaluation import Row
 from schemas.numbers import are_moderate, is_moderate
-from schemas.record import load_object
 
 T = TypeVar("T")
 
@@ -177,9 +176,11 @@ class ModelStage:
     def _validated(self, message: Message) -> Sample | Labelled | Announced:
         check_key(message)
         topic = message.origin[0] if self._places is not None else ""
+        fields = message.fields()
+        if message.decoded is not None:
+            message = replace(message, decoded=None)  # it may be kept, and is large
         if topic == self._control_topic:
-            return Announced(self._validator.control(Control.decode(message.value)), message)
-        fields = load_object(message.value)
+            return Announced(self._validator.control(Control.of(fields)), message)
         if topic == self._labels_topic or ("x" not in fields and "id" in fields):
             return Labelled(self._validator.late(LateLabel.of(fields)), message)
         observation = Observation.of(fields)

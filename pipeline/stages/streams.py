@@ -61,7 +61,7 @@ class ByStream:
             If the message cannot be used.
         """
         check_key(message)
-        record = self._common.INPUT.decode(message.value)
+        record = self._common.INPUT.of(message.fields())
         stage = self.of(record.stream)
         return stage, stage.accept(message, record)
 

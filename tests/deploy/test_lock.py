@@ -21,10 +21,10 @@ def pins(path: Path) -> Iterator[tuple[Requirement, frozenset[str]]]:
         yield Requirement(pin), frozenset(re.findall(r"sha256:\w+", hashes))
 
 
-def needed(name: str) -> set[str]:
-    """Return what a distribution needs here, itself among it."""
+def needed(name: str, *wanted: str) -> set[str]:
+    """Return what a distribution needs here with some extras, itself among it."""
     found: set[tuple[str, frozenset[str]]] = set()
-    ahead = [(name, frozenset[str]())]
+    ahead = [(name, frozenset(wanted))]
     while ahead:
         each = ahead.pop()
         if each in found:
@@ -54,4 +54,4 @@ def test_it_has_what_is_needed_and_nothing_else() -> None:
         for pin, _ in pins(IMAGE)
         if pin.marker is None or pin.marker.evaluate()
     }
-    assert here == needed("fluxplain") - {"fluxplain"}
+    assert here == needed("fluxplain", "registry") - {"fluxplain"}

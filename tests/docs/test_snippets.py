@@ -116,7 +116,7 @@ def secrets(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("secrets")
     make_certificates(folder / "tls")
     shutil.copy(folder / "tls" / "ca.pem", folder / "ca.pem")
-    for name in ("kafka-password", "alerts-secret", "checkpoint-key"):
+    for name in ("kafka-password", "registry-password", "alerts-secret", "checkpoint-key"):
         (folder / name).write_text("0123456789abcdef" * 2)
     return folder
 

@@ -18,7 +18,12 @@ def start(host: str) -> str:
     """Return the address of a server of a worker that is well."""
     progress = SimpleNamespace(stalled=lambda: None, broker_answers=True, lag=0)
     watchdog = SimpleNamespace(
-        part="model", topics=["features"], is_ready=True, progress=progress, standings=[]
+        part="model",
+        topics=["features"],
+        is_ready=True,
+        waits_for=None,
+        progress=progress,
+        standings=[],
     )
     config = linear_config(health={"host": host})
     return HealthServer(config, cast(Any, watchdog), CollectorRegistry()).start()

@@ -71,7 +71,7 @@ class Feed:
                 operations.read = operations.to_read - reader.backlog
                 operations.is_loaded = not reader.backlog
                 self._take(reader, reader.poll(0.2, limit=BATCH))
-                operations.trouble = lag.trouble
+                operations.trouble = reader.trouble or lag.trouble
                 operations.roles = [
                     {"part": part, "topic": topics[part], "lag": waiting}
                     for part, waiting in (lag.latest or {}).items()

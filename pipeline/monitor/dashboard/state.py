@@ -310,7 +310,8 @@ class Operations:
     roles
         For each role, or shard, the topic that it reads and how many messages of it are waiting.
     trouble
-        Why the broker does not tell the roles' lag; None if it does.
+        What the page waits for: the schema registry, or a broker that does not tell the roles' lag;
+        None if nothing is missing.
     """
 
     read: int = 0

@@ -1,0 +1,1 @@
+"""Values in the wire format of a schema registry, where one is configured: read, and written."""

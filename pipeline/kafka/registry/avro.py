@@ -1,0 +1,165 @@
+"""Avro: bytes become what JSON would have said, and the reverse."""
+
+import io
+import json
+import math
+from collections.abc import Callable, Sequence
+from datetime import date, datetime, time
+from decimal import Decimal
+from typing import Any
+from uuid import UUID
+
+import fastavro
+import orjson
+
+from schemas import BadRecordError, Record
+from schemas.avro import avro_schema
+
+MAX_LONG = 2**63 - 1
+MAX_INTEGER = 2**64 - 1
+"""The largest of Avro, and of JSON as it is read here."""
+
+LEAST_BYTES = {
+    **dict.fromkeys(("boolean", "int", "long", "bytes", "string", "enum", "array", "map"), 1),
+    "null": 0,
+    "float": 4,
+    "double": 8,
+}
+
+NAMED = {"record", "error", "enum", "fixed"}
+
+Read = Callable[[bytes], dict[str, Any]]
+
+
+def reader(texts: Sequence[str]) -> Read:
+    """Return what reads values with a schema.
+
+    Parameters
+    ----------
+    texts
+        What the schema refers to, and then the schema.
+
+    Raises
+    ------
+    BadRecordError
+        If it is no schema of records, or one by which a short message could become a large or a
+        deep value: with recursion, or with parts that need no bytes.
+    """
+    known: dict[str, Any] = {}
+    try:
+        for text in texts:
+            parsed = fastavro.parse_schema(json.loads(text), known, _force=True)
+        _Check(known).least_bytes(parsed)
+    except BadRecordError:
+        raise
+    except Exception as error:
+        raise BadRecordError(f"its schema cannot be read as Avro: {_told(error)}") from None
+
+    def read(payload: bytes) -> dict[str, Any]:
+        stream = io.BytesIO(payload)
+        try:
+            value = _plain(fastavro.schemaless_reader(stream, parsed, None))
+        except Exception as error:  # whatever the bytes make of the schema
+            raise BadRecordError(f"not Avro of its schema: {_told(error)}") from None
+        if left := len(payload) - stream.tell():
+            raise BadRecordError(f"not Avro of its schema: {left} bytes are left")
+        if not isinstance(value, dict):
+            raise BadRecordError("not a record, as its schema says")
+        return value
+
+    return read
+
+
+def writer(record: type[Record]) -> Callable[[Record], bytes]:
+    """Return what writes records of a kind; it raises what it may if one does not fit."""
+    schema = fastavro.parse_schema(avro_schema(record))
+
+    def write(each: Record) -> bytes:
+        stream = io.BytesIO()
+        fastavro.schemaless_writer(stream, schema, _exact(orjson.loads(each.encode())))
+        return stream.getvalue()
+
+    return write
+
+
+class _Check:
+    """Looks at each type of a schema once."""
+
+    def __init__(self, named: dict[str, Any]) -> None:
+        self._named = named
+        self._least: dict[str, int | None] = {}
+
+    def least_bytes(self, schema: Any) -> int:
+        """Return how many bytes a value has at least."""
+        if isinstance(schema, list):
+            for kind in schema:
+                if kind != "null":
+                    self.least_bytes(kind)
+            return 1
+        kind = schema["type"] if isinstance(schema, dict) else schema
+        if isinstance(kind, dict | list) or kind in self._named:
+            return self._named_bytes(kind) if isinstance(kind, str) else self.least_bytes(kind)
+        if kind in NAMED:
+            return self._named_bytes(schema["name"])
+        return self._unnamed_bytes(kind, schema)
+
+    def _named_bytes(self, name: str) -> int:
+        if name not in self._least:
+            self._least[name] = None
+            schema = self._named[name]
+            self._least[name] = self._unnamed_bytes(schema["type"], schema)
+        least = self._least[name]
+        if least is None:
+            raise BadRecordError(f"its schema is recursive ({name})")
+        return least
+
+    def _unnamed_bytes(self, kind: str, schema: Any) -> int:
+        if kind in {"record", "error"}:
+            least = sum(self.least_bytes(field["type"]) for field in schema["fields"])
+        elif kind == "fixed":
+            least = schema["size"]
+        else:
+            for part in ("items", "values"):
+                if isinstance(schema, dict) and part in schema:
+                    self.least_bytes(schema[part])
+            least = LEAST_BYTES[kind]
+        if least == 0:
+            raise BadRecordError(f"its schema has a part that needs no bytes ({kind})")
+        return least
+
+
+def _plain(value: Any) -> Any:
+    """Return a value as JSON has it: times as text, and bytes as Avro's own JSON has them."""
+    convert = _CONVERSIONS.get(type(value))
+    return value if convert is None else convert(value)
+
+
+def _whole_or_float(value: Decimal) -> int | float:
+    is_whole = value == value.to_integral_value() and abs(value) <= MAX_INTEGER
+    return int(value) if is_whole else float(value)
+
+
+_CONVERSIONS: dict[type, Callable[[Any], Any]] = {
+    float: lambda value: value if math.isfinite(value) else str(value),
+    dict: lambda value: {name: _plain(each) for name, each in value.items()},
+    list: lambda value: [_plain(each) for each in value],
+    Decimal: _whole_or_float,
+    datetime: lambda value: value.isoformat().replace("+00:00", "Z"),
+    date: date.isoformat,
+    time: time.isoformat,
+    bytes: lambda value: value.decode("latin-1"),
+    UUID: str,
+}
+
+
+def _exact(value: Any) -> Any:
+    """Return a value whose integers are of the types that hold them exactly."""
+    if isinstance(value, dict):
+        return {name: _exact(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_exact(each) for each in value]
+    return Decimal(value) if type(value) is int and value > MAX_LONG else value
+
+
+def _told(error: Exception) -> str:
+    return f"{type(error).__name__}: {' '.join(str(error).split())}"

@@ -1,0 +1,140 @@
+"""A schema registry changes nothing that is computed, and one that is away is waited for."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from pipeline.kafka.reader import TopicReader
+from pipeline.kafka.registry.settings import RegistrySettings
+from pipeline.kafka.registry.wire import framed
+from pipeline.outputs import OUTPUTS
+from tests.behaviour.conftest import SETTINGS, topics, write_config
+from tests.behaviour.kafka_pipeline import KafkaPipeline, Published, assert_same, reference
+from tests.behaviour.test_health import address, wait_for
+from tests.behaviour.test_pipeline import Start, observations
+from tests.registry import RegistryServer, avro_of
+
+OBSERVATION: dict[str, Any] = {
+    "type": "record",
+    "name": "Loan",
+    "namespace": "bank",
+    "fields": [
+        {
+            "name": "x",
+            "type": {
+                "type": "record",
+                "name": "Application",
+                "fields": [
+                    {"name": name, "type": kind}
+                    for name, kind in (
+                        ("salary", "double"),
+                        ("commission", "double"),
+                        ("age", "int"),
+                        ("elevel", "int"),
+                        ("car", "int"),
+                        ("zipcode", "int"),
+                        ("hvalue", "double"),
+                        ("hyears", "int"),
+                        ("loan", "double"),
+                    )
+                ],
+            },
+        },
+        {"name": "y", "type": ["null", "int"]},
+    ],
+}
+
+
+@pytest.fixture
+def server() -> Iterator[RegistryServer]:
+    with RegistryServer() as running:
+        yield running
+
+
+@pytest.fixture
+def started(
+    start: Start, config_path: Path, prefix: str, server: RegistryServer
+) -> Callable[[str], KafkaPipeline]:
+    """Makes a pipeline that publishes in a format."""
+
+    def make(output: str) -> KafkaPipeline:
+        registry = {"url": server.url, "output": output}
+        # a stream so short must show changes
+        drift = {"delta": 0.3, "params": {"clock": 8, "min_window_length": 5}}
+        tables = {"drift": drift, "topics": topics(prefix), "registry": registry}
+        write_config(config_path, {**SETTINGS, **tables})
+        return start()
+
+    return make
+
+
+def prefixes(pipeline: KafkaPipeline) -> dict[str, set[bytes]]:
+    """Return topic → what its messages begin with, as any consumer gets them."""
+    plain = pipeline.config.model_copy(update={"registry": RegistrySettings()})
+    found: dict[str, set[bytes]] = {}
+    with TopicReader(plain, list(OUTPUTS), from_beginning=True) as reader:
+        for message in reader.until(reader.extent()):
+            found.setdefault(reader.name(message), set()).add((message.value() or b"")[:5])
+    return found
+
+
+def letters_of(published: Published) -> list[tuple[Any, ...]]:
+    """Return what of it are dead letters."""
+    return [key for key in published if key[0] == "dead-letters"]
+
+
+def good(published: Published) -> Published:
+    """Return what was published, without dead letters."""
+    return {key: published[key] for key in published.keys() - set(letters_of(published))}
+
+
+def test_avro_in_and_out_gives_the_same_bit_for_bit_and_a_registry_that_is_away_is_waited_for(
+    started: Callable[[str], KafkaPipeline], server: RegistryServer
+) -> None:
+    plain = observations(300)
+    of_avro, of_json = server.add("a", OBSERVATION), server.add("j", "{}", "JSON")
+    formats: list[Callable[[bytes], bytes]] = [
+        lambda value: value,
+        lambda value: framed(of_json, value),
+        lambda value: framed(of_avro, avro_of(OBSERVATION, orjson.loads(value))),
+    ]
+    sent = [formats[seq % 3](value) for seq, value in enumerate(plain)]
+    bad = {
+        50: (framed(999, b"{}"), "the schema registry has no schemas/ids/999: Schema not found"),
+        70: (framed(of_avro, b"\x00"), "not Avro of its schema: EOFError"),
+        180: (b"\x00\x01", "the message ends within the id of its schema"),
+        220: (framed(server.add("p", "", "PROTOBUF"), b""), "its schema is PROTOBUF, but only"),
+    }
+    for seq, (value, _) in bad.items():
+        plain[seq], sent[seq] = b"", value
+    new = server.add("new", {**OBSERVATION, "name": "NewLoan"})
+    sent[150] = framed(new, avro_of(OBSERVATION, orjson.loads(plain[150])))
+    server.stop()
+    with started("avro") as pipeline:
+        pipeline.wait_until(lambda: "does not answer" in pipeline.log)
+        server.start_again()
+        pipeline.feed(sent[:120])
+        pipeline.wait_until_through(120)
+        server.stop()
+        pipeline.send(sent[120:])
+        pipeline.wait_until(lambda: pipeline.counts()["predictions"] == 150 - 2)
+        health = address(pipeline, "model")
+        assert "does not answer" in wait_for(f"{health}/readyz", 503)["waits_for"]
+        assert wait_for(f"{health}/healthz", 200)["stalled"] is None, "a new start is of no use"
+        server.start_again()
+        pipeline.wait_until_through(300)
+        assert wait_for(f"{health}/readyz", 200)["waits_for"] is None
+    assert_same(good(pipeline.published), good(reference(pipeline.config, plain)))
+    assert pipeline.counts()["changes"] > 0
+    letters = [orjson.loads(*pipeline.published[key]) for key in letters_of(pipeline.published)]
+    assert sorted(letter["offset"] for letter in letters) == [*bad]
+    for letter in letters:
+        assert letter["reason"].startswith(bad[letter["offset"]][1])
+    assert prefixes(pipeline) == {
+        name: {framed(id_, b"")}
+        for name in OUTPUTS
+        for id_ in server.subjects[f"{pipeline.config.topic(name)}-value"]
+    }

@@ -1,0 +1,146 @@
+"""Questions to a registry, and what may come instead of an answer."""
+
+from collections.abc import Iterator
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from pipeline.kafka.client import AccessError
+from pipeline.kafka.registry.client import (
+    MOST_REFERENCES,
+    Registered,
+    Registry,
+    RegistryError,
+    UnknownSchemaError,
+)
+from pipeline.kafka.registry.settings import RegistrySettings
+from schemas import BadRecordError
+from tests.registry import Answer, RegistryServer
+
+
+@pytest.fixture
+def server() -> Iterator[RegistryServer]:
+    with RegistryServer() as running:
+        yield running
+
+
+def registry(server: RegistryServer, **more: Any) -> Registry:
+    return Registry(RegistrySettings(url=f"{server.url}/", **more))
+
+
+def test_a_schema_is_found_by_its_id_or_its_uuid(server: RegistryServer) -> None:
+    avro, json = server.add("a-value", '"string"'), server.add("b-value", "{}", "JSON")
+    assert registry(server).schema(avro) == Registered("AVRO", ['"string"'])
+    assert registry(server).schema(UUID(int=json)) == Registered("JSON", ["{}"])
+    assert server.asked[0] == "GET /registry/schemas/ids/1"
+
+
+def test_avro_is_what_has_no_type(server: RegistryServer) -> None:
+    server.failure = 200, {"schema": '"long"'}
+    assert registry(server).schema(1) == Registered("AVRO", ['"long"'])
+
+
+def test_what_a_schema_refers_to_comes_before_it_and_once(server: RegistryServer) -> None:
+    def refers(*subjects: str) -> list[dict[str, Any]]:
+        return [{"name": each, "subject": each, "version": 1} for each in subjects]
+
+    server.add("a", '"a"')
+    server.add("b", '"b"', references=refers("a"))
+    top = server.add("c", '"c"', references=refers("b", "a"))
+    assert registry(server).schema(top).texts == ['"a"', '"b"', '"c"']
+
+
+def test_a_schema_that_refers_to_very_many_is_not_followed(server: RegistryServer) -> None:
+    for i in range(MOST_REFERENCES + 2):
+        refers = [{"name": "n", "subject": f"s{i - 1}", "version": 1}] if i else []
+        top = server.add(f"s{i}", f'"{i}"', references=refers)
+    with pytest.raises(BadRecordError, match="refers to more than 100 others"):
+        registry(server).schema(top)
+
+
+def test_a_schema_is_registered_under_its_subject(server: RegistryServer) -> None:
+    text = '{"type": "string"}'
+    asked = registry(server)
+    assert asked.register("fluxplain.changes-value", "JSON", text) == 1
+    assert asked.register("fluxplain.changes-value", "JSON", text) == 1, "it is there"
+    assert asked.register("a/b", "AVRO", '"long"') == 2
+    assert server.subjects == {"fluxplain.changes-value": [1], "a%2Fb": [2]}
+    assert server.schema(1) == {"schema": text, "schemaType": "JSON"}
+
+
+def test_a_schema_that_is_there_needs_no_right_to_write(server: RegistryServer) -> None:
+    server.add("t-value", '"long"')
+    server.is_read_only = True
+    assert registry(server).register("t-value", "AVRO", '"long"') == 1
+    with pytest.raises(AccessError, match=r"cannot register the schema of u-value: .*denied"):
+        registry(server).register("u-value", "AVRO", '"long"')
+
+
+@pytest.mark.parametrize("reference", [7, UUID(int=7)])
+def test_a_schema_that_is_unknown_is_no_fault_of_the_registry(
+    server: RegistryServer, reference: int | UUID
+) -> None:
+    with pytest.raises(UnknownSchemaError, match=r"has no schemas/.*7: Schema not found"):
+        registry(server).schema(reference)
+
+
+@pytest.mark.parametrize(
+    ("failure", "reason"),
+    [
+        ((500, {"error_code": 50001, "message": "Error in the\nstore"}), "Error in the store"),
+        ((404, b"<html>"), "Not Found"),  # of something else at this address
+        ((404, {"error_code": 404, "message": "HTTP 404 Not Found"}), "HTTP 404"),
+        ((401, {"error_code": 40101, "message": "Unauthorized"}), "Unauthorized"),
+        ((302, b""), "HTTP status 302"),
+        ((200, b"no JSON"), "answers no JSON"),
+        ((200, []), "answers no JSON object"),
+        ((200, {"id": 1}), "answers without schema"),
+        ((200, {"schema": "{}", "references": [{"subject": 1}]}), "answers without subject"),
+    ],
+)
+def test_what_is_no_answer_may_come_later(
+    server: RegistryServer, failure: Answer, reason: str
+) -> None:
+    server.failure = failure
+    with pytest.raises(RegistryError, match=reason) as caught:
+        registry(server).schema(1)
+    assert server.url in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert "elsewhere" not in "".join(server.asked)
+
+
+def test_a_registry_that_is_away_is_named() -> None:
+    with RegistryServer() as server:
+        asked = registry(server)
+    with pytest.raises(RegistryError, match=r"127\.0\.0\.1:\d+/registry does not answer: "):
+        asked.check()
+
+
+@pytest.mark.parametrize(
+    ("status", "refuses"), [(401, True), (404, True), (403, False), (500, False)]
+)
+def test_the_check_tells_what_is_no_registry(
+    server: RegistryServer, status: int, refuses: bool
+) -> None:
+    asked = registry(server)
+    asked.check()
+    server.failure = status, b""
+    with pytest.raises(AccessError if refuses else RegistryError, match=f"HTTP status {status}"):
+        asked.check()
+
+
+def test_a_schema_that_the_registry_refuses_is_told(server: RegistryServer) -> None:
+    server.failure = 409, {"error_code": 409, "message": "Schema being registered is incompatible"}
+    expected = "cannot register the schema of t-value: .*refuses: Schema being registered is incom"
+    with pytest.raises(AccessError, match=expected):
+        registry(server).register("t-value", "AVRO", '"long"')
+
+
+def test_the_password_is_given_and_never_shown() -> None:
+    with RegistryServer(("fluxplain", "s3cret:word")) as server:
+        registry(server, username="fluxplain", password="s3cret:word").check()
+        asked = registry(server, username="fluxplain", password="other-s3cret")
+        with pytest.raises(AccessError, match="Unauthorized") as caught:
+            asked.check()
+    assert "s3cret" not in str(caught.value)

@@ -1,0 +1,140 @@
+"""Records in the wire format: with which schema, and what readers find in them."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any, cast
+
+import jsonschema
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.config import Config
+from pipeline.kafka.client import AccessError
+from pipeline.kafka.outbox import Outbox
+from pipeline.kafka.producer import RecordProducer
+from pipeline.kafka.registry.client import RegistryError
+from pipeline.kafka.registry.decoder import Decoder
+from pipeline.kafka.registry.encoder import Encoder
+from pipeline.kafka.registry.wire import unframed
+from pipeline.outputs import OUTPUTS
+from pipeline.stages import Message
+from schemas import Control, Prediction, Record
+from schemas.avro import avro_schema
+from tests.kafka.test_outbox import Recorder, evaluation
+from tests.monitor.records import change, letter, prediction
+from tests.registry import RegistryServer, decoder_of
+from tests.schemas.test_records import ANY
+from tests.support import PROPERTY, make_config
+
+both = pytest.mark.parametrize("output", ["json", "avro"])
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[RegistryServer]:
+    with RegistryServer() as running:
+        yield running
+
+
+def config_of(server: RegistryServer, output: str) -> Config:
+    return make_config(registry={"url": server.url, "output": output})
+
+
+@pytest.fixture(scope="module", params=["json", "avro"])
+def both_ways(request: pytest.FixtureRequest, server: RegistryServer) -> tuple[Encoder, Decoder]:
+    return Encoder(config_of(server, request.param)), decoder_of(server)
+
+
+@PROPERTY
+@given(record=st.one_of([ANY[kind] for kind in OUTPUTS.values()]))
+def test_what_people_read_comes_back_exactly(
+    both_ways: tuple[Encoder, Decoder], record: Record
+) -> None:
+    encoder, decoder = both_ways
+    value = encoder.value(record)
+    fields = decoder.opened(Message("t", 0, 0, None, value)).fields()
+    assert value.startswith(b"\0")
+    assert orjson.dumps(fields) == record.encode()
+
+
+@both
+def test_schemas_are_registered_once_under_the_names_of_the_topics(output: str) -> None:
+    with RegistryServer() as server:
+        for _ in range(2):
+            Encoder(config_of(server, output))
+        assert server.subjects == {
+            f"fluxplain.{topic}-value": [n] for n, topic in enumerate(OUTPUTS, 1)
+        }
+        for n, kind in enumerate(OUTPUTS.values(), 1):
+            is_avro = output == "avro"
+            assert server.schema(n) == {
+                "schema": orjson.dumps(
+                    avro_schema(kind) if is_avro else kind.json_schema()
+                ).decode(),
+                "schemaType": "AVRO" if is_avro else "JSON",
+            }
+
+
+def test_json_in_the_wire_format_is_valid_under_its_schema(server: RegistryServer) -> None:
+    value = Encoder(config_of(server, "json")).value(change("age", 7))
+    found = unframed(value, {})
+    assert found is not None
+    schema = json.loads(server.schema(cast(int, found.schema))["schema"])
+    jsonschema.Draft202012Validator(schema).validate(json.loads(found.payload))
+
+
+@both
+def test_topics_of_the_pipelines_own_stay_plain_json(server: RegistryServer, output: str) -> None:
+    encoder = Encoder(config_of(server, output))
+    for record in (evaluation(0), Control(every=2)):
+        assert encoder.value(record) == record.encode()
+
+
+@pytest.mark.parametrize("output", ["none", "json", "avro"])
+def test_the_headers_of_a_change_tell_what_its_value_is(
+    server: RegistryServer, output: str
+) -> None:
+    config = config_of(server, output)
+    recorder = Recorder()
+    encoder = None if output == "none" else Encoder(config)
+    outbox = Outbox(config, cast(RecordProducer, recorder), 4, encoder=encoder)
+    for record in (prediction(0), change("age", 0), letter(0)):
+        outbox.send(record, b"key", 0, {"traceparent": b"00-1-2-01"})
+    outbox.send_all()
+    of_prediction, headers, of_letter = (dict(each or {}) for each in recorder.headers)
+    assert of_prediction == of_letter == {"traceparent": b"00-1-2-01"}
+    assert headers["traceparent"] == b"00-1-2-01"
+    assert headers["ce_id"], "of a CloudEvent, as without a registry"
+    if output == "none":
+        assert headers["content-type"] == b"application/json"
+    else:
+        assert headers["content-type"] == b"application/octet-stream"
+        found = unframed(recorder.sent[1][1], {})
+        assert found is not None
+        expected = f"{server.url}/schemas/ids/{found.schema}".encode()
+        assert headers["ce_dataschema"] == expected
+
+
+@pytest.mark.parametrize("wrong", [{"seq": 2**63}, {"seq": "7"}, {"stream": None}])
+def test_what_has_no_place_in_the_schema_is_plain_json(
+    server: RegistryServer, wrong: dict[str, Any]
+) -> None:
+    record = replace(prediction(0), **wrong)
+    assert Encoder(config_of(server, "avro")).value(record) == record.encode()
+    assert Encoder(config_of(server, "avro")).value(prediction(0)) != prediction(0).encode()
+
+
+def test_a_registry_that_refuses_or_does_not_answer_is_told(server: RegistryServer) -> None:
+    config = config_of(server, "avro")
+    refusal = 409, {"error_code": 409, "message": "incompatible with an earlier schema"}
+    subject = config.topic(Prediction.TOPIC)
+    for failure, error, expected in (
+        (refusal, AccessError, f"cannot register the schema of {subject}-value: .*incompatible"),
+        ((500, b""), RegistryError, "fails: "),
+    ):
+        server.failure = failure
+        with pytest.raises(error, match=expected):
+            Encoder(config)
+    server.failure = None
