@@ -3,7 +3,7 @@
 import json
 import os
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,9 @@ import psutil
 import pytest
 
 from pipeline.kafka.embedded import EmbeddedBroker
+from pipeline.supervisor import Supervisor
 from tests.behaviour.kafka_pipeline import KafkaPipeline
+from tests.behaviour.preloaded import Preloaded
 
 collect_ignore = ["bare"]
 
@@ -90,16 +92,42 @@ def start(
     return lambda **options: KafkaPipeline(config_path, bootstrap_servers, tmp_path, **options)
 
 
-@pytest.fixture(autouse=True)
-def plain_installation(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Start processes as a plain installation does: River loads more where there is more."""
+def bare_path() -> str:
+    """Return where modules are found in a plain installation; River loads more than it needs."""
     bare = str(Path(__file__).with_name("bare"))
     before = os.environ.get("PYTHONPATH")
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([bare, *([before] if before else [])]))
+    return os.pathsep.join([bare, *([before] if before else [])])
 
 
 @pytest.fixture(autouse=True)
-def no_process_left() -> Iterator[None]:
+def plain_installation(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Start processes as a plain installation does."""
+    monkeypatch.setenv("PYTHONPATH", bare_path())
+
+
+@pytest.fixture(scope="session")
+def preloaded() -> Iterator[Preloaded]:
+    """What workers are forked from."""
+    with Preloaded({**os.environ, "PYTHONPATH": bare_path()}) as process:
+        yield process
+
+
+@pytest.fixture(autouse=True)
+def forked_workers(preloaded: Preloaded, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fork the workers that would be the same if they started anew."""
+    anew = Supervisor._spawn
+
+    def spawn(self: Supervisor, command: Sequence[str], own: Mapping[str, str]) -> Any:
+        environment = {**self._environment, **own}
+        if preloaded.can_fork(command, environment):
+            return preloaded.start(command, environment, self._stderr)
+        return anew(self, command, own)
+
+    monkeypatch.setattr(Supervisor, "_spawn", spawn)
+
+
+@pytest.fixture(autouse=True)
+def no_process_left(preloaded: Preloaded) -> Iterator[None]:
     """Fail a test that leaves a worker running."""
     before = {child.pid for child in psutil.Process().children(recursive=True)}
     yield

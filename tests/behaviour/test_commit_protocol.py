@@ -1,7 +1,6 @@
 """A crash at each step of the commit protocol, of each role: the results are the reference's."""
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from pipeline.parts import Role
 from pipeline.supervisor import ROLES
 from tests.behaviour.conftest import SETTINGS, topic_store, topics, write_config
 from tests.behaviour.kafka_pipeline import assert_same, reference
+from tests.behaviour.preloaded import Preloaded
 from tests.behaviour.test_pipeline import Start, observations, with_hostile
 
 pytestmark = pytest.mark.kafka
@@ -42,15 +42,14 @@ STEPS = [
     indirect=["config_path"],
 )
 def test_a_crash_there_changes_nothing(
-    start: Start, step: str, role: Role, config_path: Path
+    start: Start, preloaded: Preloaded, step: str, role: Role, config_path: Path
 ) -> None:
     values = with_hostile(observations(140))
     with start(roles=[other for other in ROLES if other != role]) as pipeline:
-        faulty = subprocess.Popen(
-            [sys.executable, "-m", "tests.behaviour.faulty_worker", str(config_path), step, role],
-            env={**os.environ, **pipeline.environment},
-            stderr=pipeline.log_path.open("ab"),
-        )
+        command = [sys.executable, "-m", "tests.behaviour.faulty_worker", str(config_path), step]
+        environment = {**os.environ, **pipeline.environment}
+        with pipeline.log_path.open("ab") as log:
+            faulty = preloaded.start([*command, role], environment, log)
         try:
             pipeline.feed(values[:100])
             for value in values[100:]:
