@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError
 
+import pytest
+
 from pipeline.kafka.embedded import EmbeddedBroker
 from pipeline.kafka.exits import EXIT_FAILED
 from tests.behaviour.faulty_worker import AT_SEQ
@@ -98,6 +100,7 @@ def test_a_worker_that_takes_nothing_more_ends_itself_and_nothing_is_lost(
     assert_same(pipeline.published, reference(pipeline.config, values))
 
 
+@pytest.mark.embedded
 def test_a_port_that_is_taken_is_a_clear_error(start: Start, config_path: Path) -> None:
     with start(roles=[]) as pipeline, socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]

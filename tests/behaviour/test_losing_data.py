@@ -53,6 +53,7 @@ def test_a_worker_that_raises_ends_and_commits_nothing_it_did_not_finish(
     _assert_nothing_lost(config, config_path, values)
 
 
+@pytest.mark.embedded
 def test_a_message_that_is_dropped_on_its_way_is_read_again(
     config: Config, config_path: Path
 ) -> None:
@@ -119,6 +120,7 @@ def test_a_producer_reports_a_refused_delivery(
             producer.flush()
 
 
+@pytest.mark.embedded
 def test_a_value_that_cannot_be_decoded_goes_to_dead_letters(
     config: Config, config_path: Path
 ) -> None:
@@ -136,6 +138,7 @@ def test_a_large_record_goes_to_dead_letters_and_the_next_one_is_used(
     _assert_nothing_lost(config, config_path, values)
 
 
+@pytest.mark.embedded
 def test_a_gap_in_the_offsets_commits_no_message_that_is_not_done(
     config: Config, config_path: Path
 ) -> None:
@@ -154,6 +157,7 @@ def test_a_gap_in_the_offsets_commits_no_message_that_is_not_done(
         assert messages[done - 1].offset < offset <= messages[done].offset
 
 
+@pytest.mark.embedded
 @pytest.mark.parametrize("assigned", [1, 2])
 def test_a_worker_that_has_read_ahead_enough_reads_on_as_soon_as_it_may(
     config: Config, monkeypatch: pytest.MonkeyPatch, assigned: int

@@ -19,6 +19,7 @@ def plain_installation() -> None:
     """Let workers import scikit-learn, unlike those of the other tests here."""
 
 
+@pytest.mark.embedded
 @pytest.mark.parametrize("name", ["mlp", "autoencoder"])
 def test_publishes_what_the_reference_publishes_also_after_a_kill(
     start: Start, config_path: Path, tmp_path: Path, prefix: str, name: str

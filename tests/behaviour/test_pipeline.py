@@ -69,6 +69,7 @@ def test_publishes_what_the_reference_publishes_bit_for_bit(start: Start) -> Non
     assert pipeline.messages == len(pipeline.published), "nothing is published twice"
 
 
+@pytest.mark.embedded
 def test_publishes_the_same_with_every_detector_when_every_role_is_killed_in_between(
     start: Start, config_path: Path, prefix: str
 ) -> None:
@@ -153,6 +154,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
 """Ways to explain, and to watch the loss, beside those of the other tests."""
 
 
+@pytest.mark.embedded
 @pytest.mark.parametrize("options", OPTIONS)
 def test_publishes_what_the_reference_publishes_with_each_option_also_after_a_kill(
     start: Start, config_path: Path, prefix: str, options: str
@@ -285,6 +287,7 @@ def test_a_lost_checkpoint_is_rebuilt_from_the_log(start: Start) -> None:
     assert_same(again.published, reference(again.config, values))
 
 
+@pytest.mark.embedded
 @pytest.mark.parametrize("damage", ["truncated", "flipped"])
 def test_a_damaged_checkpoint_is_passed_over(start: Start, damage: str) -> None:
     values = observations(160)

@@ -91,6 +91,7 @@ def good(published: Published) -> Published:
     return {key: published[key] for key in published.keys() - set(letters_of(published))}
 
 
+@pytest.mark.embedded
 def test_avro_in_and_out_gives_the_same_bit_for_bit_and_a_registry_that_is_away_is_waited_for(
     started: Callable[[str], KafkaPipeline], server: RegistryServer
 ) -> None:

@@ -110,6 +110,7 @@ def increments_of(
     return told
 
 
+@pytest.mark.embedded
 def test_mistakes_are_told(start: Start, config_path: Path, tmp_path: Path) -> None:
     with start(roles=()) as pipeline:
         nothing = fluxplain(pipeline, config_path, "export", "--out", str(tmp_path / "m.pickle"))
