@@ -82,6 +82,17 @@ class Merge:
             while message := self._next(number, partition, now):
                 yield message
 
+    def forget(self, place: Place) -> None:
+        """Forget what was read of a place: it is read again."""
+        topic, number = place
+        if number not in self._held:
+            return
+        held = self._held[number][topic]
+        held.messages.clear()
+        if held.is_paused:
+            held.is_paused = False
+            self._resume(place)
+
     def clear(self) -> None:
         """Forget everything: the partitions are taken away."""
         self._held.clear()

@@ -77,7 +77,9 @@ class _Consumer(PromptService, driver.Consumer):
             await asyncio.sleep(PAUSED_S)
         if self._buffered_partitions:
             timeout = min(timeout, PAUSED_S)
-        return await super()._wait_next_records(timeout)
+        records, _ = await super()._wait_next_records(timeout)
+        # all that was fetched: Faust would drop the rest of a partition that is paused meanwhile
+        return records, None
 
     async def perform_seek(self) -> None:
         """Seek to the committed offsets, then to where state and committed offset agree.

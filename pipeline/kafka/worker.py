@@ -490,7 +490,7 @@ class RoleWorker:
             return  # of an assignment that is over: its next owner reads it again
         if not partition.accepts(message.offset):
             if partition.must_seek(message.offset, time.monotonic()):
-                await self.app.consumer.seek_wait({message.tp: partition.next_offset})
+                await self._read_again({message.tp: partition.next_offset})
             return
         ahead = message.offset > partition.next_offset
         if ahead and not await self._passes_hole(message.tp, partition, message.offset):
@@ -598,7 +598,13 @@ class RoleWorker:
         now = time.monotonic()
         late = {tp: p.next_offset for tp, p in self._partitions.items() if p.must_seek_again(now)}
         if late:
-            await self.app.consumer.seek_wait(late)
+            await self._read_again(late)
+
+    async def _read_again(self, offsets: dict[TP, int]) -> None:
+        if self._merge is not None:
+            for tp in offsets:  # else what comes would stand behind what is refused
+                self._merge.forget((tp.topic, tp.partition))
+        await self.app.consumer.seek_wait(offsets)
 
     async def _passes_hole(self, tp: TP, partition: Partition, offset: int) -> bool:
         """Return whether there is nothing to take before the message at an offset.
@@ -622,7 +628,7 @@ class RoleWorker:
             return True
         log.warning("%s: offset %s came before %s: reading again", partition.slot, offset, first)
         partition.lost_step(time.monotonic())
-        await self.app.consumer.seek_wait({tp: partition.next_offset})
+        await self._read_again({tp: partition.next_offset})
         return False
 
     def _peek(self, tp: TP, offset: int) -> int | None:

@@ -1,6 +1,7 @@
 """Labels in a topic of their own: joined once, in an order that is kept, whatever crashes."""
 
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 
 import orjson
@@ -8,12 +9,13 @@ import pytest
 from confluent_kafka import Producer
 
 from pipeline.kafka.client import client_settings
+from pipeline.kafka.progress import GroupOffsets
 from pipeline.parts import Role
 from pipeline.supervisor import ROLES
 from schemas.prediction import LabelCounts
 from tests.behaviour.conftest import SETTINGS, topics, write_config
 from tests.behaviour.kafka_pipeline import KafkaPipeline, assert_same, reference_of
-from tests.behaviour.late_labels import Delays, Sent, late_labels
+from tests.behaviour.late_labels import START_MS, Delays, Sent, late_labels
 from tests.behaviour.test_pipeline import Start
 from tests.support import agrawal
 
@@ -85,3 +87,20 @@ def test_what_waits_in_both_topics_is_joined_in_the_order_of_its_time(start: Sta
     counts = last_counts(pipeline)
     assert counts.unknown == 0
     assert counts.joined + counts.repeated == len(labels)
+
+
+def test_of_a_topic_that_has_to_wait_nothing_is_dropped(start: Start) -> None:
+    labels = [Sent("labels", {"id": str(i), "y": 1}, START_MS + 10_000 + i) for i in range(6_000)]
+    features = [Sent("features", {"x": {}}, START_MS + i) for i in range(6_000)]
+    with start(roles=()) as pipeline:
+        send(pipeline, [*labels, *features])
+        pipeline.workers.add("join")
+        with closing(GroupOffsets(pipeline.config, "join", "features")) as group:
+            pipeline.wait_until(lambda: group.committed()[0] == len(features))
+        with closing(GroupOffsets(pipeline.config, "join", "labels")) as group:
+            pipeline.wait_until(lambda: group.committed()[0] == len(labels))
+        joined = pipeline.joined(0)
+        assert "reading again" not in pipeline.log
+    assert [each.origin[0] for each in joined] == [
+        pipeline.config.topic(topic) for topic in ("features", "labels") for _ in range(6_000)
+    ]
