@@ -64,6 +64,9 @@ if TYPE_CHECKING:
 ENV_PREFIX = "FLUXPLAIN_"
 EMBEDDED = "embedded"
 
+MAX_VERSION = 200
+"""Characters of a model's name."""
+
 MAX_SHOWN = 300
 """Most characters of a wrong value in an error."""
 
@@ -282,7 +285,7 @@ class ModelSettings(Section):
     version: str | None = Field(
         None,
         min_length=1,
-        max_length=200,
+        max_length=MAX_VERSION,
         description="Name of the model, told in all that is published of it, until another one is "
         "announced.",
     )
@@ -1341,7 +1344,7 @@ def _check_loss(config: Config) -> None:
 
 
 def _check_model(config: Config) -> None:
-    from pipeline.models.usable import check_usable  # noqa: PLC0415  loads River
+    from pipeline.models.usable import check_kind, check_usable  # noqa: PLC0415  loads River
 
     model = config.make_own_model()
     given = f"{config.model.origin} gives a {type(model).__name__}"
@@ -1353,24 +1356,17 @@ def _check_model(config: Config) -> None:
     except ValueError as error:
         raise ConfigError(f"{given}{error}") from error
     try:
-        _check_kind(config, model)
+        check_kind(model, config.label.type)
+    except ValueError as error:
+        raise ConfigError(f"{config.model.origin} gives a {error}") from error
+    except Exception as error:  # as of a model that lacks what River's have
+        raise ConfigError(f"{given} that cannot be asked what it is: {error}") from error
+    try:
         _check_evaluator(config, config.as_asked(model))
     except ConfigError:
         raise
     except Exception as error:  # as of a model that lacks what River's have
         raise ConfigError(f"{given} that cannot be asked what it is: {error}") from error
-
-
-def _check_kind(config: Config, model: Any) -> None:
-    from pipeline.evaluate import model_kind  # noqa: PLC0415  loads River
-
-    kind = model_kind(model)
-    fits = {"classifier": config.label.type != "number", "regressor": config.label.type == "number"}
-    if not fits.get(kind, True):
-        raise ConfigError(
-            f"{config.model.origin} gives a {kind}, but label.type is "
-            f"{config.label.type!r}: 'number' is for regressors, the others are for classifiers"
-        )
 
 
 def _check_evaluator(config: Config, model: Any) -> None:

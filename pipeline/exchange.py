@@ -50,7 +50,7 @@ class ModelFolder:
         Raises
         ------
         NotYetError
-            If there is no such file, or it is not whole.
+            If there is no such file, it is not whole, or its code is not installed.
         ValueError
             If it cannot be unpickled.
         """
@@ -64,7 +64,13 @@ class ModelFolder:
             ) from None
         if hashlib.sha256(data).hexdigest() != sha256:
             raise NotYetError(f"a model was announced, but {path} is not what was announced")
-        return unpickled(data)
+        try:
+            return unpickled(data)
+        except ValueError as error:
+            if isinstance(error.__cause__, ImportError | AttributeError):
+                # on another machine it may be there, and all must go on with the same model
+                raise NotYetError(f"{path} needs what is not installed here: {error}") from error
+            raise
 
 
 def unpickled(data: bytes) -> Any:

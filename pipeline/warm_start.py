@@ -54,6 +54,7 @@ def read(data: bytes, settings: Mapping[str, Any], part: Part | None = None) -> 
     try:
         header = json.loads(line)
         is_one = header["format"].startswith("fluxplain-explanations-")
+        is_one = is_one and isinstance(header["settings"], dict)
     except (ValueError, RecursionError, TypeError, KeyError, AttributeError):
         is_one = False
     if not is_one:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 import typer
 
 from pipeline.cli.common import DEFAULT_CONFIG, ConfigPath, app, load, ready, say
-from pipeline.config import Config, ConfigError
+from pipeline.config import MAX_VERSION, Config, ConfigError
 from pipeline.exchange import ModelFolder, unpickled
 from pipeline.kafka.checkpoints import CheckpointStore, Slot, open_store, slots
 from pipeline.kafka.client import cluster, partitions_of
@@ -56,14 +56,21 @@ def export(
     ]
     place, (offset, stage) = stream_name(source, partition), shards[0]
     model = stage.model.detector if isinstance(stage.model, Scored) else stage.model
+    if len({next_offset for next_offset, _ in shards}) > 1:
+        raise ConfigError(
+            f"the shards are at the offsets {', '.join(f'{each:,}' for each, _ in shards)}: stop "
+            "the workers, or wait until they have taken all there is"
+        )
     _write(out, pickle.dumps(model))
     say(f"{out}: the {type(model).__name__} of {place}, before offset {offset:,}")
     if explanations is None:
         return
-    estimates = _estimates(settings, store, place)
-    parts = {"samples": [shard.samples for _, shard in shards], "estimates": estimates}
+    states = _estimates(settings, store, place)
+    through = max((state.seq for state in states.values()), default=-1)
+    parts = {"samples": [shard.samples for _, shard in shards], "estimates": states}
     _write(explanations, written(parts, settings.of_stream(partition).learning()))
-    say(f"{explanations}: what is known of {', '.join(estimates) or 'no feature yet'}")
+    known = f"what is known of {', '.join(states)}, up to seq {through:,}" if states else "samples"
+    say(f"{explanations}: {known}")
 
 
 T = TypeVar("T")
@@ -119,7 +126,14 @@ def announce(
     """
     settings = load(config)
     if not settings.control.topic:
-        raise ConfigError("control.topic is false: set it to true, so that models can be announced")
+        raise ConfigError(
+            "control.topic is false, so this pipeline cannot be told of a model; with "
+            "true, and another topics.prefix, it can: a warm start takes along what it has learned"
+        )
+    if not 1 <= len(version) <= MAX_VERSION:
+        raise ConfigError(
+            f"--version has {len(version)} characters, but must have 1 to {MAX_VERSION}"
+        )
     data = _checked(settings, partition, file)
     settings = ready(settings)
     topic = settings.topic(Control.TOPIC)
@@ -153,6 +167,6 @@ def _checked(settings: Config, partition: int | None, file: Path) -> bytes:
         for each in everywhere if partition is None else [settings.of_stream(partition)]:
             model = taking_over(given, label=each.label.type, learns=each.model.learn)
             choose(model, each.model.evaluator)
-    except (TypeError, ValueError) as error:
+    except Exception as error:  # whatever the model's own code raises
         raise ConfigError(f"{file} is no model that can take over: {error}") from None
     return data

@@ -98,3 +98,11 @@ def budget_of(config: Config, part: Part, partition: int) -> TimeBudget | None:
     if explain.budget_ms is None or part.role != "model" or part.shard > 0:
         return None
     return TimeBudget(explain.budget_ms / 1000, explain.every)
+
+
+def outdated(config: Config, part: Part, partition: int, every: int) -> int | None:
+    """Return one of how many is to be explained, if fewer still are for a budget that is gone."""
+    explain = config.of_stream(partition).explain
+    is_mine = part.role == "model" and part.shard == 0 and config.control.topic
+    is_gone = explain.budget_ms is None and every != explain.every
+    return explain.every if is_mine and is_gone else None

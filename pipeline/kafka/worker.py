@@ -28,7 +28,7 @@ from faust.types import TP, EventT
 
 from pipeline.config import Config
 from pipeline.exchange import ModelFolder
-from pipeline.kafka.budget import TimeBudget, budget_of
+from pipeline.kafka.budget import TimeBudget, budget_of, outdated
 from pipeline.kafka.checkpoints import (
     SLOW_S,
     Checkpoint,
@@ -510,16 +510,20 @@ class RoleWorker:
             for record in records:
                 trace = trace_of(record, incoming)
                 self._outbox.send(record, message.key, message.partition, trace)
-            budget = self._budget(message.partition)
-            if budget is not None and isinstance(partition.stage, Sheds):
-                self._keep_budget(budget, message.partition, partition.stage, took_s)
+            if isinstance(partition.stage, Sheds):
+                budget = self._budget(message.partition, partition.stage)
+                if budget is not None:
+                    self._keep_budget(budget, message.partition, partition.stage, took_s)
             partition.next_offset = message.offset + 1
         message.key = message.value = None  # it waits for its acknowledgement only
         partition.pending.append(message)
 
-    def _budget(self, partition: int) -> TimeBudget | None:
+    def _budget(self, partition: int, stage: Sheds) -> TimeBudget | None:
         if partition not in self._budgets:
             self._budgets[partition] = budget_of(self.config, self.part, partition)
+            every = outdated(self.config, self.part, partition, stage.every)
+            if every is not None:
+                self._outbox.send(Control(every=every), None, partition)
         return self._budgets[partition]
 
     def _keep_budget(self, budget: TimeBudget, partition: int, stage: Sheds, took_s: float) -> None:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from pipeline.models.scores import scored
-from pipeline.models.usable import check_usable
+from pipeline.models.usable import check_kind, check_usable
 
 
 def taking_over(model: Any, *, label: str, learns: bool) -> Any:
@@ -24,4 +24,8 @@ def taking_over(model: Any, *, label: str, learns: bool) -> Any:
         check_usable(model, lambda: model, label=label, learns=learns)
     except ValueError as error:
         raise ValueError(f"it is a {type(model).__name__}{error}") from error
+    try:
+        check_kind(model, label)
+    except ValueError as error:
+        raise ValueError(f"it is a {error}") from error
     return scored(model) if label == "none" else model

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from river import active, base
 
+from pipeline.evaluate import model_kind
 from pipeline.evaluate.generic import final_step
 
 SEVERAL = base.MultiLabelClassifier | base.MultiTargetRegressor | base.Clusterer
@@ -56,6 +57,20 @@ def check_usable(model: Any, make: Callable[[], Any], *, label: str, learns: boo
         raise ValueError(
             " that draws other random numbers each time it is made, so results could not be "
             "repeated: seed them; a factory that takes a `seed` gets the pipeline's"
+        )
+
+
+def check_kind(model: Any, label: str) -> None:
+    """Raise ``ValueError`` if a model is a classifier or regressor, and labels want the other.
+
+    The text goes on behind "it is a".
+    """
+    kind = model_kind(model)
+    fits = {"classifier": label != "number", "regressor": label == "number"}
+    if not fits.get(kind, True):
+        raise ValueError(
+            f"{kind}, but label.type is {label!r}: 'number' is for regressors, the others are for "
+            "classifiers"
         )
 
 

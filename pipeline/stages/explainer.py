@@ -124,16 +124,15 @@ class ExplainerStage:
 
     def _new_state(self, feature: str) -> FeatureState:
         if feature in self._learned:
-            return deepcopy(self._learned[feature])
+            state = deepcopy(self._learned[feature])
+            state.restart()
+            return state
         categorical = self._categorical[feature]
         return FeatureState(self._alphas, categorical=categorical, ice=self._ice)
 
     def estimates(self, stream: str) -> dict[str, FeatureState]:
-        """Return what was learned of the features of a stream, for a pipeline that starts."""
-        own = {name: deepcopy(state) for (of, name), state in self._states.items() if of == stream}
-        for state in own.values():
-            state.restart()
-        return own
+        """Return what was learned of the features of a stream."""
+        return {name: state for (of, name), state in self._states.items() if of == stream}
 
     def _at_once(
         self, state: FeatureState, run: Evaluation, moves: Moves, first: int

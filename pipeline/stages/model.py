@@ -69,6 +69,7 @@ class Samples(NamedTuple):
     filler: Filler
     coverage: Coverage
     evolution: Evolution
+    turns: dict[tuple[bool, bool], OneOf]
 
 
 class ModelStage:
@@ -149,7 +150,9 @@ class ModelStage:
         learned: Sequence[Samples] | None = config.learned("samples")
         if learned:
             self._questions.go_on([each.questions for each in learned])
-            _, self._filler, self._coverage, self._evolution = learned[0]
+            _, self._filler, self._coverage, self._evolution, self._turns = learned[0]
+            if self.every != config.explain.every:
+                self.every = config.explain.every
         self._has_effects = "ipdp" in config.explain.methods
         self._has_losses = config.explain.methods != ["ipdp"]
         watched = config.drift.of("loss")
@@ -164,7 +167,8 @@ class ModelStage:
     @property
     def samples(self) -> Samples:
         """What was learned of the observations, for a pipeline that starts."""
-        return Samples(self._questions, self._filler, self._coverage, self._evolution)
+        kept = self._filler, self._coverage, self._evolution, self._turns
+        return Samples(self._questions, *kept)
 
     def decode(self, message: Message) -> Sample | Labelled | Announced | Unusable:
         """Return the validated observation or label, or why there is none."""
@@ -241,13 +245,18 @@ class ModelStage:
             raise NotYetError("a model was announced, but there is no folder of models")
         before, version = self._version, control.model.version
         try:
+            if version == before:  # nobody could tell their explanations apart
+                raise ValueError("the one of now has that name")
             given = self.models.get(control.model.sha256)
             model = taking_over(given, label=self._label, learns=self._learns)
             self._evaluate = evaluator_for(model, self._evaluator)
-        except (TypeError, ValueError) as error:
+        except (MemoryError, NotYetError):
+            raise
+        except Exception as error:  # whatever the model's own code raises
             letter = announced.message.dead_letter(f"model {version} cannot take over: {error}")
             return [letter] if self._is_first else []
         self.model, self._version = model, version
+        self._questions.forget_mean()
         return [self._notice_of_model(announced.message, before, version)] if self._is_first else []
 
     def _notice_of_model(self, message: Message, before: str | None, version: str) -> Change:
@@ -305,11 +314,14 @@ class ModelStage:
         if not self._skipped.isdisjoint(sample.missing):
             self._labels.pass_over(sample.id)
             return [*notices, self._prediction(sample, None, None, None)] if self._is_first else []
-        if sample.missing:
-            filled = replace(sample, x=self._filler.filled(sample.x, sample.missing))
-        else:
-            filled = sample
-        self._filler.observe(sample.x)
+        filled = sample
+        try:
+            if sample.missing:
+                filled = replace(sample, x=self._filler.filled(sample.x, sample.missing))
+        finally:
+            self._filler.observe(
+                sample.x
+            )  # also where something else was missing for the first time
         return [*notices, *self._step(filled, letters)]
 
     def _notices(self, sample: Sample) -> list[Record]:

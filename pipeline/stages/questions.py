@@ -13,6 +13,7 @@ from pipeline.explain.questions import Row
 from pipeline.explain.sampling.pdp import PDPGrid, pair_rows
 from pipeline.explain.sampling.pfi import PFISampler
 from pipeline.explain.sampling.sage import SAGEQuestion, SAGESampler
+from pipeline.explain.smoothing import OutputMean
 from pipeline.explain.storage import GeometricReservoir, make_reservoir
 from pipeline.stages.metering import Work
 from pipeline.stages.pairs import joined
@@ -166,7 +167,9 @@ class Questions:
             self._ipfi = next((each._ipfi for each in before if each._ipfi), self._ipfi)
             self._ipfi.players = players
         if self._isage:
-            self._isage = next((each._isage for each in before if each._isage), self._isage)
+            # one that never asked has drawn nothing
+            asked = (each._isage for each in before if each._isage and each._names["isage"])
+            self._isage = next(asked, self._isage)
         known = {feature: grid for each in before for feature, grid in each._ipdp.items()}
         self._ipdp = {feature: known.get(feature, grid) for feature, grid in self._ipdp.items()}
 
@@ -196,6 +199,11 @@ class Questions:
         """Take the model's output on the observation, before its answers are sorted."""
         if self._isage:
             self._isage.update_mean(prediction)
+
+    def forget_mean(self) -> None:
+        """Begin the mean of the model's outputs anew: it is another model's."""
+        if self._isage:
+            self._isage.mean_prediction = OutputMean(self._isage.mean_prediction.alpha)
 
     def answers(
         self, question: Question, prediction: Output, outputs: Sequence[Output]

@@ -110,6 +110,14 @@ def test_before_there_was_any_value_none_can_be_filled_in() -> None:
     )
 
 
+def test_what_was_there_is_learned_also_where_nothing_can_be_filled_in() -> None:
+    records = [without(each, "a" if each["ts"] % 2 else "b") for each in linear_records(4)]
+    published = run(stage(missing=IMPUTE), messages(records))
+    assert [type(each) for each in published if not isinstance(each, Evaluation)] == [
+        *(DeadLetter, Prediction, Prediction, Prediction)
+    ]
+
+
 def test_an_observation_that_is_passed_over_leaves_all_as_it_was() -> None:
     records = linear_records(40)
     missing = {"features": {"b": "skip"}}

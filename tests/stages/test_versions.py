@@ -7,6 +7,7 @@ from typing import Any
 
 import orjson
 import pytest
+from river.naive_bayes import GaussianNB
 
 from pipeline.config import Config
 from pipeline.exchange import ModelFolder
@@ -44,6 +45,17 @@ def messages(config: Config, values: list[Any]) -> list[Message]:
         headers = {"fluxplain-origin": origin.encode()}
         made.append(Message(config.topic("observations"), 0, offset, None, data, None, headers))
     return made
+
+
+class Raising:
+    """A model that raises what nobody expects when it is looked at."""
+
+    def predict_one(self, x: object) -> float:
+        return 0.0
+
+    @property
+    def learn_one(self) -> object:
+        raise KeyError("no such key")
 
 
 def announcement(sha256: str, version: str = "v2") -> dict[str, Any]:
@@ -128,6 +140,8 @@ def test_a_model_that_is_not_there_yet_is_waited_for(tmp_path: Path) -> None:
         (b"no pickle", "it cannot be unpickled"),
         (pickle.dumps([1, 2]), "it is a list, which has no predict_one"),
         (pickle.dumps(None), "it is a NoneType, which has no predict_one"),
+        (pickle.dumps(GaussianNB()), "it is a classifier, but label.type is 'number'"),
+        (pickle.dumps(Raising()), "'no such key'"),
     ],
 )
 def test_what_can_never_take_over_is_a_dead_letter_and_the_old_one_goes_on(
@@ -166,3 +180,29 @@ def test_where_models_are_is_no_part_of_the_state(tmp_path: Path) -> None:
     stage.models = ModelFolder(tmp_path)
     assert pickled(stage).models is None
     assert str(tmp_path).encode() not in pickle.dumps(stage)
+
+
+def test_a_model_of_the_same_name_is_refused(tmp_path: Path) -> None:
+    sha256 = ModelFolder(tmp_path).put(pickle.dumps(Constant()))
+    values: list[Any] = linear_records(10)
+    values.insert(5, announcement(sha256, "v1"))
+    [letter] = of_kind(taken(config_of(tmp_path), values), DeadLetter)
+    assert letter.reason == "model v1 cannot take over: the one of now has that name"
+
+
+def test_what_isage_compares_with_is_the_mean_of_the_new_model(tmp_path: Path) -> None:
+    sha256 = ModelFolder(tmp_path).put(pickle.dumps(Constant(7.0)))
+    values: list[Any] = linear_records(60)
+    values.insert(40, announcement(sha256))
+    explained = of_kind(taken(config_of(tmp_path), values), Explanation)
+    new = [each for each in explained if each.method == "isage" and each.model_version == "v2"]
+    # a constant adds nothing to its mean; the first record has increments of the model before, too
+    told = {seq: of for each in new for seq, of in zip(each.seqs, each.increments, strict=True)}
+    assert {of for seq, of in told.items() if seq > 40} == {0.0}
+
+
+def test_a_model_whose_code_is_not_installed_is_waited_for(tmp_path: Path) -> None:
+    folder = ModelFolder(tmp_path)
+    sha256 = folder.put(pickle.dumps(Constant()).replace(b"tests.support", b"tests.nowhere"))
+    with pytest.raises(NotYetError, match="needs what is not installed here: it cannot be unpickl"):
+        folder.get(sha256)

@@ -64,6 +64,7 @@ def explained(config: Config, values: Sequence[bytes]) -> list[Explanation]:
             {"ipfi": {"reservoir_size": 5, "sampler": "uniform", "imputer": "product"}},
             {"isage": {"reservoir_size": 5, "imputer": "observational"}},
             {"alpha": [0.05, 0.2], "groups": {"both": ["a", "c"]}},
+            {"every": 3},
             {"ipdp": {"storage_size": 5, "grid_size": 3, "pairs": [["a", "c"]], "ice": 2}},
         ]
     ),
@@ -107,6 +108,14 @@ def test_however_the_model_is_shared_among_workers(tmp_path: Path) -> None:
         published.append(sorted(encoded(evaluations)))
     assert published[0]
     assert published[0] == published[1]
+
+
+def test_with_features_that_are_not_asked_of_by_isage_shared_otherwise(tmp_path: Path) -> None:
+    own = {"features": {"a": ["ipdp"], "b": ["ipfi"], "c": ["isage"]}, **EACH}
+    start = kept(tmp_path, linear_config(model={"shards": 3}, explain=own), VALUES[:60])
+    warm = linear_config(model=start["model"], explain={**own, **start["explain"]})
+    whole = [each for each in explained(linear_config(explain=own), VALUES) if each.seq >= 60]
+    assert [learned(e) for e in explained(warm, VALUES[60:])] == [learned(e) for e in whole]
 
 
 def test_a_feature_of_which_nothing_was_known_begins(tmp_path: Path) -> None:
@@ -186,6 +195,7 @@ def test_what_is_no_such_file_is_refused(tmp_path: Path) -> None:
         pickle.dumps([1]): "is none of",
         b"[1]\n": "is none of",
         b"{}\n": "is none of",
+        orjson.dumps({**orjson.loads(head), "settings": None}) + b"\n" + state: "is none of",
         whole[:-1]: "is not whole, or was changed since it was written",
         older + b"\n" + state: "has fluxplain '0.0.1', but this is",
     }.items():
