@@ -1261,7 +1261,8 @@ def load_config(path: Path, role: Asker | None = None) -> Config:
     try:
         fields = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise ConfigError(f"cannot read {path}: {error.strerror}") from None
+        hint = "; `fluxplain init` writes one" if isinstance(error, FileNotFoundError) else ""
+        raise ConfigError(f"cannot read {path}: {error.strerror}{hint}") from None
     except UnicodeDecodeError:
         raise ConfigError(f"{path} is not UTF-8 text") from None
     except ValueError as error:  # also of a number that is too long

@@ -35,7 +35,12 @@ def load(reference: str) -> Callable[..., Any]:
     except AttributeError:
         raise ValueError(f"{module_name} has no {name}") from None
     except Exception as error:  # the user's module may raise anything
-        raise ValueError(f"cannot import {module_name}: {type(error).__name__}: {error}") from error
+        sought = ""
+        if isinstance(error, ModuleNotFoundError):
+            sought = f"; looked in {os.getcwd()} and among the installed packages"
+        raise ValueError(
+            f"cannot import {module_name}: {type(error).__name__}: {error}{sought}"
+        ) from error
     if not callable(target):
         raise ValueError("it is not a function or class")
     return cast(Callable[..., Any], target)

@@ -93,10 +93,10 @@ def replay(
             if sent % 100 == 0:
                 report(sent, brake.through if brake else sent)
         producer.flush()
-    finally:
+    finally:  # also when Ctrl-C ends it: what was sent is sent
+        report(sent, brake.through if brake else sent)
         if brake:
             brake.close()
-    report(sent, brake.through if brake else sent)
     return sent
 
 

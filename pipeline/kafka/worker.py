@@ -41,6 +41,7 @@ from pipeline.kafka.checkpoints import (
 )
 from pipeline.kafka.client import Place, client_settings, first_offset
 from pipeline.kafka.exits import fail, refuse
+from pipeline.kafka.letters import LetterLog
 from pipeline.kafka.merge import Merge
 from pipeline.kafka.metrics.worker import WorkerMetrics
 from pipeline.kafka.outbox import Outbox
@@ -51,7 +52,7 @@ from pipeline.stages.announced import Exchanges
 from pipeline.stages.metering import Metered
 from pipeline.stages.shedding import Sheds
 from pipeline.stages.trace import trace_of
-from schemas import Change, Control, stream_name
+from schemas import Change, Control, DeadLetter, stream_name
 
 if TYPE_CHECKING:
     from pipeline.kafka.registry.decoder import Decoder
@@ -251,6 +252,7 @@ class RoleWorker:
         topics = [config.topic(name) for name in config.inputs(part.role)]
         self._merge = self._merged(topics) if len(topics) > 1 else None
         self._budgets: dict[int, TimeBudget | None] = {}
+        self._letters = LetterLog(str(part))
         self.is_finished = False
         self.is_saving = False
         self.committed_at = time.time()
@@ -508,6 +510,8 @@ class RoleWorker:
             took_s = time.perf_counter() - began_at
             self.metrics.step.observe(took_s)
             for record in records:
+                if isinstance(record, DeadLetter):
+                    self._letters.see(record, time.monotonic())
                 trace = trace_of(record, incoming)
                 self._outbox.send(record, message.key, message.partition, trace)
             if isinstance(partition.stage, Sheds):

@@ -98,6 +98,8 @@ def _check_methods(final: Any, label: str, *, learns: bool) -> None:
     if not asked:
         detects = callable(getattr(final, "score_one", None))
         hint = "; for an anomaly detector set label.type to 'none'" if detects else ""
+        if callable(getattr(final, "partial_fit", None)):
+            hint = "; for scikit-learn's model.factory is 'pipeline.models:from_sklearn'"
         raise ValueError(
             f", which has no {' and no '.join(answers)}: it needs {' or '.join(answers)}{hint}"
         )

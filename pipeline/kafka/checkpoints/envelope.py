@@ -176,8 +176,8 @@ class Envelope:
 
     def _check_identity(self, slot: Slot, header: Mapping[str, Any]) -> None:
         reasons = {
-            "configuration": "the settings of model, features, label, explanations, drift or "
-            "topics.partitions differ from those it was written with",
+            "configuration": "the settings of model, features, label, missing, control, explain, "
+            "drift, streams or topics.partitions differ from those it was written with",
             "cluster": "it was written for another Kafka cluster",
             "versions": f"it was written by {header.get('versions')}, "
             f"this is {self.identity.versions}",
