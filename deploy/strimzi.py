@@ -36,7 +36,7 @@ WRITES: dict[Role, tuple[str, ...]] = {
     "explainer": ("explanations",),
     "drift": (),
 }
-"""Role → the topics that only it writes; of the model role, control too if it has a time budget."""
+"""Role → the topics that no other role writes; see :func:`_own` for control."""
 
 EVERY_ROLE_WRITES = ("changes", "dead-letters")
 """Gaps and cold starts are told of on ``changes``, by whoever sees them."""
@@ -62,7 +62,8 @@ def topics(config: Config) -> list[Manifest]:
 
 
 def users(config: Config) -> list[Manifest]:
-    """Return a KafkaUser for each process, and one for those that send observations.
+    """Return a KafkaUser for each process, one for those that send observations, and one for who
+    announces models, if they can be announced.
 
     Each process asks whether all topics are there, so it may know that they are; what only reads
     has no checkpoints.
@@ -106,13 +107,21 @@ def users(config: Config) -> list[Manifest]:
         ),
         _user(config, "keda", {"Describe": read}, {"Describe": groups}),
         _user(config, "producer", {"Write": yours}, {}),
+        *_operators(config, public),
     ]
 
 
+def _operators(config: Config, public: list[str]) -> Iterator[Manifest]:
+    """Yield a user for ``fluxplain model announce``, where there is a topic for it."""
+    if config.control.topic:
+        yield _user(config, "operator", {"Describe": public, "Write": ["control"]}, {})
+
+
 def _own(config: Config, role: Role) -> Iterator[str]:
-    """Yield the topics that only one role writes."""
+    """Yield the topics that no other role writes: of model also control, with a time budget."""
     yield from WRITES[role]
-    if role == "model" and config.explain.budget_ms is not None:
+    streams = [config, *config.own_streams.values()]
+    if role == "model" and any(each.explain.budget_ms is not None for each in streams):
         yield "control"
 
 

@@ -1,6 +1,7 @@
 """The pipeline on a real broker with a user for each process, as ``deploy/strimzi.py`` has them."""
 
 import os
+import pickle
 import re
 import subprocess
 import sys
@@ -24,6 +25,7 @@ from confluent_kafka.admin import (
     ScramMechanism,
     UserScramCredentialUpsertion,
 )
+from river.tree import HoeffdingTreeClassifier
 
 from deploy.kafka import Cluster
 from deploy.strimzi import Manifest, users
@@ -69,7 +71,11 @@ MAY_WRITE = {
     "alerts": set[str](),
     "keda": set[str](),
     "producer": {"features", "labels"},
+    "operator": {"control"},
 }
+
+ONLY_IF_JOINED = {"join", "operator"}
+"""Users that there are only if something is joined."""
 
 
 class Right(NamedTuple):
@@ -104,6 +110,7 @@ class Setup:
         self.prefix = prefix
         settings = {
             **SETTINGS,
+            "model": SETTINGS["model"] | {"directory": str(folder / "models")},
             "label": {"type": "integer", "topic": is_joined},
             "control": {"topic": is_joined},
             # one that nothing can keep, so that the model role says so
@@ -204,17 +211,35 @@ def setup(
     return Setup(cluster, tmp_path, prefix, receiver.url, is_joined=request.param)
 
 
+def program(setup: Setup, *words: str) -> list[str]:
+    return [sys.executable, "-m", "pipeline.cli", *words, "--config", str(setup.path)]
+
+
+def environment(setup: Setup, user: str) -> dict[str, str]:
+    """Return what a command of a user has; it needs no checkpoints."""
+    return {**os.environ, **setup.environment(user), "FLUXPLAIN_CHECKPOINT__STORE": "directory"}
+
+
+def announce(setup: Setup, folder: Path) -> None:
+    """Let another model take over, as the operator may."""
+    model = HoeffdingTreeClassifier()
+    for x, y in agrawal(50, seed=1):
+        model.learn_one(x, y)
+    file = folder / "new.pickle"
+    file.write_bytes(pickle.dumps(model))
+    words = program(setup, "model", "announce", str(file), "--version", "2")
+    told = subprocess.run(
+        words, env=environment(setup, "operator"), capture_output=True, text=True, check=False
+    )
+    assert told.returncode == 0, told.stderr
+
+
 @contextmanager
 def command(setup: Setup, user: str, *words: str) -> Iterator["subprocess.Popen[str]"]:
     """Run a command of a user; it must still run at the end."""
     with subprocess.Popen(
-        [sys.executable, "-m", "pipeline.cli", *words, "--config", str(setup.path)],
-        # what only reads has no checkpoints
-        env={
-            **os.environ,
-            **setup.environment(user),
-            "FLUXPLAIN_CHECKPOINT__STORE": "directory",
-        },
+        program(setup, *words),
+        env=environment(setup, user),
         stdout=subprocess.PIPE,
         text=True,
     ) as process:
@@ -248,6 +273,9 @@ def test_each_user_may_do_what_its_process_does_and_nothing_else(
                 producer.send(config.topic(topic), value, place=0)
             producer.flush()
             pipeline.wait_until_idle()
+            if n == 20 and config.control.topic:
+                announce(setup, tmp_path)
+                pipeline.wait_until_idle()
             for role in roles:  # the next worker reads the checkpoint
                 pipeline.workers.remove(f"{role}-1")
                 pipeline.workers.add(role)
@@ -288,7 +316,7 @@ def overview(url: str) -> Any:
 
 @pytest.mark.parametrize("user", MAY_WRITE)
 def test_nobody_else_can_write_a_topic(setup: Setup, user: str) -> None:
-    if user == "join" and not setup.config.is_joined:
+    if user in ONLY_IF_JOINED and not setup.config.is_joined:
         assert setup.prefix + user not in {each["metadata"]["name"] for each in setup.users}
         return
     create_topics(setup.config)

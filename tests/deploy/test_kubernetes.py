@@ -1,7 +1,7 @@
 """The Kubernetes manifests: they say what the code does, and their parts fit together."""
 
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import pytest
 
@@ -49,6 +49,32 @@ def test_there_is_a_deployment_for_each_role() -> None:
 def test_topics_and_users_are_those_of_the_code(config: Config) -> None:
     assert list(of_kind("KafkaTopic")) == topics(config)
     assert list(of_kind("KafkaUser")) == users(config)
+
+
+@pytest.mark.parametrize(
+    ("settings", "writers"),
+    [
+        ({}, set()),
+        ({"control": {"topic": True}}, {"operator"}),
+        ({"control": {"topic": True}, "explain": {"budget_ms": 5}}, {"model", "operator"}),
+        (
+            {"control": {"topic": True}, "streams": {"3": {"explain": {"budget_ms": 5}}}},
+            {"model", "operator"},
+        ),
+    ],
+    ids=["no topic", "no budget", "a budget", "a budget of one stream"],
+)
+def test_who_has_something_to_announce_may_write_control(
+    config: Config, settings: dict[str, Any], writers: set[str]
+) -> None:
+    prefix = config.topics.prefix
+    found = {
+        user["metadata"]["name"].removeprefix(prefix)
+        for user in users(Config(**{**config.model_dump(), **settings}))
+        for rule in user["spec"]["authorization"]["acls"]
+        if rule["resource"]["name"] == f"{prefix}control" and "Write" in rule["operations"]
+    }
+    assert found == writers
 
 
 def test_each_deployment_has_a_user_and_its_password(config: Config) -> None:
