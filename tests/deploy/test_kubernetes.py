@@ -4,10 +4,11 @@ from pathlib import Path
 from typing import Any, get_args
 
 import pytest
+import yaml
 
 import pipeline
 from deploy.strimzi import topics, users
-from pipeline.config import ENV_PREFIX, Config, load_config
+from pipeline.config import ENV_PREFIX, Config, ControlSettings, load_config
 from pipeline.kafka.app import SHUTDOWN_S
 from pipeline.parts import Role
 from tests.deploy.processes import (
@@ -20,6 +21,8 @@ from tests.deploy.processes import (
     options,
     read,
 )
+
+PAUSED = "autoscaling.keda.sh/paused"
 
 COMPONENT = "app.kubernetes.io/component"
 
@@ -102,7 +105,9 @@ def test_workers_are_scaled_by_the_lag_of_their_groups_up_to_their_partitions(
         "drift": min(config.topics.features_partitions, config.topics.partitions),
     }
     scaled = {
-        each["spec"]["scaleTargetRef"]["name"]: each["spec"] for each in of_kind("ScaledObject")
+        each["spec"]["scaleTargetRef"]["name"]: each["spec"]
+        for each in of_kind("ScaledObject")
+        if PAUSED not in each["metadata"].get("annotations", {})
     }
     assert len(scaled) == len(config.parts())
     for part in config.parts():
@@ -113,6 +118,27 @@ def test_workers_are_scaled_by_the_lag_of_their_groups_up_to_their_partitions(
         assert trigger["metadata"]["topic"] == config.topic(topic)
         assert trigger["metadata"]["bootstrapServers"] == config.kafka.bootstrap_servers
         assert (spec["minReplicaCount"], spec["maxReplicaCount"]) == (1, most[part.role])
+
+
+def test_what_is_joined_scales_the_join_and_then_the_model(config: Config) -> None:
+    joined = config.model_copy(update={"control": ControlSettings(topic=True)})
+    patches = {
+        (each["target"]["kind"], each["target"]["name"]): yaml.safe_load(each["patch"])
+        for each in read("kubernetes/components/joined/kustomization.yaml")["patches"]
+    }
+    topic = joined.topic(joined.source)
+    path = "/spec/triggers/0/metadata/topic"
+    assert patches == {
+        ("Deployment", "fluxplain-join"): [{"op": "remove", "path": "/spec/replicas"}],
+        ("ScaledObject", "fluxplain-join"): [{"op": "remove", "path": "/metadata/annotations"}],
+        ("ScaledObject", "fluxplain-model"): [{"op": "replace", "path": path, "value": topic}],
+    }
+    [join] = (each for each in of_kind("ScaledObject") if each["metadata"].get("annotations"))
+    assert join["metadata"] == {"name": "fluxplain-join", "annotations": {PAUSED: "true"}}
+    assert join["spec"]["maxReplicaCount"] == config.topics.features_partitions
+    [trigger] = join["spec"]["triggers"]
+    assert trigger["metadata"]["consumerGroup"] == joined.group("join")
+    assert "topic" not in trigger["metadata"]  # all that the group reads
 
 
 def test_the_scaler_has_a_user_and_its_password(config: Config) -> None:

@@ -89,6 +89,7 @@ def _builds() -> Iterator[list[Manifest]]:
     yield _build(here / "base")
     for overlay in (here / "overlays").iterdir():
         yield _build(overlay)
+    yield _joined(here)
     [shown] = OVERLAY.findall((DEPLOY / "README.md").read_text())
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "fluxplain").symlink_to(ROOT)
@@ -100,6 +101,20 @@ def _builds() -> Iterator[list[Manifest]]:
     if "'fluxplain.toml': 'mine'" not in str(manifests) or "registry.example" not in str(manifests):
         raise CheckError("the overlay that the documentation shows changes nothing")
     yield manifests
+
+
+def _joined(here: Path) -> list[Manifest]:
+    """Return everything, for topics that are joined."""
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "kubernetes").symlink_to(here)
+        mine = Path(folder) / "mine"
+        mine.mkdir()
+        text = "resources: [../kubernetes/overlays/strimzi]\ncomponents: [../kubernetes/{}]\n"
+        (mine / "kustomization.yaml").write_text(text.format("components/joined"))
+        manifests = _build(mine)
+    if "fluxplain.observations" not in str(manifests) or "/paused" in str(manifests):
+        raise CheckError("components/joined changes nothing")
+    return manifests
 
 
 def _build(folder: Path) -> list[Manifest]:
