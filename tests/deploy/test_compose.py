@@ -69,6 +69,12 @@ def test_each_is_confined_and_has_the_time_to_stop(name: str) -> None:
     assert int(service["stop_grace_period"].removesuffix("s")) > SHUTDOWN_S
 
 
+@pytest.mark.parametrize("name", SERVICES)
+def test_the_operator_alone_writes_models(name: str, config: Config) -> None:
+    folder = f"models:{config.model.directory}"
+    assert SERVICES[name]["volumes"] == [folder if name == "operator" else f"{folder}:ro"]
+
+
 def test_only_this_machine_reaches_what_is_published(config: Config) -> None:
     published = {name: each["ports"] for name, each in ALL.items() if "ports" in each}
     port = config.dashboard.port

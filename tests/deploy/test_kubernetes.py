@@ -46,7 +46,7 @@ def deployments() -> set[str]:
 def test_there_is_a_deployment_for_each_role() -> None:
     run = [each["args"] for _, each in containers() if each.get("args", [""])[0] == "worker"]
     assert [options(each)["role"] for each in run] == sorted(get_args(Role))
-    assert deployments() == {*get_args(Role), "dashboard", "alerts"}
+    assert deployments() == {*get_args(Role), "dashboard", "alerts", "operator"}
 
 
 def test_topics_and_users_are_those_of_the_code(config: Config) -> None:
@@ -81,8 +81,8 @@ def test_who_has_something_to_announce_may_write_control(
 
 
 def test_each_deployment_has_a_user_and_its_password(config: Config) -> None:
-    label = config.label.model_copy(update={"topic": True})
-    known = {user["metadata"]["name"] for user in users(config.model_copy(update={"label": label}))}
+    joined = config.model_copy(update={"control": ControlSettings(topic=True)})
+    known = {user["metadata"]["name"] for user in users(joined)}
     found = set()
     for path, manifest in MANIFESTS:
         if path.name == "users.yaml":
@@ -164,6 +164,31 @@ def test_files_that_are_named_are_mounted() -> None:
     assert read("kubernetes/base/kustomization.yaml")["configMapGenerator"] == [
         {"name": "fluxplain", "files": [Path(CONFIG).name]}
     ]
+
+
+def test_all_have_the_folder_of_models_and_the_operator_alone_writes_it(config: Config) -> None:
+    mounts = [
+        (where, mount["readOnly"])
+        for where, each in containers()
+        for mount in each.get("volumeMounts", ())
+        if mount["mountPath"] == str(config.model.directory)
+    ]
+    assert mounts == [
+        ("model.yaml: fluxplain-model", True),
+        ("pod.yaml: every", True),
+        ("operator.yaml: fluxplain-operator", False),
+    ]
+    [claim] = of_kind("PersistentVolumeClaim")
+    claimed = {
+        volume["persistentVolumeClaim"]["claimName"]
+        for _, manifest in MANIFESTS
+        for volume in manifest.get("spec", {})
+        .get("template", {})
+        .get("spec", {})
+        .get("volumes", ())
+        if "persistentVolumeClaim" in volume
+    }
+    assert claimed == {claim["metadata"]["name"]}
 
 
 def test_ports_are_those_of_the_settings(config: Config) -> None:

@@ -56,6 +56,8 @@ def test_settings_are_valid_and_fit_the_image(path: str, monkeypatch: pytest.Mon
     monkeypatch.setenv(KEY, "k" * 32)
     config = load_config(DEPLOY / path)
     assert config.checkpoint.store == "topic"
+    # a volume that is mounted there is the worker's user's, as the folder is
+    assert f" {config.model.directory}\n" in DOCKERFILE
     assert {config.health.host, config.dashboard.host} == {"0.0.0.0"}
     assert f"EXPOSE {config.health.port} {config.dashboard.port}\n" in DOCKERFILE
     assert f"http://127.0.0.1:{config.health.port}/healthz" in DOCKERFILE
@@ -87,7 +89,8 @@ def documented() -> list[list[str]]:
         r"^```sh\n(.+?)^```$", section.partition("\n## ")[0], re.MULTILINE | re.DOTALL
     )
     assert blocks, "there is no such section any more"
-    return [shlex.split(line, comments=True) for line in "".join(blocks).splitlines()]
+    lines = "".join(blocks).replace("\\\n", "").splitlines()
+    return [shlex.split(line, comments=True) for line in lines]
 
 
 @pytest.mark.parametrize("words", documented(), ids=" ".join)
@@ -106,6 +109,10 @@ def test_what_the_documentation_names_exists(words: list[str]) -> None:
         case ["docker", "compose", "--file", _, *rest]:
             ours = {word.partition("=")[0] for word in rest if word.startswith(("demo-", "expl"))}
             assert ours <= set(SERVICES)
+            if "operator" in rest and "--entrypoint" not in rest:
+                options(rest[rest.index("operator") + 1 :])
+        case ["kubectl", "exec", _, "--", "fluxplain", *command]:
+            options(command)
         case _:
             assert words[0] == "kubectl"
 

@@ -89,7 +89,7 @@ def _builds() -> Iterator[list[Manifest]]:
     yield _build(here / "base")
     for overlay in (here / "overlays").iterdir():
         yield _build(overlay)
-    yield _joined(here)
+    yield _with_more(here)
     [shown] = OVERLAY.findall((DEPLOY / "README.md").read_text())
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "fluxplain").symlink_to(ROOT)
@@ -103,17 +103,22 @@ def _builds() -> Iterator[list[Manifest]]:
     yield manifests
 
 
-def _joined(here: Path) -> list[Manifest]:
-    """Return everything, for topics that are joined."""
+def _with_more(here: Path) -> list[Manifest]:
+    """Return everything, with the components that no overlay here has."""
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "kubernetes").symlink_to(here)
         mine = Path(folder) / "mine"
         mine.mkdir()
-        text = "resources: [../kubernetes/overlays/strimzi]\ncomponents: [../kubernetes/{}]\n"
-        (mine / "kustomization.yaml").write_text(text.format("components/joined"))
+        lines = ["resources: [../kubernetes/overlays/strimzi]", "components:"]
+        lines += [f"- ../kubernetes/components/{name}" for name in ("joined", "models")]
+        (mine / "kustomization.yaml").write_text("\n".join(lines))
         manifests = _build(mine)
     if "fluxplain.observations" not in str(manifests) or "/paused" in str(manifests):
         raise CheckError("components/joined changes nothing")
+    if "'emptyDir': {}" in str(manifests) or "'claimName': 'fluxplain-models'" not in str(
+        manifests
+    ):
+        raise CheckError("components/models changes nothing")
     return manifests
 
 
