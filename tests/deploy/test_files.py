@@ -2,7 +2,6 @@
 
 import os
 import random
-import shutil
 import socket
 import ssl
 import stat
@@ -240,7 +239,6 @@ class TestSecrets:
         write_private(path, "new")
         assert (path.read_text(), stat.S_IMODE(path.stat().st_mode)) == ("new", 0o600)
 
-    @pytest.mark.skipif(shutil.which("openssl") is None, reason="needs openssl")
     def test_certificates(self, tmp_path: Path) -> None:
         folder = tmp_path / "tls"
         make_certificates(folder)
