@@ -8,6 +8,8 @@ from pathlib import Path
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from tests.deploy.documented import README
+
 ROOT = Path(__file__).parents[2]
 
 TESTED, IMAGE = ROOT / "requirements.lock", ROOT / "deploy" / "requirements.lock"
@@ -46,6 +48,17 @@ def test_versions_and_hashes_are_those_of_the_tests() -> None:
     image = {pin.name: (pin.specifier, hashes) for pin, hashes in pins(IMAGE)}
     assert 50 < len(image) < len(tested)
     assert image.items() <= tested.items()
+
+
+def test_what_the_documentation_adds_to_the_image_is_what_is_tested() -> None:
+    text = README.read_text(encoding="utf-8")
+    [packages] = re.findall(
+        r"^RUN pip --python /opt/fluxplain/bin/python .* (\S+)$", text, re.MULTILINE
+    )
+    tested = {str(pin.name): str(pin.specifier) for pin, _ in pins(TESTED)}
+    added = Requirement(packages)
+    assert str(added.specifier) == tested[added.name]
+    assert added.name not in {pin.name for pin, _ in pins(IMAGE)}
 
 
 def test_it_has_what_is_needed_and_nothing_else() -> None:

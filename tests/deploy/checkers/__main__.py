@@ -23,6 +23,8 @@ KUBERNETES = ("1.30", "1.37")
 
 OVERLAY = re.compile(r"^```yaml\n(apiVersion: kustomize.*?)^```$", re.MULTILINE | re.DOTALL)
 
+DERIVED = re.compile(r"^```dockerfile\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
 MOST_EXPOSURE = "20"
 """Of 100; systemd calls up to 20 safe or OK."""
 
@@ -30,8 +32,12 @@ Manifest = dict[str, Any]
 
 
 def container() -> str:
-    """Lint the Dockerfile."""
-    run(_beside_python("hadolint"), DEPLOY / "Dockerfile")
+    """Lint the Dockerfile, and the one that the documentation shows."""
+    [shown] = DERIVED.findall((DEPLOY / "README.md").read_text())
+    with tempfile.NamedTemporaryFile("w", suffix=".Dockerfile") as file:
+        file.write(shown)
+        file.flush()
+        run(_beside_python("hadolint"), DEPLOY / "Dockerfile", file.name)
     return "hadolint has nothing to say"
 
 
