@@ -1,6 +1,7 @@
 """Observations that wait for their label, and labels that wait for their observation."""
 
 from collections import OrderedDict
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
@@ -10,10 +11,12 @@ from pipeline.stages.sample import Moment, Sample, Unlabelled
 from schemas import BadRecordError, DeadLetter, LateLabel
 from schemas.observation import Id
 from schemas.prediction import LabelCounts
-from schemas.record import Target, describe
+from schemas.record import Target, Value, describe
 
 MAX_KEPT_BYTES = 32 * 1024 * 1024
-"""Of messages that may become dead letters: what came first is given up when they are more."""
+"""Of texts that wait, and messages that may become dead letters: what came first is given up when
+they are more. A category may have 1,000 characters, so 10,000 observations of 100 could have 1 GB.
+Of labels that are known, as many are remembered."""
 
 
 class _Waits(Protocol):
@@ -29,6 +32,11 @@ class _Waits(Protocol):
         """What becomes a dead letter if it waits in vain; None if nothing does."""
         ...
 
+    @property
+    def values(self) -> Iterable[Value | None]:
+        """What it holds beside the message, of which texts may be long."""
+        ...
+
 
 W = TypeVar("W", bound=_Waits)
 
@@ -41,6 +49,11 @@ class Early:
     since: Moment
     message: Message
 
+    @property
+    def values(self) -> Iterable[Value | None]:
+        """Those of the message, which is counted itself."""
+        return ()
+
 
 @dataclass(frozen=True, slots=True)
 class Known:
@@ -49,6 +62,11 @@ class Known:
     y: Target | None
     since: Moment
     message: None = None
+
+    @property
+    def values(self) -> Iterable[Value | None]:
+        """The label."""
+        return (self.y,)
 
 
 class _Queue(Generic[W]):
@@ -68,14 +86,14 @@ class _Queue(Generic[W]):
     def add(self, id_: Id, item: W) -> None:
         self.pop(id_)  # in its old place it would keep what came after it
         self._items[id_] = item
-        self.bytes += _size(item)
+        self.bytes += _size(id_, item)
 
     def get(self, id_: Id) -> W | None:
         return self._items.get(id_)
 
     def pop(self, id_: Id) -> W | None:
         item = self._items.pop(id_, None)
-        self.bytes -= 0 if item is None else _size(item)
+        self.bytes -= 0 if item is None else _size(id_, item)
         return item
 
     def oldest(self) -> tuple[Id, W]:
@@ -86,7 +104,7 @@ class LateLabels:
     """Joins labels that come later with their observations, by id.
 
     What waits is bounded: by the number of observations that come meanwhile, by time if wanted, and
-    by the size of what could become dead letters. Time is that of the messages, so the same
+    by the size of its texts and of what could become dead letters. Time is that of the messages, so the same
     messages are given up at the same places whenever they are read.
 
     Parameters
@@ -142,7 +160,7 @@ class LateLabels:
             return y
         if y is None:
             self._joined += 1
-            self._known.add(id_, Known(early.y, self._now))
+            self._know(id_, early.y)
             return early.y
         if y == early.y:
             self._repeated += 1
@@ -194,7 +212,7 @@ class LateLabels:
         observation = self._unlabelled.pop(label.id)
         if observation is not None:
             self._joined += 1
-            self._known.add(label.id, Known(label.y, self._now))
+            self._know(label.id, label.y)
             return observation
         before = self._known.get(label.id) or self._early.get(label.id)
         if before is None:
@@ -212,7 +230,12 @@ class LateLabels:
         """Know that the label of an observation is not wanted; one that came before is used up."""
         if id_ is not None and self._wait:
             self._early.pop(id_)
-            self._known.add(id_, Known(None, self._now))
+            self._know(id_, None)
+
+    def _know(self, id_: Id, y: Target | None) -> None:
+        self._known.add(id_, Known(y, self._now))
+        while self._known.bytes > MAX_KEPT_BYTES:
+            self._known.pop(self._known.oldest()[0])
 
     def _is_over(self, queue: "_Queue[W]") -> bool:
         if not len(queue):
@@ -250,5 +273,10 @@ def _contradiction(id_: Id, before: Target, now: Target) -> str:
     )
 
 
-def _size(item: _Waits) -> int:
-    return 0 if item.message is None else len(item.message.value or b"")
+def _size(id_: Id, item: _Waits) -> int:
+    texts = sum(len(each.encode()) for each in (id_, *item.values) if isinstance(each, str))
+    message = item.message
+    if message is None:
+        return texts
+    headers = sum(len(name) + len(value) for name, value in message.headers.items())
+    return texts + len(message.key or b"") + len(message.value or b"") + headers

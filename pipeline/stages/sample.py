@@ -1,6 +1,6 @@
 """What the model stage takes: observations and labels that passed validation."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from pipeline.evaluate import Value
@@ -46,6 +46,11 @@ class Unlabelled:
     prediction: Target | None
     since: Moment
     message: Message | None
+
+    @property
+    def values(self) -> Iterable[Value | None]:
+        """What it holds beside the message, of which texts may be long."""
+        return (self.ts, self.prediction, *self.x.values())
 
 
 @dataclass(frozen=True, slots=True)

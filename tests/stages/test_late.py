@@ -11,11 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from river import stream as river_stream
 
+from pipeline.config import LabelSettings
 from pipeline.local import LocalPipeline
 from pipeline.parts import Part
 from pipeline.stages import Message, ModelStage
-from pipeline.stages.late import MAX_KEPT_BYTES
-from schemas import DeadLetter, Evaluation, Explanation, Prediction, Record
+from pipeline.stages.late import MAX_KEPT_BYTES, LateLabels
+from pipeline.stages.limits import MAX_TEXT
+from pipeline.stages.sample import Sample
+from schemas import DeadLetter, Evaluation, Explanation, LateLabel, Prediction, Record
 from schemas.prediction import LabelCounts
 from tests.support import (
     PROPERTY,
@@ -226,6 +229,41 @@ def test_large_messages_do_not_fill_the_memory(kind: str) -> None:
     kept = n - len(letters)
     assert [letter.offset for letter in letters] == list(range(len(letters)))
     assert MAX_KEPT_BYTES - size < kept * size <= MAX_KEPT_BYTES
+
+
+def test_long_categories_do_not_fill_the_memory() -> None:
+    """Nor do they where nothing of what waits can become a dead letter."""
+    size, n = 100 * MAX_TEXT, 2 * MAX_KEPT_BYTES // (100 * MAX_TEXT)
+    labels = LateLabels(LabelSettings())
+    for i in range(n):
+        x: dict[str, Any] = {f"c{k}": f"{i} {k}".ljust(MAX_TEXT, "c") for k in range(100)}
+        came = message(i, None)
+        assert not labels.advance(came, is_observation=True)
+        labels.wait(i, Sample(i, x, None, i, None, came), None, [])
+    told = labels.counts
+    assert told is not None
+    assert MAX_KEPT_BYTES - size < told.waiting * size <= MAX_KEPT_BYTES
+    assert told.missing == n - told.waiting
+
+
+def test_long_labels_do_not_fill_the_memory() -> None:
+    """As what is known, so that those that come again are."""
+    n = MAX_KEPT_BYTES // (2 * MAX_TEXT) + 10
+    labels = LateLabels(LabelSettings(type="string", wait=1_000_000))
+    letters: list[DeadLetter] = []
+
+    def come(i: int) -> None:
+        id_, y = f"{i}".ljust(MAX_TEXT, "i"), f"{i}".ljust(MAX_TEXT, "y")
+        assert labels.join(LateLabel(id=id_, y=y), message(2 * i, None), letters) is None
+        assert labels.observe(id_, None, letters) in {y, None}
+
+    for i in range(n):
+        come(i)
+    for i in (n - 1, 0):  # the first is known no longer, and waits
+        come(i)
+    assert not letters
+    assert labels.counts is not None
+    assert (labels.counts.repeated, labels.counts.joined) == (1, n + 1)
 
 
 def test_an_id_that_waits_already_waits_once() -> None:
