@@ -14,6 +14,9 @@ ORIGIN_TIME = "fluxplain-origin-timestamp"
 """Header of a message that was passed on: the timestamp of the one it is of. Its own is when it was
 passed on: by that, brokers delete what is old."""
 
+LATEST_MS = 253_402_300_799_999
+"""End of the year 9999. What is later is no time in milliseconds, but in a smaller unit."""
+
 MOST_DIGITS = 19
 """Of an offset: Kafka's have 63 bits."""
 
@@ -71,10 +74,14 @@ class Message:
 
     @property
     def time(self) -> int | None:
-        """When its producer wrote it, in milliseconds since 1970; None if that is not known."""
+        """When its producer wrote it, in milliseconds since 1970; None if that is not known.
+
+        Neither is it if it lies behind the year 9999.
+        """
         digits = self.headers.get(ORIGIN_TIME, b"").decode(errors="replace")
         is_number = digits.isascii() and digits.isdecimal() and len(digits) <= MOST_DIGITS
-        return int(digits) if is_number else self.timestamp
+        time = int(digits) if is_number else self.timestamp
+        return time if time is not None and time <= LATEST_MS else None
 
     def passed_on(self) -> Mapping[str, bytes]:
         """Return the headers of a message that passes this one on."""

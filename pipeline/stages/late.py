@@ -104,8 +104,9 @@ class LateLabels:
     """Joins labels that come later with their observations, by id.
 
     What waits is bounded: by the number of observations that come meanwhile, by time if wanted, and
-    by the size of its texts and of what could become dead letters. Time is that of the messages, so the same
-    messages are given up at the same places whenever they are read.
+    by the size of its texts and of what could become dead letters. Time is the
+    largest timestamp of a message so far, so the same messages are given up at the same places
+    whenever they are read; after a wrong one in the future, only the number counts until then.
 
     Parameters
     ----------

@@ -15,6 +15,7 @@ from pipeline.config import LabelSettings
 from pipeline.local import LocalPipeline
 from pipeline.parts import Part
 from pipeline.stages import Message, ModelStage
+from pipeline.stages.base import LATEST_MS
 from pipeline.stages.late import MAX_KEPT_BYTES, LateLabels
 from pipeline.stages.limits import MAX_TEXT
 from pipeline.stages.sample import Sample
@@ -161,6 +162,17 @@ def test_an_observation_waits_for_so_long_by_the_time_of_the_messages() -> None:
 
     assert counts(published(3_500)).joined == 1
     assert len(of_kind(published(3_501), Prediction)) == 2
+
+
+@pytest.mark.parametrize("wrong", [LATEST_MS + 1, 10**15, 2**63 - 1])
+def test_a_timestamp_that_is_none_in_milliseconds_ends_no_waiting(wrong: int) -> None:
+    values = [observation(0), observation(1), label(0), observation(2), label(1)]
+    times = [1_000, wrong, 2_000, 4_000, 4_000]
+    stamped = [
+        replace(each, timestamp=time) for each, time in zip(messages(values), times, strict=True)
+    ]
+    published = run(stage(label={"type": "number", "wait_s": 2.5}), stamped)
+    assert counts(published) == LabelCounts(waiting=1, joined=1, missing=1, repeated=0, unknown=0)
 
 
 def test_what_waited_in_vain_can_be_a_dead_letter() -> None:
