@@ -154,10 +154,15 @@ class LateLabels:
     def observe(self, id_: Id | None, y: Target | None, letters: list[DeadLetter]) -> Target | None:
         """Return the label of an observation: its own, or one that came before it.
 
-        One that says something else than its own is added to the dead letters.
+        One that says something else than its own is added to the dead letters. One that came before
+        is used up, whatever becomes of the observation.
         """
-        early = None if id_ is None else self._early.pop(id_)
-        if id_ is None or early is None:
+        if id_ is None:
+            return y
+        early = self._early.pop(id_)
+        if y is not None and self._is_used:  # else there is nothing that could be repeated
+            self._know(id_, y)
+        if early is None:
             return y
         if y is None:
             self._joined += 1

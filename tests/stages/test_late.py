@@ -1,5 +1,6 @@
 """Labels that come later: joined by id, as River's delayed progressive validation has it."""
 
+import pickle
 import random
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -172,7 +173,8 @@ def test_a_timestamp_that_is_none_in_milliseconds_ends_no_waiting(wrong: int) ->
         replace(each, timestamp=time) for each, time in zip(messages(values), times, strict=True)
     ]
     published = run(stage(label={"type": "number", "wait_s": 2.5}), stamped)
-    assert counts(published) == LabelCounts(waiting=1, joined=1, missing=1, repeated=0, unknown=0)
+    # the label of the second comes too late
+    assert [e.observation for e in of_kind(published, Prediction)] == [None, None, 0, None]
 
 
 def test_what_waited_in_vain_can_be_a_dead_letter() -> None:
@@ -209,6 +211,42 @@ def test_a_label_that_contradicts_another_is_a_dead_letter(values: list[Any]) ->
     )
     assert orjson.loads(letter.original() or b"") == label(0, 2.0)
     assert [each.y for each in of_kind(published, Prediction) if each.y is not None] == [1.0]
+
+
+def test_the_label_that_an_observation_brought_is_known() -> None:
+    values = [observation(0), label(0), observation(1, y=1.0), label(1, 1.0), label(1, 2.0)]
+    # nor does another observation with its id get what was said of it
+    published = run(stage(), messages([*values, observation(1)]))
+    [letter] = of_kind(published, DeadLetter)
+    assert letter.offset == 4
+    assert letter.reason == (
+        "the observation with id an integer 1 was labelled a number 1.0 before, and now a number "
+        "2.0: the first counts"
+    )
+    assert counts(published) == LabelCounts(waiting=1, joined=1, missing=0, repeated=1, unknown=0)
+
+
+def test_where_no_label_comes_later_none_is_remembered() -> None:
+    def state(n: int) -> int:
+        labels = LateLabels(LabelSettings())
+        for i in range(n):
+            labels.advance(message(i, None), is_observation=True)
+            assert labels.observe(i, True, []) is True
+        return len(pickle.dumps(labels))
+
+    assert state(1_000) < state(0) + 10
+
+
+def test_an_early_label_is_used_up_by_an_observation_that_cannot_be_used() -> None:
+    missing = {"features": {"a": "impute"}}
+    unusable = {"x": {"b": 2.0, "c": "u"}, "id": 0}
+    values = [label(0), unusable, observation(1), observation(0), label(0)]
+    published = run(stage(missing=missing), messages(values))
+    [letter] = of_kind(published, DeadLetter)
+    assert letter.offset == 1
+    assert letter.reason.startswith("x.a is missing, and there was no value of it yet")
+    assert of_kind(published, Prediction)[-1].observation == 3
+    assert counts(published) == LabelCounts(waiting=1, joined=2, missing=0, repeated=0, unknown=0)
 
 
 def test_a_label_without_an_observation_becomes_a_dead_letter_in_the_end() -> None:
