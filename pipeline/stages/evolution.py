@@ -8,6 +8,9 @@ GONE_AFTER = 1000
 MOST_NAMES = 1000
 """Names that are remembered; what appears beyond them is not told."""
 
+LONGEST_NAME = 300
+"""Characters of a name that are remembered: of two that begin alike, the second is not told."""
+
 
 class Evolution:
     """Tells when what producers send is not what it was.
@@ -52,14 +55,15 @@ is not configured, and was not there before: it is not used'}
             self._absent[name] = self._absent.get(name, 0) + 1
             if self._absent[name] == GONE_AFTER:
                 told[name] = f"{name} has had no value in the last {GONE_AFTER:,} observations"
-        new = [name for name in others if name not in self._others]
+        shown = dict.fromkeys(name[:LONGEST_NAME] for name in others)
+        new = [name for name in shown if name not in self._others]
         new = new[: MOST_NAMES - len(self._others)]
         if new:
             self._others.update(new)
             if self._seen > GONE_AFTER:
-                names = ", ".join(new[:10]) + (" …" if len(new) > 10 else "")
+                names = (", ".join(new[:10]) + (" …" if len(new) > 10 else ""))[:LONGEST_NAME]
                 told[None] = (
-                    f"x has {names[:300]}, which is not configured, and was not there before: it "
-                    "is not used"
+                    f"x has {names}, which is not configured, and was not there before: it is not "
+                    "used"
                 )
         return told

@@ -99,7 +99,8 @@ class Mode:
 
     def __init__(self) -> None:
         self._recent: deque[Value] = deque()
-        self._counts: Counter[Value] = Counter()
+        # to Python true and 1 are the same
+        self._counts: Counter[tuple[type, Value]] = Counter()
 
     @property
     def n(self) -> int:
@@ -108,18 +109,19 @@ class Mode:
 
     @property
     def value(self) -> Value:
-        """The most frequent one; of several, the one that came first."""
-        return max(self._counts, key=self._counts.__getitem__)
+        """The most frequent one; of several, the one that came first among the last."""
+        most = max(self._counts.values())
+        return next(each for each in self._recent if self._counts[type(each), each] == most)
 
     def update(self, category: Value) -> None:
         """Take the next one."""
         self._recent.append(category)
-        self._counts[category] += 1
+        self._counts[type(category), category] += 1
         if len(self._recent) > RECENT:
             oldest = self._recent.popleft()
-            self._counts[oldest] -= 1
-            if not self._counts[oldest]:
-                del self._counts[oldest]
+            self._counts[type(oldest), oldest] -= 1
+            if not self._counts[type(oldest), oldest]:
+                del self._counts[type(oldest), oldest]
 
 
 class Coverage:

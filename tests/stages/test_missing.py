@@ -1,5 +1,6 @@
 """Values that are missing, features that come and go, and categories never seen."""
 
+import pickle
 import random
 import statistics
 from typing import Any
@@ -13,8 +14,10 @@ from pydantic import ValidationError
 from pipeline.local import LocalPipeline
 from pipeline.parts import Part
 from pipeline.stages import Message, ModelStage
+from pipeline.stages.evolution import GONE_AFTER, LONGEST_NAME, Evolution
 from pipeline.stages.missing import RECENT, Coverage, Filler, Mode
 from schemas import Change, DeadLetter, Evaluation, Explanation, Prediction, Record
+from schemas.record import Value
 from tests.support import (
     PROPERTY,
     by_feature,
@@ -81,14 +84,25 @@ def test_a_category_that_is_filled_in_is_the_most_frequent_of_the_last() -> None
 
 
 @PROPERTY
-@given(st.lists(st.sampled_from(["u", "v", "w", 1, True]), min_size=1, max_size=2 * RECENT))
-def test_the_mode_is_that_of_the_last_values(categories: list[Any]) -> None:
+@given(st.lists(st.sampled_from(["u", "v", 1, True, 0, False]), min_size=1, max_size=250))
+def test_the_mode_is_that_of_the_last_values_and_of_several_the_first(
+    categories: list[Value],
+) -> None:
     mode = Mode()
     for category in categories:
         mode.update(category)
-    last = categories[-RECENT:]
+    last = [(type(each), each) for each in categories[-RECENT:]]
+    most = max(map(last.count, last))
+    first = next(each for each in last if last.count(each) == most)
     assert mode.n == len(last)
-    assert last.count(mode.value) == max(map(last.count, last))
+    assert (type(mode.value), mode.value) == first
+
+
+def test_what_came_first_counts_no_longer_when_it_is_none_of_the_last() -> None:
+    mode = Mode()
+    for category in ["u", *["v"] * (RECENT // 2), *["u"] * (RECENT // 2)]:
+        mode.update(category)
+    assert mode.value == "v"
 
 
 def test_a_value_of_the_settings_goes_before_the_mean() -> None:
@@ -244,6 +258,20 @@ def test_what_appears_later_and_is_not_configured_is_told_once() -> None:
             "x has new, newer, which is not configured, and was not there before: it is not used",
         )
     ]
+
+
+def test_of_long_names_the_beginning_is_remembered() -> None:
+    evolution = Evolution()
+    names = [f"{i}".ljust(900_000, "n") for i in range(20)]
+    for name in names:
+        evolution.see([], [name])
+    assert len(pickle.dumps(evolution)) < 20 * (LONGEST_NAME + 100)
+    for _ in range(GONE_AFTER):
+        assert not evolution.see([], names)
+    told = evolution.see([], ["new".ljust(900_000, "n"), "new".ljust(800_000, "n")])
+    beginning = "new".ljust(LONGEST_NAME, "n")
+    assert (told[None] or "").startswith(f"x has {beginning}, which is not configured")
+    assert not evolution.see([], ["new".ljust(900_000, "n")])
 
 
 def test_a_feature_that_is_not_there_from_the_first_may_come_later() -> None:
