@@ -49,6 +49,8 @@ from pipeline.kafka.registry.waiting import WaitingDecoder
 from pipeline.parts import Part
 from pipeline.stages import Message, Stage, process
 from pipeline.stages.announced import Exchanges
+from pipeline.stages.base import ORIGIN, ORIGIN_TIME
+from pipeline.stages.join import PassedOn
 from pipeline.stages.metering import Metered
 from pipeline.stages.shedding import Sheds
 from pipeline.stages.trace import trace_of
@@ -249,6 +251,7 @@ class RoleWorker:
         self._assignments = 0
         self._peeker: Consumer | None = None
         self._finishing: asyncio.Task[None] | None = None
+        self._joined_topic = config.topic(PassedOn.TOPIC)
         topics = [config.topic(name) for name in config.inputs(part.role)]
         self._merge = self._merged(topics) if len(topics) > 1 else None
         self._budgets: dict[int, TimeBudget | None] = {}
@@ -499,7 +502,7 @@ class RoleWorker:
             return
         if message.offset >= partition.next_offset:
             incoming = await self._decoder.opened(
-                incoming_message(message),
+                incoming_message(message, is_passed_on=message.topic == self._joined_topic),
                 holds=lambda: self._holds(message.tp, partition) and not self._stopping,
                 waits=self._outbox.send_all,  # what is done needs not wait
             )
@@ -698,8 +701,20 @@ class RoleWorker:
         self._outbox.send(notice, None, tp.partition)
 
 
-def incoming_message(message: Any) -> Message:
-    """Return a message of Faust's as the stages take it."""
+def incoming_message(message: Any, *, is_passed_on: bool) -> Message:
+    """Return a message of Faust's as the stages take it.
+
+    Parameters
+    ----------
+    message
+        Faust's.
+    is_passed_on
+        Whether its headers may say where it is from; else these could be any producer's.
+    """
+    headers = {name: value for name, value in message.headers or () if value is not None}
+    if not is_passed_on:
+        headers.pop(ORIGIN, None)
+        headers.pop(ORIGIN_TIME, None)
     return Message(
         message.topic,
         message.partition,
@@ -708,7 +723,7 @@ def incoming_message(message: Any) -> Message:
         message.value,
         # Faust has made seconds of it; without one it is None, or Kafka's -1
         round(message.timestamp * 1000) if (message.timestamp or -1.0) >= 0.0 else None,
-        {name: value for name, value in message.headers or () if value is not None},
+        headers,
     )
 
 

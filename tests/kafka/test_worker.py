@@ -14,9 +14,11 @@ from pipeline.kafka.checkpoints import Checkpoint, Slot
 from pipeline.kafka.metrics.worker import WorkerMetrics
 from pipeline.kafka.outbox import Outbox
 from pipeline.kafka.producer import RecordProducer
-from pipeline.kafka.worker import SEEK_AGAIN_S, Partition, RoleWorker
+from pipeline.kafka.worker import SEEK_AGAIN_S, Partition, RoleWorker, incoming_message
 from pipeline.parts import Part, Role
 from pipeline.stages import DriftStage, ModelStage, Stage
+from pipeline.stages.base import ORIGIN, ORIGIN_TIME
+from schemas import DeadLetter
 from tests.behaviour.conftest import SETTINGS
 from tests.kafka.test_outbox import Recorder
 from tests.monitor.records import explanation, prediction
@@ -53,6 +55,22 @@ def worker_of(
         store=cast(Any, store or OneCheckpoint()),
         outbox=Outbox(CONFIG, cast(RecordProducer, recorder), 4, metrics.published.observe),
         metrics=metrics,
+    )
+
+
+def faust_message(tp: TP, value: bytes, headers: dict[str, bytes]) -> faust.types.Message:
+    """Return the first message of a partition, as Faust reads it without a rebalance before."""
+    named = list(headers.items())
+    return faust.types.Message(
+        *(tp.topic, tp.partition, 0),
+        timestamp=1.5,
+        timestamp_type=0,
+        headers=named,
+        key=None,
+        value=value,
+        checksum=None,
+        tp=tp,
+        generation_id=0,
     )
 
 
@@ -146,6 +164,30 @@ def test_a_worker_that_lost_its_partitions_tells_nothing_more_of_them() -> None:
     assert len(recorder.sent) == sent
     assert not labelled(worker, stream)
     assert not worker.standings()
+
+
+@pytest.mark.parametrize("topic", ["features", "observations"])
+def test_only_who_joins_topics_may_say_where_a_message_is_from(topic: str) -> None:
+    """A producer's own header would make a dead letter be of another message."""
+    recorder, tp = Recorder(), TP(CONFIG.topic(topic), 0)
+    worker = worker_of("model", recorder, ModelStage(CONFIG, f"{tp.topic}-0"))
+    asyncio.run(worker.start(tp, 0, 0))
+    headers = {ORIGIN: b"fluxplain.labels-9@77", ORIGIN_TIME: b"5", "traceparent": b"00-1"}
+    forged = faust_message(tp, value=b"no JSON", headers=headers)
+    asyncio.run(worker._step(forged))
+    worker._outbox.send_all()
+    [letter] = [DeadLetter.decode(value) for _, value, _, _ in recorder.sent]
+    place = (letter.topic, letter.partition, letter.offset)
+    assert place == ((tp.topic, 0, 0) if topic == "features" else ("fluxplain.labels", 9, 77))
+    assert letter.stream == f"{tp.topic}-0"
+
+
+@pytest.mark.parametrize("topic", ["features", "observations"])
+def test_nor_may_another_say_when_it_was_written(topic: str) -> None:
+    forged = faust_message(TP(topic, 0), value=b"", headers={ORIGIN_TIME: b"5", "h": b"1"})
+    taken = incoming_message(forged, is_passed_on=topic == "observations")
+    assert taken.time == (1_500 if topic == "features" else 5)
+    assert taken.headers["h"] == b"1"
 
 
 @pytest.mark.parametrize("is_restored", [False, True])
