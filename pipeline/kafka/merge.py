@@ -15,6 +15,9 @@ from pipeline.kafka.client import Place
 MOST_HELD = 2_000
 """Messages of a partition that may wait for those of the other topics; then it is not read on."""
 
+MOST_HELD_BYTES = 8 * 1024 * 1024
+"""Of their values, of which each may have 1 MB; what was fetched before the pause still comes."""
+
 PATIENCE_S = 1.0
 """How long to wait for a message that the log says is there: of a transaction, none may come."""
 
@@ -24,9 +27,23 @@ class _Held:
     """What was read of a partition and not taken yet."""
 
     messages: deque[Any] = field(default_factory=deque)
+    bytes: int = 0
     is_paused: bool = False
     waited_at: tuple[int, int] | None = None
     waited_since: float = 0.0
+
+    def put(self, message: Any) -> None:
+        self.messages.append(message)
+        self.bytes += len(message.value or b"")
+
+    def take(self) -> Any:
+        message = self.messages.popleft()
+        self.bytes -= len(message.value or b"")
+        return message
+
+    def fills(self, share: float) -> bool:
+        """Return whether at least a share of what may be held is."""
+        return len(self.messages) >= share * MOST_HELD or self.bytes >= share * MOST_HELD_BYTES
 
 
 class Merge:
@@ -63,13 +80,13 @@ class Merge:
             message.partition, {topic: _Held() for topic in self._topics}
         )
         held = partition[message.topic]
-        held.messages.append(message)
-        if len(held.messages) >= MOST_HELD:
+        held.put(message)
+        if held.fills(1.0):
             self._pause((message.topic, message.partition))
             held.is_paused = True
 
     def ready(self, now: float) -> Iterator[Any]:
-        """Yield the messages that may be taken, until none may.
+        """Yield the messages that may be taken, until none may, or its partition is taken away.
 
         Each must be taken before the next is asked for.
 
@@ -79,7 +96,10 @@ class Merge:
             Seconds, of any clock that only goes forward.
         """
         for number, partition in list(self._held.items()):
-            while message := self._next(number, partition, now):
+            while self._held.get(number) is partition:
+                message = self._next(number, partition, now)
+                if message is None:
+                    break
                 yield message
 
     def forget(self, place: Place) -> None:
@@ -109,10 +129,11 @@ class Merge:
         if any(self._is_awaited((topic, number), partition[topic], now) for topic in others):
             return None
         held = partition[first]
-        if held.is_paused and len(held.messages) <= MOST_HELD // 2:
+        message = held.take()
+        if held.is_paused and not held.fills(0.5):
             held.is_paused = False
             self._resume((first, number))
-        return held.messages.popleft()
+        return message
 
     def _is_awaited(self, place: Place, held: _Held, now: float) -> bool:
         """Return whether a message of a partition, of which none is here, may be older."""

@@ -1,11 +1,11 @@
 """Messages of two topics in the order of their time, as far as that can be known."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.kafka.merge import MOST_HELD, PATIENCE_S, Merge
+from pipeline.kafka.merge import MOST_HELD, MOST_HELD_BYTES, PATIENCE_S, Merge
 from tests.support import PROPERTY
 
 
@@ -15,6 +15,7 @@ class Read:
     partition: int
     offset: int
     timestamp: float | None
+    value: bytes | None = None
 
 
 class Log:
@@ -100,6 +101,44 @@ def test_what_waits_is_bounded() -> None:
     log.read("f", 2)
     assert not log.paused
     assert len(log.taken) == MOST_HELD + 1
+
+
+def test_what_waits_is_bounded_by_its_size() -> None:
+    log = Log(f=[0.0, *[9e9] * 3], g=[float(i) for i in range(20)])
+    large = bytes(MOST_HELD_BYTES // 10)
+    log.messages["g"] = [replace(each, value=large) for each in log.messages["g"]]
+    log.read("g", 10)
+    assert not log.paused
+    log.read("g", 1, begin=10)
+    assert log.paused == {"g"}
+    log.read("f", 2)
+    assert not log.paused
+    assert len(log.taken) == 12
+
+
+def test_one_message_may_be_larger_than_what_may_be_held() -> None:
+    log = Log(f=[1.0], g=[0.0])
+    log.messages["g"] = [replace(log.messages["g"][0], value=bytes(2 * MOST_HELD_BYTES))]
+    log.read("g", 1)
+    assert log.paused == {"g"}
+    log.read("f", 1)
+    assert log.order == [("g", 0), ("f", 0)]
+    assert not log.paused
+
+
+def test_who_is_taking_stops_when_the_partitions_are_taken_away() -> None:
+    log = Log(f=[float(i) for i in range(MOST_HELD)], g=[9e9, 9e9])
+    log.read("f", MOST_HELD)
+    assert log.paused == {"f"}
+    for message in log.messages["g"]:
+        log.merge.put(message)
+    for i, message in enumerate(log.merge.ready(0.0)):
+        log.taken.append(message)
+        if i == 10:
+            log.merge.clear()
+            log.merge.put(log.messages["f"][0])  # of the next assignment
+    assert len(log.taken) == 11
+    assert log.paused == {"f"}
 
 
 def test_nothing_is_left_of_partitions_that_were_taken_away() -> None:
