@@ -291,5 +291,26 @@ def test_any_bytes_are_read_or_told(payload: bytes) -> None:
     assert not told or told.startswith("not Avro of its schema: ")
 
 
+@pytest.mark.parametrize("is_fixed", [False, True])
+@pytest.mark.parametrize("digits", [1_000, 100_000])
+def test_a_very_long_decimal_is_not_written_in_digits(
+    server: RegistryServer, *, is_fixed: bool, digits: int
+) -> None:
+    number = 10**digits - 1
+    size = (number.bit_length() + 8) // 8
+    kind = {"type": "fixed", "name": "F", "size": size} if is_fixed else {"type": "bytes"}
+    decimal = {"logicalType": "decimal", "precision": digits, "scale": 2}
+    payload = avro_of(record_of(kind), {"v": number.to_bytes(size, signed=True)})
+    value = framed(server.add("a", record_of({**kind, **decimal})), payload)
+    opened = decoder_of(server).opened(Message("t", 0, 0, None, value))
+    if digits == 1_000:
+        assert opened.fields() == {"v": float("inf")}  # and so no value of a feature
+    else:
+        assert opened.flaw == (
+            f"not Avro of its schema: ValueError: a decimal has {size:,} bytes, but must have at "
+            "most 416"
+        )
+
+
 def record_of(kind: Any) -> dict[str, Any]:
     return {"type": "record", "name": "R", "fields": [{"name": "v", "type": kind}]}
