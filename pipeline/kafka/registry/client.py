@@ -77,10 +77,7 @@ class Registry:
 
     def __init__(self, settings: RegistrySettings) -> None:
         self.url = (settings.url or "").rstrip("/")
-        self._headers = {"Accept": CONTENT_TYPE}
-        if settings.username is not None:
-            pair = f"{settings.username}:{settings.get_password()}".encode()
-            self._headers["Authorization"] = f"Basic {base64.b64encode(pair).decode()}"
+        self._settings = settings
         self._opener = _opener(settings)
 
     def check(self) -> None:
@@ -93,7 +90,7 @@ class Registry:
         RegistryError
             If it does not answer.
         """
-        self._ask("config", refused=(401, 404))
+        self._ask("config", refused=(401, 403, 404))
 
     def schema(self, reference: Reference) -> Registered:
         """Return a schema.
@@ -177,7 +174,7 @@ class Registry:
             nothing to try again.
         """
         data = None if body is None else json.dumps(body).encode()
-        headers = self._headers if data is None else {**self._headers, "Content-Type": CONTENT_TYPE}
+        headers = self._headers() | ({} if data is None else {"Content-Type": CONTENT_TYPE})
         request = Request(f"{self.url}/{path}", data, headers)  # noqa: S310  the settings check it
         try:
             with self._opener.open(request, timeout=TIMEOUT_S) as response:
@@ -194,11 +191,22 @@ class Registry:
             raise RegistryError(
                 f"the schema registry at {self.url} does not answer: {reason}"
             ) from None
-        except ValueError:
+        except (ValueError, RecursionError):  # of deep nesting
             raise RegistryError(f"the schema registry at {self.url} answers no JSON") from None
         if not isinstance(answer, dict):
             raise RegistryError(f"the schema registry at {self.url} answers no JSON object")
         return answer
+
+    def _headers(self) -> dict[str, str]:
+        """Return those of any question; the password may be another by now."""
+        headers = {"Accept": CONTENT_TYPE}
+        if self._settings.username is not None:
+            try:
+                pair = f"{self._settings.username}:{self._settings.get_password()}".encode()
+            except ValueError as error:
+                raise RegistryError(f"registry.{error}") from None
+            headers["Authorization"] = f"Basic {base64.b64encode(pair).decode()}"
+        return headers
 
 
 class _NoRedirects(HTTPRedirectHandler):
@@ -218,7 +226,7 @@ def _told(error: HTTPError) -> tuple[int | None, str]:
     try:
         answer = json.loads(error.read(MAX_BYTES))
         code, message = answer["error_code"], str(answer["message"])
-    except (OSError, HTTPException, ValueError, TypeError, KeyError):
+    except (OSError, HTTPException, ValueError, RecursionError, TypeError, KeyError):
         pass
     said = " ".join(message.split())[:500] or error.reason
     return code, f"{said} (HTTP status {error.code})"

@@ -1,6 +1,7 @@
 """Questions to a registry, and what may come instead of an answer."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 from uuid import UUID
 
@@ -94,6 +95,8 @@ def test_a_schema_that_is_unknown_is_no_fault_of_the_registry(
         ((401, {"error_code": 40101, "message": "Unauthorized"}), "Unauthorized"),
         ((302, b""), "HTTP status 302"),
         ((200, b"no JSON"), "answers no JSON"),
+        ((200, b"[" * 200_000), "answers no JSON"),
+        ((500, b"[" * 200_000), "HTTP status 500"),
         ((200, []), "answers no JSON object"),
         ((200, {"id": 1}), "answers without schema"),
         ((200, {"schema": "{}", "references": [{"subject": 1}]}), "answers without subject"),
@@ -118,7 +121,7 @@ def test_a_registry_that_is_away_is_named() -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "refuses"), [(401, True), (404, True), (403, False), (500, False)]
+    ("status", "refuses"), [(401, True), (404, True), (403, True), (500, False)]
 )
 def test_the_check_tells_what_is_no_registry(
     server: RegistryServer, status: int, refuses: bool
@@ -144,3 +147,19 @@ def test_the_password_is_given_and_never_shown() -> None:
         with pytest.raises(AccessError, match="Unauthorized") as caught:
             asked.check()
     assert "s3cret" not in str(caught.value)
+
+
+def test_the_password_file_is_read_anew_each_time(tmp_path: Path) -> None:
+    """So a worker that waits for the registry goes on when it is right."""
+    path = tmp_path / "password"
+    path.write_text("before\n")
+    with RegistryServer(("fluxplain", "s3cret")) as server:
+        id_ = server.add("a-value", '"string"')
+        asked = registry(server, username="fluxplain", password_file=path)
+        with pytest.raises(RegistryError, match="Unauthorized"):
+            asked.schema(id_)
+        path.write_text("s3cret\n")
+        assert asked.schema(id_).kind == "AVRO"
+        path.unlink()
+        with pytest.raises(RegistryError, match=r"^registry\.password_file is .* No such file"):
+            asked.schema(id_)
