@@ -127,7 +127,7 @@ def forked_workers(preloaded: Preloaded, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 @pytest.fixture(autouse=True)
-def no_process_left(preloaded: Preloaded) -> Iterator[None]:
+def no_process_left() -> Iterator[None]:
     """Fail a test that leaves a worker running."""
     before = {child.pid for child in psutil.Process().children(recursive=True)}
     yield
