@@ -276,6 +276,14 @@ def test_local_of_an_endless_source_asks_for_a_limit(folder: Path) -> None:
     assert "--limit" in result.stderr
 
 
+def test_labels_come_no_later_than_observations_wait_for_them(folder: Path) -> None:
+    options = ("--limit", "10", "--label-delay", "10001")
+    result = _run(folder, "local", SOURCE, *options, "--out", "results")
+    assert result.returncode == 2
+    assert "--label-delay is 10001, but label.wait is 10000" in _one_line(result.stderr)
+    assert "Traceback" not in result.stderr
+
+
 def test_a_csv_without_a_label_column_is_pointed_out(folder: Path) -> None:
     row = orjson.loads(next(iter(observations(1))))["x"]
     (folder / "data.csv").write_text(f"{','.join(row)}\n{','.join(map(str, row.values()))}\n")

@@ -10,9 +10,10 @@ import pytest
 from river.datasets import base, synth
 
 from pipeline.config import Config, load_config
-from pipeline.sources import SourceError, open_source
+from pipeline.sources import SourceError, open_source, with_label_delay
 from pipeline.stages.validation import ObservationValidator
 from schemas import BadRecordError, Observation
+from schemas.late_label import LabelValue
 
 ROOT = Path(__file__).parents[1]
 
@@ -44,6 +45,16 @@ def write(folder: Path, text: str | bytes, name: str = "data.csv") -> str:
 
 def read(source: str, settings: Config, **options: Any) -> list[Any]:
     return [orjson.loads(value) for value in open_source(source, settings, **options)]
+
+
+# labels that come later
+
+
+@pytest.mark.parametrize("value", [b"null", b"[1]", b'"x and y"', b'{"x": {}}', b'{"y": 1}'])
+def test_what_has_no_label_to_delay_is_passed_on_as_it_is(value: bytes) -> None:
+    labelled = b'{"x":{},"y":1,"id":"a"}'
+    delayed = list(with_label_delay([value, labelled], 1))
+    assert delayed == [value, b'{"x":{},"id":"a"}', LabelValue(b'{"id":"a","y":1}')]
 
 
 # CSV files

@@ -44,7 +44,7 @@ LabelDelay = Annotated[
     typer.Option(
         min=1,
         metavar="N",
-        help="Send each label N observations later, as a record of its own; see label.wait.",
+        help="Send each label N observations later, as a record of its own; label.wait at most.",
     ),
 ]
 
@@ -78,6 +78,7 @@ def replay(  # noqa: PLR0917  options of a command
     records = open_source(source, settings, label=label, limit=limit)
     _warn_without_label(source, settings, label)
     options = ReplayOptions(partition=partition, rate=rate, max_lag=max_lag)
+    values = _with_delay(records, label_delay, settings.of_stream(partition))
     with _progress() as progress:
         task = progress.add_task(records.name, total=records.total, note="")
 
@@ -93,7 +94,6 @@ def replay(  # noqa: PLR0917  options of a command
             progress.update(task, completed=sent, note=note)
 
         try:
-            values = _with_delay(records, label_delay)
             sent = replay_observations(settings, values, options, report=report)
         finally:
             # also when interrupted: a second try begins behind them
@@ -124,12 +124,13 @@ def local(  # noqa: PLR0917  options of a command
     _warn_without_label(source, settings, label)
     if records.total is None and limit is None and source.startswith("river:"):
         raise SourceError(f"{source} may have no end: give --limit")
+    values = _with_delay(records, label_delay, settings.of_stream(partition))
     pipeline = LocalPipeline(settings, partition)
     if any((out / f"{topic}.jsonl").exists() for topic in OUTPUTS):
         say(f"What an earlier run wrote to {out} is replaced.")
     with _progress() as progress, LocalFiles(out) as files:
         task = progress.add_task(records.name, total=records.total, note="")
-        for seq, each in enumerate(_with_delay(records, label_delay)):
+        for seq, each in enumerate(values):
             if isinstance(each, LabelValue):
                 value = each.value
             else:
@@ -160,8 +161,17 @@ class _Patience:
         return time.monotonic() - self._since > self.SECONDS
 
 
-def _with_delay(records: Source, delay: int | None) -> Iterable[bytes | LabelValue]:
-    return records if delay is None else with_label_delay(records, delay)
+def _with_delay(
+    records: Source, delay: int | None, settings: Config
+) -> Iterable[bytes | LabelValue]:
+    if delay is None:
+        return records
+    if delay > settings.label.wait:
+        raise SourceError(
+            f"--label-delay is {delay}, but label.wait is {settings.label.wait}: no observation "
+            "waits so long for its label"
+        )
+    return with_label_delay(records, delay)
 
 
 def _warn_without_label(source: str, settings: Config, label: str | None) -> None:

@@ -11,12 +11,12 @@ from schemas.late_label import LabelValue
 def with_label_delay(values: Iterable[bytes], delay: int) -> Iterator[bytes | LabelValue]:
     """Yield observations without their labels, and these later, as records of their own.
 
-    An observation without an ``id`` gets its number.
+    An observation without an ``id`` gets its number. What is none is passed on as it is.
 
     Parameters
     ----------
     values
-        Observations as JSON.
+        Observations, as JSON.
     delay
         How many observations later a label comes; at the end all that are left come.
 
@@ -32,10 +32,12 @@ def with_label_delay(values: Iterable[bytes], delay: int) -> Iterator[bytes | La
     waiting: deque[tuple[int, LabelValue]] = deque()
     for i, value in enumerate(values):
         fields = orjson.loads(value)
-        if "x" in fields and "y" in fields:
+        if isinstance(fields, dict) and "x" in fields and "y" in fields:
             label = {"id": fields.setdefault("id", i), "y": fields.pop("y")}
             waiting.append((i + delay, LabelValue(orjson.dumps(label))))
-        yield orjson.dumps(fields)
+            yield orjson.dumps(fields)
+        else:
+            yield value
         while waiting and waiting[0][0] <= i:
             yield waiting.popleft()[1]
     for _, label_value in waiting:
