@@ -28,6 +28,17 @@ Protocol = Annotated[
 ]
 Mechanism = Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"]
 
+PasswordFile = Annotated[
+    Path | None, Field(description="A file of one line that holds the password.")
+]
+CaFile = Annotated[
+    Path | None,
+    Field(
+        description="PEM file of the authorities whose certificates are trusted; by default those "
+        "of the system."
+    ),
+]
+
 
 class SecuritySettings(BaseModel):
     """Authentication and encryption of every client.
@@ -46,14 +57,8 @@ class SecuritySettings(BaseModel):
     )
     username: str | None = Field(None, min_length=1, description="Needed for SASL.")
     password: SecretStr | None = Field(None, min_length=1, description="Needed for SASL.")
-    password_file: Path | None = Field(
-        None, description="A file of one line that holds the password."
-    )
-    ca_file: Path | None = Field(
-        None,
-        description="PEM file of the authorities whose certificates are trusted; by default those "
-        "of the system.",
-    )
+    password_file: PasswordFile = None
+    ca_file: CaFile = None
     client_cert_file: Path | None = Field(
         None, description="PEM file: who the clients are, by TLS."
     )

@@ -1,14 +1,13 @@
 """Where the schema registry is, and what is written with it."""
 
 import ssl
-from pathlib import Path
 from typing import Literal, Self
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
 from pydantic import model_validator as validates_model
 
-from pipeline.kafka.security import read_secret
+from pipeline.kafka.security import CaFile, PasswordFile, read_secret
 
 Output = Literal["none", "json", "avro"]
 
@@ -34,14 +33,8 @@ class RegistrySettings(BaseModel):
     )
     username: str | None = Field(None, min_length=1, description="For HTTP's basic authentication.")
     password: SecretStr | None = Field(None, min_length=1, description="Needed with `username`.")
-    password_file: Path | None = Field(
-        None, description="A file of one line that holds the password."
-    )
-    ca_file: Path | None = Field(
-        None,
-        description="PEM file of the authorities whose certificates are trusted; by default those "
-        "of the system.",
-    )
+    password_file: PasswordFile = None
+    ca_file: CaFile = None
 
     @validates_model(mode="after")
     def _fits_together(self) -> Self:
