@@ -109,6 +109,7 @@ class Merge:
             return
         held = self._held[number][topic]
         held.messages.clear()
+        held.bytes = 0
         if held.is_paused:
             held.is_paused = False
             self._resume(place)
