@@ -5,7 +5,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping
 from threading import Event, Thread
 
-from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 from pipeline.config import Config
 from pipeline.kafka.client import client_settings, cluster
@@ -105,11 +105,19 @@ class Collector(Thread):
             self._take(message)
 
     def _ends(self) -> Mapping[tuple[str, int], int]:
-        places = {place: TopicPartition(*place) for place in self._next}
-        return {
-            place: self._consumer.get_watermark_offsets(tp, timeout=REQUEST_TIMEOUT_S)[1]
-            for place, tp in places.items()
-        }
+        return {place: self._end(TopicPartition(*place)) for place in self._next}
+
+    def _end(self, place: TopicPartition) -> int:
+        deadline = time.monotonic() + REQUEST_TIMEOUT_S
+        while True:
+            try:
+                end: int = self._consumer.get_watermark_offsets(place, timeout=REQUEST_TIMEOUT_S)[1]
+            except KafkaException:
+                if time.monotonic() > deadline:
+                    raise
+                self._read()  # a broker that was killed leads its partitions again
+            else:
+                return end
 
     def _take(self, message: Message) -> None:
         error = message.error()
