@@ -26,6 +26,7 @@ def config_path(tmp_path: Path, prefix: str) -> Path:
     return write_config(tmp_path / "pipeline.toml", settings)
 
 
+@pytest.mark.embedded
 def test_less_is_explained_at_the_same_place_for_everybody(start: Start) -> None:
     values = observations(900)
     with start(roles=JOINED) as pipeline:

@@ -39,6 +39,9 @@ FAUST_COMMIT_INTERVAL_S = 2.8
 TOPIC_AUTHORIZATION_FAILED = 29
 
 
+pytestmark = pytest.mark.embedded  # of real deliveries: test_delivery.py
+
+
 @pytest.fixture
 def config(config_path: Path, bootstrap_servers: str, monkeypatch: pytest.MonkeyPatch) -> Config:
     return _config(config_path, bootstrap_servers, monkeypatch)
@@ -53,7 +56,6 @@ def test_a_worker_that_raises_ends_and_commits_nothing_it_did_not_finish(
     _assert_nothing_lost(config, config_path, values)
 
 
-@pytest.mark.embedded
 def test_a_message_that_is_dropped_on_its_way_is_read_again(
     config: Config, config_path: Path
 ) -> None:
@@ -120,7 +122,6 @@ def test_a_producer_reports_a_refused_delivery(
             producer.flush()
 
 
-@pytest.mark.embedded
 def test_a_value_that_cannot_be_decoded_goes_to_dead_letters(
     config: Config, config_path: Path
 ) -> None:
@@ -138,7 +139,6 @@ def test_a_large_record_goes_to_dead_letters_and_the_next_one_is_used(
     _assert_nothing_lost(config, config_path, values)
 
 
-@pytest.mark.embedded
 def test_a_gap_in_the_offsets_commits_no_message_that_is_not_done(
     config: Config, config_path: Path
 ) -> None:
@@ -157,7 +157,6 @@ def test_a_gap_in_the_offsets_commits_no_message_that_is_not_done(
         assert messages[done - 1].offset < offset <= messages[done].offset
 
 
-@pytest.mark.embedded
 @pytest.mark.parametrize("assigned", [1, 2])
 def test_a_worker_that_has_read_ahead_enough_reads_on_as_soon_as_it_may(
     config: Config, monkeypatch: pytest.MonkeyPatch, assigned: int

@@ -49,6 +49,7 @@ def fluxplain(
     )
 
 
+@pytest.mark.embedded
 def test_a_model_is_exported_and_another_one_takes_over(
     start: Start, config_path: Path, tmp_path: Path
 ) -> None:
