@@ -1137,15 +1137,9 @@ class Config(BaseSettings):
         ConfigError
             If the factory cannot be loaded or called.
         """
-        return self.as_asked(self.make_own_model())
+        from pipeline.models import as_asked  # noqa: PLC0415  not all need a model
 
-    def as_asked(self, model: Any) -> Any:
-        """Return the model; without labels as one whose prediction is its score."""
-        if self.label.type != "none":
-            return model
-        from pipeline.models import scored  # noqa: PLC0415  loads River
-
-        return scored(model)
+        return as_asked(self.make_own_model(), self.label.type)
 
     def make_own_model(self) -> Any:
         """Return what the factory makes, or is in the file; see :meth:`make_model`."""
@@ -1345,7 +1339,8 @@ def _check_loss(config: Config) -> None:
 
 
 def _check_model(config: Config) -> None:
-    from pipeline.models.usable import check_kind, check_usable  # noqa: PLC0415  loads River
+    from pipeline.models import as_asked  # noqa: PLC0415  loads River
+    from pipeline.models.usable import check_kind, check_usable  # noqa: PLC0415
 
     model = config.make_own_model()
     given = f"{config.model.origin} gives a {type(model).__name__}"
@@ -1363,7 +1358,7 @@ def _check_model(config: Config) -> None:
     except Exception as error:  # as of a model that lacks what River's have
         raise ConfigError(f"{given} that cannot be asked what it is: {error}") from error
     try:
-        _check_evaluator(config, config.as_asked(model))
+        _check_evaluator(config, as_asked(model, config.label.type))
     except ConfigError:
         raise
     except Exception as error:  # as of a model that lacks what River's have

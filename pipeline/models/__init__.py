@@ -9,7 +9,7 @@ from pipeline.lazy import lazy
 
 if TYPE_CHECKING:
     from pipeline.models.encoder import Encoder
-    from pipeline.models.scores import FaultClassifier, minus_score, scored, title
+    from pipeline.models.scores import FaultClassifier, as_asked, minus_score, scored, title
     from pipeline.models.sklearn_models import from_sklearn
     from pipeline.models.steps import from_river
     from pipeline.models.torch_models import from_torch
@@ -17,7 +17,7 @@ else:
     __getattr__, __dir__ = lazy(
         __name__,
         encoder=["Encoder"],
-        scores=["FaultClassifier", "minus_score", "scored", "title"],
+        scores=["FaultClassifier", "as_asked", "minus_score", "scored", "title"],
         sklearn_models=["from_sklearn"],
         steps=["from_river"],
         torch_models=["from_torch"],
@@ -26,6 +26,7 @@ else:
 __all__ = [
     "Encoder",
     "FaultClassifier",
+    "as_asked",
     "from_river",
     "from_sklearn",
     "from_torch",

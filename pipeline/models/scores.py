@@ -77,6 +77,19 @@ class ScoredTogether(Scored):
         return scores
 
 
+def as_asked(model: Any, label: str) -> Any:
+    """Return a model as the pipeline asks it: without labels, for its score.
+
+    Parameters
+    ----------
+    model
+        Of any kind that can be explained.
+    label
+        The label's type; ``"none"`` without labels.
+    """
+    return scored(model) if label == "none" else model
+
+
 def scored(detector: Any) -> Scored:
     """Return the detector as a model whose prediction is its score.
 

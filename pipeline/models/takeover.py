@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from pipeline.models.scores import scored
+from pipeline.models.scores import as_asked
 from pipeline.models.usable import check_kind, check_usable
 
 
@@ -28,4 +28,4 @@ def taking_over(model: Any, *, label: str, learns: bool) -> Any:
         check_kind(model, label)
     except ValueError as error:
         raise ValueError(f"it is a {error}") from error
-    return scored(model) if label == "none" else model
+    return as_asked(model, label)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from pipeline.evaluate import GenericEvaluator, choose
-from pipeline.models import from_sklearn, from_torch, scored
+from pipeline.models import as_asked, from_sklearn, from_torch
 from tests.evaluate.test_conformance import assert_same, question
 from tests.support import Row
 
@@ -99,7 +99,7 @@ def made(name: str, seed: int = 1) -> tuple[Any, str]:
     """Return a model as the pipeline asks it, and the type of its labels."""
     label, factory = {**MODELS, **TORCH}[name]
     model = factory(seed=seed)
-    return (scored(model) if label == "none" else model), label
+    return as_asked(model, label), label
 
 
 @pytest.mark.parametrize("name", NAMES)
