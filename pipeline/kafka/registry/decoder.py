@@ -31,7 +31,7 @@ class Decoder:
     """
 
     def __init__(self, registry: Registry) -> None:
-        self._registry = registry
+        self.registry = registry
         self._readers: OrderedDict[Reference, avro.Read | str] = OrderedDict()
 
     def is_known(self, message: Message) -> bool:
@@ -99,7 +99,7 @@ class Decoder:
 
     def _asked(self, schema: Reference) -> avro.Read | str:
         """Return what reads values of a schema, or why none can."""
-        kind, texts = self._registry.schema(schema)
+        kind, texts = self.registry.schema(schema)
         if kind == "JSON":
             return load_object
         if kind != "AVRO":

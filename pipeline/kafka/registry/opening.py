@@ -55,10 +55,9 @@ def check_registry(config: Config) -> None:
     AccessError, RegistryError
         As :meth:`pipeline.kafka.registry.client.Registry.check`.
     """
-    if open_decoder(config) is not None:
-        from pipeline.kafka.registry.client import Registry  # noqa: PLC0415  as above
-
-        Registry(config.registry).check()
+    decoder = open_decoder(config)
+    if decoder is not None:
+        decoder.registry.check()
 
 
 @contextmanager
