@@ -94,8 +94,7 @@ class TimeBudget:
 def budget_of(config: Config, part: Part, partition: int) -> TimeBudget | None:
     """Return what keeps the budget of a stream; None if it has none, or another worker keeps it."""
     explain = config.of_stream(partition).explain
-    # of shards the first one announces for all
-    if explain.budget_ms is None or part.role != "model" or part.shard > 0:
+    if explain.budget_ms is None or not _announces(part):
         return None
     return TimeBudget(explain.budget_ms / 1000, explain.every)
 
@@ -103,6 +102,10 @@ def budget_of(config: Config, part: Part, partition: int) -> TimeBudget | None:
 def outdated(config: Config, part: Part, partition: int, every: int) -> int | None:
     """Return one of how many is to be explained, if fewer still are for a budget that is gone."""
     explain = config.of_stream(partition).explain
-    is_mine = part.role == "model" and part.shard == 0 and config.control.topic
     is_gone = explain.budget_ms is None and every != explain.every
-    return explain.every if is_mine and is_gone else None
+    return explain.every if is_gone and config.control.topic and _announces(part) else None
+
+
+def _announces(part: Part) -> bool:
+    # of shards the first one announces for all
+    return part.role == "model" and part.shard == 0

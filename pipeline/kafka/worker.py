@@ -518,24 +518,21 @@ class RoleWorker:
                 trace = trace_of(record, incoming)
                 self._outbox.send(record, message.key, message.partition, trace)
             if isinstance(partition.stage, Sheds):
-                budget = self._budget(message.partition, partition.stage)
-                if budget is not None:
-                    self._keep_budget(budget, message.partition, partition.stage, took_s)
+                self._keep_budget(message.partition, partition.stage, took_s)
             partition.next_offset = message.offset + 1
         message.key = message.value = None  # it waits for its acknowledgement only
         partition.pending.append(message)
 
-    def _budget(self, partition: int, stage: Sheds) -> TimeBudget | None:
+    def _keep_budget(self, partition: int, stage: Sheds, took_s: float) -> None:
         if partition not in self._budgets:
             self._budgets[partition] = budget_of(self.config, self.part, partition)
             every = outdated(self.config, self.part, partition, stage.every)
             if every is not None:
                 self._outbox.send(Control(every=every), None, partition)
-        return self._budgets[partition]
-
-    def _keep_budget(self, budget: TimeBudget, partition: int, stage: Sheds, took_s: float) -> None:
-        now = time.monotonic()
-        every = budget.see(partition, stage.every, seconds=took_s, now=now)
+        budget = self._budgets[partition]
+        if budget is None:
+            return
+        every = budget.see(partition, stage.every, seconds=took_s, now=time.monotonic())
         if every is not None:
             log.info(
                 "%s of partition %d: one of %d observations is explained from here on, one of %d "

@@ -2,7 +2,7 @@
 
 from itertools import pairwise
 
-from pipeline.kafka.budget import MOST, PATIENCE_S, ROOM, WINDOW, TimeBudget, budget_of
+from pipeline.kafka.budget import MOST, PATIENCE_S, ROOM, WINDOW, TimeBudget, budget_of, outdated
 from pipeline.parts import Part
 from tests.support import make_config
 
@@ -96,3 +96,20 @@ def test_a_stream_may_have_a_budget_of_its_own() -> None:
     assert seen[-1] == 8
     seen = [budget.see(1, 8, seconds=0.0001, now=float(n)) for n in range(3 * WINDOW)]
     assert seen == [None] * 3 * WINDOW, "not more than the stream's own `every` wants"
+
+
+def test_what_a_budget_asked_for_is_taken_back_once_it_is_gone() -> None:
+    config = make_config(
+        control={"topic": True},
+        model={"shards": 2},
+        explain={"every": 2},
+        streams={1: {"explain": {"budget_ms": 10.0}}},
+    )
+    first, second = config.parts("model")
+    assert outdated(config, first, 0, every=16) == 2
+    assert outdated(config, first, 0, every=2) is None, "as the settings want"
+    assert outdated(config, first, 1, every=16) is None, "this stream's budget is still there"
+    assert outdated(config, second, 0, every=16) is None
+    assert outdated(config, Part("explainer"), 0, every=16) is None
+    without = make_config(explain={"every": 2})
+    assert outdated(without, Part("model"), 0, every=16) is None, "nowhere to announce it"
