@@ -41,6 +41,10 @@ class _Held:
         self.bytes -= len(message.value or b"")
         return message
 
+    def clear(self) -> None:
+        self.messages.clear()
+        self.bytes = 0
+
     def fills(self, share: float) -> bool:
         """Return whether at least a share of what may be held is."""
         return len(self.messages) >= share * MOST_HELD or self.bytes >= share * MOST_HELD_BYTES
@@ -108,8 +112,7 @@ class Merge:
         if number not in self._held:
             return
         held = self._held[number][topic]
-        held.messages.clear()
-        held.bytes = 0
+        held.clear()
         if held.is_paused:
             held.is_paused = False
             self._resume(place)

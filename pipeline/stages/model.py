@@ -319,9 +319,8 @@ class ModelStage:
             if sample.missing:
                 filled = replace(sample, x=self._filler.filled(sample.x, sample.missing))
         finally:
-            self._filler.observe(
-                sample.x
-            )  # also where something else was missing for the first time
+            # also where something else was missing for the first time
+            self._filler.observe(sample.x)
         return [*notices, *self._step(filled, letters)]
 
     def _notices(self, sample: Sample) -> list[Record]:
