@@ -3,7 +3,7 @@
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import ExitStack, closing
+from contextlib import closing
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -35,6 +35,33 @@ IDENTITY = {
     "changes": ("stream", "kind", "feature", "method", "seq"),
     "dead-letters": ("topic", "partition", "offset", "key"),
 }
+
+
+def wait_until_idle(config: Config, attend: Callable[[], None], *, timeout_s: float) -> None:
+    """Wait until every role has taken, and committed, all that is in its topics.
+
+    Parameters
+    ----------
+    config
+        Settings, with the broker.
+    attend
+        What to do meanwhile, again and again.
+    timeout_s
+        How long it may take in all.
+
+    Raises
+    ------
+    AssertionError
+        If it takes longer, with who is how far behind.
+    """
+    deadline = time.monotonic() + timeout_s
+    # in the order of the data's flow: what one has committed is there for the next
+    for part in config.parts():
+        for topic in config.inputs(part.role):
+            with closing(GroupOffsets(config, part, topic)) as group:
+                while lag := group.lag():
+                    assert time.monotonic() < deadline, f"{part} of {topic} is {lag} behind"
+                    attend()
 
 
 class KafkaPipeline:
@@ -136,21 +163,12 @@ class KafkaPipeline:
 
     def wait_until_idle(self, *, timeout_s: float = 120.0) -> None:
         """Wait until every role has taken, and committed, all that is in its topics."""
-        deadline = time.monotonic() + timeout_s
-        with ExitStack() as stack:
-            # in the order of the data's flow: what one has committed is there for the next
-            groups = {
-                f"{part} of {topic}": stack.enter_context(
-                    closing(GroupOffsets(self.config, part, topic))
-                )
-                for part in self.config.parts()
-                for topic in self.config.inputs(part.role)
-            }
-            for name, group in groups.items():
-                while lag := group.lag():
-                    assert time.monotonic() < deadline, f"{name} is {lag} behind"
-                    self.workers.check()
-                    self.collect()
+
+        def attend() -> None:
+            self.workers.check()
+            self.collect()
+
+        wait_until_idle(self.config, attend, timeout_s=timeout_s)
         self.collect()
 
     def joined(self, partition: int) -> list[Message]:

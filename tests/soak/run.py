@@ -17,6 +17,7 @@ from pipeline.outputs import OUTPUTS
 from pipeline.supervisor import Supervisor
 from schemas.late_label import LabelValue
 from tests.behaviour.conftest import write_config
+from tests.behaviour.kafka_pipeline import wait_until_idle
 from tests.command import LOG, Clock, FailedError, say
 from tests.soak.samples import Samples, growth, table
 from tests.soak.stream import SETTINGS, observations, with_late_labels
@@ -90,12 +91,15 @@ class Soak:
                     raise FailedError(f"only {before:,} records went through, then no more")
                 attend(self._records, progress.through)
                 time.sleep(0.2)
-        for part in config.parts():  # the last labels are behind all observations
-            for topic in config.inputs(part.role):
-                with closing(GroupOffsets(config, part, topic)) as group:
-                    while group.lag():
-                        workers.check()
-                        time.sleep(0.2)
+
+        def rest() -> None:
+            workers.check()
+            time.sleep(0.2)
+
+        try:  # the last labels are behind all observations
+            wait_until_idle(config, rest, timeout_s=STALL_S)
+        except AssertionError as error:
+            raise FailedError(f"it did not end in {STALL_S:.0f} s: {error}") from None
 
     def _memory(self) -> str:
         newest = {name: taken[-1][1] for name, taken in self._samples.taken.items()}
