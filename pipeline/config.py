@@ -8,6 +8,7 @@ import hashlib
 import inspect
 import json
 import os
+import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -1191,14 +1192,17 @@ class Config(BaseSettings):
         """Return the settings on which rests what explanations learn: key → value, of JSON."""
         tables = self.model_dump(mode="json", include={**_LEARNING})
         tables["features"] = [*map(list, self.features.items())]  # they are in this order
-        return dict(_flat(tables))
+        return {key: value for key, value in _flat(tables) if value != {}}
 
-    def fingerprint(self) -> str:
-        """Return a digest of every setting that changes what is published."""
-        settings = self._results()
-        own = {str(each): self.of_stream(each)._results() for each in self.streams}
-        settings["streams"] = {each: of for each, of in own.items() if of != settings}
-        return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()
+    def fingerprint(self) -> dict[str, str]:
+        """Return every setting that changes what is published: key → digest of its value."""
+        common = _prints(self._results())
+        found = dict(common)
+        for each in self.streams:
+            own = _prints(self.of_stream(each)._results())
+            others = {name for name, _ in common.items() ^ own.items()}
+            found |= {f"streams.{each}.{name}": own.get(name, "none") for name in others}
+        return found
 
     def _results(self) -> dict[str, Any]:
         """Return every setting that changes what is published, but for what single streams have."""
@@ -1418,10 +1422,23 @@ _LEARNING: Mapping[str, Any] = {
 def _flat(table: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
     """Yield each key of a table and those in it, as it is written, and its value."""
     for name, value in table.items():
-        if isinstance(value, Mapping):
-            yield from _flat(value, f"{above}{name}.")
+        key = f"{above}{name if _BARE_KEY.fullmatch(name) else json.dumps(name)}"
+        if isinstance(value, Mapping) and value:
+            yield from _flat(value, f"{key}.")
         else:
-            yield f"{above}{name}", value
+            yield key, value
+
+
+_BARE_KEY = re.compile(r"[\w-]+", re.ASCII)
+"""What TOML takes without quotes."""
+
+
+def _prints(table: Mapping[str, Any]) -> dict[str, str]:
+    """Return a digest of each value."""
+    return {
+        key: hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:16]
+        for key, value in _flat(table)
+    }
 
 
 def _content(file: Path | None, origin: str) -> bytes:

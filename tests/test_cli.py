@@ -204,7 +204,7 @@ def test_a_refused_checkpoint_is_listed_with_the_command_that_removes_it(
 ) -> None:
     config = _settings(with_topics)
     metadata = cluster(config)
-    other = Envelope(Identity.of("other settings", str(metadata.cluster_id)))
+    other = Envelope(Identity.of({"seed": "other"}, str(metadata.cluster_id)))
     slot = Slot("model", "fluxplain.features", 2)
     DirectoryCheckpointStore(config.checkpoint.directory, other).save(
         slot, Checkpoint(7, DriftStage(config))

@@ -582,7 +582,19 @@ def test_the_fingerprint_is_of_what_changes_results_and_nothing_else() -> None:
         make_config(explain={"groups": {"house": ["hvalue", "zipcode"]}}),
         make_config(explain={"groups": {"house": ["zipcode", "hvalue"]}}),
     ]
-    assert len({c.fingerprint() for c in [config, *others]}) == len(others) + 1
+    prints = {frozenset(each.fingerprint().items()) for each in [config, *others]}
+    assert len(prints) == len(others) + 1
+
+
+def test_keys_in_the_fingerprint_are_as_they_are_written() -> None:
+    def keys(params: Mapping[str, Any]) -> set[str]:
+        own = set(make_config(model={"params": params}).fingerprint())
+        return {key for key in own if key.startswith("model.params")}
+
+    assert keys({"a": {"b": 1}}) == {"model.params.a.b"}
+    assert keys({"a.b": 1}) == {'model.params."a.b"'}
+    assert keys({"a": {}}) == {"model.params.a"}
+    assert keys({}) == {"model.params"}
 
 
 @pytest.mark.parametrize(

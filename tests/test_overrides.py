@@ -177,21 +177,25 @@ def test_the_environment_is_validated_too(folder: Path, monkeypatch: pytest.Monk
 
 
 def test_the_fingerprint_is_of_what_streams_have_of_their_own() -> None:
-    def fingerprint(streams: Mapping[int, Any]) -> str:
-        return make_config(streams=streams).fingerprint()
+    def fingerprint(streams: Mapping[int, Any]) -> frozenset[tuple[str, str]]:
+        return frozenset(make_config(streams=streams).fingerprint().items())
 
-    plain = make_config()
+    plain, common = make_config(), fingerprint({})
     same: list[Mapping[int, Any]] = [
         {},
         {3: {}},
         {3: {"explain": {"alpha": plain.explain.alpha}}},
         {3: {"model": {"params": plain.model.params}}},
     ]
-    assert {fingerprint(each) for each in same} == {plain.fingerprint()}
+    assert {fingerprint(each) for each in same} == {common}
     own = {"explain": {"alpha": 0.5}}, {"drift": {"delta": 0.5}}
     others = [{1: own[0]}, {2: own[0]}, {1: own[1]}, {1: own[0], 2: own[1]}]
-    assert len({plain.fingerprint(), *map(fingerprint, others)}) == len(others) + 1
+    assert len({common, *map(fingerprint, others)}) == len(others) + 1
     assert fingerprint({2: own[1], 1: own[0]}) == fingerprint(others[-1])
+    assert {key for key, _ in fingerprint(others[-1]) - common} == {
+        "streams.1.explain.alpha",
+        "streams.2.drift.delta",
+    }
 
 
 def test_what_streams_refer_to_is_checked_by_those_who_use_it() -> None:

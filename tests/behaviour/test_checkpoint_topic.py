@@ -49,7 +49,7 @@ def config(bootstrap_servers: str, tmp_path: Path, prefix: str) -> Config:
 
 
 def store(config: Config) -> TopicCheckpointStore:
-    return TopicCheckpointStore(config, Envelope(Identity.of("s", "c"), b"k" * 32))
+    return TopicCheckpointStore(config, Envelope(Identity.of({"seed": "one"}, "c"), b"k" * 32))
 
 
 def records(config: Config) -> list[bytes]:
@@ -157,7 +157,7 @@ def test_what_a_refusal_tells_to_do_helps(
     config: Config, fluxplain: Callable[[str], "subprocess.CompletedProcess[str]"]
 ) -> None:
     slot = replace(SLOT, topic=config.topic("features"))
-    other = Envelope(Identity.of("other settings", "c"), b"k" * 32)
+    other = Envelope(Identity.of({"seed": "other"}, "c"), b"k" * 32)
     TopicCheckpointStore(config, other).save(slot, Checkpoint(7, Large(Config(**SETTINGS))))
     with pytest.raises(CheckpointError) as refusal:
         store(config).load(slot)

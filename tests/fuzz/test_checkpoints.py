@@ -40,7 +40,7 @@ from tests.fuzz.strategies import (
 )
 
 SLOT = Slot("drift", "fluxplain.explanations", 0)
-IDENTITY = Identity.of("settings", "cluster", {SLOT.topic: "id of the topic"})
+IDENTITY = Identity.of({"seed": "one"}, "cluster", {SLOT.topic: "id of the topic"})
 KEY = b"a key of at least thirty-two characters"
 OLDER, NEWER = 7, 12
 
@@ -221,7 +221,7 @@ def _accepted(
 ) -> bool:
     """Whether it may be loaded: all is as it was, but for the offset and what nobody reads."""
     as_it_was = json.loads(header)
-    read = ("magic", "slot", "sha256", "configuration", "cluster", "versions", "log")
+    read = ("magic", "slot", "sha256", "settings", "cluster", "versions", "log")
     if any(fields.get(name) != as_it_was.get(name) for name in read):
         return False
     if any(
@@ -253,7 +253,7 @@ def test_nothing_but_refused_ones_is_an_error(tmp_path: Path, spy: Spy, key: byt
     """To start without a state that is there must be somebody's decision."""
     store = DirectoryCheckpointStore(tmp_path, Envelope(IDENTITY, key))
     store.save(SLOT, Checkpoint(OLDER, DriftStage(REGRESSION)))
-    other = Identity.of("other settings", "cluster", IDENTITY.logs)
+    other = Identity.of({"seed": "other"}, "cluster", IDENTITY.logs)
     with pytest.raises(CheckpointError, match="settings"):
         DirectoryCheckpointStore(tmp_path, Envelope(other, key)).load(SLOT)
     assert spy.given == []

@@ -33,7 +33,7 @@ from pipeline.stages import DriftStage
 from tests.behaviour.conftest import SETTINGS
 
 SLOT = Slot("drift", "explanations", 0)
-IDENTITY = Identity.of("settings", "cluster", {"explanations": "id of the topic"})
+IDENTITY = Identity.of({"seed": "one"}, "cluster", {"explanations": "id of the topic"})
 KEY = b"a key that signs checkpoints, and is long enough"
 
 MakeStore = Callable[[Envelope], CheckpointStore]
@@ -120,7 +120,7 @@ def test_slots_are_kept_apart(make_store: MakeStore, stage: DriftStage) -> None:
 
 
 OTHERS = {
-    "settings": Envelope(replace(IDENTITY, configuration="other settings"), KEY),
+    "written with: seed": Envelope(replace(IDENTITY, settings={"seed": "other"}), KEY),
     "'python': '2.7'": Envelope(replace(IDENTITY, versions={"python": "2.7"}), KEY),
     "made anew": Envelope(replace(IDENTITY, logs={"explanations": "another id"}), KEY),
     "another key": Envelope(IDENTITY, KEY[::-1]),
@@ -167,7 +167,7 @@ def test_a_refusal_names_the_command_that_removes_it(
     make_store: MakeStore, stage: DriftStage
 ) -> None:
     slot = replace(SLOT, partition=3)
-    make_store(OTHERS["settings"]).save(slot, Checkpoint(7, stage))
+    make_store(OTHERS["written with: seed"]).save(slot, Checkpoint(7, stage))
     command = "`fluxplain checkpoints remove --role drift --partition 3`"
     with pytest.raises(CheckpointError, match=re.escape(command)):
         make_store(envelope()).load(slot)
@@ -179,7 +179,7 @@ def test_what_is_removed_is_gone_and_the_next_one_is_kept(
     writer = make_store(envelope())
     for offset in range(5):
         writer.save(SLOT, Checkpoint(offset, Large(Config(**SETTINGS))))
-    make_store(OTHERS["settings"]).save(SLOT, Checkpoint(9, stage))
+    make_store(OTHERS["written with: seed"]).save(SLOT, Checkpoint(9, stage))
 
     assert make_store(envelope()).remove(SLOT)
     assert make_store(envelope()).load(SLOT) is None

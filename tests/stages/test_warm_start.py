@@ -144,13 +144,14 @@ def test_each_stream_starts_with_it_and_with_it_again_after_a_cold_start(tmp_pat
 
 def test_what_is_in_the_file_is_in_the_fingerprint(tmp_path: Path) -> None:
     prints = set[str]()
+    key = "explain.file"
     for n in (50, 50, 51):
         folder = tmp_path / str(len(prints))
         folder.mkdir(exist_ok=True)
         start = kept(folder, linear_config(), VALUES[:n])
-        prints.add(linear_config(explain=start["explain"]).fingerprint())
+        prints.add(linear_config(explain=start["explain"]).fingerprint()[key])
     assert len(prints) == 2
-    assert linear_config().fingerprint() not in prints
+    assert linear_config().fingerprint()[key] not in prints
 
 
 @pytest.mark.parametrize(

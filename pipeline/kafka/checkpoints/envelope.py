@@ -24,7 +24,10 @@ log = logging.getLogger("fluxplain.checkpoints")
 
 FORMAT = "fluxplain-checkpoint-"
 
-MAGIC = f"{FORMAT}5"
+MAGIC = f"{FORMAT}6"
+
+MOST_KEYS = 6
+"""Of settings, named in an error."""
 
 Opener = Callable[[], Checkpoint]
 """Opens one checkpoint; raises DamagedError or RefusedError."""
@@ -44,8 +47,8 @@ class Identity:
 
     Attributes
     ----------
-    configuration
-        Digest of the settings.
+    settings
+        Key → digest of its value, of the settings that change what is published.
     cluster
         Id of the Kafka cluster.
     versions
@@ -55,24 +58,24 @@ class Identity:
         brokers that have no such ids are missing.
     """
 
-    configuration: str
+    settings: Mapping[str, str]
     cluster: str
     versions: dict[str, str]
     logs: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(
-        cls, configuration: str, cluster: str, logs: Mapping[str, str] | None = None
+        cls, settings: Mapping[str, str], cluster: str, logs: Mapping[str, str] | None = None
     ) -> "Identity":
         """Return the identity of what runs here."""
         packages = {name: _version(name) for name in ("river", "numpy", "numba")}
         versions = {"fluxplain": __version__, **packages, "python": platform.python_version()}
-        return cls(configuration, cluster, versions, logs or {})
+        return cls(settings, cluster, versions, logs or {})
 
     def fields(self, slot: Slot) -> dict[str, Any]:
         """Return what stands in the header of a slot's checkpoints."""
         return {
-            "configuration": self.configuration,
+            "settings": dict(self.settings),
             "cluster": self.cluster,
             "versions": self.versions,
             "log": self.logs.get(slot.topic),
@@ -176,8 +179,7 @@ class Envelope:
 
     def _check_identity(self, slot: Slot, header: Mapping[str, Any]) -> None:
         reasons = {
-            "configuration": "the settings of model, features, label, missing, control, explain, "
-            "drift, streams or topics.partitions differ from those it was written with",
+            "settings": self._difference(header.get("settings")),
             "cluster": "it was written for another Kafka cluster",
             "versions": f"it was written by {header.get('versions')}, "
             f"this is {self.identity.versions}",
@@ -186,6 +188,15 @@ class Envelope:
         for name, value in self.identity.fields(slot).items():
             if header.get(name) != value:
                 raise RefusedError(reasons[name])
+
+    def _difference(self, written: Any) -> str:
+        """Return which settings differ from those that a checkpoint was written with."""
+        known = written if isinstance(written, dict) else {}
+        here = self.identity.settings
+        keys = sorted(key for key in known.keys() | here.keys() if known.get(key) != here.get(key))
+        more = len(keys) - MOST_KEYS
+        named = ", ".join(keys[:MOST_KEYS]) + (f" and {more} more" if more > 0 else "")
+        return f"settings differ from those it was written with: {named}"
 
 
 def _sign(header: Mapping[str, Any], key: bytes) -> str:
