@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, NamedTuple, TypeVar, cast
 
-from pipeline.config import Config
+from pipeline.config import Config, LabelType
 from pipeline.evaluate import Label, NoOutputError, Output, Value, evaluator_for
 from pipeline.explain.losses import Target
 from pipeline.explain.outputs import predicted_class
@@ -344,6 +344,7 @@ class ModelStage:
             with _failures_are_the_records():
                 prediction, outputs = self._ask(sample, question)
                 _check_fits("the prediction", prediction, rows=1)
+                _check_classes(prediction, self._label)
                 loss = None if sample.y is None else _finite(self._loss(sample.y, prediction))
                 if late is None or late.prediction is None:  # each observation counts once
                     self._questions.update_mean(prediction)
@@ -582,6 +583,23 @@ def _check_moderate(outputs: Sequence[Output]) -> None:
     if not are_moderate(numbers):
         large = next(number for number in numbers if not is_moderate(number))
         raise ValueError(f"the model's output is too large: {large}")
+
+
+def _check_classes(output: Output, kind: LabelType) -> None:
+    """Raise ``ValueError`` if a class is nothing that a label could be: all losses would be off."""
+    could_be = _COULD_BE.get(kind)
+    if could_be is None or not isinstance(output, dict):
+        return
+    other = next((label for label in output if not could_be(label)), None)
+    if other is not None:
+        raise ValueError(f"it answers with the class {other!r}, but label.type is {kind!r}")
+
+
+_COULD_BE: Mapping[LabelType, Callable[[Label], bool]] = {
+    "boolean": lambda label: label in {False, True},  # 0 and 1 are equal to them
+    "integer": lambda label: not isinstance(label, str),
+    "string": lambda label: isinstance(label, str),
+}
 
 
 def _check_fits(what: str, output: Output, rows: int, points: Sequence[Value] = ()) -> None:

@@ -207,6 +207,51 @@ def test_a_model_that_fails_gives_a_dead_letter_and_the_stream_goes_on(
     assert all(r.prediction != [400.0] for r in of_kind(published, Evaluation))
 
 
+class Answers:
+    """Answers with the probabilities that it is given."""
+
+    def __init__(self, classes: list[Any]) -> None:
+        self.classes = classes
+
+    def predict_proba_one(self, x: Mapping[str, Any]) -> dict[Any, float]:
+        return {each: 1.0 / len(self.classes) for each in self.classes}
+
+    def learn_one(self, x: Mapping[str, Any], y: object) -> None:
+        pass
+
+
+@pytest.mark.parametrize(
+    ("classes", "kind", "other"),
+    [
+        ([False, True], "boolean", None),
+        ([0, 1], "boolean", None),
+        ([1, 2, 3], "integer", None),
+        (["no", "yes"], "string", None),
+        (["no", "yes"], "boolean", "'no'"),
+        ([0, 2], "boolean", "2"),
+        ([0, "1"], "integer", "'1'"),
+        (["no", 1], "string", "1"),
+    ],
+)
+def test_a_class_that_no_label_can_be_is_told(
+    classes: list[Any], kind: str, other: str | None
+) -> None:
+    config = linear_config(
+        model={"factory": "tests.stages.test_model:Answers", "params": {"classes": classes}},
+        label={"type": kind},
+        explain={"loss": "cross_entropy"},
+    )
+    y = {"boolean": True, "integer": 1, "string": "yes"}[kind]
+    published = run(model_stage(config), [message(0, {"x": X, "y": y}), message(1, {"x": X})])
+    letters = of_kind(published, DeadLetter)
+    if other is None:
+        assert not letters
+        return
+    assert not of_kind(published, Prediction)
+    told = f"the model failed: ValueError: it answers with the class {other}, but label.type is "
+    assert [each.reason for each in letters] == [f"{told}{kind!r}"] * 2
+
+
 class Destroyer(Additive):
     """Takes apart what it learns from."""
 
