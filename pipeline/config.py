@@ -85,9 +85,17 @@ Asker = Role | Literal["reader"]
 
 FeatureType = Literal["numeric", "categorical"]
 LabelType = Literal["boolean", "integer", "string", "number", "none"]
-Reference = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][\w.]*:[A-Za-z_][\w.]*$")]
 Name = Annotated[str, StringConstraints(min_length=1, max_length=249)]
 Size = Annotated[int, Field(ge=1, le=1_000_000)]
+
+
+def _reference(value: str) -> str:
+    if re.fullmatch(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*", value):
+        return value
+    raise ValueError("must be 'module:name', as 'river.tree:HoeffdingTreeClassifier'")
+
+
+Reference = Annotated[str, AfterValidator(_reference)]
 
 
 def _inner_samples(value: object) -> object:
@@ -1159,8 +1167,8 @@ class Config(BaseSettings):
             return factory(**{**given, **self.model.params})
         except Exception as error:
             raise ConfigError(
-                f"model.factory = {self.model.factory!r}, called with {self.model.params}, "
-                f"failed: {type(error).__name__}: {error}"
+                f"model.factory = {self.model.factory!r}, called with model.params = "
+                f"{self.model.params}, failed: {type(error).__name__}: {error}"
             ) from error
 
     def _model_of_file(self) -> Any:

@@ -149,12 +149,21 @@ def describe(value: object, limit: int = 60) -> str:
     if value is None:
         return "null"
     try:
-        text = orjson.dumps(value).decode()
+        return f"{kinds[type(value)]} {shown(value, limit)}"
     except TypeError:  # orjson reads deeper nesting than it writes
         return f"{kinds[type(value)]}, deeply nested"
-    if len(text) > limit:
-        text = text[:limit] + "…"
-    return f"{kinds[type(value)]} {text}"
+
+
+def shown(value: object, limit: int = 60) -> str:
+    """Return a value as JSON for a message, shortened.
+
+    Examples
+    --------
+    >>> shown(198), shown("198"), shown("1" * 9, limit=5)
+    ('198', '"198"', '"1111…')
+    """
+    text = orjson.dumps(value).decode()
+    return text if len(text) <= limit else text[:limit] + "…"
 
 
 @cache

@@ -341,7 +341,10 @@ def test_a_pair_may_not_be_called_as_a_feature(folder: Path) -> None:
         ('[features]\na = "number"\n[model]\nfactory = "a:b"', ["features.a", "'categorical'"]),
         ('features = {}\n[model]\nfactory = "a:b"', ["features", "at least 1"]),
         ('[features]\na = "numeric"\n[model]\n', ["model.factory and file are both missing"]),
-        ('[features]\na = "numeric"\n[model]\nfactory = "river"', ["model.factory", "'river'"]),
+        (
+            '[features]\na = "numeric"\n[model]\nfactory = "river"',
+            ["model.factory", "'river'", "module:name"],
+        ),
         ("seed = -1\n" + SMALLEST, ["seed", "-1", "equal to 0"]),
         ("seed = ", ["not TOML"]),
     ],
@@ -532,7 +535,7 @@ def test_wrong_parameters_of_the_factory_are_named(folder: Path) -> None:
         "[features]\na = 'numeric'\n[model]\nfactory = 'river.forest:ARFClassifier'\n"
         "params = { trees = 3 }\n",
     )
-    for part in ("model.factory", "'river.forest:ARFClassifier'", "'trees': 3"):
+    for part in ("model.factory", "model.params", "'river.forest:ARFClassifier'", "'trees': 3"):
         assert part in reason
 
 

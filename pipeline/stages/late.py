@@ -11,7 +11,7 @@ from pipeline.stages.sample import Moment, Sample, Unlabelled
 from schemas import BadRecordError, DeadLetter, LateLabel
 from schemas.observation import Id
 from schemas.prediction import LabelCounts
-from schemas.record import Target, Value, describe
+from schemas.record import Target, Value, shown
 
 MAX_KEPT_BYTES = 32 * 1024 * 1024
 """Of texts that wait, and messages that may become dead letters: what came first is given up when
@@ -263,19 +263,19 @@ class LateLabels:
         self._early.pop(id_)
         self._unknown += 1
         return early.message.dead_letter(
-            f"no observation with id {describe(id_)} waits for this label: none came, or it waited "
+            f"no observation with id {shown(id_)} waits for this label: none came, or it waited "
             "too long (label.wait), or had its label already"
         )
 
 
 def _without_label(id_: Id, message: Message) -> DeadLetter:
-    return message.dead_letter(f"no label with id {describe(id_)} came in time (label.wait)")
+    return message.dead_letter(f"no label with id {shown(id_)} came in time (label.wait)")
 
 
 def _contradiction(id_: Id, before: Target, now: Target) -> str:
     return (
-        f"the observation with id {describe(id_)} was labelled {describe(before)} before, and now "
-        f"{describe(now)}: the first counts"
+        f"the observation with id {shown(id_)} was labelled {shown(before)} before, and now "
+        f"{shown(now)}: the first counts"
     )
 
 

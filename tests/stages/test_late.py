@@ -182,7 +182,7 @@ def test_what_waited_in_vain_can_be_a_dead_letter() -> None:
     values = [observation(i) for i in range(4)]
     [letter] = of_kind(run(stage(label=settings), messages(values)), DeadLetter)
     assert (letter.offset, letter.original()) == (0, orjson.dumps(values[0]))
-    assert letter.reason == "no label with id an integer 0 came in time (label.wait)"
+    assert letter.reason == "no label with id 0 came in time (label.wait)"
 
 
 def test_a_label_that_says_the_same_again_is_counted() -> None:
@@ -206,8 +206,7 @@ def test_a_label_that_contradicts_another_is_a_dead_letter(values: list[Any]) ->
     published = run(stage(), messages(values))
     [letter] = of_kind(published, DeadLetter)
     assert letter.reason == (
-        "the observation with id an integer 0 was labelled a number 1.0 before, and now a number "
-        "2.0: the first counts"
+        "the observation with id 0 was labelled 1.0 before, and now 2.0: the first counts"
     )
     assert orjson.loads(letter.original() or b"") == label(0, 2.0)
     assert [each.y for each in of_kind(published, Prediction) if each.y is not None] == [1.0]
@@ -220,8 +219,7 @@ def test_the_label_that_an_observation_brought_is_known() -> None:
     [letter] = of_kind(published, DeadLetter)
     assert letter.offset == 4
     assert letter.reason == (
-        "the observation with id an integer 1 was labelled a number 1.0 before, and now a number "
-        "2.0: the first counts"
+        "the observation with id 1 was labelled 1.0 before, and now 2.0: the first counts"
     )
     assert counts(published) == LabelCounts(waiting=1, joined=1, missing=0, repeated=1, unknown=0)
 
@@ -255,7 +253,7 @@ def test_a_label_without_an_observation_becomes_a_dead_letter_in_the_end() -> No
     published = run(stage(label=settings), messages(values))
     [letter] = of_kind(published, DeadLetter)
     assert letter.offset == 0
-    assert letter.reason.startswith("no observation with id an integer 99 waits for this label")
+    assert letter.reason.startswith("no observation with id 99 waits for this label")
     assert counts(published).unknown == 1
 
 
