@@ -718,6 +718,11 @@ class CheckpointSettings(Section):
         self.signing_key()
         return self
 
+    @property
+    def place(self) -> str:
+        """Where state is kept, for people."""
+        return "the topic for them" if self.store == "topic" else str(self.directory.absolute())
+
     def signing_key(self) -> bytes | None:
         """Return the key that signs checkpoints; None if there is none.
 

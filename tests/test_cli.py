@@ -29,7 +29,7 @@ from pipeline.kafka.checkpoints import (
 )
 from pipeline.kafka.client import cluster
 from pipeline.outputs import OUTPUTS
-from pipeline.sources import open_source
+from pipeline.sources import Columns, open_source
 from pipeline.stages import DriftStage
 from pipeline.supervisor import ROLES
 from tests.behaviour.conftest import SETTINGS, no_process_left, write_config
@@ -369,7 +369,7 @@ def test_a_csv_through_the_embedded_broker_as_a_user_would(running: Path) -> Non
         assert out.returncode == 0, out.stderr
         for line in out.stdout.splitlines():
             published.setdefault(identity(topic, line.encode()), set()).add(line.encode())
-    source = open_source(str(running / "data.csv"), config, label="outcome")
+    source = open_source(str(running / "data.csv"), config, Columns(label="outcome"))
     assert_same(published, reference(config, source))
 
     text = _run(running, "tail", "explanations", "--from-beginning", "--until-idle", "2").stdout

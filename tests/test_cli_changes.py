@@ -113,9 +113,32 @@ def test_a_story_of_a_topic_names_the_command_that_shows_its_observations(
         assert seen.output.splitlines() == [f'{n}  {{"x":{{"n":{n}}}}}' for n in range(3, 8)]
 
         assert "no observations 50-60" in refusal("tail", "features", "--seqs", "50-60")
-        assert "as --stream" in refusal("tail", "features", "--seqs", "5")
+        assert "as --seqs" in refusal("tail", "features", "--seqs", "5")
+        asked = "tail", "features", "--seqs", "5-6", "--stream", "other-0"
+        assert f"as --stream {config.topic('features')}-0" in refusal(*asked)
         assert "of features only" in refusal("tail", "changes", "--seqs", "5-6")
         assert "topic-partition" in refusal("tail", "features", "--seqs", "5-6", "--stream", "x")
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "known"),
+    [
+        ("--feature", "wage", "salary"),
+        ("--method", "ipdp", "ipfi, isage"),
+        ("--alpha", "0.3", "0.01"),
+        ("--stream", "other-0", "features-0"),
+    ],
+)
+def test_what_is_never_published_is_not_waited_for(
+    folder: Path, option: str, value: str, known: str
+) -> None:
+    explain = {"methods": ["ipfi", "isage"], "alpha": 0.01}
+    write_config(
+        folder / "fluxplain.toml", {**SETTINGS, "model": NOT_INSTALLED, "explain": explain}
+    )
+    refused = refusal("watch", option, value)
+    assert f"{option} is" in refused
+    assert known in refused
 
 
 @pytest.fixture

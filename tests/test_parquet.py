@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.sources import SourceError, open_source
+from pipeline.sources import Columns, SourceError, open_source
 from pipeline.sources.parquet_file import BATCH_RECORDS
 from pipeline.stages.validation import ObservationValidator
 from schemas import BadRecordError, Observation
@@ -31,11 +31,11 @@ def write(folder: Path, columns: dict[str, Any], name: str = "data.parquet") -> 
 def test_reads_the_configured_columns_of_a_file(tmp_path: Path) -> None:
     columns = {"id": [7, 8], "city": ["Graz, AT", ""], "y": [1, 0], "age": [61, 25]}
     path = write(tmp_path, columns)
-    source = open_source(path, config(), label="y")
+    source = open_source(path, config(), Columns(label="y", id="id", ts="city"))
     assert (source.name, source.total) == (path, 2)
     expected = [
-        b'{"x":{"age":61,"city":"Graz, AT"},"y":1}',
-        b'{"x":{"age":25,"city":""},"y":0}',
+        b'{"x":{"age":61,"city":"Graz, AT"},"y":1,"id":7,"ts":"Graz, AT"}',
+        b'{"x":{"age":25,"city":""},"y":0,"id":8,"ts":""}',
     ]
     assert list(source) == expected
     assert list(source) == expected, "iterating again begins anew"
@@ -72,7 +72,7 @@ def test_what_pandas_writes_is_the_same_as_parquet_and_as_csv(
         [
             (check.x(each), check.y(each))
             for each in map(
-                Observation.decode, open_source(str(folder / name), settings, label="y")
+                Observation.decode, open_source(str(folder / name), settings, Columns(label="y"))
             )
         ]
         for name in ("data.csv", "data.parquet")
@@ -165,7 +165,10 @@ def test_labels_have_the_configured_type_or_stay_as_they_are(
     tmp_path: Path, kind: str, column: pa.Array, expected: list[Any]
 ) -> None:
     path = write(tmp_path, {"age": [1] * len(column), "y": column})
-    labels = [record.get("y") for record in read(path, config(kind, age="numeric"), label="y")]
+    labels = [
+        record.get("y")
+        for record in read(path, config(kind, age="numeric"), columns=Columns(label="y"))
+    ]
     assert [(type(y), y) for y in labels] == [(type(y), y) for y in expected]
 
 
@@ -226,7 +229,7 @@ def test_errors_of_a_file_are_one_line(
 ) -> None:
     path = write(tmp_path, columns)
     with pytest.raises(SourceError, match=message) as caught:
-        open_source(path, config(), label=label)
+        open_source(path, config(), Columns(label=label))
     assert str(caught.value).startswith(path)
     assert "\n" not in str(caught.value)
 

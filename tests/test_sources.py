@@ -10,7 +10,7 @@ import pytest
 from river.datasets import base, synth
 
 from pipeline.config import Config, load_config
-from pipeline.sources import SourceError, open_source, with_label_delay
+from pipeline.sources import Columns, SourceError, open_source, with_label_delay
 from pipeline.stages.validation import ObservationValidator
 from schemas import BadRecordError, Observation
 from schemas.late_label import LabelValue
@@ -62,7 +62,7 @@ def test_what_has_no_label_to_delay_is_passed_on_as_it_is(value: bytes) -> None:
 
 def test_reads_the_configured_columns_of_a_csv_file(tmp_path: Path) -> None:
     path = write(tmp_path, 'id,city,y,age\n7,"Graz, AT",1,61\n8,Linz,0,2.5e1\n')
-    source = open_source(path, config(), label="y")
+    source = open_source(path, config(), Columns(label="y"))
     assert (source.name, source.total) == (path, 2)
     expected = [
         b'{"x":{"age":61.0,"city":"Graz, AT"},"y":1}',
@@ -70,6 +70,16 @@ def test_reads_the_configured_columns_of_a_csv_file(tmp_path: Path) -> None:
     ]
     assert list(source) == expected
     assert list(source) == expected, "iterating again begins anew"
+
+
+def test_id_and_time_have_columns_too_and_the_time_may_be_a_feature(tmp_path: Path) -> None:
+    path = write(tmp_path, "key,age,at,y\n7,61,2026-11-22,1\n007,25,1795,0\n,30,,1\n")
+    settings = config(age="numeric", at="categorical")
+    assert read(path, settings, columns=Columns(label="y", id="key", ts="at")) == [
+        {"x": {"age": 61.0, "at": "2026-11-22"}, "y": 1, "id": 7, "ts": "2026-11-22"},
+        {"x": {"age": 25.0, "at": "1795"}, "y": 0, "id": "007", "ts": 1795},
+        {"x": {"age": 30.0}, "y": 1},
+    ]
 
 
 def test_without_a_label_column_there_are_no_labels(tmp_path: Path) -> None:
@@ -99,7 +109,7 @@ def test_what_is_no_finite_number_stays_text_so_that_validation_rejects_it(
 
 def test_an_empty_cell_is_left_out(tmp_path: Path) -> None:
     path = write(tmp_path, "age,city,y\n,Graz,\n61,,1\n")
-    assert read(path, config(), label="y") == [
+    assert read(path, config(), columns=Columns(label="y")) == [
         {"x": {"city": "Graz"}},
         {"x": {"age": 61.0}, "y": 1},
     ]
@@ -122,7 +132,10 @@ def test_labels_have_the_configured_type_or_stay_text(
     tmp_path: Path, kind: str, cells: dict[str, Any]
 ) -> None:
     path = write(tmp_path, "age,y\n" + "".join(f"1,{cell}\n" for cell in cells))
-    labels = [record["y"] for record in read(path, config(kind, age="numeric"), label="y")]
+    labels = [
+        record["y"]
+        for record in read(path, config(kind, age="numeric"), columns=Columns(label="y"))
+    ]
     assert [(type(y), y) for y in labels] == [(type(y), y) for y in cells.values()]
 
 
@@ -131,7 +144,7 @@ def test_a_stream_that_needs_no_label_has_none(tmp_path: Path) -> None:
     path = write(tmp_path, "age,y\n61,1\n")
     assert read(path, settings) == [{"x": {"age": 61.0}}]
     with pytest.raises(SourceError, match=r"the label is 'y', but label.type is 'none'"):
-        open_source(path, settings, label="y")
+        open_source(path, settings, Columns(label="y"))
     [record] = open_source("river:Agrawal", settings, limit=1)
     assert set(orjson.loads(record)) == {"x"}
 
@@ -139,7 +152,7 @@ def test_a_stream_that_needs_no_label_has_none(tmp_path: Path) -> None:
 @pytest.mark.parametrize("row", ["61", "61,Graz,1,extra"])
 def test_a_row_with_shifted_cells_is_no_observation(tmp_path: Path, row: str) -> None:
     path = write(tmp_path, f"age,city,y\n{row}\n62,Linz,0\n")
-    bad, good = open_source(path, config(), label="y")
+    bad, good = open_source(path, config(), Columns(label="y"))
     assert orjson.loads(bad) == {"line": 2, "cells": row.split(",")}
     with pytest.raises(BadRecordError, match="no x"):
         Observation.decode(bad)
@@ -181,7 +194,7 @@ def test_errors_of_a_csv_file_are_one_line(
 ) -> None:
     path = write(tmp_path, content)
     with pytest.raises(SourceError, match=message) as caught:
-        open_source(path, config(), label=label)
+        open_source(path, config(), Columns(label=label))
     assert str(caught.value).startswith(path)
     assert "\n" not in str(caught.value)
 
@@ -333,9 +346,12 @@ def test_several_labels_are_an_error() -> None:
         open_source("river:Logical", config(A="numeric"))
 
 
-def test_options_that_make_no_sense() -> None:
-    with pytest.raises(SourceError, match="has its own label"):
-        open_source("river:Agrawal", config(age="numeric"), label="class")
+def test_options_that_make_no_sense(tmp_path: Path) -> None:
+    for use in ("label", "id", "ts"):
+        with pytest.raises(SourceError, match=f"the column 'class' is for the {use}, but a River"):
+            open_source("river:Agrawal", config(age="numeric"), Columns(**{use: "class"}))
+    with pytest.raises(SourceError, match="no column 'key' for the id: its columns"):
+        open_source(write(tmp_path, "age,city\n1,a\n"), config(), Columns(id="key"))
     with pytest.raises(SourceError, match="limit is -1"):
         open_source("river:Agrawal", config(age="numeric"), limit=-1)
 

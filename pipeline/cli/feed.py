@@ -21,7 +21,7 @@ from pipeline.config import Config
 from pipeline.kafka.replay import ReplayOptions
 from pipeline.kafka.replay import replay as replay_observations
 from pipeline.outputs import OUTPUTS, LocalFiles
-from pipeline.sources import Source, SourceError, open_source, with_label_delay
+from pipeline.sources import Columns, Source, SourceError, open_source, with_label_delay
 from schemas.late_label import LabelValue
 
 SOURCE_HELP = (
@@ -39,6 +39,20 @@ LabelColumn = Annotated[
     ),
 ]
 
+IdColumn = Annotated[
+    str | None,
+    typer.Option(
+        "--id",
+        metavar="COLUMN",
+        help="Column of a file with the observation's id, by which a later label finds it.",
+    ),
+]
+
+TsColumn = Annotated[
+    str | None,
+    typer.Option("--ts", metavar="COLUMN", help="Column of a file with its time; passed through."),
+]
+
 LabelDelay = Annotated[
     int | None,
     typer.Option(
@@ -54,6 +68,8 @@ def replay(  # noqa: PLR0917  options of a command
     source: Annotated[str, typer.Argument(help=SOURCE_HELP)],
     config: ConfigPath = DEFAULT_CONFIG,
     label: LabelColumn = None,
+    id_: IdColumn = None,
+    ts: TsColumn = None,
     limit: Annotated[int | None, typer.Option(min=0, help="Records to send at most.")] = None,
     rate: Annotated[float | None, typer.Option(min=0.001, help="Records a second.")] = None,
     max_lag: Annotated[
@@ -75,12 +91,15 @@ def replay(  # noqa: PLR0917  options of a command
     pipeline whenever too many records are on their way.
     """
     settings = ready(load(config))
-    records = open_source(source, settings, label=label, limit=limit)
+    records = open_source(source, settings, Columns(label, id_, ts), limit=limit)
     _warn_without_label(source, settings, label)
     options = ReplayOptions(partition=partition, rate=rate, max_lag=max_lag)
     values = _with_delay(records, label_delay, settings.of_stream(partition))
     with _progress() as progress:
-        task = progress.add_task(records.name, total=records.total, note="")
+        # a label that comes later is a record of features, too, unless labels have a topic
+        apart = label_delay is None or settings.label.topic
+        total = records.total if apart or records.total is None else 2 * records.total
+        task = progress.add_task(records.name, total=total, note="")
 
         patience = _Patience()
         sent = 0
@@ -107,6 +126,8 @@ def local(  # noqa: PLR0917  options of a command
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the results.")],
     config: ConfigPath = DEFAULT_CONFIG,
     label: LabelColumn = None,
+    id_: IdColumn = None,
+    ts: TsColumn = None,
     limit: Annotated[int | None, typer.Option(min=0, help="Records to take at most.")] = None,
     partition: Annotated[
         int, typer.Option(min=0, help="As which stream: it may have settings of its own.")
@@ -120,7 +141,7 @@ def local(  # noqa: PLR0917  options of a command
     settings = load(config)
     from pipeline.local import LocalPipeline  # noqa: PLC0415  loads much of River
 
-    records = open_source(source, settings, label=label, limit=limit)
+    records = open_source(source, settings, Columns(label, id_, ts), limit=limit)
     _warn_without_label(source, settings, label)
     if records.total is None and limit is None and source.startswith("river:"):
         raise SourceError(f"{source} may have no end: give --limit")
@@ -144,6 +165,8 @@ def local(  # noqa: PLR0917  options of a command
         say(f"What changed: fluxplain explain-change --local {out}")
     if files.last_dead_letter:
         say(f"The last record that could not be used: {files.last_dead_letter.reason}")
+        if not files.counts["predictions"]:
+            raise SourceError(f"no record of {source} could be used")
 
 
 class _Patience:

@@ -3,7 +3,9 @@
 import re
 import sys
 import time
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from itertools import chain
 from typing import Annotated
 
 import typer
@@ -52,7 +54,10 @@ def tail(  # noqa: PLR0917  options of a command
         typer.Option(metavar="FIRST-LAST", help="Of features: only these, and end."),
     ] = None,
 ) -> None:
-    """Print the records of a topic as they come, until Ctrl-C; or observations by their seq."""
+    """Print the records of a topic as they come, until Ctrl-C; or observations by their seq.
+
+    Those of one partition come in their order.
+    """
     settings = resolve(load(config, "reader"))
     name = topic.removeprefix(settings.topics.prefix)
     if name not in {*TOPICS, settings.source}:
@@ -98,7 +103,9 @@ def watch(
     low one none. `fluxplain explain-change ID` tells more of a change, `fluxplain streams` of all
     streams.
     """
-    settings = resolve(load(config, "reader"))
+    settings = load(config, "reader")
+    _check_shown(settings, stream, {"method": method, "feature": feature, "alpha": alpha})
+    settings = resolve(settings)
     rates = Rates.first(settings) if alpha is None else Rates(alpha)
     history = History(rates=rates)
     with (
@@ -124,18 +131,44 @@ def watch(
             live.update(view, refresh=True)
 
 
-def _print_observations(settings: Config, stream: str | None, seqs: str, *, as_json: bool) -> None:
+def _check_shown(
+    settings: Config, stream: str | None, shown: Mapping[str, str | float | None]
+) -> None:
+    """Raise ``ConfigError`` if something is to be shown that is never published."""
+    if stream is None:
+        shared = [settings, *settings.own_streams.values()]
+    else:
+        shared = [settings.of_stream(_partition(settings, stream))]
+    published: Mapping[str, list[Sequence[str | float]]] = {
+        "method": [each.explain.methods for each in shared],
+        "feature": [each.explained for each in shared],
+        "alpha": [each.explain.alphas for each in shared],
+    }
+    for option, value in shown.items():
+        known = list(dict.fromkeys(chain.from_iterable(published[option])))
+        if value is not None and value not in known:
+            listed = ", ".join(map(str, known))
+            raise ConfigError(f"--{option} is {value}, but the settings have {listed}")
+
+
+def _partition(settings: Config, stream: str) -> int:
     expected = settings.topic(settings.source)
     try:
-        topic, partition = parse_stream(stream_name(expected, 0) if stream is None else stream)
+        topic, partition = parse_stream(stream)
     except BadRecordError as error:
         raise ConfigError(f"--{error}") from None
+    if topic != expected:
+        example = stream_name(expected, 0)
+        raise ConfigError(f"--stream is {stream!r}, but it must be as --stream {example}")
+    return partition
+
+
+def _print_observations(settings: Config, stream: str | None, seqs: str, *, as_json: bool) -> None:
+    expected = settings.topic(settings.source)
+    partition = 0 if stream is None else _partition(settings, stream)
     found = re.fullmatch(r"(\d{1,18})-(\d{1,18})", seqs)
-    if topic != expected or not found:
-        raise ConfigError(
-            f"--stream is {stream!r} and --seqs {seqs!r}, but they must be as "
-            f"--stream {stream_name(expected, 0)} --seqs 2400-2627"
-        )
+    if not found:
+        raise ConfigError(f"--seqs is {seqs!r}, but it must be as --seqs 2400-2627")
     first, last = map(int, found.groups())
     printed = 0
     with until_interrupted():

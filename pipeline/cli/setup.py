@@ -43,12 +43,9 @@ def init(
         raise ConfigError(f"{path} is there already: remove it, or give another name") from None
     except OSError as error:
         raise ConfigError(f"cannot write {path}: {error.strerror}") from None
-    console.print(
-        f"Wrote {path}. Name your brokers, features, label and model there, then run "
-        f"`fluxplain topics create -c {path}` and `fluxplain check -c {path}`.",
-        markup=False,
-        highlight=False,
-    )
+    say(f"Wrote {path}. Name your brokers, features, label and model there, then run")
+    for command in ("topics create", "check"):
+        say(f"  fluxplain {command} -c {path}")
 
 
 @app.command(rich_help_panel=PANEL)

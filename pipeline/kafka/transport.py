@@ -39,8 +39,8 @@ class PartitionOwner(Protocol):
         """
         ...
 
-    def must_commit(self, tp: TP) -> None:
-        """Know that the group's committed offset is not that of the state."""
+    def must_commit(self, tp: TP, committed: int | None) -> None:
+        """Know that the group's committed offset, None for none, is not that of the state."""
         ...
 
     def assigned(self, partitions: int) -> None:
@@ -102,8 +102,8 @@ class _Consumer(PromptService, driver.Consumer):
                 continue
             committed = self._committed_offset[tp]
             if committed is None or not earliest[tp] <= committed <= position:
+                self.owner.must_commit(tp, committed)
                 committed = position
-                self.owner.must_commit(tp)
                 self._committed_offset[tp] = position or None
             # else what the state holds already is read again, to be acknowledged
             positions[tp] = committed

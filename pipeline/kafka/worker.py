@@ -353,13 +353,23 @@ class RoleWorker:
         log.info("%s: goes on at offset %d", slot, offset)
         return offset
 
-    def must_commit(self, tp: TP) -> None:
-        """Know that the group's committed offset is not that of the state.
+    def must_commit(self, tp: TP, committed: int | None) -> None:
+        """Know that the group's committed offset, None for none, is not that of the state.
 
         So it is where a worker ended between the checkpoint and its first commit. If no message
         comes any more, nothing else would commit what the checkpoint holds.
         """
-        self._partitions[tp].must_commit = self._partitions[tp].saved_offset > 0
+        partition = self._partitions[tp]
+        partition.must_commit = partition.saved_offset > 0
+        if not partition.must_commit and (committed or 0) > partition.next_offset:
+            log.warning(
+                "%s: the group has committed offset %d, but there is no checkpoint in %s: the "
+                "state is rebuilt from offset %d on, and the same records are published again",
+                partition.slot,
+                committed,
+                self.config.checkpoint.place,
+                partition.next_offset,
+            )
 
     def assigned(self, partitions: int) -> None:
         """Know that a rebalance has ended, and how many partitions it gave to this worker."""

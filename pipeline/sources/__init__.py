@@ -5,17 +5,22 @@ where there is a label. What cannot be read as configured is passed on as it is,
 pipeline's own validation says what is wrong with it.
 """
 
+from dataclasses import replace
+
 from pipeline.config import Config
-from pipeline.sources.base import Source, SourceError
+from pipeline.sources.base import Columns, Source, SourceError
 from pipeline.sources.csv_file import open_csv
 from pipeline.sources.delay import with_label_delay
 from pipeline.sources.river_data import RIVER, open_river
 
-__all__ = ["Source", "SourceError", "open_source", "with_label_delay"]
+__all__ = ["Columns", "Source", "SourceError", "open_source", "with_label_delay"]
+
+
+FEATURES_ONLY = Columns()
 
 
 def open_source(
-    source: str, config: Config, *, label: str | None = None, limit: int | None = None
+    source: str, config: Config, columns: Columns = FEATURES_ONLY, *, limit: int | None = None
 ) -> Source:
     """Return the observations of a file or a River data set.
 
@@ -27,9 +32,9 @@ def open_source(
         ``config.seed``.
     config
         Its ``features`` are read, and the label as ``label.type``.
-    label
-        The column of a file that holds the label; by default ``config.label.column``. Without
-        either, observations have no label.
+    columns
+        Those of a file that hold more than features. That of the label is by default
+        ``config.label.column``; without either, observations have no label.
     limit
         Observations to read at most; None for all.
 
@@ -53,19 +58,24 @@ def open_source(
     """
     if limit is not None and limit < 0:
         raise SourceError(f"limit is {limit}, but must be at least 0")
-    if label is not None and config.label.type == "none":
-        raise SourceError(f"the label is {label!r}, but label.type is 'none': there is no label")
+    if columns.label is not None and config.label.type == "none":
+        raise SourceError(
+            f"the label is {columns.label!r}, but label.type is 'none': there is no label"
+        )
     if source.startswith(RIVER):
-        if label is not None:
-            raise SourceError(f"{source}: a River data set has its own label, so give no label")
+        for use, name in columns.names.items():
+            raise SourceError(
+                f"{source}: the column {name!r} is for the {use}, but a River data set has "
+                "features and its own label only: name no column"
+            )
         return open_river(source, config, limit)
-    label = label or config.label.column
+    columns = replace(columns, label=columns.label or config.label.column)
     if source.endswith((".csv", ".csv.gz")):
-        return open_csv(source, config, label, limit)
+        return open_csv(source, config, columns, limit)
     if source.endswith(".parquet"):
         from pipeline.sources.parquet_file import open_parquet  # noqa: PLC0415  loads Arrow
 
-        return open_parquet(source, config, label, limit)
+        return open_parquet(source, config, columns, limit)
     raise SourceError(
         f"{source} is not a source: give a .csv, .csv.gz or .parquet file, or {RIVER}NAME"
     )

@@ -1,6 +1,7 @@
 """What a source is, and how its values become JSON."""
 
 import math
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -36,19 +37,60 @@ class Source:
         return self.read()
 
 
-def check_columns(source: str, columns: Sequence[str], config: Config, label: str | None) -> None:
-    """Raise ``SourceError`` unless each feature and the label have one column of their own."""
-    listed = f"its columns, separated by commas, are {', '.join(columns)}"
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """Columns of a file, beside the features.
+
+    Attributes
+    ----------
+    label, id, ts
+        Of what becomes ``y``, ``id`` and ``ts`` of the observation; None if there is none.
+    """
+
+    label: str | None = None
+    id: str | None = None
+    ts: str | None = None
+
+    @property
+    def names(self) -> dict[str, str]:
+        """What it is for → its name, of those that there are."""
+        named = {"label": self.label, "id": self.id, "ts": self.ts}
+        return {use: name for use, name in named.items() if name is not None}
+
+
+def check_columns(source: str, header: Sequence[str], config: Config, columns: Columns) -> None:
+    """Raise ``SourceError`` unless each feature and the others have one column.
+
+    The label's is its own.
+    """
+    listed = f"its columns, separated by commas, are {', '.join(header)}"
     for feature in config.features:
-        if feature not in columns:
+        if feature not in header:
             raise SourceError(f"{source} has no column for the feature {feature!r}: {listed}")
-    if label is not None and label not in columns:
-        raise SourceError(f"{source} has no column {label!r} for the label: {listed}")
+    for use, name in columns.names.items():
+        if name not in header:
+            raise SourceError(f"{source} has no column {name!r} for the {use}: {listed}")
+    label = columns.label
     if label in config.features:
         raise SourceError(f"{source}: the column {label!r} cannot be both a feature and the label")
-    for name in (*config.features, label):
-        if name is not None and columns.count(name) > 1:
+    for name in (*config.features, *columns.names.values()):
+        if header.count(name) > 1:
             raise SourceError(f"{source} has more than one column {name!r}: {listed}")
+
+
+def as_written(text: str) -> int | str:
+    """Return the integer that the text is, if it is written as JSON writes it; else the text.
+
+    Examples
+    --------
+    >>> as_written("198"), as_written("0198"), as_written("a-198"), as_written("9" * 20)
+    (198, '0198', 'a-198', '99999999999999999999')
+    """
+    return int(text) if _INTEGER.fullmatch(text) else text
+
+
+_INTEGER = re.compile(r"0|-?[1-9][0-9]{0,14}")
+"""With more digits not all who read JSON keep them."""
 
 
 def finite(text: str) -> float | str:

@@ -4,16 +4,20 @@ import csv
 import gzip
 import io
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import orjson
 
 from pipeline.config import Config
 from pipeline.sources.base import (
+    Columns,
     Source,
     SourceError,
+    as_written,
     check_columns,
     finite,
     label_of_text,
@@ -23,7 +27,7 @@ COUNTED_BYTES = {".csv": 16 * 2**20, ".gz": 4 * 2**20}
 """Largest file that is read once more to count its records; about a second on a small machine."""
 
 
-def open_csv(source: str, config: Config, label: str | None, limit: int | None) -> Source:
+def open_csv(source: str, config: Config, columns: Columns, limit: int | None) -> Source:
     """Return the observations of a CSV file; see :func:`pipeline.sources.open_source`."""
     path = Path(source)
     header, first = [*islice(_rows(path), 2), None, None][:2]
@@ -31,8 +35,8 @@ def open_csv(source: str, config: Config, label: str | None, limit: int | None) 
         raise SourceError(f"{source} is empty")
     if first is None:
         raise SourceError(f"{source} has a header, but no records")
-    check_columns(source, header[1], config, label)
-    parse = _CSVParser(header[1], config, label)
+    check_columns(source, header[1], config, columns)
+    parse = _CSVParser(header[1], config, columns)
 
     def records() -> Iterator[tuple[int, list[str]]]:
         return islice(_rows(path), 1, None if limit is None else limit + 1)
@@ -73,13 +77,20 @@ def _open_text(path: Path) -> io.TextIOBase:
 class _CSVParser:
     """Turns a row into an observation."""
 
-    def __init__(self, columns: list[str], config: Config, label: str | None) -> None:
-        self._width = len(columns)
+    def __init__(self, header: list[str], config: Config, columns: Columns) -> None:
+        self._width = len(header)
         self._features = [
-            (feature, columns.index(feature), kind) for feature, kind in config.features.items()
+            (feature, header.index(feature), kind) for feature, kind in config.features.items()
         ]
-        self._label = None if label is None else columns.index(label)
-        self._type = config.label.type
+        read: dict[str, Callable[[str], Any]] = {
+            "label": partial(label_of_text, kind=config.label.type),
+            "id": as_written,
+            "ts": as_written,
+        }
+        self._others = [
+            ("y" if use == "label" else use, header.index(name), read[use])
+            for use, name in columns.names.items()
+        ]
 
     def __call__(self, row: tuple[int, list[str]]) -> bytes:
         line, cells = row
@@ -91,6 +102,5 @@ class _CSVParser:
             for feature, i, kind in self._features
             if cells[i] != ""
         }
-        if self._label is None or cells[self._label] == "":
-            return orjson.dumps({"x": x})
-        return orjson.dumps({"x": x, "y": label_of_text(cells[self._label], self._type)})
+        others = {field: read(cells[i]) for field, i, read in self._others if cells[i] != ""}
+        return orjson.dumps({"x": x, **others})

@@ -13,6 +13,7 @@ import pyarrow.parquet
 
 from pipeline.config import Config, FeatureType, LabelType
 from pipeline.sources.base import (
+    Columns,
     Source,
     SourceError,
     check_columns,
@@ -32,7 +33,7 @@ MOST_WHOLE = 2**63
 """Decimals from here on have no integer in JSON for all who read it."""
 
 
-def open_parquet(source: str, config: Config, label: str | None, limit: int | None) -> Source:
+def open_parquet(source: str, config: Config, columns: Columns, limit: int | None) -> Source:
     """Return the observations of a Parquet file; see :func:`pipeline.sources.open_source`.
 
     A null is no value. Texts are read as in a CSV file, but an empty one is a value. Dates and
@@ -41,13 +42,13 @@ def open_parquet(source: str, config: Config, label: str | None, limit: int | No
     path = Path(source)
     with _opened(path) as file:
         schema, count = file.schema_arrow, file.metadata.num_rows
-    check_columns(source, schema.names, config, label)
-    for name in (*config.features, *([label] if label else ())):
+    check_columns(source, schema.names, config, columns)
+    for name in (*config.features, *columns.names.values()):
         _check_type(source, name, schema.field(name).type)
     if not count:
         raise SourceError(f"{source} has columns, but no records")
     total = count if limit is None else min(count, limit)
-    return Source(source, total, lambda: islice(_records(path, config, label), limit))
+    return Source(source, total, lambda: islice(_records(path, config, columns), limit))
 
 
 @contextmanager
@@ -93,17 +94,27 @@ _SINGLE = (
 )
 
 
-def _records(path: Path, config: Config, label: str | None) -> Iterator[bytes]:
-    of_label = _of_label(config.label.type)
+def _records(path: Path, config: Config, columns: Columns) -> Iterator[bytes]:
     features = [(name, _of_feature(kind)) for name, kind in config.features.items()]
-    names = [*config.features, *([label] if label else ())]
+    read = {"label": _of_label(config.label.type), "id": _as_written, "ts": _as_written}
+    named = [
+        ("y" if use == "label" else use, name, read[use]) for use, name in columns.names.items()
+    ]
+    names = list(dict.fromkeys([*config.features, *columns.names.values()]))
     with _opened(path) as file:
         for batch in file.iter_batches(BATCH_RECORDS, columns=names, use_threads=False):
-            columns = [(name, _values(batch.column(name)), of) for name, of in features]
-            labels = _values(batch.column(label)) if label else [None] * len(batch)
-            for i, y in enumerate(labels):
-                x = {name: of(values[i]) for name, values, of in columns if values[i] is not None}
-                yield orjson.dumps({"x": x} if y is None else {"x": x, "y": of_label(y)})
+            of_x = [(name, _values(batch.column(name)), of) for name, of in features]
+            others = [(field, _values(batch.column(name)), of) for field, name, of in named]
+            for i in range(len(batch)):
+                yield orjson.dumps({"x": _row(of_x, i), **_row(others, i)})
+
+
+def _row(columns: Sequence[tuple[str, Sequence[Any], Callable[[Any], Any]]], i: int) -> Any:
+    return {name: of(values[i]) for name, values, of in columns if values[i] is not None}
+
+
+def _as_written(value: Any) -> Any:
+    return value if isinstance(value, str) else plain(_number(value), "categorical")
 
 
 def _values(column: pa.Array) -> Sequence[Any]:

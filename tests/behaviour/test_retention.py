@@ -52,6 +52,10 @@ def test_without_checkpoints_the_state_is_rebuilt_from_the_beginning(start: Star
     with start() as again:
         again.feed(values[150:])
         again.wait_until_through(200)
+        place = again.checkpoints
+        again.wait_until(
+            lambda: f"there is no checkpoint in {place}: the state is rebuilt" in again.log
+        )
     assert_same(again.published, reference(again.config, values))
     assert not changes(again, "cold-start")
 
