@@ -30,9 +30,9 @@ class DeadLetter(Record):
     stream, seq
         Its place in the stream, as in the other records.
     topic, partition, offset
-        Where its producer wrote it: the same place, unless labels have a topic of their own. For an
-        observation that cannot be explained: where the observation was; the key is the feature
-        then, and the value its evaluation.
+        Where its producer wrote it: the same place, unless topics are joined (``label.topic``,
+        ``control.topic``). For an observation that cannot be explained: where the observation was;
+        the key is the feature then, and the value its evaluation.
     reason
         Why it could not be used.
     key, value

@@ -2,11 +2,11 @@
 
 import asyncio
 import logging.config
+from typing import TYPE_CHECKING
 
 import typer
 
 from pipeline.alerts.message import body, sample
-from pipeline.alerts.webhook import Answer, Webhook
 from pipeline.cli.common import (
     DEFAULT_CONFIG,
     ConfigPath,
@@ -20,6 +20,9 @@ from pipeline.config import Config, ConfigError
 from pipeline.kafka.quiet import logging_settings
 from pipeline.supervisor import end_with_supervisor
 from schemas import stream_name
+
+if TYPE_CHECKING:
+    from pipeline.alerts.webhook import Answer
 
 PANEL = "Run"
 
@@ -60,7 +63,9 @@ def alerts_test(config: ConfigPath = DEFAULT_CONFIG) -> None:
         raise typer.Exit(1)
 
 
-async def _send_sample(settings: Config) -> tuple[str, Answer]:
+async def _send_sample(settings: Config) -> "tuple[str, Answer]":
+    from pipeline.alerts.webhook import Webhook  # noqa: PLC0415  other commands need no HTTP
+
     change = sample(stream_name(settings.topic(settings.source), 0), settings.explained[0])
     async with Webhook(settings.alerts) as webhook:
         return webhook.name, await webhook.send(change.id, body(change, is_test=True))

@@ -14,7 +14,8 @@ EXIT_FAILED = 70
 """Exit status of a worker that failed and may be started again."""
 
 EXIT_NOT_YET = 75
-"""Exit status of a worker that needs something which may come: broker, topics, a model."""
+"""Exit status of a worker that needs something which may come: broker, topics, a model, the schema
+registry."""
 
 EXIT_REFUSED = 78
 """Exit status of a worker that would fail again: somebody must look."""

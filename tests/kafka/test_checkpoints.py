@@ -6,6 +6,7 @@ import stat
 import subprocess
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,7 @@ from pipeline.kafka.checkpoints import (
 )
 from pipeline.kafka.checkpoints import envelope as envelopes
 from pipeline.kafka.checkpoints.base import KEPT
+from pipeline.kafka.checkpoints.opening import libraries
 from pipeline.kafka.checkpoints.records import CHUNK_BYTES
 from pipeline.kafka.checkpoints.topic import partition_of
 from pipeline.kafka.embedded import EmbeddedBroker
@@ -332,3 +334,13 @@ def test_a_topic_needs_a_key(topic_config: Config) -> None:
 def test_each_role_and_partition_has_a_partition_of_its_own() -> None:
     slots = [Slot(role, "t", p) for role in ("model", "explainer", "drift") for p in range(5)]
     assert len({partition_of(slot, 15) for slot in slots}) == len(slots)
+
+
+def test_the_library_of_the_model_is_part_of_what_a_checkpoint_is_for() -> None:
+    assert not libraries(Config(**SETTINGS))
+    factory = {"factory": "pipeline.models:from_sklearn", "params": {}}
+    assert libraries(Config(**{**SETTINGS, "model": factory})) == {"scikit-learn"}
+    own = {1: {"model": {"factory": "pipeline.models:from_torch", "params": {}}}}
+    assert libraries(Config(**SETTINGS, streams=own)) == {"torch"}
+    here = Identity.of({}, "cluster", libraries=["scikit-learn"])
+    assert here.versions["scikit-learn"] == version("scikit-learn")

@@ -65,10 +65,14 @@ class Identity:
 
     @classmethod
     def of(
-        cls, settings: Mapping[str, str], cluster: str, logs: Mapping[str, str] | None = None
+        cls,
+        settings: Mapping[str, str],
+        cluster: str,
+        logs: Mapping[str, str] | None = None,
+        libraries: Iterable[str] = (),
     ) -> "Identity":
-        """Return the identity of what runs here."""
-        packages = {name: _version(name) for name in ("river", "numpy", "numba")}
+        """Return the identity of what runs here, with the libraries of the models."""
+        packages = {name: _version(name) for name in ("river", "numpy", "numba", *libraries)}
         versions = {"fluxplain": __version__, **packages, "python": platform.python_version()}
         return cls(settings, cluster, versions, logs or {})
 

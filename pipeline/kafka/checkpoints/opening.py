@@ -35,11 +35,27 @@ def open_store(config: Config, metadata: ClusterMetadata) -> CheckpointStore:
             "checkpoint.store is 'topic', but the embedded broker keeps too little of a topic for "
             "that: use 'directory' with it"
         )
-    identity = Identity.of(config.fingerprint(), str(metadata.cluster_id), topic_ids(config))
+    log = str(metadata.cluster_id), topic_ids(config)
+    identity = Identity.of(config.fingerprint(), *log, libraries(config))
     envelope = Envelope(identity, config.checkpoint.signing_key())
     if config.checkpoint.store == "topic":
         return TopicCheckpointStore(config, envelope)
     return DirectoryCheckpointStore(config.checkpoint.directory, envelope)
+
+
+def libraries(config: Config) -> set[str]:
+    """Return the packages whose version decides what the models are, beside River's.
+
+    Those of a model of the user's own are the user's to pin.
+    """
+    factories = {each.model.factory for each in (config, *config.own_streams.values())}
+    return {package for factory, package in _LIBRARIES.items() if factory in factories}
+
+
+_LIBRARIES = {
+    "pipeline.models:from_sklearn": "scikit-learn",
+    "pipeline.models:from_torch": "torch",
+}
 
 
 def slots(config: Config, role: Role | None = None, partition: int | None = None) -> list[Slot]:

@@ -175,8 +175,8 @@ class PublishedCollector(Collector):
         yield from self._importance_families()
         yield counter(
             "fluxplain_changes",
-            "Changes, cold starts and gaps that were published; method and feature are empty where "
-            "it is about none.",
+            "Changes, cold starts, gaps, and notices of schemas and models that were published; "
+            "method and feature are empty where it is about none.",
             ["role", "stream", "kind", "method", "feature"],
             self._changes.copy(),
         )
