@@ -38,7 +38,7 @@ screenshot: $(STAMP) browser  ## the README's picture of the dashboard, from a r
 
 test-kafka: $(STAMP)  ## the behaviour suite on a real Kafka, and a short run of chaos
 	$(BIN)/python -m deploy.kafka run -- \
-		$(BIN)/python -m pytest -n 4 --dist worksteal --durations 10 -m "not embedded" tests/behaviour tests/deploy/test_kafka.py
+		$(BIN)/python -m pytest -n 5 --dist worksteal --durations 10 -m "not embedded" tests/behaviour tests/deploy/test_kafka.py
 	$(BIN)/python -m tests.chaos --records 2500 --rate 50 --most-delay 200 --kills 3 --broker-kills 1 --rebalances 1 --pauses 0
 
 chaos: $(STAMP)  ## kill everything on three brokers while a stream runs; SEED=n repeats a run

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -32,7 +32,7 @@ from pipeline.outputs import OUTPUTS
 from pipeline.sources import Columns, open_source
 from pipeline.stages import DriftStage
 from pipeline.supervisor import ROLES
-from tests.behaviour.conftest import SETTINGS, no_process_left, write_config
+from tests.behaviour.conftest import SETTINGS, bare_path, no_process_left, write_config
 from tests.behaviour.kafka_pipeline import Published, assert_same, identity, reference
 from tests.behaviour.test_pipeline import observations
 from tests.registry import RegistryServer
@@ -479,8 +479,12 @@ def _run(folder: Path, *arguments: str, **environment: str) -> "subprocess.Compl
         text=True,
         timeout=120,
         check=False,
-        env={**os.environ, "COLUMNS": "200", **environment},
+        env=_environment("200", environment),
     )
+
+
+def _environment(columns: str, own: Mapping[str, str]) -> Mapping[str, str]:
+    return {**os.environ, "PYTHONPATH": bare_path(), "COLUMNS": columns, **own}
 
 
 def _start(
@@ -491,7 +495,7 @@ def _start(
         cwd=folder,
         stdout=stdout,
         stderr=(folder / "stderr.log").open("ab"),
-        env={**os.environ, "COLUMNS": "120", **environment},
+        env=_environment("120", environment),
     )
 
 

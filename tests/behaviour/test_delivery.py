@@ -47,7 +47,7 @@ def set_topic(pipeline: KafkaPipeline, topic: str, name: str, value: str) -> Non
 
 
 def wait_for_log(pipeline: KafkaPipeline, text: str, *, restarting: bool = True) -> None:
-    deadline = time.monotonic() + 90
+    deadline = time.monotonic() + 180
     while text not in pipeline.log:
         assert time.monotonic() < deadline, f"the log never said {text!r}:\n{pipeline.log[-2000:]}"
         if restarting:
