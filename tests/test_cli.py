@@ -6,6 +6,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping
@@ -32,8 +33,9 @@ from pipeline.outputs import OUTPUTS
 from pipeline.sources import Columns, open_source
 from pipeline.stages import DriftStage
 from pipeline.supervisor import ROLES
-from tests.behaviour.conftest import SETTINGS, bare_path, no_process_left, write_config
+from tests.behaviour.conftest import SETTINGS, no_process_left, write_config
 from tests.behaviour.kafka_pipeline import Published, assert_same, identity, reference
+from tests.behaviour.preloaded import Preloaded, bare_path
 from tests.behaviour.test_pipeline import observations
 from tests.registry import RegistryServer
 from tests.support import make_config
@@ -471,16 +473,31 @@ def _settings(folder: Path) -> Config:
     return config.on_broker((folder / ".fluxplain/embedded-broker").read_text())
 
 
+@pytest.fixture(scope="module", autouse=True)
+def forked_commands(preloaded: Preloaded) -> Iterator[None]:
+    """Fork what is run to its end; `up`, `broker` and others that stay start anew."""
+    _FORKS.append(preloaded)
+    yield
+    _FORKS.clear()
+
+
+_FORKS: list[Preloaded] = []
+
+
 def _run(folder: Path, *arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(
-        [sys.executable, "-m", "pipeline.cli", *arguments],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-        env=_environment("200", environment),
-    )
+    command = [sys.executable, "-m", "pipeline.cli", *arguments]
+    own = _environment("200", environment)
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as error:
+        process = _FORKS[0].start(command, own, error, out=out, folder=folder)
+        try:
+            status = process.wait(120)
+        finally:
+            process.kill()
+        for file in (out, error):
+            file.seek(0)
+        return subprocess.CompletedProcess(
+            command, status, out.read().decode(), error.read().decode()
+        )
 
 
 def _environment(columns: str, own: Mapping[str, str]) -> Mapping[str, str]:

@@ -13,7 +13,7 @@ import pytest
 from pipeline.kafka.embedded import EmbeddedBroker
 from pipeline.supervisor import Supervisor
 from tests.behaviour.kafka_pipeline import KafkaPipeline
-from tests.behaviour.preloaded import Preloaded
+from tests.behaviour.preloaded import Preloaded, bare_path
 
 collect_ignore = ["bare"]
 
@@ -92,24 +92,10 @@ def start(
     return lambda **options: KafkaPipeline(config_path, bootstrap_servers, tmp_path, **options)
 
 
-def bare_path() -> str:
-    """Return where modules are found in a plain installation; River loads more than it needs."""
-    bare = str(Path(__file__).with_name("bare"))
-    before = os.environ.get("PYTHONPATH")
-    return os.pathsep.join([bare, *([before] if before else [])])
-
-
 @pytest.fixture(autouse=True)
 def plain_installation(monkeypatch: pytest.MonkeyPatch) -> None:
     """Start processes as a plain installation does."""
     monkeypatch.setenv("PYTHONPATH", bare_path())
-
-
-@pytest.fixture(scope="session")
-def preloaded() -> Iterator[Preloaded]:
-    """What workers are forked from."""
-    with Preloaded({**os.environ, "PYTHONPATH": bare_path()}) as process:
-        yield process
 
 
 @pytest.fixture(autouse=True)

@@ -1,9 +1,9 @@
-"""Worker processes that need not load what all of them load.
+"""Workers and commands that need not load what all of them load.
 
 Most of the processor time of a short pipeline is that of importing libraries in each of its
 workers. Here one process imports them once, and forks each worker. From then on it is a process as
 any other: it runs its command line, has its own memory, and can be killed. How workers start anew
-is what the tests of commands, of the demo and of chaos do.
+is what the tests of `fluxplain up`, of the demo, of the packages and of chaos do.
 """
 
 import json
@@ -18,6 +18,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from importlib import import_module
+from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self
 
@@ -33,6 +34,13 @@ SAME = ("PYTHONPATH", "PYTHONHASHSEED", "NUMBA_DISABLE_JIT", "NUMBA_CACHE_DIR")
 """Variables that are read while a process starts: who needs others of them is not forked."""
 
 STATUS = struct.Struct("i")
+
+
+def bare_path() -> str:
+    """Return where modules are found in a plain installation; River loads more than it needs."""
+    bare = str(Path(__file__).with_name("bare"))
+    before = os.environ.get("PYTHONPATH")
+    return os.pathsep.join([bare, *([before] if before else [])])
 
 
 class Forked:
@@ -97,15 +105,22 @@ class Preloaded:
         return same and list(command[:2]) == [sys.executable, "-m"]
 
     def start(
-        self, command: Sequence[str], environment: Mapping[str, str], log: IO[bytes] | None
+        self,
+        command: Sequence[str],
+        environment: Mapping[str, str],
+        log: IO[bytes] | None,
+        *,
+        out: IO[bytes] | None = None,
+        folder: Path | None = None,
     ) -> Forked:
-        """Start a worker."""
+        """Start a worker, or another command; without ``out`` all that it prints is in the log."""
         status, theirs = socket.socketpair()
-        out = 2 if log is None else log.fileno()
+        error = 2 if log is None else log.fileno()
+        files = [theirs.fileno(), error if out is None else out.fileno(), error]
         with theirs:
-            request = json.dumps([command, dict(environment), os.getcwd()]).encode()
+            request = json.dumps([command, dict(environment), str(folder or Path.cwd())]).encode()
             # in one piece: the descriptors come with its first byte
-            socket.send_fds(self._socket, [STATUS.pack(len(request))], [theirs.fileno(), out])
+            socket.send_fds(self._socket, [STATUS.pack(len(request))], files)
             self._socket.sendall(request)
         (pid,) = STATUS.unpack(status.recv(STATUS.size, socket.MSG_WAITALL))
         return Forked(command, pid, status)
@@ -140,13 +155,13 @@ def main(fd: int) -> None:
             _tell_ended(running)
         if requests.fileno() not in ready:
             continue
-        size, fds, _, _ = socket.recv_fds(requests, STATUS.size, 2)
+        size, fds, _, _ = socket.recv_fds(requests, STATUS.size, 3)
         if not size:  # who asked is gone
             for pid in running:
                 os.kill(pid, signal.SIGTERM)
             return
         request = requests.recv(STATUS.unpack(size)[0], socket.MSG_WAITALL)
-        status, out = socket.socket(fileno=fds[0]), fds[1]
+        status, (out, error) = socket.socket(fileno=fds[0]), fds[1:]
         pid = os.fork()
         if not pid:
             with ExitStack() as stack:
@@ -156,9 +171,10 @@ def main(fd: int) -> None:
                     stack.callback(os.close, descriptor)
                 signal.set_wakeup_fd(-1)
                 signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-            _be(out, *json.loads(request))
+            _be(out, error, *json.loads(request))
             return
         os.close(out)
+        os.close(error)
         running[pid] = status
         status.sendall(STATUS.pack(pid))
 
@@ -172,15 +188,15 @@ def _tell_ended(running: dict[int, socket.socket]) -> None:
             status.sendall(STATUS.pack(os.waitstatus_to_exitcode(how)))
 
 
-def _be(out: int, command: Sequence[str], environment: Mapping[str, str], folder: str) -> Any:
+def _be(
+    out: int, error: int, command: Sequence[str], environment: Mapping[str, str], folder: str
+) -> Any:
     """Become the worker; its end is that of this process."""
     os.setsid()
     nothing = os.open(os.devnull, os.O_RDONLY)
-    for of, descriptor in ((nothing, 0), (out, 1), (out, 2)):
+    for of, descriptor in ((nothing, 0), (out, 1), (error, 2)):
         os.dup2(of, descriptor)
-    os.close(nothing)
-    if out > 2:
-        os.close(out)
+        os.close(of)
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(environment)

@@ -1,0 +1,16 @@
+"""What tests of different folders share."""
+
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from tests.behaviour.preloaded import Preloaded, bare_path
+
+
+@pytest.fixture(scope="session")
+def preloaded() -> Iterator[Preloaded]:
+    """What workers and commands are forked from."""
+    # Rich looks how wide a terminal is when it is loaded
+    with Preloaded({**os.environ, "PYTHONPATH": bare_path(), "COLUMNS": "200"}) as process:
+        yield process
