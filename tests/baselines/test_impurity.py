@@ -3,6 +3,7 @@
 import math
 import statistics
 from collections import Counter
+from functools import partial
 from typing import Any
 
 import pytest
@@ -41,7 +42,9 @@ FEATURES = list(agrawal(1)[0][0])
     ("criterion", "impurity"), [("info_gain", entropy), ("gini", gini), ("hellinger", entropy)]
 )
 @pytest.mark.parametrize(
-    "kind", [tree.HoeffdingTreeClassifier, tree.HoeffdingAdaptiveTreeClassifier]
+    "kind",
+    [tree.HoeffdingTreeClassifier, partial(tree.HoeffdingAdaptiveTreeClassifier, seed=1)],
+    ids=["plain", "adaptive"],
 )
 def test_values_sum_to_the_impurity_that_the_tree_takes_away(
     kind: Any, criterion: str, impurity: Any
