@@ -19,7 +19,7 @@ demo: $(STAMP)  ## the whole pipeline on the embedded broker; ends by itself
 	$(BIN)/fluxplain demo
 
 test: $(STAMP)  ## all tests that need nothing but the embedded broker
-	$(BIN)/python -m pytest -n 4 --dist worksteal --durations 10 -m "not kafka and not browser and not site and not dist and not torch"
+	$(BIN)/python -m pytest -n 5 --dist worksteal --durations 10 -m "not kafka and not browser and not site and not dist and not torch"
 
 test-browser: $(STAMP) browser  ## the dashboard in a real browser
 	$(BIN)/python -m pytest -n 2 -m browser tests/monitor/dashboard

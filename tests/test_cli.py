@@ -139,6 +139,23 @@ def test_check_names_the_model_and_how_it_is_asked(folder: Path) -> None:
     assert "for an anomaly detector set label.type to 'none'" in _one_line(result.stderr)
 
 
+def test_check_tries_the_model_and_warns_of_what_it_answers(folder: Path) -> None:
+    (folder / "mymodel.py").write_text(
+        "class Model:\n"
+        "    def __init__(self, **params):\n"
+        "        pass\n"
+        "    def predict_proba_one(self, x):\n"
+        "        return {'yes': 0.5, 'no': 0.5}\n"
+        "    def learn_one(self, x, y):\n"
+        "        pass\n"
+    )
+    own = {"FLUXPLAIN_MODEL__FACTORY": "mymodel:Model"}
+    told = "it answers with the class 'yes', but label.type is 'integer'"
+    assert told in _run(folder, "check", **own).stderr
+    classes = {"FLUXPLAIN_LABEL__TYPE": "string"}
+    assert "made up" not in _run(folder, "check", **own, **classes).stderr
+
+
 def test_check_names_the_models_of_streams_and_which_streams_there_are_not(
     with_topics: Path,
 ) -> None:

@@ -55,6 +55,11 @@ def say(text: str) -> None:
     console.print(text, markup=False, highlight=False)
 
 
+def warn(text: str) -> None:
+    """Print a line of what is no error, but hardly meant."""
+    Console(stderr=True, soft_wrap=True).print(text, style="yellow", markup=False, highlight=False)
+
+
 @contextmanager
 def broker_may_come_back() -> Iterator[None]:
     """Exit with what tells a supervisor whether to start this again."""

@@ -16,7 +16,7 @@ from rich.progress import (
     TimeElapsedColumn,
 )
 
-from pipeline.cli.common import DEFAULT_CONFIG, ConfigPath, app, console, load, ready, say
+from pipeline.cli.common import DEFAULT_CONFIG, ConfigPath, app, console, load, ready, say, warn
 from pipeline.config import Config
 from pipeline.kafka.replay import ReplayOptions
 from pipeline.kafka.replay import replay as replay_observations
@@ -199,11 +199,9 @@ def _with_delay(
 
 def _warn_without_label(source: str, settings: Config, label: str | None) -> None:
     if not source.startswith("river:") and label is None and settings.label.column is None:
-        Console(stderr=True, soft_wrap=True).print(
+        warn(
             "No column holds the label (--label, or label.column in the settings): the model will "
-            "predict, but learn nothing, and only iPDP can be computed.",
-            style="yellow",
-            highlight=False,
+            "predict, but learn nothing, and only iPDP can be computed."
         )
 
 

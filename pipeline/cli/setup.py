@@ -4,10 +4,11 @@ from contextlib import closing
 from pathlib import Path
 from typing import Annotated
 
+import orjson
 import typer
 from rich.table import Table
 
-from pipeline.cli.common import DEFAULT_CONFIG, ConfigPath, app, console, load, say
+from pipeline.cli.common import DEFAULT_CONFIG, ConfigPath, app, console, load, say, warn
 from pipeline.config import Config, ConfigError
 from pipeline.kafka.checkpoints import CheckpointError, CheckpointStore, Slot, open_store, slots
 from pipeline.kafka.client import cluster, no_topics
@@ -16,6 +17,8 @@ from pipeline.kafka.progress import GroupOffsets
 from pipeline.kafka.registry.opening import check_registry
 from pipeline.kafka.topics import create_topics, missing_topics, topic_specs
 from pipeline.parts import Role
+from pipeline.stages.base import Message
+from schemas import DeadLetter, stream_name
 
 PANEL = "Prepare"
 
@@ -52,16 +55,20 @@ def init(
 def check(config: ConfigPath = DEFAULT_CONFIG) -> None:
     """Validate a configuration, and say whether the broker answers.
 
-    The exit status is 0 only if both are well and all topics exist.
+    The model is asked about an observation that is made up; that it fails on it is a warning only.
+    Whether workers can go on where they were is what `fluxplain checkpoints list` tells. The exit
+    status is 0 only if settings and broker are well and all topics exist.
     """
     settings = load(config)
     say(f"{config}: valid")
     model, evaluator = _asked(settings)
     say(f"model: {model}")
     say(f"evaluator: {evaluator}")
+    _try_out(settings)
     for name, own in settings.own_streams.items():
         model, evaluator = _asked(own)
         say(f"stream {name}: model {model}, evaluator {evaluator}")
+        _try_out(own)
     settings = resolve(settings)
     metadata = cluster(settings)
     console.print(
@@ -161,6 +168,18 @@ def _asked(settings: Config) -> tuple[str, str]:
     evaluator = choose(model, settings.model.evaluator)
     frozen = "" if settings.model.learn else ", frozen: it never learns"
     return f"{title(model)}{frozen}", f"{evaluator.kind} ({evaluator.reason})"
+
+
+def _try_out(settings: Config) -> None:
+    """Warn if the model fails on an observation that is made up: it may fail on every other."""
+    from pipeline.stages import ModelStage, process  # noqa: PLC0415  loads River
+
+    x = {name: 0.0 if kind == "numeric" else "a" for name, kind in settings.features.items()}
+    topic, value = settings.topic(settings.source), orjson.dumps({"x": x})
+    stage = ModelStage(settings, stream_name(topic, 0))
+    for record in process(stage, Message(topic, 0, 0, None, value)):
+        if isinstance(record, DeadLetter):
+            warn(f"Of an observation that was made up, {value.decode()}: {record.reason}")
 
 
 def _check_streams(settings: Config, partitions: int) -> None:
