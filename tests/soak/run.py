@@ -11,6 +11,7 @@ import orjson
 from deploy.kafka import Cluster
 from pipeline.config import Config, load_config
 from pipeline.kafka.progress import GroupOffsets, PipelineProgress
+from pipeline.kafka.reader import read_to_end
 from pipeline.kafka.replay import ReplayOptions, replay
 from pipeline.kafka.topics import create_topics
 from pipeline.outputs import OUTPUTS
@@ -58,7 +59,8 @@ class Soak:
             took_s = time.monotonic() - began_at
             workers.stop()
             counts = {name: _count(config, name) for name in OUTPUTS}
-        return self._report(counts, workers, took_s)
+            early = _early(config) if self._most_delay else 0
+        return self._report(counts, early, workers, took_s)
 
     def _workers(self, stack: ExitStack, path: Path, config: Config) -> Supervisor:
         environment = {
@@ -114,9 +116,11 @@ class Soak:
                 self._labelled.add(orjson.loads(each.value)["id"])
             yield each
 
-    def _report(self, counts: dict[str, int], workers: Supervisor, took_s: float) -> Sequence[str]:
+    def _report(
+        self, counts: dict[str, int], early: int, workers: Supervisor, took_s: float
+    ) -> Sequence[str]:
         marks = self._samples.at_marks(self._records)
-        answered = counts["predictions"] + counts["dead-letters"]
+        answered = counts["predictions"] + counts["dead-letters"] + early
         say("")
         for line in table(marks):
             say(line)
@@ -125,14 +129,16 @@ class Soak:
         said = f"{self._records:,} observations in {took_s:.0f} s: {rate:,.0f} a second"
         say(f"{said}; {labels:,} labels came later" if self._most_delay else said)
         say(", ".join(f"{n:,} {name}" for name, n in counts.items()))
+        if early:
+            say(f"labels that were read before their observation, and answered with it: {early:,}")
         say(f"workers that died: {len(workers.deaths)}")
         problems = growth(marks)
         if workers.deaths:
             problems.append(f"workers died: {workers.deaths}")
         if answered != self._records + labels:
             problems.append(
-                f"{answered:,} predictions and dead letters for {self._records:,} observations "
-                f"and {labels:,} labels that came later"
+                f"{answered:,} answers for {self._records:,} observations and {labels:,} labels "
+                "that came later"
             )
         return problems
 
@@ -141,3 +147,12 @@ def _count(config: Config, topic: str) -> int:
     """Return how many messages a topic has ever had; nothing is cut off within a run."""
     with closing(GroupOffsets(config, "model", topic)) as offsets:
         return sum(offsets.ends().values())
+
+
+def _early(config: Config) -> int:
+    """Return how many observations found their label waiting: both have one prediction then.
+
+    A label that is sent at once behind its observation, in another topic, may be read before it.
+    """
+    predictions = (orjson.loads(each.value() or b"") for each in read_to_end(config, "predictions"))
+    return sum(each["y"] is not None and each["observation"] is None for each in predictions)
