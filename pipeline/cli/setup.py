@@ -61,14 +61,12 @@ def check(config: ConfigPath = DEFAULT_CONFIG) -> None:
     """
     settings = load(config)
     say(f"{config}: valid")
-    model, evaluator = _asked(settings)
+    model, evaluator = _tried(settings)
     say(f"model: {model}")
     say(f"evaluator: {evaluator}")
-    _try_out(settings)
     for name, own in settings.own_streams.items():
-        model, evaluator = _asked(own)
+        model, evaluator = _tried(own)
         say(f"stream {name}: model {model}, evaluator {evaluator}")
-        _try_out(own)
     settings = resolve(settings)
     metadata = cluster(settings)
     console.print(
@@ -159,27 +157,25 @@ def checkpoints_remove(
         say(f"{slot}: {'removed' if store.remove(slot) else 'nothing was there'}")
 
 
-def _asked(settings: Config) -> tuple[str, str]:
-    """Return which model there is, and how it is asked and why so."""
+def _tried(settings: Config) -> tuple[str, str]:
+    """Return which model there is, and how it is asked and why so.
+
+    Warn if it fails on an observation that is made up: it may fail on every other.
+    """
     from pipeline.evaluate import choose  # noqa: PLC0415  loads River
     from pipeline.models import title  # noqa: PLC0415
+    from pipeline.stages import ModelStage, process  # noqa: PLC0415
 
-    model = settings.make_model()
-    evaluator = choose(model, settings.model.evaluator)
-    frozen = "" if settings.model.learn else ", frozen: it never learns"
-    return f"{title(model)}{frozen}", f"{evaluator.kind} ({evaluator.reason})"
-
-
-def _try_out(settings: Config) -> None:
-    """Warn if the model fails on an observation that is made up: it may fail on every other."""
-    from pipeline.stages import ModelStage, process  # noqa: PLC0415  loads River
-
-    x = {name: 0.0 if kind == "numeric" else "a" for name, kind in settings.features.items()}
-    topic, value = settings.topic(settings.source), orjson.dumps({"x": x})
+    topic = settings.topic(settings.source)
     stage = ModelStage(settings, stream_name(topic, 0))
+    model, evaluator = title(stage.model), choose(stage.model, settings.model.evaluator)
+    x = {name: 0.0 if kind == "numeric" else "a" for name, kind in settings.features.items()}
+    value = orjson.dumps({"x": x})
     for record in process(stage, Message(topic, 0, 0, None, value)):
         if isinstance(record, DeadLetter):
             warn(f"Of an observation that was made up, {value.decode()}: {record.reason}")
+    frozen = "" if settings.model.learn else ", frozen: it never learns"
+    return f"{model}{frozen}", f"{evaluator.kind} ({evaluator.reason})"
 
 
 def _check_streams(settings: Config, partitions: int) -> None:

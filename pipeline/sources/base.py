@@ -58,6 +58,10 @@ class Columns:
         return {use: name for use, name in named.items() if name is not None}
 
 
+FIELDS = {"label": "y", "id": "id", "ts": "ts"}
+"""What a column is for → the field of the observation."""
+
+
 def check_columns(source: str, header: Sequence[str], config: Config, columns: Columns) -> None:
     """Raise ``SourceError`` unless each feature and the others have one column.
 

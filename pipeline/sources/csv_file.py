@@ -14,6 +14,7 @@ import orjson
 
 from pipeline.config import Config
 from pipeline.sources.base import (
+    FIELDS,
     Columns,
     Source,
     SourceError,
@@ -88,8 +89,7 @@ class _CSVParser:
             "ts": as_written,
         }
         self._others = [
-            ("y" if use == "label" else use, header.index(name), read[use])
-            for use, name in columns.names.items()
+            (FIELDS[use], header.index(name), read[use]) for use, name in columns.names.items()
         ]
 
     def __call__(self, row: tuple[int, list[str]]) -> bytes:

@@ -13,6 +13,7 @@ import pyarrow.parquet
 
 from pipeline.config import Config, FeatureType, LabelType
 from pipeline.sources.base import (
+    FIELDS,
     Columns,
     Source,
     SourceError,
@@ -97,14 +98,13 @@ _SINGLE = (
 def _records(path: Path, config: Config, columns: Columns) -> Iterator[bytes]:
     features = [(name, _of_feature(kind)) for name, kind in config.features.items()]
     read = {"label": _of_label(config.label.type), "id": _as_written, "ts": _as_written}
-    named = [
-        ("y" if use == "label" else use, name, read[use]) for use, name in columns.names.items()
-    ]
+    named = [(FIELDS[use], name, read[use]) for use, name in columns.names.items()]
     names = list(dict.fromkeys([*config.features, *columns.names.values()]))
     with _opened(path) as file:
         for batch in file.iter_batches(BATCH_RECORDS, columns=names, use_threads=False):
-            of_x = [(name, _values(batch.column(name)), of) for name, of in features]
-            others = [(field, _values(batch.column(name)), of) for field, name, of in named]
+            values = {name: _values(batch.column(name)) for name in names}
+            of_x = [(name, values[name], of) for name, of in features]
+            others = [(field, values[name], of) for field, name, of in named]
             for i in range(len(batch)):
                 yield orjson.dumps({"x": _row(of_x, i), **_row(others, i)})
 
