@@ -19,7 +19,7 @@ demo: $(STAMP)  ## the whole pipeline on the embedded broker; ends by itself
 	$(BIN)/fluxplain demo
 
 test: $(STAMP)  ## all tests that need nothing but the embedded broker
-	$(BIN)/python -m pytest -n 5 --dist worksteal --durations 10 -m "not kafka and not browser and not site and not dist and not torch"
+	$(BIN)/python -m pytest -n 5 --dist worksteal --durations 40 -m "not kafka and not browser and not site and not dist and not torch"
 
 test-browser: $(STAMP) browser  ## the dashboard in a real browser
 	$(BIN)/python -m pytest -n 2 -m browser tests/monitor/dashboard
@@ -38,8 +38,8 @@ screenshot: $(STAMP) browser  ## the README's picture of the dashboard, from a r
 
 test-kafka: $(STAMP)  ## the behaviour suite on a real Kafka, and a short run of chaos
 	$(BIN)/python -m deploy.kafka run -- \
-		$(BIN)/python -m pytest -n 5 --dist worksteal --durations 10 -m "not embedded" tests/behaviour tests/deploy/test_kafka.py
-	$(BIN)/python -m tests.chaos --records 2500 --rate 50 --most-delay 200 --kills 3 --broker-kills 1 --rebalances 1 --pauses 0
+		$(BIN)/python -m pytest -n 5 --dist worksteal --durations 40 -m "not embedded" tests/behaviour tests/deploy/test_kafka.py
+	$(BIN)/python -m tests.chaos --records 2500 --rate 50 --most-delay 200 --kills 3 --broker-kills 1 --rebalances 1 --pauses 0 --outages 1 --outage-most 20 --frozen 0 --all-kills 0 --partitions 0 --poisons 0 --bombs 0 --foreign 1
 
 chaos: $(STAMP)  ## kill everything on three brokers while a stream runs; SEED=n repeats a run
 	$(BIN)/python -m tests.chaos

@@ -19,6 +19,7 @@ from pipeline.alerts.changes import GROUP as ALERTS
 from pipeline.cli.common import DEFAULT_CONFIG
 from pipeline.config import ENV_PREFIX, KEY_LENGTH, Config, ConfigError, load_config
 from pipeline.kafka.reader import GROUP as READER
+from pipeline.kafka.register import TOPIC as REGISTER
 from pipeline.kafka.topics import topic_specs
 from pipeline.outputs import OUTPUTS
 from pipeline.parts import Role
@@ -79,8 +80,8 @@ def users(config: Config) -> list[Manifest]:
             role,
             {
                 "Describe": every_topic,
-                "Read": [*taken, *checkpoints],
-                "Write": [*_own(config, role), *EVERY_ROLE_WRITES, *checkpoints],
+                "Read": [*taken, REGISTER, *checkpoints],
+                "Write": [*_own(config, role), *EVERY_ROLE_WRITES, REGISTER, *checkpoints],
             },
             {
                 "Read": [config.group(part) for part in config.parts(role)],
@@ -112,9 +113,17 @@ def users(config: Config) -> list[Manifest]:
 
 
 def _operators(config: Config, public: list[str]) -> Iterator[Manifest]:
-    """Yield a user for ``fluxplain model announce``, where there is a topic for it."""
+    """Yield a user for ``fluxplain model announce`` and ``withdraw``, if there is ``control``.
+
+    ``changes`` say which models are in use, and cannot be withdrawn.
+    """
     if config.control.topic:
-        yield _user(config, "operator", {"Describe": public, "Write": ["control"]}, {})
+        yield _user(
+            config,
+            "operator",
+            {"Describe": public, "Read": ["changes"], "Write": ["control"]},
+            {"Describe": [f"{config.topics.prefix}{READER}"]},
+        )
 
 
 def _own(config: Config, role: Role) -> Iterator[str]:

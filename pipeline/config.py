@@ -300,8 +300,8 @@ class ModelSettings(Section):
     )
     directory: Path = Field(
         Path(".fluxplain/models"),
-        description="Where announced models are, each in a file that is called as its digest. Who "
-        "can write there can run code here.",
+        description="Where announced models are, each in a regular file that is called as its "
+        "digest. Who can write there can run code here.",
     )
     evaluator: EvaluatorKind = Field(
         "auto",

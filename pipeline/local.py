@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 from pipeline.config import Config
 from pipeline.exchange import ModelFolder
 from pipeline.stages import DriftStage, ExplainerStage, Message, ModelStage, Stage, process
+from pipeline.stages.announced import settled
 from schemas import Evaluation, Explanation, Record, stream_name
 
 
@@ -42,12 +43,32 @@ class LocalPipeline:
         """Return all that the pipeline publishes for a message with this offset, value and key."""
         return self.take(Message(self._source, self._partition, seq, key, value))
 
-    def take(self, message: Message) -> list[Record]:
+    def take(self, message: Message, ahead: Iterable[Message] = ()) -> list[Record]:
         """Return all that the pipeline publishes for one message of the model stage's input.
 
         With a topic of labels that is what joins both, ``observations``: its messages hold the
         order in which the pipeline on Kafka took them.
+
+        Parameters
+        ----------
+        message
+            The next message.
+        ahead
+            The messages behind it, among which an announced model may be withdrawn.
+
+        Raises
+        ------
+        NotYetError
+            If an announced model is neither in ``model.directory`` nor withdrawn. The next call
+            looks again before it takes its message.
         """
+        return [
+            *settled(self._model, (message,)),
+            *self._taken(message),
+            *settled(self._model, ahead),
+        ]
+
+    def _taken(self, message: Message) -> list[Record]:
         published: list[Record] = []
         for record in process(self._model, message):
             if not isinstance(record, Evaluation):

@@ -23,6 +23,9 @@ FIRST_PAUSE_S = 0.5
 LONGEST_PAUSE_S = 30.0
 """Pause before a worker is started again; doubled each time it dies young."""
 
+LONGEST_WAIT_S = 5.0
+"""The same for a worker that needs something which may come at any moment."""
+
 YOUNG_S = 30.0
 """A worker that dies younger than this counts as failing to start."""
 
@@ -127,7 +130,7 @@ class Supervisor:
                 child.given_up = True
                 self._tell(f"{told}. The workers go on without it")
             elif child.restart_at is None:
-                child.died(now)
+                child.died(now, longest_pause_s(status))
                 self.deaths.append((name, status))
                 self._tell(
                     f"{who} died ({describe_status(status)}); starting it again "
@@ -212,6 +215,11 @@ def describe_status(status: int) -> str:
     return f"signal {-status}" if status < 0 else f"exit status {status}"
 
 
+def longest_pause_s(status: int) -> float:
+    """Return the longest pause, in seconds, after a process ended with a status."""
+    return LONGEST_WAIT_S if status == _NOT_YET else LONGEST_PAUSE_S
+
+
 class _Child:
     """One process, and when to start it again; its role is None if it is no worker."""
 
@@ -231,9 +239,9 @@ class _Child:
         self.restart_at: float | None = None
         self._started_at = time.monotonic()
 
-    def died(self, now: float) -> None:
+    def died(self, now: float, longest_s: float) -> None:
         young = now - self._started_at < YOUNG_S
-        self.pause_s = min(self.pause_s * 2, LONGEST_PAUSE_S) if young else FIRST_PAUSE_S
+        self.pause_s = min(self.pause_s * 2, longest_s) if young else FIRST_PAUSE_S
         self.restart_at = now + self.pause_s
 
     def restarted(self, process: "subprocess.Popen[bytes]") -> None:
@@ -261,3 +269,6 @@ def end_with_supervisor() -> None:
 
 _REFUSED = {2, 78}
 """Exit statuses after which a worker is not started again: a user's mistake, a refusal."""
+
+_NOT_YET = 75
+"""Exit status of a worker that needs something which may come, such as a topic."""

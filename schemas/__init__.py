@@ -11,7 +11,15 @@ from schemas.explanation import Explanation
 from schemas.late_label import LateLabel
 from schemas.observation import Observation
 from schemas.prediction import Prediction
-from schemas.record import BadRecordError, Record, parse_stream, stream_name
+from schemas.record import (
+    FIRST_INCARNATION,
+    BadRecordError,
+    Incarnation,
+    Record,
+    is_newer,
+    parse_stream,
+    stream_name,
+)
 
 RECORDS: tuple[type[Record], ...] = (
     Observation,
@@ -28,6 +36,7 @@ INPUTS: tuple[type[Record], ...] = (Observation, LateLabel, Control)
 """What is taken in; the pipeline publishes the others."""
 
 __all__ = [
+    "FIRST_INCARNATION",
     "INPUTS",
     "RECORDS",
     "BadRecordError",
@@ -36,10 +45,12 @@ __all__ = [
     "DeadLetter",
     "Evaluation",
     "Explanation",
+    "Incarnation",
     "LateLabel",
     "Observation",
     "Prediction",
     "Record",
+    "is_newer",
     "parse_stream",
     "stream_name",
 ]

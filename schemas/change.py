@@ -8,7 +8,15 @@ import orjson
 
 from schemas.cloudevents import event_headers
 from schemas.explanation import Effect
-from schemas.record import Label, Record, Timestamp, Typed, Value
+from schemas.record import (
+    FIRST_INCARNATION,
+    Incarnation,
+    Label,
+    Record,
+    Timestamp,
+    Typed,
+    Value,
+)
 
 Watched = Literal["ipfi", "isage", "ipdp", "loss"]
 
@@ -48,7 +56,7 @@ class Curve(Typed):
 class Change(Record):
     """An event in the life of a stream's explanations, or of its model.
 
-    Identity: (stream, kind, feature, method, seq).
+    Identity: (incarnation, stream, kind, feature, method, seq).
 
     Attributes
     ----------
@@ -60,14 +68,14 @@ class Change(Record):
     kind
         ``"drift"``: the explanation of a feature changed, or the loss. ``"cold-start"``: a model
         started without the beginning of its log, so what it learned before is gone. ``"gap"``: what
-        an explanation needed was deleted before it was read. ``"schema"``: a feature has had no
-        value for long, or has one again, or there is something new that is not configured.
-        ``"model"``: another model takes over.
+        an explanation needed was deleted before it was read, or lost on its way. ``"schema"``: a
+        feature has had no value for long, or has one again, or there is something new that is not
+        configured. ``"model"``: another model takes over, or was withdrawn before it did.
     seq
         Offset of the observation at which the change was seen, or in the role's own stream.
     previous_seq
         The seq of the change before this one, of the same stream, feature and method; None for
-        the first. Of a gap: the last seq that was read.
+        the first. Of a gap: the last seq that was read, where there is one.
     ts
         Time of the newest observation in the explanation, as it states it.
     feature, method
@@ -116,6 +124,9 @@ class Change(Record):
         A sentence for people.
     model_version
         Of the model at that time; None if it has none.
+    incarnation
+        That of the explanations, or predictions. A drift role that started without its past adds
+        ``/`` and a number of its own.
     """
 
     TOPIC: ClassVar[str] = "changes"
@@ -150,6 +161,7 @@ class Change(Record):
     curve_after: Curve | None = None
     incident: str | None = None
     model_version: str | None = None
+    incarnation: Incarnation = FIRST_INCARNATION
 
     def message_key(self) -> str:
         """Return the feature; the stream where it is about none."""
@@ -177,10 +189,11 @@ class Change(Record):
         ts: Timestamp | None = None,
         feature: str | None = None,
         method: Watched | None = None,
+        incarnation: Incarnation = FIRST_INCARNATION,
     ) -> Self:
         """Return an event that is no drift."""
         return cls(
-            id=change_id(stream, kind, feature, method, seq),
+            id=change_id(stream, kind, feature, method, seq, incarnation),
             stream=stream,
             kind=kind,
             seq=seq,
@@ -189,11 +202,17 @@ class Change(Record):
             feature=feature,
             method=method,
             detail=detail,
+            incarnation=incarnation,
         )
 
 
-def change_id(
-    stream: str, kind: Kind, feature: str | None, method: Watched | None, seq: int
+def change_id(  # noqa: PLR0917  the parts of the identity, in its order
+    stream: str,
+    kind: Kind,
+    feature: str | None,
+    method: Watched | None,
+    seq: int,
+    incarnation: Incarnation = FIRST_INCARNATION,
 ) -> str:
     """Return the identity of a change as 12 hexadecimal digits.
 
@@ -202,5 +221,6 @@ def change_id(
     >>> change_id("features-0", "drift", "age", "ipfi", 7)
     '09a346d8bb3e'
     """
-    identity = orjson.dumps([stream, kind, feature, method, seq])
+    later = [incarnation] if incarnation != FIRST_INCARNATION else []
+    identity = orjson.dumps([stream, kind, feature, method, seq, *later])
     return hashlib.sha256(identity).hexdigest()[:12]

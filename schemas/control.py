@@ -13,9 +13,10 @@ class NewModel(Typed):
     Attributes
     ----------
     version
-        Its name, which is told in all that is published of it.
+        Its name in all that is published of it; 1 to 200 printable characters.
     sha256
-        Digest of the pickled model, in hexadecimal: its file in ``model.directory`` is called so.
+        Digest of the pickled model, 64 hexadecimal digits in lower case: its file in
+        ``model.directory`` is called so.
     """
 
     version: str
@@ -34,12 +35,16 @@ class Control(Record):
         One of so many observations is explained from here on, instead of ``explain.every``.
     model
         The model that is asked, and learns, from here on.
+    withdraw
+        Version of a model whose announcement is withdrawn. It frees the partitions that wait for
+        that model; one that is in use stays in use.
     """
 
     TOPIC: ClassVar[str] = "control"
 
     every: int | None = None
     model: NewModel | None = None
+    withdraw: str | None = None
 
     @classmethod
     def decode(cls, value: bytes | None) -> Self:
@@ -62,6 +67,8 @@ class Control(Record):
             If that is nothing.
         """
         control = cls.validated(fields)
-        if control.every is None and control.model is None:
-            raise BadRecordError("there is neither every nor model in it")
+        if control.every is None and control.model is None and control.withdraw is None:
+            raise BadRecordError("there is none of every, model and withdraw in it")
+        if control.model is not None and control.withdraw is not None:
+            raise BadRecordError("it announces a model and withdraws one: send two messages")
         return control

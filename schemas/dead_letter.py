@@ -5,7 +5,7 @@ import hashlib
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from schemas.record import Record
+from schemas.record import FIRST_INCARNATION, Incarnation, Record
 
 MAX_BYTES = 256 * 1024
 """Longest value kept whole. A message may be up to the broker's limit, often 1 MB, and its
@@ -23,7 +23,7 @@ MAX_REASON = 1_000
 class DeadLetter(Record):
     """A message that could not be used, with its original bytes.
 
-    Identity: (topic, partition, offset, key).
+    Identity: (incarnation, topic, partition, offset, key).
 
     Attributes
     ----------
@@ -44,6 +44,8 @@ class DeadLetter(Record):
         Whether the value was longer than 256 KiB, and only its beginning is here.
     sha256
         Digest of the whole value, in hexadecimal.
+    incarnation
+        That of the state which could not use it.
     """
 
     TOPIC: ClassVar[str] = "dead-letters"
@@ -59,6 +61,7 @@ class DeadLetter(Record):
     encoding: Literal["utf-8", "base64"]
     truncated: bool
     sha256: str | None
+    incarnation: Incarnation = FIRST_INCARNATION
 
     @classmethod
     def of(
@@ -72,6 +75,7 @@ class DeadLetter(Record):
         key: bytes | None,
         value: bytes | None,
         reason: str,
+        incarnation: Incarnation = FIRST_INCARNATION,
     ) -> "DeadLetter":
         """Return the dead letter of a message."""
         kept = None if value is None else value[:MAX_BYTES]
@@ -91,6 +95,7 @@ class DeadLetter(Record):
             encoding=encoding,
             truncated=value is not None and len(value) > MAX_BYTES,
             sha256=None if value is None else hashlib.sha256(value).hexdigest(),
+            incarnation=incarnation,
         )
 
     def message_key(self) -> str | None:

@@ -8,7 +8,9 @@ from typing import Annotated, Any, ClassVar, Self, cast
 from pydantic import Field, Strict
 
 from schemas.record import (
+    FIRST_INCARNATION,
     BadRecordError,
+    Incarnation,
     Label,
     Record,
     Target,
@@ -31,7 +33,7 @@ class Evaluation(Record):
     Where a run begins and ends depends on how many observations were waiting, so it has no
     meaning: each observation stands for itself.
 
-    Identity: (stream, feature, seq) of each observation.
+    Identity: (incarnation, stream, feature, seq) of each observation.
 
     Attributes
     ----------
@@ -62,6 +64,8 @@ class Evaluation(Record):
         Evaluation points and the outputs there; None where iPDP was not asked. Of a pair, the
         number of points of the first feature, these, and those of the second; and the outputs at
         each point of the first with each of the second.
+    incarnation
+        That of the predictions.
     """
 
     TOPIC: ClassVar[str] = "evaluations"
@@ -82,6 +86,7 @@ class Evaluation(Record):
     ipdp_points: list[list[Value] | None]
     ipdp: list[list[Row] | None]
     model_version: str | None = None
+    incarnation: Incarnation = FIRST_INCARNATION
 
     def message_key(self) -> str:
         """Return the feature."""
@@ -126,6 +131,7 @@ class Evaluation(Record):
             and self.feature == other.feature
             and self.classes == other.classes
             and self.model_version == other.model_version
+            and self.incarnation == other.incarnation
             and self.seqs[-1] == other.previous_seq
         )
 
@@ -147,7 +153,8 @@ class Evaluation(Record):
 _COLUMNS = tuple(
     f.name
     for f in fields(Evaluation)
-    if f.name not in {"stream", "feature", "previous_seq", "classes", "model_version"}
+    if f.name
+    not in {"stream", "feature", "previous_seq", "classes", "model_version", "incarnation"}
 )
 
 LONG = 12

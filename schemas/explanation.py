@@ -3,7 +3,17 @@
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Self
 
-from schemas.record import BadRecordError, Label, Record, Timestamp, Typed, Value, load_object
+from schemas.record import (
+    FIRST_INCARNATION,
+    BadRecordError,
+    Incarnation,
+    Label,
+    Record,
+    Timestamp,
+    Typed,
+    Value,
+    load_object,
+)
 
 Method = Literal["ipfi", "isage", "ipdp"]
 
@@ -34,7 +44,7 @@ class Ice(Typed):
 class Explanation(Record):
     """The current iPFI, iSAGE or iPDP of a feature, a group (iPFI, iSAGE) or a pair (iPDP).
 
-    Identity: (stream, feature, method, alpha, seq).
+    Identity: (incarnation, stream, feature, method, alpha, seq).
 
     Attributes
     ----------
@@ -85,6 +95,9 @@ class Explanation(Record):
     ice
         iPDP, if configured: the curves of the last observations, the oldest first. They are the
         same with every alpha.
+    incarnation
+        That of the predictions. An explainer that started without its past adds ``/`` and a number
+        of its own.
     """
 
     TOPIC: ClassVar[str] = "explanations"
@@ -110,6 +123,7 @@ class Explanation(Record):
     classes: list[Label] | None = None
     second_grid: list[Value] | None = None
     ice: list[Ice] | None = None
+    incarnation: Incarnation = FIRST_INCARNATION
 
     def message_key(self) -> str:
         """Return the feature."""

@@ -4,7 +4,15 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from schemas.observation import Id
-from schemas.record import Label, Record, Target, Timestamp, Typed
+from schemas.record import (
+    FIRST_INCARNATION,
+    Incarnation,
+    Label,
+    Record,
+    Target,
+    Timestamp,
+    Typed,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +47,7 @@ class Prediction(Record):
     An observation whose label comes later has two: one when it comes, without a label, and one when
     the label comes, by the model of then.
 
-    Identity: (stream, seq).
+    Identity: (incarnation, stream, seq).
 
     Attributes
     ----------
@@ -72,6 +80,10 @@ class Prediction(Record):
         has no prediction. None if all had one.
     model_version
         Of the model that predicted; None if it has none.
+    incarnation
+        Which life of the stream this is: the same seq may come with other content in another one. A
+        new one begins when the settings are replaced (``fluxplain settings replace``), and when the
+        model starts without its past (a cold start). Within one, a record never changes.
     """
 
     TOPIC: ClassVar[str] = "predictions"
@@ -91,6 +103,7 @@ class Prediction(Record):
     labels: LabelCounts | None = None
     missing: list[str] | None = None
     model_version: str | None = None
+    incarnation: Incarnation = FIRST_INCARNATION
 
     @property
     def is_right(self) -> bool | None:

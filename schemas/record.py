@@ -4,10 +4,10 @@ import re
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, ClassVar, Self, cast
+from typing import Annotated, Any, ClassVar, Self, cast
 
 import orjson
-from pydantic import ConfigDict, GetCoreSchemaHandler, TypeAdapter, ValidationError
+from pydantic import ConfigDict, Field, GetCoreSchemaHandler, TypeAdapter, ValidationError
 from pydantic_core import CoreSchema
 
 Value = bool | int | float | str
@@ -23,6 +23,12 @@ Number = int | float
 
 Timestamp = int | float | str
 """The time that the input record states, whatever its format; passed through."""
+
+
+Incarnation = Annotated[str, Field(pattern=r"^[1-9][0-9]{0,18}(/[1-9][0-9]{0,18}){0,2}$")]
+"""Which life of a stream a record belongs to: see :class:`schemas.Prediction`."""
+
+FIRST_INCARNATION: Incarnation = "1"
 
 
 class BadRecordError(ValueError):
@@ -169,6 +175,20 @@ def shown(value: object, limit: int = 60) -> str:
 @cache
 def _adapter(cls: Hashable) -> TypeAdapter[Any]:
     return TypeAdapter(cast(type, cls))
+
+
+def is_newer(incarnation: Incarnation, than: Incarnation) -> bool:
+    """Return whether an incarnation of a stream began after another one.
+
+    Examples
+    --------
+    >>> is_newer("9", than="1"), is_newer("10/4", than="9/7"), is_newer("1/7", than="1/12")
+    (True, True, False)
+    >>> is_newer("1/7", than="1")
+    True
+    """
+    first, second = (tuple(map(int, each.split("/"))) for each in (incarnation, than))
+    return first > second
 
 
 def stream_name(topic: str, partition: int) -> str:

@@ -1,8 +1,8 @@
 """Puts very many unusable records among good ones, and sees that the good ones do not notice.
 
 ``make hostile`` or ``python -m tests.hostile --help``. Each hostile record must become exactly one
-dead letter, and what is published of the good ones must be, but for the offsets, bit for bit what
-the local pipeline publishes of a stream of them alone.
+dead letter. All that is published must be bit for bit what the local pipeline publishes of the same
+stream; and of the good ones, but for the offsets, what it publishes of a stream of them alone.
 """
 
 import hashlib
@@ -23,13 +23,16 @@ import typer
 
 from deploy.kafka import Cluster
 from pipeline.config import Config
-from schemas import DeadLetter
+from pipeline.supervisor import ROLES
+from schemas import FIRST_INCARNATION, DeadLetter
 from schemas.dead_letter import MAX_BYTES
 from tests.behaviour import conftest
 from tests.behaviour.kafka_pipeline import KafkaPipeline, Published, identity, reference
+from tests.behaviour.poisoned import Feeder, feed_joined, joined_problems, peaks
 from tests.behaviour.test_pipeline import observations
 from tests.chaos.verifier import compare
 from tests.command import PROGRESS_S, Clock, execute, say
+from tests.fuzz.audit import Audit
 from tests.fuzz.hostile import hostile
 
 SETTINGS: dict[str, Any] = {
@@ -39,6 +42,12 @@ SETTINGS: dict[str, Any] = {
 """All methods, with a model that learns and costs little."""
 
 TIMEOUT_S = 1200.0
+
+MOST_GROWTH_BYTES = 250 * 1024 * 1024
+"""Of a worker that meets bombs: unpacked batches, and what is read ahead."""
+
+ANNOUNCED = 3
+"""Absent models a round that are announced, waited for and withdrawn."""
 
 SHOWN = 15
 """Reasons in the table."""
@@ -142,21 +151,31 @@ def check(config: Config, mixture: Mixture, published: Published, messages: int)
     """Compare what was published, in so many messages, with what must be."""
     letters = {key: values for key, values in published.items() if key[0] == LETTERS}
     others = {key: values for key, values in published.items() if key[0] != LETTERS}
-    expected = dict(reference(config, mixture.good))
+    expected = _by_rank(reference(config, mixture.good), range(len(mixture.ranks)))
     repeated = messages - sum(map(len, published.values()))
+    whole = reference(config, mixture.values)
+    exact = compare(published, whole, len(published))
     # repetitions are counted here, since the verifier takes them for granted
     good = compare(_by_rank(others, mixture.ranks), expected, len(others))
     wrong = list(_wrong_letters(letters, config.topic("features"), mixture.hostile))
     problems = [f"{len(wrong):,} dead letters are wrong"] if wrong else []
     problems += [f"of the good ones: {problem}" for problem in good.problems()]
+    problems += [f"beside the reference: {problem}" for problem in exact.problems()]
     problems += [f"{repeated:,} messages came twice"] if repeated else []
-    return Verdict(problems, [*wrong[:3], *good.examples])
+    return Verdict(problems, [*wrong[:3], *good.examples, *exact.examples])
 
 
 LETTERS = DeadLetter.TOPIC
 
 
-def _by_rank(published: Published, ranks: dict[int, int]) -> Published:
+COUNTED = (
+    *("id", "incident", "detail", "after_seq", "replay_seq", "delay_bound"),
+    *("rank_before", "rank_after"),
+)
+"""What a change says in offsets, of which hostile records take some too, or derives from them."""
+
+
+def _by_rank(published: Published, ranks: dict[int, int] | range) -> Published:
     """Return the records as if only good ones had been fed."""
     mapped: Published = {}
     for values in published.values():
@@ -166,6 +185,10 @@ def _by_rank(published: Published, ranks: dict[int, int]) -> Published:
                 fields[name] = _rank(ranks, fields[name])
             if "seqs" in fields:
                 fields["seqs"] = [_rank(ranks, seq) for seq in fields["seqs"]]
+            if "kind" in fields:
+                fields |= dict.fromkeys(COUNTED)
+                for curve in filter(None, (fields["curve_before"], fields["curve_after"])):
+                    curve["seq"] = _rank(ranks, curve["seq"])
             again = orjson.dumps(fields)
             mapped.setdefault(identity(_topic(fields), again), set()).add(again)
     return mapped
@@ -173,7 +196,9 @@ def _by_rank(published: Published, ranks: dict[int, int]) -> Published:
 
 def _wrong_letters(letters: Published, topic: str, bad: dict[int, bytes]) -> Iterator[str]:
     """Describe dead letters that are missing, too many or not what they should be."""
-    expected = {(LETTERS, topic, 0, offset, None): value for offset, value in bad.items()}
+    expected = {
+        (LETTERS, topic, 0, offset, None, FIRST_INCARNATION): value for offset, value in bad.items()
+    }
     for key in letters.keys() - expected.keys():
         yield f"not fed as hostile: {key}"
     for key, value in expected.items():
@@ -216,9 +241,11 @@ def _reasons(published: Published) -> Counter[str]:
     return reasons
 
 
-def _rank(ranks: dict[int, int], seq: int | None) -> int | None:
+def _rank(ranks: dict[int, int] | range, seq: int | None) -> int | None:
+    if seq is None:
+        return None
     # a hostile one's gets a number that the reference has not
-    return None if seq is None else ranks.get(seq, -1 - seq)
+    return ranks[seq] if seq in ranks else -1 - seq
 
 
 def _topic(fields: dict[str, Any]) -> str:
@@ -230,6 +257,7 @@ def _topic(fields: dict[str, Any]) -> str:
 def command(
     hostile_records: Annotated[int, typer.Option("--hostile", min=1)] = 100_000,
     good: Annotated[int, typer.Option(min=1, help="Observations that can be used.")] = 5_000,
+    rounds: Annotated[int, typer.Option(min=1, help="Of poison in joined topics.")] = 10,
     seed: Annotated[int, typer.Option(help="Of what is fed, and in which order.")] = 1,
 ) -> None:
     """Feed hostile records among good ones; each must be one dead letter, and change nothing."""
@@ -245,10 +273,14 @@ def command(
                 progress.start()
                 with closing(progress):
                     outcome = run(pipeline, mixture)
+            clock.say(f"{rounds} rounds of poison in features, labels and control, joined")
+            poisoned = _poisoned(folder, cluster.bootstrap_servers, rounds)
         _print(outcome, len(mixture.values))
+        _print_poisoned(poisoned)
         stale = not outcome.counts["changes"]
         return [
             *outcome.verdict.problems,
+            *poisoned.problems,
             *(["no change: the stream shows too little"] if stale else []),
         ]
 
@@ -257,6 +289,82 @@ def command(
         work,
         passed="every hostile record is one dead letter, and nothing else is different",
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Poisoned:
+    """What became of poison in joined topics.
+
+    Attributes
+    ----------
+    problems
+        What is wrong; nothing if all is well.
+    records, announced
+        How many were fed; and how many announcements were withdrawn.
+    before, after
+        Bytes of each worker that were in memory at most, before the poison and at the end.
+    """
+
+    problems: Sequence[str]
+    records: int
+    announced: int
+    before: dict[str, int]
+    after: dict[str, int]
+
+
+def _poisoned(folder: Path, bootstrap_servers: str, rounds: int) -> _Poisoned:
+    settings = {
+        **SETTINGS,
+        "topics": {"prefix": "poisoned.", "features_partitions": 4, "partitions": 4},
+        "label": {"type": "integer", "topic": True, "wait": 100},
+        "control": {"topic": True},
+    }
+    state, models = folder / "poisoned", folder / "models"
+    state.mkdir()
+    models.mkdir()
+    settings["model"] = {**settings["model"], "version": "v1", "directory": str(models)}
+    path = conftest.write_config(folder / "poisoned.toml", settings)
+    audit = Audit(folder / "audit")
+    good = observations(500 + 50 * rounds)
+    with KafkaPipeline(
+        path,
+        bootstrap_servers,
+        state,
+        roles=("join", *ROLES),
+        environment=audit.environment,
+    ) as pipeline:
+        first = Feeder(pipeline, "features")
+        first.good(*good[:500])
+        pipeline.wait_until_idle(timeout_s=TIMEOUT_S)
+        before, heard = peaks(pipeline), audit.heard
+        inputs = feed_joined(pipeline, good[500:], rounds, announced=ANNOUNCED)
+        pipeline.wait_until_idle(timeout_s=TIMEOUT_S)
+        after = peaks(pipeline)
+        inputs[0].messages[:0] = first.messages
+        problems = [f"in joined topics: {each}" for each in joined_problems(pipeline, inputs)]
+        if pipeline.workers.deaths:
+            problems.append(f"workers died of poison: {pipeline.workers.deaths}")
+        strange = audit.strange(heard, [state, models])
+        problems += [f"a worker did: {each}" for each in strange[:SHOWN]]
+    problems += [
+        f"{name} grew from {before[name]:,} to {after[name]:,} bytes"
+        for name in before
+        if after[name] - before[name] > MOST_GROWTH_BYTES
+    ]
+    records = sum(len(each.messages) for each in inputs)
+    return _Poisoned(problems, records, ANNOUNCED * rounds, before, after)
+
+
+def _print_poisoned(poisoned: _Poisoned) -> None:
+    say(
+        f"{poisoned.records:,} records in joined topics, among them bombs, forged headers, paths "
+        f"in control, and {poisoned.announced:,} absent models, announced and withdrawn"
+    )
+    sizes = (
+        f"{name} {poisoned.before[name] / 1e6:.0f} and {poisoned.after[name] / 1e6:.0f} MB"
+        for name in poisoned.before
+    )
+    say(f"most resident memory before the poison and after it: {', '.join(sizes)}")
 
 
 class _Progress(Thread):

@@ -12,6 +12,7 @@ import urllib.request
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
+from urllib.error import HTTPError
 
 import orjson
 import psutil
@@ -318,11 +319,33 @@ def test_the_embedded_broker_is_for_settings_that_say_so(folder: Path) -> None:
     assert "kafka.bootstrap_servers is 'kafka.example:9092'" in _one_line(result.stderr)
 
 
-@pytest.mark.parametrize("command", ["up", "worker --role drift"])
-def test_without_a_broker_a_supervisor_is_told_to_try_again(folder: Path, command: str) -> None:
-    result = _run(folder, *command.split(), FLUXPLAIN_KAFKA__BOOTSTRAP_SERVERS="127.0.0.1:1")
+def test_without_a_broker_a_supervisor_is_told_to_try_again(folder: Path) -> None:
+    result = _run(folder, "up", FLUXPLAIN_KAFKA__BOOTSTRAP_SERVERS="127.0.0.1:1")
     assert result.returncode == 75
     assert "no broker answers at 127.0.0.1:1" in _one_line(result.stderr)
+
+
+def test_without_a_broker_a_worker_waits_alive_and_not_ready(folder: Path) -> None:
+    command = ("worker", "--role", "drift")
+    process = _start(folder, *command, FLUXPLAIN_KAFKA__BOOTSTRAP_SERVERS="127.0.0.1:1")
+    log = folder / "stderr.log"
+    try:
+        _wait(lambda: "waiting for it" in log.read_text())
+        told = log.read_text()
+        assert "no broker answers at 127.0.0.1:1 (kafka.bootstrap_servers" in told
+        address = re.findall(r"drift: health at (http://\S+)", told)[-1]
+        with urllib.request.urlopen(f"{address}/healthz", timeout=10) as answer:
+            assert answer.status == 200
+        with pytest.raises(HTTPError) as not_ready:
+            urllib.request.urlopen(f"{address}/readyz", timeout=10)
+        assert not_ready.value.code == 503
+        body = orjson.loads(not_ready.value.read())
+        assert "no broker answers at 127.0.0.1:1" in body["waits_for"]
+        assert process.poll() is None
+    finally:
+        process.terminate()
+        status = process.wait(40)
+    assert status == 0
 
 
 @pytest.mark.parametrize(

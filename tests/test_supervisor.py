@@ -119,6 +119,17 @@ def test_a_worker_that_says_it_would_fail_again_ends_it(monkeypatch: pytest.Monk
             refusing.check()
 
 
+def test_what_may_come_at_any_moment_is_not_waited_for_as_long_as_a_failure() -> None:
+    pauses = {}
+    for status in (70, 75):
+        failing = [sys.executable, "-c", f"import sys; sys.exit({status})"]
+        child = supervisor._Child("model", failing, {}, process=None)  # type: ignore[arg-type]
+        for _ in range(10):
+            child.died(time.monotonic(), supervisor.longest_pause_s(status))
+        pauses[status] = child.pause_s
+    assert pauses == {70: supervisor.LONGEST_PAUSE_S, 75: supervisor.LONGEST_WAIT_S}
+
+
 def test_what_runs_beside_the_workers_is_started_again(workers: Supervisor, tmp_path: Path) -> None:
     workers.start()
     workers.add_beside("alerts", [sys.executable, "-c", "import time; time.sleep(60)"])

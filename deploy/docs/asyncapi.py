@@ -11,7 +11,7 @@ from pipeline import __version__
 from pipeline.config import Config
 from pipeline.kafka.topics import TopicSpec, topic_specs
 from pipeline.parts import Role
-from pipeline.stages.base import ORIGIN, ORIGIN_TIME
+from pipeline.stages.base import ORIGIN, ORIGIN_TIME, PREVIOUS
 from pipeline.stages.join import PassedOn
 from schemas import (
     INPUTS,
@@ -70,6 +70,7 @@ HEADERS: dict[type[Record], dict[str, str]] = {
 
 ORIGIN_HEADERS = {
     ORIGIN: "Topic, partition and offset where the message was written, as topic-partition@offset.",
+    PREVIOUS: "Offset of the message that was passed on before it from there; none for the first.",
     ORIGIN_TIME: "When it was written there, in milliseconds since 1970.",
 }
 
@@ -137,6 +138,9 @@ def _channel(spec: TopicSpec) -> Part:
         names = [f"{JOINED}{kind.__name__}" for kind in INPUTS]
     else:
         names = [kind.__name__ for kind in RECORDS if topic == kind.TOPIC]
+    policy: Part = {"cleanup.policy": [spec.settings["cleanup.policy"]]}
+    if "retention.ms" in spec.settings:  # what is compacted has none
+        policy["retention.ms"] = int(spec.settings["retention.ms"])
     return {
         "address": f"{{prefix}}{topic}",
         "summary": spec.purpose,
@@ -146,10 +150,7 @@ def _channel(spec: TopicSpec) -> Part:
             "kafka": {
                 "partitions": spec.partitions,
                 "replicas": spec.replication,
-                "topicConfiguration": {
-                    "cleanup.policy": [spec.settings["cleanup.policy"]],
-                    "retention.ms": int(spec.settings["retention.ms"]),
-                },
+                "topicConfiguration": policy,
                 "bindingVersion": BINDING,
             }
         },

@@ -13,24 +13,20 @@ from confluent_kafka import (
     TopicPartition,
 )
 
-from pipeline.alerts.webhook import MAX_AGE_S
 from pipeline.config import Config
+from pipeline.kafka.asking import ask
 from pipeline.kafka.client import client_settings, log_offsets, partitions_of, refusal
 from pipeline.kafka.reader import without_errors
 from pipeline.kafka.registry.opener import Opener
 from pipeline.kafka.registry.opening import open_decoder
+from pipeline.kafka.timeouts import ALERTS_POLL_S, ALERTS_SESSION_S, REQUEST_S
+from pipeline.kafka.unreadable import UnreadableBatches
 from schemas import Change
 
 log = logging.getLogger("fluxplain.alerts")
 
 GROUP = "alerts"
 """Name of the consumer group, behind the prefix."""
-
-REQUEST_TIMEOUT_S = 10.0
-
-MAX_POLL_S = 2 * MAX_AGE_S
-"""How long one alert may take before the group gives the partitions to another member: longer than
-it is tried."""
 
 
 class ChangeConsumer:
@@ -58,10 +54,11 @@ class ChangeConsumer:
                 "enable.auto.offset.store": False,
                 # of partitions that are new, and where messages were deleted unread
                 "auto.offset.reset": "earliest",
-                "max.poll.interval.ms": int(MAX_POLL_S * 1000),
-                "session.timeout.ms": 10_000,
+                "max.poll.interval.ms": int(ALERTS_POLL_S * 1000),
+                "session.timeout.ms": int(ALERTS_SESSION_S * 1000),
             }
         )
+        self._unreadable = UnreadableBatches(config, self._consumer)
         self._consumer.subscribe([self._topic], on_assign=self._begin)
 
     def poll(self, timeout_s: float) -> Message | None:
@@ -80,7 +77,8 @@ class ChangeConsumer:
             message = self._consumer.poll(timeout_s)
         except KafkaException as error:
             raise refusal(self._config, "cannot read the changes", error.args[0]) from None
-        return without_errors(self._config, [message] if message else [])
+        read = self._unreadable.passed([message] if message else [])
+        return without_errors(self._config, read)
 
     def done(self, message: Message, *, at_once: bool) -> None:
         """Take note that a message need not come again; commit that at once, or soon."""
@@ -110,13 +108,26 @@ class ChangeConsumer:
     def _begin(self, consumer: Consumer, assigned: list[TopicPartition]) -> None:
         everything = partitions_of(self._config, self._topic)
         asked = [TopicPartition(self._topic, partition) for partition in everything]
-        committed = consumer.committed(asked, timeout=REQUEST_TIMEOUT_S)
+        what = f"cannot ask where to begin in {self._topic}"
+        committed = ask(
+            self._config,
+            consumer,
+            self._topic,
+            what,
+            lambda: consumer.committed(asked, timeout=REQUEST_S),
+        )
         if any(each.offset >= 0 for each in committed):
             log.info("reading on from what was committed, in %d partitions", len(assigned))
             return
         # for all partitions: another member of a new group must not take its own for added ones;
         # at once: what comes while this process is not running must not be passed over
-        ends = log_offsets(consumer, self._topic, everything, OFFSET_END, REQUEST_TIMEOUT_S)
+        ends = ask(
+            self._config,
+            consumer,
+            self._topic,
+            what,
+            lambda: log_offsets(consumer, self._topic, everything, OFFSET_END, REQUEST_S),
+        )
         begins = [TopicPartition(self._topic, p, end) for p, end in ends.items()]
         consumer.commit(offsets=begins, asynchronous=False)
         log.info("the first start: alerts begin with new changes")

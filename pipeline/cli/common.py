@@ -12,6 +12,7 @@ from pipeline.config import Asker, Config, load_config
 from pipeline.kafka.client import AccessError, BrokerError, no_topics
 from pipeline.kafka.embedded import resolve
 from pipeline.kafka.exits import EXIT_NOT_YET, EXIT_REFUSED
+from pipeline.kafka.register import RegisteredError
 from pipeline.kafka.topics import missing_topics
 from pipeline.loading import ended_by_ctrl_c
 
@@ -65,6 +66,9 @@ def broker_may_come_back() -> Iterator[None]:
     """Exit with what tells a supervisor whether to start this again."""
     try:
         yield
+    except RegisteredError as error:
+        Console(stderr=True, soft_wrap=True).print(f"Error: {error}", markup=False, highlight=False)
+        raise typer.Exit(EXIT_REFUSED) from None
     except BrokerError as error:
         Console(stderr=True).print(f"Error: {error}", markup=False, highlight=False)
         again = not isinstance(error, AccessError)

@@ -19,6 +19,7 @@ from pipeline.supervisor import WorkerRefusedError
 # isort: off
 from pipeline.cli import (  # noqa: F401
     setup,
+    settings,
     run,
     model,
     alerts,

@@ -1,20 +1,23 @@
 """Commands that exchange models with a pipeline that runs."""
 
 import pickle
+from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
-from pipeline.cli.common import DEFAULT_CONFIG, ConfigPath, app, load, ready, say
-from pipeline.config import MAX_VERSION, Config, ConfigError
+from pipeline.cli.common import DEFAULT_CONFIG, ConfigPath, app, load, ready, say, warn
+from pipeline.config import Config, ConfigError
 from pipeline.exchange import ModelFolder, unpickled
 from pipeline.kafka.checkpoints import CheckpointStore, Slot, open_store, slots
-from pipeline.kafka.client import cluster, partitions_of
+from pipeline.kafka.client import BrokerError, cluster, partitions_of
 from pipeline.kafka.embedded import resolve
 from pipeline.kafka.producer import RecordProducer
+from pipeline.kafka.reader import read_to_end
+from pipeline.kafka.timeouts import COMMAND_DEADLINE_S
 from pipeline.warm_start import written
-from schemas import Control, stream_name
+from schemas import BadRecordError, Change, Control, stream_name
 from schemas.control import NewModel
 
 if TYPE_CHECKING:
@@ -66,7 +69,7 @@ def export(
     if explanations is None:
         return
     states = _estimates(settings, store, place)
-    through = max((state.seq for state in states.values()), default=-1)
+    through = max((state.chain.newest for state in states.values()), default=-1)
     parts = {"samples": [shard.samples for _, shard in shards], "estimates": states}
     _write(explanations, written(parts, settings.of_stream(partition).learning()))
     known = f"what is known of {', '.join(states)}, up to seq {through:,}" if states else "samples"
@@ -122,34 +125,103 @@ def announce(
     """Let another model take over, from the next observation on.
 
     It is copied into `model.directory`, where the workers of the model role must find it: on other
-    machines copy it there first. Needs control.topic = true.
+    machines copy it there first. Streams whose worker does not find it wait; `fluxplain model
+    withdraw` frees them. Needs control.topic = true.
     """
     settings = load(config)
+    _check_announcing(settings, "--version", version)
+    data = _checked(settings, partition, file)
+    settings = ready(settings)
+    partitions = _partitions(settings, partition)
+    folder = ModelFolder(settings.model.directory)
+    sha256 = folder.put(data)
+    _send(settings, Control(model=NewModel(version, sha256)), partitions)
+    say(f"{folder.path(sha256)}: announced as {version}")
+
+
+@model_app.command()
+def withdraw(
+    version: Annotated[str, typer.Argument(help="Its name, as it was announced.")],
+    config: ConfigPath = DEFAULT_CONFIG,
+    partition: Annotated[
+        int | None, typer.Option(min=0, help="Of which stream; by default of all.")
+    ] = None,
+) -> None:
+    """Withdraw the announcement of a model that streams wait for.
+
+    A stream whose worker does not find an announced model in `model.directory` predicts nothing
+    until the file is there: `/readyz`, the log and the metric `fluxplain_waits_for` say so. Either
+    copy the file there, or withdraw the announcement: then the model before goes on. A model that
+    is in use cannot be withdrawn: announce another one instead.
+    """
+    settings = load(config)
+    _check_announcing(settings, "VERSION", version)
+    settings = ready(settings)
+    partitions = _partitions(settings, partition)
+    if used := _users(settings, version, partitions):
+        raise ConfigError(
+            f"model {version} is in use in {', '.join(used)} and cannot be withdrawn: announce "
+            "another model instead (`fluxplain model announce`), or name a stream that waits by "
+            "--partition"
+        )
+    _send(settings, Control(withdraw=version), partitions)
+    say(f"{version}: withdrawn in {len(partitions)} partitions of {settings.topic(Control.TOPIC)}")
+
+
+def _check_announcing(settings: Config, name: str, version: str) -> None:
+    from pipeline.stages.validation import check_version  # noqa: PLC0415  loads NumPy
+
     if not settings.control.topic:
         raise ConfigError(
             "control.topic is false, so this pipeline cannot be told of a model; with "
             "true, and another topics.prefix, it can: a warm start takes along what it has learned"
         )
-    if not 1 <= len(version) <= MAX_VERSION:
-        raise ConfigError(
-            f"--version has {len(version)} characters, but must have 1 to {MAX_VERSION}"
-        )
-    data = _checked(settings, partition, file)
-    settings = ready(settings)
+    try:
+        check_version(name, version)
+    except BadRecordError as error:
+        raise ConfigError(str(error)) from None
+
+
+def _partitions(settings: Config, partition: int | None) -> list[int]:
+    """Return one partition of ``control``, if it exists, or all of them."""
     topic = settings.topic(Control.TOPIC)
     partitions = partitions_of(settings, topic)
-    if partition is not None and partition not in partitions:
+    if partition is None:
+        return partitions
+    if partition not in partitions:
         raise ConfigError(
             f"--partition is {partition}, but {topic} has {len(partitions)}, from 0 on"
         )
-    folder = ModelFolder(settings.model.directory)
-    sha256 = folder.put(data)
-    record = Control(model=NewModel(version, sha256)).encode()
-    producer = RecordProducer(settings)
-    for each in partitions if partition is None else [partition]:
-        producer.send(topic, record, place=each)
+    return [partition]
+
+
+def _send(settings: Config, control: Control, partitions: Collection[int]) -> None:
+    producer = RecordProducer(settings, deadline_s=COMMAND_DEADLINE_S)
+    for each in partitions:
+        producer.send(settings.topic(Control.TOPIC), control.encode(), place=each)
     producer.flush()
-    say(f"{folder.path(sha256)}: announced as {version}")
+
+
+def _users(settings: Config, version: str, partitions: Collection[int]) -> list[str]:
+    """Return which streams of some partitions use a model, as the newest of ``changes`` say."""
+    source = settings.topic(settings.source)
+    newest = {
+        stream_name(source, each): (-1, settings.of_stream(each).model.version)
+        for each in partitions
+    }
+    try:
+        for message in read_to_end(settings, Change.TOPIC):
+            try:
+                change = Change.decode(message.value())
+            except BadRecordError:
+                continue
+            stream = change.stream
+            if change.kind == "model" and stream in newest and change.seq > newest[stream][0]:
+                newest[stream] = change.seq, change.model_version
+    except BrokerError as error:  # to free a pipeline is more urgent
+        warn(f"cannot see which models are in use: {error}")
+        return []
+    return [stream for stream, (_, used) in newest.items() if used == version]
 
 
 def _checked(settings: Config, partition: int | None, file: Path) -> bytes:

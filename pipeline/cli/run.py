@@ -22,6 +22,7 @@ from pipeline.interruption import until_interrupted
 from pipeline.kafka.embedded import (
     ADDRESS_FILE,
     EmbeddedBroker,
+    resolve,
     workers_environment,
 )
 from pipeline.kafka.topics import create_topics
@@ -49,6 +50,8 @@ def worker(
 ) -> None:
     """Run one role of the pipeline, until SIGTERM or Ctrl-C.
 
+    While no broker answers, it waits, alive and not ready, and its log says so.
+
     Each role is a consumer group: run as many workers of a role as its topic has partitions.
     With model.shards above 1 each shard of the model role is a group: run a worker of each.
     """
@@ -56,12 +59,15 @@ def worker(
         # Faust is slow to import, and only workers need it
         from agents import factory  # noqa: PLC0415
         from pipeline.kafka.app import run  # noqa: PLC0415
+        from pipeline.kafka.waiting import wait_for_broker  # noqa: PLC0415
 
         create = factory(role)
-    settings = load(config, role)
+    settings = resolve(load(config, role))
+    part = _part(settings, role, shard)
     end_with_supervisor()
     with broker_may_come_back():
-        run(create(ready(settings), _part(settings, role, shard)))
+        wait_for_broker(settings, part)
+        run(create(ready(settings), part))
 
 
 @app.command(rich_help_panel=PANEL)

@@ -138,10 +138,9 @@ def checkpoints_remove(
 ) -> None:
     """Remove checkpoints, so that the state is rebuilt from the beginning of the log.
 
-    **Stop all workers of the role first**: those that run know nothing of it. The same settings and
-    versions give the same results again; others would give other results under identities that are
-    published already, so take another topics.prefix for them. What was deleted from the log
-    meanwhile is missing in the new state.
+    **Stop all workers of the role first**: those that run know nothing of it. The results are the
+    same again. Where the beginning of the log was deleted meanwhile, the state starts cold, and the
+    records that follow carry another `incarnation`.
     """
     settings = resolve(load(config))
     store = open_store(settings, cluster(settings))

@@ -7,13 +7,20 @@ import logging.config
 import signal
 import threading
 import time
+from dataclasses import replace
 from typing import Any, NoReturn
 
 import faust
 from faust.auth import Credentials, SASLCredentials, SSLCredentials
 
 from pipeline.config import Config, KafkaSettings
-from pipeline.kafka.checkpoints import StageFactory, make_private_folder, open_store
+from pipeline.kafka.checkpoints import (
+    StageFactory,
+    fingerprint_of,
+    identity_of,
+    make_private_folder,
+    open_store,
+)
 from pipeline.kafka.client import cluster
 from pipeline.kafka.exits import EXIT_FAILED, end
 from pipeline.kafka.health import HealthServer
@@ -22,7 +29,9 @@ from pipeline.kafka.metrics.worker import WorkerMetrics
 from pipeline.kafka.outbox import Outbox
 from pipeline.kafka.producer import RecordProducer
 from pipeline.kafka.quiet import logging_settings
+from pipeline.kafka.register import Register
 from pipeline.kafka.registry.opening import check_registry, open_decoder, open_encoder
+from pipeline.kafka.timeouts import group_settings
 from pipeline.kafka.topics import feature_partitions
 from pipeline.kafka.transport import install
 from pipeline.kafka.watchdog import Watchdog
@@ -30,19 +39,6 @@ from pipeline.kafka.worker import RoleWorker
 from pipeline.parts import Part
 
 log = logging.getLogger("fluxplain.worker")
-
-SESSION_TIMEOUT_S = 10.0
-"""A worker that was killed blocks its group for so long. Heartbeats come from a thread of their
-own, so slow steps do not need more."""
-
-STATIC_SESSION_TIMEOUT_S = 45.0
-"""The same for a static member: so long may it take to come back to its partitions."""
-
-HEARTBEAT_S = 1.0
-"""Also how soon a worker learns that it must take over partitions."""
-
-METADATA_MAX_AGE_MS = 30_000
-"""How soon partitions that were added to a topic are found."""
 
 READ_AHEAD = 200
 """Messages to take from the broker before those that are there are done."""
@@ -74,11 +70,16 @@ def create_worker(config: Config, part: Part, make_stage: StageFactory) -> RoleW
     BrokerError
         If no broker answers, or a topic has too few partitions; or the schema registry, if there is
         one, does not answer or refuses.
+    RegisteredError
+        If the pipeline is registered with other settings.
     ConfigError
         If the broker cannot keep checkpoints as configured.
     """
     metadata = cluster(config)
     check_registry(config)
+    identity = identity_of(config, metadata)
+    register = Register(config)
+    registered = register.enter(fingerprint_of(config, identity))
     app = _faust_app(config, part)
     metrics = WorkerMetrics(config, part, app)
     worker = RoleWorker(
@@ -86,7 +87,7 @@ def create_worker(config: Config, part: Part, make_stage: StageFactory) -> RoleW
         config,
         part,
         make_stage=make_stage,
-        store=open_store(config, metadata),
+        store=open_store(config, metadata, replace(identity, registered=registered)),
         outbox=Outbox(
             config,
             RecordProducer(config),
@@ -94,6 +95,8 @@ def create_worker(config: Config, part: Part, make_stage: StageFactory) -> RoleW
             metrics.published.observe,
             open_encoder(config),
         ),
+        register=register,
+        registered=registered,
         metrics=metrics,
         decoder=open_decoder(config),
     )
@@ -160,7 +163,6 @@ def _faust_app(config: Config, part: Part) -> faust.App:
     folder = config.checkpoint.directory / "faust"
     make_private_folder(folder)
     servers = config.kafka.bootstrap_servers.split(",")
-    is_static = config.kafka.group_instance_id is not None
     return faust.App(
         config.group(part),
         broker=[f"kafka://{server.strip()}" for server in servers],
@@ -172,14 +174,12 @@ def _faust_app(config: Config, part: Part) -> faust.App:
         topic_disable_leader=True,
         stream_wait_empty=False,  # else a revocation hangs on what is not acknowledged
         consumer_auto_offset_reset="earliest",
-        consumer_metadata_max_age_ms=METADATA_MAX_AGE_MS,
         consumer_group_instance_id=config.group_instance_id(part),
-        broker_session_timeout=STATIC_SESSION_TIMEOUT_S if is_static else SESSION_TIMEOUT_S,
-        broker_heartbeat_interval=HEARTBEAT_S,
         stream_recovery_delay=0.0,
         # a message that comes into one partition waits behind all that was read of the others
         stream_buffer_maxsize=READ_AHEAD,
         broker_max_poll_records=READ_AHEAD,
+        **group_settings(is_static=config.kafka.group_instance_id is not None),
     )
 
 

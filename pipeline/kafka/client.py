@@ -10,6 +10,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, ClusterMetadata
 
 from pipeline.config import Config
+from pipeline.kafka.timeouts import CLUSTER_S, NEW_TOPIC_S, connection_settings
 
 LIBRDKAFKA_LOG = "fluxplain.librdkafka"
 
@@ -18,10 +19,6 @@ librdkafka_log = logging.getLogger(LIBRDKAFKA_LOG)
 commands the error that follows says it once."""
 librdkafka_log.propagate = False
 librdkafka_log.addHandler(logging.NullHandler())
-
-
-NEW_TOPIC_S = 3.0
-"""How long a new topic may take to be known to all brokers."""
 
 
 Place = tuple[str, int]
@@ -40,13 +37,14 @@ def client_settings(config: Config) -> dict[str, Any]:
     """Return librdkafka's settings for a client of the configured broker; secrets are in them."""
     return {
         "bootstrap.servers": config.kafka.bootstrap_servers,
+        **connection_settings(),
         **config.kafka.librdkafka_settings(),
         "log_level": 3,
         "logger": librdkafka_log,
     }
 
 
-def cluster(config: Config, timeout_s: float = 5.0) -> ClusterMetadata:
+def cluster(config: Config, timeout_s: float = CLUSTER_S) -> ClusterMetadata:
     """Return what the cluster says of itself: brokers, topics, id.
 
     Raises
@@ -114,42 +112,6 @@ def log_offsets(
         if answer.error:
             raise KafkaException(answer.error)
     return {answer.partition: answer.offset for answer in answers}
-
-
-def first_offset(
-    consumer: Consumer, topic: str, partition: int, offset: int, timeout_s: float
-) -> int | None:
-    """Return the offset of the first message that is there from an offset on; None at the end.
-
-    Offsets without a message are what compaction leaves, and transactions.
-
-    Parameters
-    ----------
-    consumer
-        Who reads; with ``enable.partition.eof``, and nothing else to read.
-    topic, partition, offset
-        From where.
-    timeout_s
-        Seconds to wait for the answer.
-
-    Raises
-    ------
-    KafkaException
-        If it does not come.
-    """
-    consumer.assign([TopicPartition(topic, partition, offset)])
-    try:
-        deadline = time.monotonic() + timeout_s
-        while time.monotonic() < deadline:
-            message = consumer.poll(0.5)
-            error = message.error() if message else None
-            if error and error.code() == KafkaError._PARTITION_EOF:
-                return None
-            if message and not error:
-                return int(message.offset() or 0)
-        raise KafkaException(KafkaError(KafkaError._TIMED_OUT))
-    finally:
-        consumer.unassign()
 
 
 def no_topics(config: Config, names: Sequence[str]) -> BrokerError:

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 from pipeline.config import Config
 from pipeline.kafka.producer import RecordProducer
+from pipeline.kafka.timeouts import REQUEST_S
+from pipeline.kafka.writers import OWN_TOPICS, WRITER, Writer
 from pipeline.stages.join import PassedOn
 from schemas import INPUTS, RECORDS, Control, Evaluation, Explanation, Record, parse_stream
 
@@ -72,6 +74,7 @@ class Outbox:
             # now: asking the broker blocks, and the event loop must not
             producer.partitions(config.topic(topic))
         self._runs: dict[tuple[str, str], list[Evaluation]] = {}
+        self._signed: dict[str, Mapping[str, bytes]] = {}  # stream → who writes its evaluations
         self._others: list[tuple[Record, bytes | None, int | None, Mapping[str, bytes]]] = []
         self._waiting_since: float | None = None
 
@@ -81,6 +84,8 @@ class Outbox:
         source_key: bytes | None,
         source_partition: int,
         headers: Mapping[str, bytes] = NO_HEADERS,
+        *,
+        writer: Writer | None = None,
     ) -> None:
         """Take one record.
 
@@ -93,12 +98,17 @@ class Outbox:
             key its partition, so that a stream's records stay in order.
         headers
             To add to the record's own. Evaluations have none: a message holds many of them.
+        writer
+            Who publishes it; named in the topics that workers read.
         """
         if self._waiting_since is None:
             self._waiting_since = time.monotonic()
+        signed = {} if writer is None else {WRITER: writer.header}
         if isinstance(record, Evaluation):
-            self._gather(record)
+            self._gather(record, signed)
             return
+        if record.TOPIC in OWN_TOPICS:
+            headers = {**headers, **signed}
         key = record.message_key()
         key_bytes = source_key if key is None else key.encode()
         if isinstance(record, Explanation):
@@ -106,15 +116,22 @@ class Outbox:
             # has now, or a stream would leave its state when partitions are added
             place: int | None = parse_stream(record.stream)[1] % self._partitions
         elif isinstance(record, PassedOn | Control):
-            place = source_partition  # what is joined goes where its like goes
+            place = source_partition  # exactly: each partition is a stream
         else:
-            place = self._partition(key, source_key, source_partition)
+            place = self._partition(record, source_key, source_partition)
         self._others.append((record, key_bytes, place, headers))
         if len(self._others) >= MAX_GATHERED:
             self._send_others()
 
     def send_all_if_old(self, now: float) -> None:
-        """Send what waits, if it has waited long enough."""
+        """Send what waits, if it has waited long enough; and see what the broker answers.
+
+        Raises
+        ------
+        DeliveryError
+            If a message was lost.
+        """
+        self._producer.serve()
         if self._waiting_since is not None and now - self._waiting_since >= LINGER_S:
             self.send_all()
 
@@ -128,15 +145,25 @@ class Outbox:
         self._waiting_since = None
 
     def discard(self) -> None:
-        """Drop what waits: it is in no checkpoint, so whoever goes on publishes it."""
+        """Drop what waits: it is in no checkpoint, so the next owner publishes it."""
         self._others.clear()
         self._runs.clear()
+        self._signed.clear()
         self._waiting_since = None
 
     @property
     def is_full(self) -> bool:
         """Whether so much waits for the broker that nothing should be added."""
         return self.waiting >= MAX_WAITING
+
+    def partitions(self, topic: str, beyond: int) -> int:
+        """Return how many partitions a topic has; see :meth:`RecordProducer.partitions`."""
+        return self._producer.partitions(topic, beyond=beyond, timeout_s=REQUEST_S)
+
+    @property
+    def obstacle(self) -> str | None:
+        """Why outputs wait for their acknowledgement for long; None if none do. From any thread."""
+        return self._producer.obstacle
 
     @property
     def waiting(self) -> int:
@@ -154,7 +181,8 @@ class Outbox:
         self.send_all()
         await self._producer.flushed()
 
-    def _gather(self, record: Evaluation) -> None:
+    def _gather(self, record: Evaluation, headers: Mapping[str, bytes]) -> None:
+        self._signed[record.stream] = headers
         run = self._runs.setdefault((record.stream, record.feature), [])
         if run and (len(run) == RUN_LENGTH or not run[-1].continues(record)):
             self._send_run(run)
@@ -183,13 +211,17 @@ class Outbox:
             return
         self._observe(merged)
         key = merged.message_key()
-        partition = self._partition(key, None, 0)
-        self._producer.send(self._config.topic(merged.TOPIC), value, key.encode(), partition)
+        partition = self._partition(merged, None, 0)
+        topic, headers = self._config.topic(merged.TOPIC), self._signed[merged.stream]
+        self._producer.send(topic, value, key.encode(), partition, headers=headers)
 
     def _partition(
-        self, key: str | None, source_key: bytes | None, source_partition: int
+        self, record: Record, source_key: bytes | None, source_partition: int
     ) -> int | None:
-        """Return a place to be taken modulo the partitions; None for the hash of the key."""
-        if key is None:
-            return source_partition if source_key is None else None
-        return self._places.get(key)
+        """Return the record's partition; None for the one of its key."""
+        key = record.message_key()
+        if key is not None:
+            return self._places.get(key)
+        if source_key is not None:
+            return None
+        return source_partition % self._producer.partitions(self._config.topic(record.TOPIC))

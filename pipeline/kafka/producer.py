@@ -1,27 +1,39 @@
-"""A producer that knows what the broker has acknowledged."""
+"""A producer that leaves only a prefix of what it was given, and knows what has arrived."""
 
 import asyncio
+import itertools
 import logging
+import threading
 import time
+from collections import deque
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from pipeline.config import Config
-from pipeline.kafka.client import client_settings, refusal
+from pipeline.kafka.client import Place, client_settings, refusal
+from pipeline.kafka.partitioner import key_hash
+from pipeline.kafka.timeouts import (
+    COMMAND_DEADLINE_S,
+    DELIVERY_DEADLINE_S,
+    INTRODUCTION_S,
+    PATIENCE_S,
+    producer_settings,
+)
 
 log = logging.getLogger("fluxplain.producer")
 
-DELIVERY_TIMEOUT_S = 120.0
-"""How long one message may take, retries included, before it counts as lost. A broker that
-restarts is back well before."""
-
-PATIENCE_S = 10.0
-"""After how long of waiting the log says so."""
-
 MAX_MESSAGE_BYTES = 1_000_000
 """Largest message; Kafka's own default on brokers and clients."""
+
+MAX_HELD = 10_000
+"""Messages that may wait for the first acknowledgement of their partition."""
+
+FATAL_REPORT_S = 1.0
+"""Seconds to wait for the report of the delivery that a fatal error is about."""
+
+_PURGED = {KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT}
 
 
 class DeliveryError(RuntimeError):
@@ -32,30 +44,62 @@ class OversizeError(DeliveryError):
     """A message is larger than the broker takes, and would be again."""
 
 
-class RecordProducer:
-    """Sends records in order, and says when all of them have arrived.
+class _Held(NamedTuple):
+    """A message that waits until the broker knows this producer in its partition."""
 
-    Idempotent and acknowledged by all in-sync replicas: within a partition nothing is lost,
-    doubled or swapped by retries.
+    place: Place
+    value: bytes | None
+    key: bytes | None
+    headers: Mapping[str, bytes] | None
+
+
+class RecordProducer:
+    """Sends records in order, and leaves only a prefix of them in each partition.
+
+    Whenever it dies, freezes or fails, what it wrote into a partition is the beginning of what it
+    was given for it, without a hole:
+
+    1. It is idempotent, and acknowledged by all in-sync replicas: the broker takes only the batch
+       that follows the last one.
+    2. A broker that does not know the producer takes any batch as the first. So the first message
+       of each partition is sent alone, and the others follow its acknowledgement.
+    3. No message has a timeout of its own. If none is acknowledged for ``deadline_s``, all fail.
+    4. After the first failure nothing is sent any more (``enable.gapless.guarantee``), and all
+       calls raise.
+
+    Parameters
+    ----------
+    config
+        The settings.
+    deadline_s
+        Seconds to wait without any acknowledgement.
     """
 
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: Config, *, deadline_s: float = DELIVERY_DEADLINE_S) -> None:
         self._config = config
+        self._deadline_s = deadline_s
         self._producer = Producer(
             {
                 **client_settings(config),
+                **producer_settings(),
                 "enable.idempotence": True,
+                "enable.gapless.guarantee": True,
                 "acks": "all",
-                # as Java's clients do, so that a key has one partition whoever writes it
-                "partitioner": "murmur2_random",
                 "linger.ms": 2,
                 "compression.type": "lz4",
-                "message.timeout.ms": int(DELIVERY_TIMEOUT_S * 1000),
                 "message.max.bytes": MAX_MESSAGE_BYTES,
             }
         )
         self._failure: DeliveryError | None = None
+        self._fatal: KafkaError | None = None
         self._partition_counts: dict[str, int] = {}
+        self._any_partition = itertools.count()
+        self._lock = threading.RLock()
+        self._acknowledged_at: dict[Place, float] = {}
+        self._introduced: dict[Place, deque[_Held]] = {}  # and what waits behind the first message
+        self._released: deque[_Held] = deque()
+        self._moved_at = time.monotonic()
+        self.obstacle: str | None = None
 
     def send(
         self,
@@ -75,32 +119,33 @@ class RecordProducer:
         value, key
             The message; without a value it removes the key's others from a compacted topic.
         place
-            Partition, modulo the number of partitions of the topic; None for the hash of the key.
+            Partition; None for the one of the key.
         headers
             What else it carries.
 
         Raises
         ------
         DeliveryError
-            If an earlier message was lost, or this one cannot be sent at all.
+            If an earlier message failed, or this one cannot be sent at all.
         """
-        self._raise_failure()
-        more: dict[str, Any] = {}
-        if place is not None:
-            more["partition"] = place % self.partitions(topic)
-        if headers:
-            more["headers"] = dict(headers)
-        while True:
-            try:
-                self._producer.produce(
-                    topic, value=value, key=key, on_delivery=self._delivered, **more
-                )
-                break
-            except BufferError:
-                self._serve(self._producer.poll, 0.1)
-            except KafkaException as error:
-                self._serve(self._producer.poll, 0.0)  # raises what was fatal, if anything was
-                raise _explained(error.args[0], topic, len(value or b"")) from None
+        self.serve()  # what has failed is known before anything else is sent
+        message = _Held((topic, self._partition(topic, key, place)), value, key, headers)
+        if not self.waiting:
+            self._moved_at = time.monotonic()
+        while not self._put(message):
+            self._serve(self._producer.poll, 0.1)
+            self._check_deadline()
+
+    def serve(self) -> None:
+        """Take note of what the broker has answered, and send what waited for that.
+
+        Whoever sends calls it from time to time, also when there is nothing to send.
+
+        Raises
+        ------
+        DeliveryError
+            If a message failed.
+        """
         self._serve(self._producer.poll, 0.0)
 
     def flush(self) -> None:
@@ -109,29 +154,20 @@ class RecordProducer:
         Raises
         ------
         DeliveryError
-            If one was lost. It is lost after two minutes of retries.
+            If one failed, or none was acknowledged before the deadline.
         """
-        since, told = time.monotonic(), False
-        while waiting := self._serve(self._producer.flush, 1.0):
-            self._raise_failure()
-            if not told and time.monotonic() - since > PATIENCE_S:
-                told = True
-                log.warning("%d messages are not acknowledged yet: %s", waiting, self._obstacle())
-        self._raise_failure()
-        if told:
-            log.warning("all messages are acknowledged, after %.0f s", time.monotonic() - since)
-
-    def _serve(self, call: Callable[[float], int], timeout_s: float) -> int:
-        """Let librdkafka call back; an error that is fatal to the producer surfaces here."""
+        since = time.monotonic()
         try:
-            return call(timeout_s)
-        except (KafkaException, SystemError) as error:
-            # the second is what becomes of the first on its way through a callback
-            fatal = error if isinstance(error, KafkaException) else error.__cause__
-            if not isinstance(fatal, KafkaException):
-                raise
-            reason = refusal(self._config, "cannot send messages", fatal.args[0])
-            raise DeliveryError(str(reason)) from None
+            while self.waiting:
+                self._serve(self._producer.flush, 1.0)
+                self._check_deadline()
+                if self.waiting and time.monotonic() - since > PATIENCE_S:
+                    self._describe_obstacle()
+        finally:
+            was_late, self.obstacle = self.obstacle is not None, None
+        self._raise_failure()
+        if was_late:
+            log.warning("all messages are acknowledged, after %.0f s", time.monotonic() - since)
 
     async def flushed(self) -> None:
         """Wait as :meth:`flush` does, without blocking the event loop."""
@@ -139,7 +175,169 @@ class RecordProducer:
             await asyncio.get_running_loop().run_in_executor(None, self.flush)
         self._raise_failure()
 
-    def _obstacle(self) -> str:
+    @property
+    def waiting(self) -> int:
+        """How many messages are not acknowledged yet; from any thread."""
+        held = sum(map(len, list(self._introduced.values())))
+        return len(self._producer) + held + len(self._released)
+
+    def partitions(
+        self, topic: str, *, beyond: int = 0, timeout_s: float = COMMAND_DEADLINE_S
+    ) -> int:
+        """Return how many partitions a topic has.
+
+        The broker is asked once, and again if the topic had no partition ``beyond`` then.
+
+        Parameters
+        ----------
+        topic
+            Its full name.
+        beyond
+            The partition that is needed.
+        timeout_s
+            Seconds to wait for an answer.
+
+        Raises
+        ------
+        DeliveryError
+            If it does not answer.
+        """
+        if self._partition_counts.get(topic, 0) <= beyond:
+            try:
+                metadata = self._producer.list_topics(topic, timeout=timeout_s)
+            except KafkaException as error:
+                raise DeliveryError(f"cannot reach {topic}: {error.args[0].str()}") from None
+            count = len(metadata.topics[topic].partitions)
+            self._partition_counts[topic] = max(count, self._partition_counts.get(topic, 1))
+        return self._partition_counts[topic]
+
+    def _partition(self, topic: str, key: bytes | None, place: int | None) -> int:
+        if place is None:
+            number = next(self._any_partition) if key is None else key_hash(key)
+            return number % self.partitions(topic)
+        count = self.partitions(topic, beyond=place)
+        if place >= count:
+            raise DeliveryError(
+                f"{topic} has {count} partitions, and none with the number {place}: add partitions"
+            )
+        return place
+
+    def _put(self, message: _Held) -> bool:
+        """Send a message, or hold it until its partition is introduced; False without room."""
+        with self._lock:
+            if self._released:
+                return False
+            behind = self._introduced.get(message.place)
+            if behind is not None:
+                if len(behind) >= MAX_HELD:
+                    return False
+                behind.append(message)
+                return True
+            if not self._produce(message):
+                return False
+            at = self._acknowledged_at.get(message.place)
+            if at is None or time.monotonic() - at > INTRODUCTION_S:
+                self._introduced[message.place] = deque()
+            return True
+
+    def _produce(self, message: _Held) -> bool:
+        """Give a message to librdkafka; False if its queue is full."""
+        topic, partition = message.place
+        more: dict[str, Any] = {"headers": dict(message.headers)} if message.headers else {}
+        try:
+            self._producer.produce(
+                topic,
+                value=message.value,
+                key=message.key,
+                partition=partition,
+                on_delivery=self._note_delivery,
+                **more,
+            )
+        except BufferError:
+            return False
+        except KafkaException as error:
+            self._raise_failure()  # what was fatal before, if anything was
+            raise _explained(error.args[0], topic, len(message.value or b"")) from None
+        return True
+
+    def _serve(self, call: Callable[[float], int], timeout_s: float) -> None:
+        """Let librdkafka report, send what that has released, and raise what has failed."""
+        self._call(call, timeout_s)
+        self._raise_failure()
+        with self._lock:
+            while self._released and self._produce(self._released[0]):
+                self._released.popleft()
+
+    def _call(self, call: Callable[[float], int], timeout_s: float) -> None:
+        """Call librdkafka; an error that is fatal to the producer surfaces here."""
+        try:
+            call(timeout_s)
+        except (KafkaException, SystemError) as error:
+            # the second is what becomes of the first on its way through a callback
+            fatal = error if isinstance(error, KafkaException) else error.__cause__
+            if not isinstance(fatal, KafkaException):
+                raise
+            self._fatal = self._fatal or fatal.args[0]
+
+    def _note_delivery(self, error: KafkaError | None, message: Message) -> None:
+        place = str(message.topic()), int(message.partition() or 0)
+        if error is not None:
+            self._fail(_explained(error, place[0], len(message.value() or b"")), error)
+            return
+        with self._lock:
+            self._moved_at = self._acknowledged_at[place] = time.monotonic()
+            self._released += self._introduced.pop(place, ())
+
+    def _fail(self, failure: DeliveryError, error: KafkaError | None = None) -> None:
+        """Send nothing any more; only the first failure says why."""
+        if error is not None and error.code() in _PURGED:
+            return
+        with self._lock:
+            if self._failure is not None:
+                return
+            self._failure = failure
+            self._introduced.clear()
+            self._released.clear()
+        self._producer.purge(blocking=False)
+
+    def _raise_failure(self) -> None:
+        if self._fatal is not None and self._failure is None:
+            deadline = time.monotonic() + FATAL_REPORT_S
+            while self._failure is None and time.monotonic() < deadline and len(self._producer):
+                self._call(self._producer.poll, 0.05)
+            self._fail(self._explained_fatal(self._fatal))
+        if self._failure is not None:
+            raise self._failure
+
+    def _explained_fatal(self, error: KafkaError) -> DeliveryError:
+        """Return what to raise if the report of the delivery itself does not come.
+
+        librdkafka may drop it behind the fatal error, whose text then holds the reason.
+        """
+        if error.code() != KafkaError._GAPLESS_GUARANTEE:
+            return DeliveryError(str(refusal(self._config, "cannot send messages", error)))
+        if KafkaError(KafkaError.MSG_SIZE_TOO_LARGE).str() in error.str():
+            return _oversize(f"a message is too large for its topic ({error.str()})")
+        return DeliveryError(f"the broker did not take a message: {error.str()}")
+
+    def _check_deadline(self) -> None:
+        late_s = time.monotonic() - self._moved_at
+        if self.waiting and late_s > self._deadline_s:
+            self._fail(
+                DeliveryError(
+                    f"{self.waiting} messages wait, and the broker has acknowledged none for "
+                    f"{late_s:.0f} s: {self._why()}"
+                )
+            )
+            self._raise_failure()
+
+    def _describe_obstacle(self) -> None:
+        why = self._why()
+        if self.obstacle is None:
+            log.warning("%d messages are not acknowledged yet: %s", self.waiting, why)
+        self.obstacle = f"{self.waiting} messages are not acknowledged: {why}"
+
+    def _why(self) -> str:
         try:
             self._producer.list_topics(timeout=2.0)
         except KafkaException:
@@ -149,41 +347,15 @@ class RecordProducer:
             "space (its log says more); trying on"
         )
 
-    @property
-    def waiting(self) -> int:
-        """How many messages are not acknowledged yet."""
-        return len(self._producer)
-
-    def partitions(self, topic: str) -> int:
-        """Return how many partitions a topic has; the broker is asked once.
-
-        Raises
-        ------
-        DeliveryError
-            If it does not answer.
-        """
-        if topic not in self._partition_counts:
-            try:
-                metadata = self._producer.list_topics(topic, timeout=DELIVERY_TIMEOUT_S)
-            except KafkaException as error:
-                raise DeliveryError(f"cannot reach {topic}: {error.args[0].str()}") from None
-            self._partition_counts[topic] = max(len(metadata.topics[topic].partitions), 1)
-        return self._partition_counts[topic]
-
-    def _delivered(self, error: KafkaError | None, message: Message) -> None:
-        if error is not None:
-            self._failure = _explained(error, str(message.topic()), len(message.value() or b""))
-
-    def _raise_failure(self) -> None:
-        if self._failure is not None:
-            raise self._failure
-
 
 def _explained(error: KafkaError, topic: str, size: int) -> DeliveryError:
     if error.code() == KafkaError.MSG_SIZE_TOO_LARGE:
-        return OversizeError(
-            f"a message of {size:,} bytes is too large for {topic}: raise the topic's "
-            f"max.message.bytes to {MAX_MESSAGE_BYTES:,}, or if the message is larger than that, "
-            "take fewer grid points or inner samples"
-        )
+        return _oversize(f"a message of {size:,} bytes is too large for {topic}")
     return DeliveryError(f"the broker did not take a message for {topic}: {error.str()}")
+
+
+def _oversize(what: str) -> OversizeError:
+    return OversizeError(
+        f"{what}: raise the topic's max.message.bytes to {MAX_MESSAGE_BYTES:,}, or if the message "
+        "is larger than that, take fewer grid points or inner samples"
+    )

@@ -1,50 +1,26 @@
 """How far the pipeline is: which observations have gone through all of its roles."""
 
-import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
-from typing import Any
 
 from confluent_kafka import (
     OFFSET_BEGINNING,
     OFFSET_END,
     Consumer,
-    KafkaError,
     KafkaException,
     TopicPartition,
 )
 
 from pipeline.config import Config
+from pipeline.kafka.asking import Answer, ask
 from pipeline.kafka.client import (
     NOT_AUTHORIZED,
     client_settings,
     log_offsets,
     partitions_of,
-    refusal,
 )
+from pipeline.kafka.timeouts import REQUEST_S
 from pipeline.parts import Part, Role
-
-REQUEST_TIMEOUT_S = 10.0
-
-TAKEOVER_TIMEOUT_S = 60.0
-"""How long a new cluster may take to make its topic of offsets, or a broker to take over groups
-and partitions."""
-
-_PASSING = {
-    KafkaError.NOT_COORDINATOR,
-    KafkaError.COORDINATOR_NOT_AVAILABLE,
-    KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
-    KafkaError.NOT_LEADER_FOR_PARTITION,
-    KafkaError.UNKNOWN_TOPIC_OR_PART,
-    KafkaError._UNKNOWN_PARTITION,
-    KafkaError.LEADER_NOT_AVAILABLE,
-    KafkaError.FENCED_LEADER_EPOCH,
-    KafkaError.UNKNOWN_LEADER_EPOCH,
-    KafkaError._WAIT_COORD,
-    KafkaError._TRANSPORT,
-    KafkaError._TIMED_OUT,
-}
 
 Offsets = Mapping[int, int]
 """Partition → offset."""
@@ -70,7 +46,7 @@ class GroupOffsets:
         asked = [TopicPartition(self._topic, p) for p in self._partitions]
         answers = self._ask(
             "cannot ask for committed offsets",
-            lambda: self._consumer.committed(asked, timeout=REQUEST_TIMEOUT_S),
+            lambda: self._consumer.committed(asked, timeout=REQUEST_S),
         )
         return {tp.partition: max(tp.offset, 0) for tp in answers}
 
@@ -89,31 +65,23 @@ class GroupOffsets:
         return sum(max(end - max(committed[p], starts[p]), 0) for p, end in self.ends().items())
 
     def _log_offsets(self, which: int) -> Offsets:
-        offsets: Offsets = self._ask(
+        return self._ask(
             f"cannot ask for the offsets of {self._topic}",
-            lambda: log_offsets(
-                self._consumer, self._topic, self._partitions, which, REQUEST_TIMEOUT_S
-            ),
+            lambda: log_offsets(self._consumer, self._topic, self._partitions, which, REQUEST_S),
         )
-        return offsets
 
-    def _ask(self, what: str, question: Callable[[], Any]) -> Any:
-        """Return an answer, asking again while a broker takes over from another."""
-        deadline = time.monotonic() + TAKEOVER_TIMEOUT_S
-        while True:
-            try:
-                return question()
-            except KafkaException as error:
-                told = self._consumer.poll(0)  # what ACLs do not allow comes as a message
-                problem = error.args[0]
-                if told and told.error() and told.error().code() in NOT_AUTHORIZED:
-                    problem = told.error()
-                if problem.code() not in _PASSING or time.monotonic() > deadline:
-                    raise refusal(self._config, what, problem) from None
-            # what the client knows of the partitions may be from before a broker's death
-            with suppress(KafkaException):
-                self._consumer.list_topics(self._topic, timeout=REQUEST_TIMEOUT_S)
-            time.sleep(0.2)
+    def _ask(self, what: str, question: Callable[[], Answer]) -> Answer:
+        return ask(self._config, self._consumer, self._topic, what, lambda: self._told(question))
+
+    def _told(self, question: Callable[[], Answer]) -> Answer:
+        try:
+            return question()
+        except KafkaException:
+            told = self._consumer.poll(0)  # what ACLs do not allow comes as a message
+            problem = told.error() if told else None
+            if problem and problem.code() in NOT_AUTHORIZED:
+                raise KafkaException(problem) from None
+            raise
 
     def close(self) -> None:
         """Leave the broker."""

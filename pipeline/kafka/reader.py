@@ -16,6 +16,7 @@ from confluent_kafka import (
 )
 
 from pipeline.config import Config
+from pipeline.kafka.asking import PASSING, ask
 from pipeline.kafka.client import (
     BrokerError,
     Place,
@@ -26,6 +27,7 @@ from pipeline.kafka.client import (
 )
 from pipeline.kafka.registry.opener import Opener
 from pipeline.kafka.registry.opening import open_decoder
+from pipeline.kafka.unreadable import UnreadableBatches
 
 SILENCE_S = 30.0
 """How long a broker may say nothing while there is more to read."""
@@ -92,6 +94,7 @@ class TopicReader:
                 "queued.max.messages.kbytes": QUEUED_KB,
             }
         )
+        self._unreadable = UnreadableBatches(config, self._consumer)
         begins = {
             (topic, partition): (starts or {}).get(partition, offset)
             for topic, partitions in self._partitions.items()
@@ -136,18 +139,21 @@ class TopicReader:
             If the broker does not answer.
         """
         extent: dict[Place, range] = {}
-        try:
-            for topic, partitions in self._partitions.items():
-                if not partitions:
-                    continue
-                starts, ends = (
-                    log_offsets(self._consumer, topic, partitions, which, SILENCE_S)
-                    for which in (OFFSET_BEGINNING, OFFSET_END)
-                )
+        for topic, partitions in self._partitions.items():
+            if partitions:
+                starts = self._log_offsets(topic, partitions, OFFSET_BEGINNING)
+                ends = self._log_offsets(topic, partitions, OFFSET_END)
                 extent |= {(topic, p): range(starts[p], ends[p]) for p in partitions}
-        except KafkaException as error:
-            raise refusal(self._config, _WHAT, error.args[0]) from None
         return extent
+
+    def _log_offsets(self, topic: str, partitions: Sequence[int], which: int) -> dict[int, int]:
+        return ask(
+            self._config,
+            self._consumer,
+            topic,
+            _WHAT,
+            lambda: log_offsets(self._consumer, topic, partitions, which, SILENCE_S),
+        )
 
     def until(self, extent: Mapping[Place, range]) -> Iterator[Message]:
         """Yield the messages below the ends of an extent, in the order of each partition.
@@ -184,7 +190,7 @@ class TopicReader:
 
     def _read(self, timeout_s: float, limit: int) -> list[Message]:
         try:
-            messages: list[Message] = self._consumer.consume(limit, timeout_s)
+            messages = self._unreadable.passed(self._consumer.consume(limit, timeout_s))
         except KafkaException as error:
             raise refusal(self._config, _WHAT, error.args[0]) from None
         _raise_what_does_not_pass(self._config, messages)
@@ -274,11 +280,7 @@ def _raise_what_does_not_pass(config: Config, messages: Sequence[Message]) -> No
 
 _WHAT = "cannot read the topics"
 
-_PASSING = {
-    KafkaError._PARTITION_EOF,
-    KafkaError._TRANSPORT,
-    KafkaError._ALL_BROKERS_DOWN,
-    KafkaError._TIMED_OUT,
-    KafkaError.LEADER_NOT_AVAILABLE,
-    KafkaError.NOT_LEADER_FOR_PARTITION,
-}
+_GONE = {KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_PARTITION}
+"""Of a topic that was there a moment ago: it was deleted."""
+
+_PASSING = PASSING - _GONE | {KafkaError._PARTITION_EOF, KafkaError._ALL_BROKERS_DOWN}

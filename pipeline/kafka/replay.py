@@ -13,6 +13,7 @@ from pipeline.kafka.embedded import PARTITION_BYTES, is_embedded_cluster
 from pipeline.kafka.producer import RecordProducer
 from pipeline.kafka.progress import PipelineProgress
 from pipeline.kafka.reader import TopicReader
+from pipeline.kafka.timeouts import COMMAND_DEADLINE_S
 from schemas import LateLabel
 from schemas.late_label import LabelValue
 
@@ -70,7 +71,7 @@ def replay(
     """
     topic, labels = (config.topic(name) for name in ("features", LateLabel.TOPIC))
     _check_partition(config, topic, options.partition)
-    producer = RecordProducer(config)
+    producer = RecordProducer(config, deadline_s=COMMAND_DEADLINE_S)
     stop = stop or Event()
     brake = _make_brake(config, options)
     pace = _Pace(options.rate)

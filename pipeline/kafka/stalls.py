@@ -7,6 +7,10 @@ from pipeline.kafka.client import Place
 from pipeline.kafka.worker import Standing
 from schemas import stream_name
 
+ASLEEP_S = 20.0
+"""Seconds between two looks from which on the process itself must have stood still: what it did not
+do meanwhile is no stall, and it may do it now."""
+
 LOOKS = 3
 """How often in a row a log must be seen to be too short: brokers that take over from another may
 be behind for a moment."""
@@ -61,6 +65,7 @@ class Progress:
         self._refusal: str | None = None
         self._refused_since: float | None = None
         self._shorter: dict[Place, tuple[Standing, int, int]] = {}
+        self._seen_at: float | None = None
         self.lag = 0
         self.broker_answers = False
 
@@ -68,7 +73,9 @@ class Progress:
         """Take what is seen now."""
         self.broker_answers = sight.ends is not None
         self._see_refusal(sight)
-        if sight.ends is None or sight.is_saving or sight.is_waiting:
+        was_asleep = self._seen_at is not None and sight.now - self._seen_at > ASLEEP_S
+        self._seen_at = sight.now
+        if was_asleep or sight.ends is None or sight.is_saving or sight.is_waiting:
             # what is away comes back; a new start would not make that sooner
             self._taking.forget()
             self._committing.forget()
@@ -76,12 +83,14 @@ class Progress:
         ends = sight.ends
         self._see_shorter_logs(sight)
         taken = {s.place: (s.next_offset, ends.get(s.place, 0)) for s in sight.standings}
+        waiting = {s.place for s in sight.standings if s.waits_for is not None}
         done = {s.place: (s.committed_offset, s.next_offset) for s in sight.standings}
         if not sight.standings:
             # nobody commits what waits, and it is not given to this worker: it lost its group
             done = {p: (offset, ends.get(p, 0)) for p, offset in sight.committed.items()}
         self.lag = sum(max(end - offset, 0) for offset, end in (taken or done).values())
-        self._taking.see(sight.now, taken)
+        # a new start would not bring a model
+        self._taking.see(sight.now, {p: each for p, each in taken.items() if p not in waiting})
         self._committing.see(sight.now, done)
 
     def shortened(self) -> tuple[Standing, int] | None:

@@ -8,13 +8,16 @@ from confluent_kafka import KafkaError, KafkaException, TopicCollection
 from confluent_kafka.admin import AdminClient, BrokerMetadata, NewTopic
 
 from pipeline.config import Config
+from pipeline.kafka import register
 from pipeline.kafka.client import BrokerError, client_settings, cluster, refusal
 from pipeline.kafka.embedded import PARTITIONS, is_embedded_cluster
+from pipeline.kafka.timeouts import CREATE_S, REQUEST_S
 from schemas import Change, DeadLetter, Evaluation, Explanation, Prediction
 
 _HOUR_MS = 3_600_000
 
-CREATE_TIMEOUT_S = 30.0
+_PASSING = {KafkaError._DESTROY, KafkaError._TRANSPORT}
+"""Errors of a question that was sent while the cluster came back: by another way it is answered."""
 
 SAFE_REPLICATION = 3
 """Copies of each message from which on two must be written: one broker may die, and nothing is
@@ -72,6 +75,15 @@ def topic_specs(config: Config) -> list[TopicSpec]:
         )
         for name, purpose in purposes.items()
     ]
+    specs.append(
+        TopicSpec(
+            name=config.topic(register.TOPIC),
+            partitions=1,  # one order of all that is registered
+            replication=replication,
+            settings={"cleanup.policy": "compact", **in_sync},
+            purpose="the settings that run, and the owners of partitions (internal)",
+        )
+    )
     if config.checkpoint.store == "topic":
         specs.append(
             TopicSpec(
@@ -106,7 +118,7 @@ def create_topics(config: Config) -> dict[str, str]:
     admin = AdminClient(client_settings(config))
     if is_embedded_cluster(metadata):
         for spec in missing:
-            admin.list_topics(spec.name, timeout=10)
+            admin.list_topics(spec.name, timeout=REQUEST_S)
             results[spec.name] = f"created, with the embedded broker's {PARTITIONS} partitions"
         return results
     return results | _create(config, admin, missing)
@@ -124,7 +136,7 @@ def _create(config: Config, admin: AdminClient, specs: list[TopicSpec]) -> dict[
     results = {}
     for name, future in futures.items():
         try:
-            future.result(timeout=CREATE_TIMEOUT_S)
+            future.result(timeout=CREATE_S)
             results[name] = "created"
         except KafkaException as error:
             if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
@@ -136,7 +148,7 @@ def _create(config: Config, admin: AdminClient, specs: list[TopicSpec]) -> dict[
 
 def _wait_until_known(config: Config, names: Collection[str]) -> None:
     """Wait until every broker has heard of the new topics; they tell each other a little later."""
-    deadline = time.monotonic() + CREATE_TIMEOUT_S
+    deadline = time.monotonic() + CREATE_S
     # asked for anew: a broker that has just died is no longer named after a while
     while unaware := [
         address
@@ -183,11 +195,15 @@ def topic_ids(config: Config) -> dict[str, str]:
     if is_embedded_cluster(metadata) or not names:
         return {}
     admin = AdminClient(client_settings(config))  # must live until the answer is there
-    futures = admin.describe_topics(TopicCollection(names), request_timeout=30)
-    try:
-        return {name: str(future.result().topic_id) for name, future in futures.items()}
-    except KafkaException as error:
-        raise refusal(config, "cannot describe the topics", error.args[0]) from None
+    deadline = time.monotonic() + CREATE_S
+    while True:
+        futures = admin.describe_topics(TopicCollection(names), request_timeout=CREATE_S)
+        try:
+            return {name: str(future.result().topic_id) for name, future in futures.items()}
+        except KafkaException as error:
+            if error.args[0].code() not in _PASSING or time.monotonic() > deadline:
+                raise refusal(config, "cannot describe the topics", error.args[0]) from None
+        time.sleep(0.2)
 
 
 def feature_partitions(config: Config) -> int:

@@ -6,12 +6,13 @@ damaged) or missing (the directory is gone). So the seek is made here, right aft
 """
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, ClassVar, Protocol
 
 from faust.transport.drivers import aiokafka as driver
 from faust.types import TP, AppT
 
+from pipeline.kafka import fetch
 from pipeline.kafka.prompt import PromptService
 
 FETCH_MAX_WAIT_MS = 20
@@ -25,11 +26,20 @@ sleeps for a second then, or waits as long for other partitions: longer than wha
 lasts."""
 
 
+MAX_AHEAD_BYTES = 16 * 1024 * 1024
+"""Bytes of messages to read ahead; then all of them must be taken before more is read. The number
+of messages is bounded elsewhere, but each may have 1 MiB."""
+
+
 class PartitionOwner(Protocol):
     """Whoever keeps the state of the partitions that this worker is assigned."""
 
     def owns(self, tp: TP) -> bool:
         """Return whether the state of the partition is loaded."""
+        ...
+
+    async def claim(self, tps: Collection[TP]) -> None:
+        """Become the owner of partitions: what an owner before writes from now on is ignored."""
         ...
 
     async def start(self, tp: TP, earliest: int, end: int) -> int | None:
@@ -60,9 +70,14 @@ class _ConsumerThread(driver.AIOKafkaConsumerThread):
         consumer._isolation_level = "read_committed"
         return consumer
 
+    async def _fetch_records(self, *args: Any, **kwargs: Any) -> Any:
+        fetch.DRAIN.begin()
+        return await super()._fetch_records(*args, **kwargs)
+
 
 class _Consumer(PromptService, driver.Consumer):
     owner: ClassVar[PartitionOwner]
+    _ahead_bytes = 0
 
     def _new_consumer_thread(self) -> _ConsumerThread:
         return _ConsumerThread(self, loop=self.loop, beacon=self.beacon)
@@ -75,11 +90,20 @@ class _Consumer(PromptService, driver.Consumer):
             and not self._get_active_partitions()
         ):
             await asyncio.sleep(PAUSED_S)
+        if self._ahead_bytes > MAX_AHEAD_BYTES:
+            while self.flow_active and not self.should_stop and self._holds_messages():
+                await asyncio.sleep(PAUSED_S)
+            self._ahead_bytes = 0
         if self._buffered_partitions:
             timeout = min(timeout, PAUSED_S)
         records, _ = await super()._wait_next_records(timeout)
+        self._ahead_bytes += fetch.DRAIN.bytes
         # all that was fetched: Faust would drop the rest of a partition that is paused meanwhile
         return records, None
+
+    def _holds_messages(self) -> bool:
+        """Return whether messages wait for the role's agent."""
+        return not all(channel.queue.empty() for channel in self.app.topics)
 
     async def perform_seek(self) -> None:
         """Seek to the committed offsets, then to where state and committed offset agree.
@@ -93,6 +117,9 @@ class _Consumer(PromptService, driver.Consumer):
             return
         earliest: Mapping[TP, int] = await self.earliest_offsets(*new)
         ends: Mapping[TP, int] = await self.highwaters(*new)
+        await self.owner.claim(new)
+        if not await self._is_member(new, earliest):
+            return  # claimed too late: another worker owns them, and this one must not write
         positions: dict[TP, int] = {}
         for tp in new:
             if tp not in self.assignment():
@@ -109,6 +136,11 @@ class _Consumer(PromptService, driver.Consumer):
             positions[tp] = committed
         if positions:
             await self.seek_wait(positions)
+
+    async def _is_member(self, tps: Collection[TP], earliest: Mapping[TP, int]) -> bool:
+        """Let the broker confirm, by a commit of what is committed, that the group still has us."""
+        offsets = {tp: self._committed_offset[tp] or earliest[tp] for tp in tps}
+        return set(tps) <= self.assignment() and bool(await self._commit(offsets))
 
     async def on_partitions_revoked(self, revoked: set[TP]) -> None:
         """Drop state first: what is not committed by now belongs to the next owner."""
@@ -127,6 +159,7 @@ class _Consumer(PromptService, driver.Consumer):
 
 def install(app: AppT, owner: PartitionOwner) -> None:
     """Make a Faust app read its partitions from where their owner says."""
+    fetch.install()
     consumer = type("CheckpointConsumer", (_Consumer,), {"owner": owner})
     transport = type("CheckpointTransport", (driver.Transport,), {"Consumer": consumer})
     app.transport = transport(app.conf.broker_consumer, app)

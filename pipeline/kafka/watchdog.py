@@ -9,6 +9,7 @@ import logging
 import threading
 import time
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 
 from confluent_kafka import (
     OFFSET_BEGINNING,
@@ -28,15 +29,16 @@ from pipeline.kafka.client import (
     Place,
     client_settings,
     cluster,
-    first_offset,
     log_offsets,
     no_answer,
     refusal,
 )
 from pipeline.kafka.exits import EXIT_FAILED, EXIT_NOT_YET, end, fail, refuse
+from pipeline.kafka.peek import first_offset
 from pipeline.kafka.stalls import Progress, Sight
+from pipeline.kafka.timeouts import WATCH_REQUEST_S
 from pipeline.kafka.topics import topic_ids, topic_specs
-from pipeline.kafka.worker import RoleWorker, Standing, shorter_log
+from pipeline.kafka.worker import RoleWorker, Standing, replaced_settings, shorter_log
 from pipeline.parts import Part
 
 log = logging.getLogger("fluxplain.watchdog")
@@ -46,8 +48,6 @@ CHECK_S = 2.0
 
 TOPICS_CHECK_S = 10.0
 """Seconds between two looks at the topics."""
-
-REQUEST_TIMEOUT_S = 5.0
 
 
 class Watchdog:
@@ -127,11 +127,14 @@ class Watchdog:
         if problem := self._source.look(self._consumer):
             log.critical("%s: %s: ending, to be started again", self.part, problem)
             end(EXIT_NOT_YET)
+        with suppress(BrokerError):
+            if self._worker.is_replaced():
+                refuse(replaced_settings(self.part))
 
     def _look(self) -> Sight:
         # the worker's offsets first: what it takes meanwhile is no progress missed
         standings = self._worker.standings()
-        is_saving, is_waiting = self._worker.is_saving, self._worker.waits_for is not None
+        is_saving, is_waiting = self._worker.is_saving, self._worker.is_held_up
         try:
             next_offsets = {s.place: s.next_offset for s in standings} or self._committed()
             ends = self._log_offsets(next_offsets, OFFSET_END)
@@ -154,7 +157,7 @@ class Watchdog:
             for partition in _known(self._consumer, topic).partitions
         ]
         asked = [TopicPartition(*place) for place in places]
-        answers = self._consumer.committed(asked, timeout=REQUEST_TIMEOUT_S)
+        answers = self._consumer.committed(asked, timeout=WATCH_REQUEST_S)
         starts = self._log_offsets(places, OFFSET_BEGINNING)
         committed = {(tp.topic, tp.partition): tp.offset for tp in answers}
         return {place: max(committed[place], starts[place]) for place in places}
@@ -165,7 +168,7 @@ class Watchdog:
             for topic in self.topics
             if (own := [p for name, p in places if name == topic])
             for partition, offset in log_offsets(
-                self._consumer, topic, own, which, REQUEST_TIMEOUT_S
+                self._consumer, topic, own, which, WATCH_REQUEST_S
             ).items()
         }
 
@@ -186,7 +189,7 @@ class Watchdog:
     def _holds_messages(self, place: Place, offset: int) -> bool:
         """Return whether a message comes from an offset on; also if that is not known in time."""
         try:
-            return first_offset(self._consumer, *place, offset, REQUEST_TIMEOUT_S) is not None
+            return first_offset(self._config, *place, offset, WATCH_REQUEST_S) is not None
         except KafkaException:
             return True
 
@@ -250,7 +253,7 @@ class _Topics:
 
 def _known(consumer: Consumer, topic: str) -> TopicMetadata:
     # of a consumer: asking creates no topic
-    return consumer.list_topics(topic, timeout=REQUEST_TIMEOUT_S).topics[topic]
+    return consumer.list_topics(topic, timeout=WATCH_REQUEST_S).topics[topic]
 
 
 def _partition_count(consumer: Consumer, topic: str) -> int:

@@ -19,15 +19,17 @@ work, and publishes the same records again under the same identity.
 import asyncio
 import logging
 import time
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import faust
-from confluent_kafka import Consumer
 from faust.types import TP, EventT
 
 from pipeline.config import Config
 from pipeline.exchange import ModelFolder
+from pipeline.kafka.batches import Unreadable
 from pipeline.kafka.budget import TimeBudget, budget_of, outdated
 from pipeline.kafka.checkpoints import (
     SLOW_S,
@@ -39,25 +41,33 @@ from pipeline.kafka.checkpoints import (
     SnapshotError,
     StageFactory,
 )
-from pipeline.kafka.client import Place, client_settings, first_offset
+from pipeline.kafka.client import AccessError, BrokerError, Place
 from pipeline.kafka.exits import fail, refuse
+from pipeline.kafka.headers import usable_headers
 from pipeline.kafka.letters import LetterLog
+from pipeline.kafka.lives import FIRST, Life
 from pipeline.kafka.merge import Merge
 from pipeline.kafka.metrics.worker import WorkerMetrics
+from pipeline.kafka.model_waits import ModelWait, ModelWaits, stay_in_group
 from pipeline.kafka.outbox import Outbox
+from pipeline.kafka.output_partitions import OutputPartitions
+from pipeline.kafka.peek import first_offset
+from pipeline.kafka.register import Register
 from pipeline.kafka.registry.waiting import WaitingDecoder
+from pipeline.kafka.timeouts import DELIVERY_DEADLINE_S, PEEK_S
+from pipeline.kafka.writers import ANY, OWN_TOPICS, WRITER, Begin, Fence, Writer
 from pipeline.parts import Part
 from pipeline.stages import Message, Stage, process
 from pipeline.stages.announced import Exchanges
-from pipeline.stages.base import ORIGIN, ORIGIN_TIME
-from pipeline.stages.join import PassedOn
 from pipeline.stages.metering import Metered
 from pipeline.stages.shedding import Sheds
 from pipeline.stages.trace import trace_of
-from schemas import Change, Control, DeadLetter, stream_name
+from schemas import Change, Control, DeadLetter, Record, stream_name
 
 if TYPE_CHECKING:
     from pipeline.kafka.registry.decoder import Decoder
+
+Answer = TypeVar("Answer")
 
 log = logging.getLogger("fluxplain.worker")
 
@@ -68,10 +78,14 @@ MAX_PENDING = 50_000
 """Messages that may wait for their acknowledgement; then a checkpoint is written early."""
 
 
+NOT_OURS = "it was not written by a worker of this pipeline"
+"""Reason of the dead letter for a message in a topic that only workers write."""
+
+REGISTER_AGAIN_S = 1.0
+"""Seconds between two attempts to read the register, or to write into it."""
+
 SEEK_AGAIN_S = 2.0
 """How long the messages that were asked for again may take to come."""
-
-PEEK_TIMEOUT_S = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +113,9 @@ class Partition:
     next_offset: int
     saved_offset: int
     committed_offset: int
+    epoch: int = 1
+    life: Life = FIRST
+    fence: Fence = field(default_factory=Fence)
     pending: list[Any] = field(default_factory=list)
     in_step: bool = False
     jumped_to: int | None = None
@@ -107,6 +124,11 @@ class Partition:
     must_commit: bool = False
     is_large: bool = False
     saved: Saved | None = None
+
+    @property
+    def writer(self) -> Writer:
+        """The writer of what its stage publishes."""
+        return Writer(str(self.slot), self.epoch)
 
     def accepts(self, offset: int) -> bool:
         """Return whether a message is the next one, or was done before.
@@ -178,6 +200,9 @@ class Standing:
         All messages below it are done for good.
     saved
         The last checkpoint that this worker wrote.
+    waits_for
+        What it cannot go on without: an announced model, or a partition to write to; None if
+        nothing is missing.
     """
 
     topic: str
@@ -185,6 +210,7 @@ class Standing:
     next_offset: int
     committed_offset: int
     saved: Saved | None = None
+    waits_for: str | None = None
 
     @property
     def place(self) -> Place:
@@ -205,6 +231,10 @@ class RoleWorker:
         Makes the stage of a partition that has no checkpoint.
     store, outbox
         Where state and records go.
+    register
+        Where it claims its partitions.
+    registered
+        Number of the settings that it was started with.
     metrics
         Takes note of what is done.
     decoder
@@ -229,6 +259,8 @@ class RoleWorker:
         make_stage: StageFactory,
         store: CheckpointStore,
         outbox: Outbox,
+        register: Register,
+        registered: int,
         metrics: WorkerMetrics,
         decoder: "Decoder | None" = None,
     ) -> None:
@@ -241,6 +273,11 @@ class RoleWorker:
         self._make_stage = make_stage
         self._store = store
         self._outbox = outbox
+        self._register = register
+        self._registered = registered
+        self._epochs: dict[str, int] = {}
+        self._begins: Mapping[str, Begin] = {}
+        self._own_topics = {config.topic(name) for name in OWN_TOPICS}
         # join passes on what it gets as it is, and evaluations are nobody else's
         self._decoder = WaitingDecoder(decoder if part.role in {"model", "drift"} else None, part)
         self._partitions: dict[TP, Partition] = {}
@@ -249,13 +286,14 @@ class RoleWorker:
         self._assigned: int | None = None
         self._stopping = False
         self._assignments = 0
-        self._peeker: Consumer | None = None
         self._finishing: asyncio.Task[None] | None = None
-        self._joined_topic = config.topic(PassedOn.TOPIC)
         topics = [config.topic(name) for name in config.inputs(part.role)]
         self._merge = self._merged(topics) if len(topics) > 1 else None
         self._budgets: dict[int, TimeBudget | None] = {}
         self._letters = LetterLog(str(part))
+        self._outputs = OutputPartitions(config, part, outbox.partitions)
+        self._waits = ModelWaits(config, part, self._knows)
+        self._looking = asyncio.Lock()
         self.is_finished = False
         self.is_saving = False
         self.committed_at = time.time()
@@ -289,10 +327,12 @@ class RoleWorker:
         try:
             async with self._busy:
                 await self._seek_again()
+                await self._resume_streams()
                 if self._merge is not None:
                     await self._take_merged(self._merge)
                 self._outbox.send_all_if_old(time.monotonic())
                 await self._checkpoint_if_due()
+            await self._look_for_models()
         except Exception as error:
             fail(f"{self.part}: cannot write a checkpoint", error)
 
@@ -309,37 +349,69 @@ class RoleWorker:
         """Return whether the state of the partition is loaded."""
         return tp in self._partitions
 
+    async def claim(self, tps: Collection[TP]) -> None:
+        """Become the owner of partitions: what an owner before writes from now on is ignored.
+
+        Ends the process if other settings were registered since it started.
+        """
+        slots = [str(Slot.of(self.part, tp.topic, tp.partition)) for tp in tps]
+        for slot in slots:
+            self._epochs.pop(slot, None)  # others may have owned it since
+        try:
+            self._epochs |= await self._registered_by(partial(self._register.claim, slots)) or {}
+            registered = await self._registered_by(self._register.read)
+        except Exception as error:
+            fail(f"{self.part}: cannot claim {', '.join(slots)}", error)
+        if registered is None:
+            return  # there was another rebalance
+        if registered.number != self._registered:
+            refuse(replaced_settings(self.part))
+        self._begins = registered.begins
+
+    async def _registered_by(self, call: Callable[[], Answer]) -> Answer | None:
+        """Return what the register answers, as soon as it does; None after another rebalance.
+
+        An end would be a rebalance too, and with it more claims of others.
+        """
+        assignment, deadline = self._assignments, time.monotonic() + DELIVERY_DEADLINE_S
+        while assignment == self._assignments:
+            try:
+                # in a thread: the loop must go on to hear of rebalances and signals
+                return await asyncio.get_running_loop().run_in_executor(None, call)
+            except BrokerError as error:
+                if isinstance(error, AccessError) or time.monotonic() > deadline:
+                    raise
+                log.warning("%s: waits for its register: %s", self.part, error)
+                await asyncio.sleep(REGISTER_AGAIN_S)
+        return None
+
     async def start(self, tp: TP, earliest: int, end: int) -> int | None:
         """Load the newest checkpoint of a partition and return the offset to read on from.
 
         None if the partition was taken away, or was started by another call, meanwhile.
         """
         slot = Slot.of(self.part, tp.topic, tp.partition)
-        assignment = self._assignments
+        assignment, epoch = self._assignments, self._epochs.get(str(slot))
+        if epoch is None:
+            return None  # a rebalance came before it was claimed
         try:
-            # in a thread: the loop must go on to hear of rebalances and signals
-            load = asyncio.get_running_loop().run_in_executor(None, self._store.load, slot)
-            checkpoint = await load
+            checkpoint, cold_start = await self._load(slot, earliest)
+            begin = Begin(epoch, -1 if checkpoint is None else checkpoint.next_offset)
+            if assignment == self._assignments:
+                await self._registered_by(partial(self._register.begin, str(slot), begin))
         except CheckpointError as error:
             refuse(str(error))
         except Exception as error:
             fail(f"{slot}: cannot load the checkpoint", error)
         if assignment != self._assignments or self.owns(tp):
             return None
-        if checkpoint is None:
-            stage, offset = self._make_stage(tp.topic, tp.partition), earliest
-            if earliest > 0:
-                self._tell_cold_start(tp, earliest)
-        else:
-            stage, offset = checkpoint.stage, checkpoint.next_offset
-            if offset > end:
-                refuse(shorter_log(slot, offset, end))
-            if offset < earliest:
-                offset = self._pass_over(tp, offset, earliest, end)
+        stage, offset, life, fence = self._state(tp, slot, checkpoint, cold_start, (earliest, end))
         if isinstance(stage, Metered):
             stage.meter = self.metrics.model
         if isinstance(stage, Exchanges):
             stage.models = ModelFolder(self.config.model.directory)
+            if stage.awaited is not None:
+                self._waits.begin(tp, stage, offset)
         saved = checkpoint.next_offset if checkpoint else 0
         self._partitions[tp] = Partition(
             slot,
@@ -347,11 +419,48 @@ class RoleWorker:
             next_offset=offset,
             saved_offset=saved,
             committed_offset=offset,
+            epoch=epoch,
+            life=life,
+            fence=fence,
             # what is published from here on is right only if the next start knows of the jump
             must_save=offset != saved,
         )
         log.info("%s: goes on at offset %d", slot, offset)
         return offset
+
+    def _state(
+        self,
+        tp: TP,
+        slot: Slot,
+        checkpoint: Checkpoint | None,
+        cold_start: int | None,
+        log_range: tuple[int, int],
+    ) -> tuple[Stage, int, Life, Fence]:
+        """Return the state to go on with, and where; say what is lost before it."""
+        earliest, end = log_range
+        if checkpoint is None:
+            life = Life(self._registered, cold_start)
+            if cold_start is not None:
+                self._publish_cold_start(tp, earliest, life)
+            return self._make_stage(tp.topic, tp.partition), earliest, life, Fence()
+        offset = checkpoint.next_offset
+        if offset > end:
+            refuse(shorter_log(slot, offset, end))
+        if offset < earliest:
+            offset = self._pass_over(tp, offset, earliest, end, checkpoint.life)
+        return checkpoint.stage, offset, checkpoint.life, checkpoint.fence
+
+    async def _load(self, slot: Slot, earliest: int) -> tuple[Checkpoint | None, int | None]:
+        """Return the newest checkpoint; without one, the number of the cold start, if it is one."""
+        begin = self._begins.get(str(slot), ANY)
+        run = asyncio.get_running_loop().run_in_executor
+        checkpoint = await run(None, self._store.load, slot, begin)
+        if checkpoint is not None or earliest == 0:
+            return checkpoint, None
+        # not the slot: all shards that begin here have the same state
+        place = f"{self.part.role} {stream_name(slot.topic, slot.partition)}"
+        number = partial(self._register.cold_start, place, earliest)
+        return None, await self._registered_by(number)
 
     def must_commit(self, tp: TP, committed: int | None) -> None:
         """Know that the group's committed offset, None for none, is not that of the state.
@@ -383,9 +492,11 @@ class RoleWorker:
         self._assigned = None
         self._assignments += 1
         self._partitions.clear()
+        self._waits.clear()
         if self._merge is not None:
             self._merge.clear()
         self._budgets.clear()
+        self._outputs.forget()
         # else what waits to be sent would leave, and be told of, beside what the next owner sends
         self._outbox.discard()
         self.metrics.published.forget()
@@ -393,7 +504,27 @@ class RoleWorker:
     @property
     def waits_for(self) -> str | None:
         """What it cannot go on without, and why that is not there; None if nothing is missing."""
-        return self._decoder.waits_for
+        return (
+            self._decoder.waits_for
+            or self._waits.waits_for
+            or self._outputs.waits_for
+            or self._outbox.obstacle
+        )
+
+    @property
+    def waiting(self) -> dict[str, int]:
+        """What may be missing → how many partitions wait for it; from any thread."""
+        registry = len(self._partitions) if self.is_held_up else 0
+        return {
+            "model": len(self._waits.reasons),
+            "partition": len(self._outputs.missing),
+            "registry": registry,
+        }
+
+    @property
+    def is_held_up(self) -> bool:
+        """Whether no partition can go on, since the schema registry does not answer."""
+        return self._decoder.waits_for is not None
 
     @property
     def is_ready(self) -> bool:
@@ -401,10 +532,24 @@ class RoleWorker:
         is_given = self._assigned == len(self._partitions)
         return is_given and not self._stopping and self.waits_for is None
 
+    def is_replaced(self) -> bool:
+        """Return whether other settings were registered since the worker started; from any thread.
+
+        Raises
+        ------
+        BrokerError
+            If the broker does not answer.
+        """
+        return self._register.read().number != self._registered
+
     def standings(self) -> list[Standing]:
         """Return how far each partition is; may be called from any thread."""
+        reasons, missing = self._waits.reasons, self._outputs.reasons
         return [
-            Standing(tp.topic, tp.partition, held.next_offset, held.committed_offset, held.saved)
+            Standing(
+                *(tp.topic, tp.partition, held.next_offset, held.committed_offset, held.saved),
+                waits_for=reasons.get(tp) or missing.get(tp.partition),
+            )
             for tp, held in list(self._partitions.items())
         ]
 
@@ -455,8 +600,14 @@ class RoleWorker:
 
     def _take(self, tp: TP, partition: Partition, *, aside: bool) -> Taken:
         snapshot = None
-        if partition.next_offset > partition.saved_offset:
-            checkpoint = Checkpoint(partition.next_offset, partition.stage)
+        if partition.next_offset > partition.saved_offset or partition.must_save:
+            checkpoint = Checkpoint(
+                partition.next_offset,
+                partition.stage,
+                partition.life,
+                partition.fence,
+                partition.epoch,
+            )
             snapshot = Snapshot(checkpoint, aside=aside and partition.is_large)
             partition.is_large = partition.is_large or snapshot.seconds > SLOW_S
         pending, partition.pending = partition.pending, []
@@ -503,6 +654,8 @@ class RoleWorker:
         partition = self._partitions.get(message.tp)
         if partition is None or message.generation_id != self.app.consumer_generation_id:
             return  # of an assignment that is over: its next owner reads it again
+        if await self._is_held_back(message) or not self._holds(message.tp, partition):
+            return
         if not partition.accepts(message.offset):
             if partition.must_seek(message.offset, time.monotonic()):
                 await self._read_again({message.tp: partition.next_offset})
@@ -512,26 +665,145 @@ class RoleWorker:
             return
         if message.offset >= partition.next_offset:
             incoming = await self._decoder.opened(
-                incoming_message(message, is_passed_on=message.topic == self._joined_topic),
+                incoming_message(message, is_own=message.topic in self._own_topics),
                 holds=lambda: self._holds(message.tp, partition) and not self._stopping,
                 waits=self._outbox.send_all,  # what is done needs not wait
             )
             if incoming is None:
                 return  # whoever goes on reads it again
-            began_at = time.perf_counter()
-            records = process(partition.stage, incoming)
-            took_s = time.perf_counter() - began_at
-            self.metrics.step.observe(took_s)
-            for record in records:
-                if isinstance(record, DeadLetter):
-                    self._letters.see(record, time.monotonic())
-                trace = trace_of(record, incoming)
-                self._outbox.send(record, message.key, message.partition, trace)
-            if isinstance(partition.stage, Sheds):
-                self._keep_budget(message.partition, partition.stage, took_s)
+            checked = await self._of_its_owner(partition, incoming)
+            if not self._holds(message.tp, partition):
+                return
+            if checked is not None:
+                self._process(partition, checked)
             partition.next_offset = message.offset + 1
-        message.key = message.value = None  # it waits for its acknowledgement only
+        # it waits for its acknowledgement only
+        message.key = message.value = message.headers = None
         partition.pending.append(message)
+        await self._await_model(message.tp, partition)
+
+    async def _is_held_back(self, message: Any) -> bool:
+        """Return whether a partition waits; then its messages are read again afterwards."""
+        if not await self._outputs.has(message.partition):
+            return True
+        wait = self._waits.get(message.tp)
+        if wait is None:
+            return False
+        # again with each: Faust forgets it when it has buffered too much
+        self.app.consumer.pause_partitions({message.tp})
+        wait.has_dropped = True
+        return True
+
+    def _publish(self, partition: Partition, records: Sequence[Record], incoming: Message) -> None:
+        """Send what a stage publishes for a message."""
+        for record in records:
+            if isinstance(record, DeadLetter):
+                self._letters.see(record, time.monotonic())
+            trace = trace_of(record, incoming)
+            place = incoming.key, incoming.partition
+            own = partition.life.of(record, self.part.role)
+            self._outbox.send(own, *place, trace, writer=partition.writer)
+
+    async def _await_model(self, tp: TP, partition: Partition) -> None:
+        """Let a partition wait if its stage awaits a model that is not there."""
+        stage = partition.stage
+        # in this order: to look whether it is an exchange takes longer
+        if getattr(stage, "awaited", None) is None or not isinstance(stage, Exchanges):
+            return
+        wait = self._waits.begin(tp, stage, partition.next_offset)
+        await self._look([wait], ahead=False)
+        await self._conclude(wait)
+
+    async def _look_for_models(self) -> None:
+        """Look for awaited models, and their withdrawals, while the other partitions go on."""
+        waits = self._waits.due(time.monotonic())
+        if not waits or self._stopping:
+            return
+        await stay_in_group(self.app.consumer)
+        await self._look(waits, ahead=True)
+        async with self._busy:
+            for wait in waits:
+                await self._conclude(wait)
+
+    async def _look(self, waits: list[ModelWait], *, ahead: bool) -> None:
+        async with self._looking:
+            current = [wait for wait in waits if self._waits.is_current(wait)]
+            # in a thread: the loop must go on to hear of rebalances and signals
+            look = partial(self._waits.look, current, ahead=ahead)
+            await asyncio.get_running_loop().run_in_executor(None, look)
+
+    def _knows(self, writer: Writer) -> bool:
+        """Return whether a writer has claimed its slot; from any thread."""
+        return self._register.read().knows(writer)
+
+    async def _conclude(self, wait: ModelWait) -> None:
+        """Let a partition go on if it is decided what becomes of the model that it waits for.
+
+        The decision is saved before anything is published of it: a replay from that checkpoint
+        cannot decide otherwise.
+        """
+        if self._stopping or not self._waits.is_current(wait):
+            return
+        if wait.decision is None:
+            self._waits.log_once(wait)
+            self._outbox.send_all()  # what is done needs not wait
+            return
+        partition, stage = self._partitions[wait.tp], wait.stage
+        stage.decide(wait.decision)
+        await self._save_now(partition)
+        if not self._waits.is_current(wait):
+            return
+        announcement = stage.announcement
+        records = stage.carry_out(wait.found)
+        if announcement is not None:
+            self._publish(partition, records, announcement)
+        partition.must_save = True  # else the newest checkpoint would hold the model before
+        self._waits.end(wait)
+        if wait.has_dropped:
+            partition.lost_step(time.monotonic())
+            self.app.consumer.resume_partitions({wait.tp})
+            await self._read_again({wait.tp: partition.next_offset})
+
+    async def _save_now(self, partition: Partition) -> None:
+        """Write a checkpoint of what a partition holds now, also if its offset is saved."""
+        await self._finished()  # it may be of the state before
+        partition.must_save = True
+        await self.checkpoint()
+
+    def _process(self, partition: Partition, incoming: Message) -> None:
+        """Let the stage take a message, and send what it publishes."""
+        began_at = time.perf_counter()
+        records = process(partition.stage, incoming)
+        took_s = time.perf_counter() - began_at
+        self.metrics.step.observe(took_s)
+        self._publish(partition, records, incoming)
+        if isinstance(partition.stage, Sheds):
+            self._keep_budget(incoming.partition, partition.stage, took_s)
+
+    async def _of_its_owner(self, partition: Partition, incoming: Message) -> Message | None:
+        """Return a message to take; None if its writer no longer owns the slot.
+
+        What no worker of this pipeline wrote into its own topics has a flaw: it is a dead letter.
+        """
+        if incoming.topic not in self._own_topics or incoming.flaw is not None:
+            return incoming
+        writer = Writer.read(incoming.headers.get(WRITER, b""))
+        if writer is None or not await self._is_registered(partition, writer):
+            # where it says that it is from is not believed either
+            return replace(incoming, flaw=NOT_OURS, headers={})
+        if partition.fence.admits(writer, least=self._registered):
+            return incoming
+        self.metrics.outdated.inc()
+        return None
+
+    async def _is_registered(self, partition: Partition, writer: Writer) -> bool:
+        """Return whether a writer has claimed its slot; the broker is asked about new ones only."""
+        if not partition.fence.is_new(writer):
+            return True
+        registered = await asyncio.get_running_loop().run_in_executor(None, self._register.read)
+        if registered.number != self._registered:
+            refuse(replaced_settings(self.part))  # else it would take what others now make
+        return registered.knows(writer)
 
     def _keep_budget(self, partition: int, stage: Sheds, took_s: float) -> None:
         if partition not in self._budgets:
@@ -618,6 +890,17 @@ class RoleWorker:
         if late:
             await self._read_again(late)
 
+    async def _resume_streams(self) -> None:
+        """Read the streams again whose records could not be sent for want of a partition."""
+        for number in self._outputs.missing:
+            await self._outputs.has(number)
+        # whoever saw it first: what was dropped meanwhile is not only of the topic that came first
+        for number in self._outputs.take_found():
+            held = {tp: p for tp, p in self._partitions.items() if tp.partition == number}
+            for partition in held.values():
+                partition.lost_step(time.monotonic())
+            await self._read_again({tp: p.next_offset for tp, p in held.items()})
+
     async def _read_again(self, offsets: dict[TP, int]) -> None:
         if self._merge is not None:
             for tp in offsets:  # else what comes would stand behind what is refused
@@ -650,18 +933,7 @@ class RoleWorker:
         return False
 
     def _peek(self, tp: TP, offset: int) -> int | None:
-        if self._peeker is None:
-            settings = client_settings(self.config)
-            group = self.config.group(self.part)  # never joined: a partition is assigned
-            self._peeker = Consumer(
-                {
-                    **settings,
-                    "group.id": group,
-                    "enable.auto.commit": False,
-                    "enable.partition.eof": True,
-                }
-            )
-        return first_offset(self._peeker, tp.topic, tp.partition, offset, PEEK_TIMEOUT_S)
+        return first_offset(self.config, tp.topic, tp.partition, offset, PEEK_S)
 
     async def _pass_deleted(self, tp: TP, partition: Partition) -> None:
         """Go on behind messages that were deleted before they were read, if there are any."""
@@ -672,13 +944,15 @@ class RoleWorker:
         end = (await consumer.highwaters(tp))[tp]
         if not self._holds(tp, partition):
             return
-        partition.next_offset = self._pass_over(tp, partition.next_offset, earliest, end)
+        partition.next_offset = self._pass_over(
+            tp, partition.next_offset, earliest, end, partition.life
+        )
         partition.must_save = True
         if partition.next_offset != earliest:
             await consumer.seek_wait({tp: partition.next_offset})
         await self.checkpoint()
 
-    def _pass_over(self, tp: TP, offset: int, earliest: int, end: int) -> int:
+    def _pass_over(self, tp: TP, offset: int, earliest: int, end: int, life: Life) -> int:
         """Return where to go on when messages from an offset on were deleted unread."""
         stream = stream_name(tp.topic, tp.partition)
         lost = f"offsets {offset} to {earliest - 1} of {stream} were deleted before they were read"
@@ -692,12 +966,16 @@ class RoleWorker:
         detail = f"{lost}; {self.part} goes on at offset {target}"
         log.warning(detail)
         notice = Change.notice(
-            kind="gap", stream=stream, seq=target, previous_seq=offset - 1, detail=detail
+            kind="gap",
+            stream=stream,
+            seq=target,
+            previous_seq=offset - 1,
+            detail=detail,
         )
-        self._outbox.send(notice, None, tp.partition)
+        self._outbox.send(life.of(notice, self.part.role), None, tp.partition)
         return target
 
-    def _tell_cold_start(self, tp: TP, earliest: int) -> None:
+    def _publish_cold_start(self, tp: TP, earliest: int, life: Life) -> None:
         stream = stream_name(tp.topic, tp.partition)
         detail = (
             f"{self.part} starts cold at offset {earliest} of {stream}: there is no checkpoint, "
@@ -705,23 +983,20 @@ class RoleWorker:
         )
         log.warning(detail)
         notice = Change.notice(kind="cold-start", stream=stream, seq=earliest, detail=detail)
-        self._outbox.send(notice, None, tp.partition)
+        self._outbox.send(life.of(notice, self.part.role), None, tp.partition)
 
 
-def incoming_message(message: Any, *, is_passed_on: bool) -> Message:
+def incoming_message(message: Any, *, is_own: bool) -> Message:
     """Return a message of Faust's as the stages take it.
 
     Parameters
     ----------
     message
         Faust's.
-    is_passed_on
-        Whether its headers may say where it is from; else these could be any producer's.
+    is_own
+        Whether only workers write its topic; else headers with names of ours are forged.
     """
-    headers = {name: value for name, value in message.headers or () if value is not None}
-    if not is_passed_on:
-        headers.pop(ORIGIN, None)
-        headers.pop(ORIGIN_TIME, None)
+    flaw = message.headers.reason if isinstance(message.headers, Unreadable) else None
     return Message(
         message.topic,
         message.partition,
@@ -730,7 +1005,17 @@ def incoming_message(message: Any, *, is_passed_on: bool) -> Message:
         message.value,
         # Faust has made seconds of it; without one it is None, or Kafka's -1
         round(message.timestamp * 1000) if (message.timestamp or -1.0) >= 0.0 else None,
-        headers,
+        usable_headers(message.headers or (), is_own=is_own),
+        flaw=flaw,
+    )
+
+
+def replaced_settings(part: Part) -> str:
+    """Return why a worker whose settings were replaced must end."""
+    return (
+        f"{part}: other settings were registered for this pipeline since this worker was started "
+        "(`fluxplain settings replace`): start it with those; `fluxplain settings show` names the "
+        "keys that differ"
     )
 
 

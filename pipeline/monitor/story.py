@@ -23,9 +23,9 @@ MEANING: dict[Watched, str] = {
 
 WHY_NOT: dict[str, str] = {
     "cold-start": "a model began without the beginning of its log",
-    "model": "another model takes over",
+    "model": "another model takes over, or was withdrawn before it did",
     "schema": "observations have other features than before",
-    "gap": "something that an explanation needed was deleted before it was read",
+    "gap": "something that an explanation needed was lost before it was read",
 }
 
 

@@ -1,10 +1,32 @@
-"""Models that are announced while the pipeline runs."""
+"""Models that are announced while the pipeline runs: taken over, or withdrawn before that.
 
-from typing import Any, Protocol, runtime_checkable
+A stage does not decide on its own whether an announced model is there, since that depends on the
+machine. It stops at the announcement; its caller looks, decides, makes the decision durable, and
+only then lets the stage carry it out. So no record is published of a decision that the next start
+could make otherwise.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, runtime_checkable
+
+if TYPE_CHECKING:
+    from pipeline.stages.base import Message
+    from schemas import Record
+    from schemas.control import NewModel
+
+Decision = Literal["taken", "withdrawn"]
+"""What becomes of an announced model."""
 
 
 class NotYetError(RuntimeError):
     """Something that was announced is not there yet. Without it nothing may go on."""
+
+
+class Found(NamedTuple):
+    """What the file of an announced model holds, or why it can never be used."""
+
+    model: Any
+    error: ValueError | None = None
 
 
 class Models(Protocol):
@@ -25,6 +47,87 @@ class Models(Protocol):
 
 @runtime_checkable
 class Exchanges(Protocol):
-    """A stage whose model may be replaced; where it finds others is no part of its state."""
+    """A stage whose model may be replaced.
+
+    Attributes
+    ----------
+    models
+        Where announced models are; no part of the state.
+    """
 
     models: Models | None
+
+    @property
+    def awaited(self) -> "NewModel | None":
+        """The announced model that the next step waits for; None if it waits for none."""
+        ...
+
+    @property
+    def announcement(self) -> "Message | None":
+        """The message that announced the awaited model; None if there is none."""
+        ...
+
+    @property
+    def decision(self) -> Decision | None:
+        """What becomes of the awaited model; None as long as that is open."""
+        ...
+
+    def find(self) -> Found:
+        """Load the awaited model, which changes no state; may be called from any thread.
+
+        Raises
+        ------
+        NotYetError
+            If it is not there.
+        """
+        ...
+
+    def is_withdrawn_by(self, message: "Message") -> bool:
+        """Return whether a message behind the announcement withdraws it; from any thread."""
+        ...
+
+    def decide(self, decision: Decision) -> None:
+        """Set what becomes of the awaited model; this is part of the state."""
+        ...
+
+    def carry_out(self, found: Found | None = None) -> "Sequence[Record]":
+        """Do what was decided, after which the next step may come; return what is published.
+
+        Parameters
+        ----------
+        found
+            What :meth:`find` returned, for a model that is taken.
+        """
+        ...
+
+
+def settled(stage: Exchanges, ahead: "Iterable[Message]" = ()) -> "Sequence[Record]":
+    """Decide about the awaited model of a stage, if there is one, and carry that out.
+
+    The model is taken if it is there, else it must be withdrawn by a later message.
+
+    Parameters
+    ----------
+    stage
+        It may wait for a model.
+    ahead
+        The messages behind those that the stage was given.
+
+    Raises
+    ------
+    NotYetError
+        If the model is neither there nor withdrawn.
+    """
+    if stage.awaited is None:
+        return []
+    if stage.decision == "withdrawn":
+        return stage.carry_out()
+    try:
+        found = stage.find()
+    except NotYetError:
+        if stage.decision == "taken" or not any(map(stage.is_withdrawn_by, ahead)):
+            raise
+        stage.decide("withdrawn")
+        return stage.carry_out()
+    stage.decide("taken")
+    return stage.carry_out(found)

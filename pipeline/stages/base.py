@@ -10,9 +10,16 @@ from schemas.record import load_object
 ORIGIN = "fluxplain-origin"
 """Header of a message that was passed on: topic, partition and offset of the one it is of."""
 
+PREVIOUS = "fluxplain-origin-previous"
+"""Header of a message that was passed on: offset of the one that was passed on before it from the
+same topic and partition; none if it is the first. What lies between them was not lost."""
+
 ORIGIN_TIME = "fluxplain-origin-timestamp"
 """Header of a message that was passed on: the timestamp of the one it is of. Its own is when it was
 passed on: by that, brokers delete what is old."""
+
+ORIGIN_HEADERS = (ORIGIN, PREVIOUS, ORIGIN_TIME)
+"""Headers that only the join role may write."""
 
 LATEST_MS = 253_402_300_799_999
 """End of the year 9999. What is later is no time in milliseconds, but in a smaller unit."""
@@ -64,13 +71,23 @@ class Message:
     @property
     def origin(self) -> tuple[str, int, int]:
         """Topic, partition and offset where its producer wrote it."""
-        stream, _, offset = self.headers.get(ORIGIN, b"").decode(errors="replace").rpartition("@")
-        if not (offset.isascii() and offset.isdecimal()) or len(offset) > MOST_DIGITS:
+        stream, _, digits = self.headers.get(ORIGIN, b"").decode(errors="replace").rpartition("@")
+        offset = _number(digits)
+        if offset is None:
             return self.topic, self.partition, self.offset
         try:
-            return *parse_stream(stream), int(offset)
+            return *parse_stream(stream), offset
         except BadRecordError:
             return self.topic, self.partition, self.offset
+
+    @property
+    def previous(self) -> int | None:
+        """Offset of the message that was passed on before it from its origin; None if none was.
+
+        A header that is no smaller than its own offset says nothing.
+        """
+        number = _number(self.headers.get(PREVIOUS, b"").decode(errors="replace"))
+        return number if number is not None and number < self.origin[2] else None
 
     @property
     def time(self) -> int | None:
@@ -78,15 +95,23 @@ class Message:
 
         Neither is it if it lies behind the year 9999.
         """
-        digits = self.headers.get(ORIGIN_TIME, b"").decode(errors="replace")
-        is_number = digits.isascii() and digits.isdecimal() and len(digits) <= MOST_DIGITS
-        time = int(digits) if is_number else self.timestamp
+        number = _number(self.headers.get(ORIGIN_TIME, b"").decode(errors="replace"))
+        time = self.timestamp if number is None else number
         return time if time is not None and time <= LATEST_MS else None
 
-    def passed_on(self) -> Mapping[str, bytes]:
-        """Return the headers of a message that passes this one on."""
+    def passed_on(self, previous: int | None) -> Mapping[str, bytes]:
+        """Return the headers of a message that passes this one on.
+
+        Parameters
+        ----------
+        previous
+            Offset of the message that was passed on before it from the same topic and partition.
+        """
         place = f"{stream_name(self.topic, self.partition)}@{self.offset}"
-        headers = {**self.headers, ORIGIN: place.encode()}
+        own = {name: value for name, value in self.headers.items() if name not in ORIGIN_HEADERS}
+        headers = {**own, ORIGIN: place.encode()}
+        if previous is not None:
+            headers[PREVIOUS] = str(previous).encode()
         if self.timestamp is not None:
             headers[ORIGIN_TIME] = str(self.timestamp).encode()
         return headers
@@ -132,6 +157,11 @@ class Stage(Protocol):
             If the record cannot be used after all.
         """
         ...
+
+
+def _number(digits: str) -> int | None:
+    is_number = digits.isascii() and digits.isdecimal() and len(digits) <= MOST_DIGITS
+    return int(digits) if is_number else None
 
 
 def process(stage: Stage, message: Message) -> Sequence[Record]:

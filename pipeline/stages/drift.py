@@ -7,14 +7,25 @@ from typing import get_args
 from pipeline.config import Config
 from pipeline.detectors import Signal
 from pipeline.stages.base import Message
+from pipeline.stages.chain import Chain, Gap, Sight
 from pipeline.stages.incidents import Incidents
 from pipeline.stages.limits import check_key, check_length, check_order, check_origin
 from pipeline.stages.thinned import Thinned
 from pipeline.stages.watch import Watch
-from schemas import BadRecordError, Change, Explanation, Record
+from schemas import (
+    BadRecordError,
+    Change,
+    Explanation,
+    Incarnation,
+    Record,
+    is_newer,
+)
 from schemas.change import Curve
 from schemas.explanation import Method
 from schemas.numbers import MAX_NUMBER, is_moderate
+
+LIVES = 2
+"""States of a stream's model that are followed: the newest, and the one before it."""
 
 
 class DriftStage:
@@ -25,7 +36,9 @@ class DriftStage:
     to one incident, whatever the order in which the features came.
 
     Of several smoothing rates the first is watched: the increments are the same with all of them.
-    Drops explanations that it has already seen, and those that are not watched.
+    Passes over explanations that it has seen, and those that are not watched. What is missing in
+    the chain of a feature's explanations is published as a gap. If it comes later, detection has
+    gone on without it, and it becomes a dead letter.
 
     References
     ----------
@@ -42,9 +55,9 @@ class DriftStage:
         self._seed = config.seed
         self._window = config.drift.incident_window
         self._detectors = {method: config.drift.of(method) for method in get_args(Method)}
-        self._streams: dict[str, _Stream] = {}
+        self._lives: dict[str, dict[int, _Stream]] = {}
 
-    def decode(self, message: Message) -> Explanation:
+    def decode(self, message: Message) -> tuple[Message, Explanation]:
         """Return the explanation.
 
         Raises
@@ -56,7 +69,7 @@ class DriftStage:
         check_key(message)
         return self.accept(message, Explanation.of(message.fields()))
 
-    def accept(self, _message: Message, explanation: Explanation) -> Explanation:
+    def accept(self, message: Message, explanation: Explanation) -> tuple[Message, Explanation]:
         """Return the explanation, once decoded; raises as :meth:`decode`."""
         check_origin(self._source, self._explained, explanation.stream, explanation.feature)
         if explanation.alpha not in self._alphas:
@@ -70,41 +83,66 @@ class DriftStage:
             raise BadRecordError(
                 f"value, increments and loss must lie between -{MAX_NUMBER:g} and {MAX_NUMBER:g}"
             )
-        return explanation
+        return message, explanation
 
-    def step(self, explanation: Explanation) -> Sequence[Record]:
+    def step(self, record: tuple[Message, Explanation]) -> Sequence[Record]:
         """Return the changes that this explanation shows, or that waited for it."""
+        message, explanation = record
         if explanation.alpha != self._alphas[0]:
             return []
-        stream = self._streams.get(explanation.stream)
-        if stream is None:
-            stream = self._streams[explanation.stream] = _Stream(
-                Incidents(self._explained, self._window)
-            )
-        records = self._watched(stream, explanation)
+        stream = self._stream(explanation)
+        if stream is None or stream.is_over(explanation):
+            return []
+        records = self._watched(stream, message, explanation)
         return [*records, *stream.incidents.advance(explanation.feature, explanation.seq)]
 
-    def _watched(self, stream: "_Stream", explanation: Explanation) -> list[Change]:
+    def _stream(self, explanation: Explanation) -> "_Stream | None":
+        """Return the life of a stream that an explanation belongs to; None if that is long over.
+
+        The number of the model's state begins the incarnation. When that begins anew, explanations
+        of the state before are still on their way, in any order with the new ones.
+        """
+        lives = self._lives.setdefault(explanation.stream, {})
+        number = int(explanation.incarnation.split("/")[0])
+        if number not in lives:
+            if len(lives) == LIVES and number < min(lives):
+                return None
+            lives[number] = _Stream(Incidents(self._explained, self._window))
+            if len(lives) > LIVES:
+                del lives[min(lives)]
+        return lives[number]
+
+    def _watched(
+        self, stream: "_Stream", message: Message, explanation: Explanation
+    ) -> Sequence[Record]:
         """Feed the detector; return what is to be said at once."""
         feature, method, seq = explanation.feature, explanation.method, explanation.seq
         settings = self._detectors[method]
         state = stream.states.get((feature, method))
         if state is None or (
-            explanation.previous_seq is None and explanation.first_seq > state.seq
+            explanation.previous_seq is None and explanation.first_seq > state.chain.newest
         ):
-            # an explanation without a predecessor begins the stream, or begins it anew
+            # an explanation without a predecessor begins the stream
             seed = f"{self._seed}/{explanation.stream}/{feature}/{method}"
-            state = _State(Watch(settings, seed) if settings else None)
+            chain = Chain() if state is None else state.chain
+            state = _State(Watch(settings, seed) if settings else None, chain)
             stream.states[feature, method] = state
-        if seq <= state.seq:
-            return []
-        gaps = []
-        before = explanation.previous_seq
-        if state.watch is not None and before is not None and before > state.seq:
-            gaps.append(_gap(explanation, state.seq))
+        read = state.chain.newest
+        is_late, gap = state.take(explanation)
+        records: list[Record] = []
+        if is_late and state.watch is not None:
+            reason = (
+                f"an explanation ({method} of {feature}) came after later ones: detection has gone "
+                "on without it"
+            )
+            records.append(message.dead_letter(reason))
+        if seq <= read:
+            return records
+        if gap is not None and state.watch is not None and explanation.previous_seq is not None:
+            records.append(_gap(explanation, gap))
         _remember_curve(stream, explanation)
         if state.watch is not None and settings is not None:
-            for own_seq, number in _signal(explanation, settings.signal, state.seq):
+            for own_seq, number in _signal(explanation, settings.signal, read):
                 shift = state.watch.update(own_seq, number, explanation.loss)
                 if shift:
                     change = state.watch.change(
@@ -116,32 +154,53 @@ class DriftStage:
                         feature=feature,
                         value=explanation.value,
                         std_error=explanation.std_error,
+                        incarnation=explanation.incarnation,
                     )
                     change = replace(change, model_version=explanation.model_version)
                     curves = stream.curves.get(feature)
                     stream.incidents.add(seq, _with_curves(change, curves, seq))
             if explanation.seqs:
                 stream.incidents.note(feature, method, seq, state.watch.mean)
-        state.seq = seq
-        return gaps
+        return records
 
 
 @dataclass(slots=True)
 class _State:
-    """How one explanation is watched, and how far it was read."""
+    """How one explanation is watched, and the seqs that were taken of it."""
 
     watch: Watch | None
-    seq: int = -1
+    chain: Chain = field(default_factory=Chain)
+
+    def take(self, e: Explanation) -> tuple[bool, Gap | None]:
+        """Take an explanation's seqs.
+
+        Returns
+        -------
+        tuple
+            Whether some came after later ones and were not taken before, and the gap that is left
+            before it.
+        """
+        seqs = e.seqs if e.seqs and e.seqs[-1] == e.seq else [*e.seqs, e.seq]
+        read, previous, is_late, left = self.chain.next, e.previous_seq, False, None
+        for seq in seqs:
+            # an explainer that began anew may group seqs that were taken with others
+            is_late |= seq < read and self.chain.see(seq) is not Sight.SEEN
+            gap = self.chain.take(seq, previous)
+            left, previous = left or gap, seq
+        return is_late, left
 
 
 @dataclass(slots=True)
 class _Stream:
-    """What is known of one stream.
+    """What is known of one stream, while its model's state lives.
 
     Attributes
     ----------
     incidents
         What brings its features together.
+    incarnations
+        Feature or pair → the newest incarnation of its explanations; of a newer one, it begins
+        anew. An explainer that starts cold has some of the features.
     states
         (feature, method) → how it is watched.
     curves
@@ -149,8 +208,21 @@ class _Stream:
     """
 
     incidents: Incidents
+    incarnations: dict[str, Incarnation] = field(default_factory=dict)
     states: dict[tuple[str, Method], _State] = field(default_factory=dict)
     curves: dict[str, Thinned[Curve]] = field(default_factory=dict)
+
+    def is_over(self, e: Explanation) -> bool:
+        """Return whether an explainer has begun anew since; begin anew if it does now."""
+        newest = self.incarnations.setdefault(e.feature, e.incarnation)
+        if is_newer(newest, than=e.incarnation):
+            return True
+        if newest != e.incarnation:
+            self.incarnations[e.feature] = e.incarnation
+            self.curves.pop(e.feature, None)
+            for key in [key for key in self.states if key[0] == e.feature]:
+                del self.states[key]
+        return False
 
 
 def _remember_curve(stream: _Stream, e: Explanation) -> None:
@@ -174,7 +246,8 @@ def _signal(e: Explanation, signal: Signal, read: int) -> list[tuple[int, float]
     return [(seq, increment) for seq, increment in numbers if seq > read]
 
 
-def _gap(e: Explanation, seq: int) -> Change:
+def _gap(e: Explanation, gap: Gap) -> Change:
+    seq = gap.begin - 1
     missing = "its beginning" if seq < 0 else f"what follows seq {seq}"
     return Change.notice(
         kind="gap",
@@ -188,4 +261,5 @@ def _gap(e: Explanation, seq: int) -> Change:
             f"explanations ({e.method} of {e.feature}) are lost: {missing}, "
             f"up to seq {e.previous_seq}; detection goes on at seq {e.seq}"
         ),
+        incarnation=e.incarnation,
     )

@@ -15,12 +15,13 @@ from pipeline.explain.curves import make_curve
 from pipeline.explain.ice import IceCurves
 from pipeline.explain.smoothing import ExponentialMean
 from pipeline.explain.surface import Surface
+from pipeline.stages.chain import Chain, Gap
 from pipeline.stages.limits import NUMBER_BYTES, text_bytes
 from pipeline.stages.pairs import split
-from schemas.evaluation import Row
+from schemas.evaluation import Evaluation, Row
 from schemas.explanation import Method
 from schemas.numbers import MAX_NUMBER, are_moderate, is_moderate
-from schemas.record import Label, Value, describe
+from schemas.record import FIRST_INCARNATION, Label, Value, describe
 
 
 @dataclass(slots=True)
@@ -52,6 +53,13 @@ class FeatureState:
         Whether the feature is, or each of a pair.
     ice
         How many ICE curves to keep; 0 for none.
+
+    Attributes
+    ----------
+    chain
+        The seqs of the evaluations that were taken.
+    silent
+        Observations since the last explanation.
     """
 
     def __init__(self, alphas: Sequence[float], *, categorical: tuple[bool, ...], ice: int) -> None:
@@ -74,19 +82,28 @@ class FeatureState:
 
     def restart(self) -> None:
         """Begin with another stream, with what was learned."""
-        self.seq = -1  # the newest one seen
-        self.silent = 0  # observations since the last explanation
+        self.incarnation = FIRST_INCARNATION
+        self.chain = Chain()
+        self.silent = 0
+        self._has_begun = False
         self.pending: dict[Method, Pending] = {
             "ipfi": Pending(),
             "isage": Pending(),
             "ipdp": Pending(),
         }
 
+    def take(self, run: Evaluation, first: int) -> Gap | None:
+        """Take the seqs of a run from one on, all of them new; return the gap before them."""
+        previous = run.seqs[first - 1] if first else run.previous_seq
+        gap = self.chain.take(run.seqs[first], previous)
+        self.chain.take(run.seqs[-1], run.seqs[first])
+        return gap
+
     def be_of(self, model_version: str | None) -> None:
         """Know of which model the next answers are: of another one the estimates begin anew."""
-        if self.seq >= 0 and model_version != self._model_version:
+        if self._has_begun and model_version != self._model_version:
             self._begin()
-        self._model_version = model_version
+        self._model_version, self._has_begun = model_version, True
 
     def move_curve(
         self,

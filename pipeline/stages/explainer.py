@@ -15,6 +15,7 @@ from pipeline.explain.increments import pfi_increment, sage_increment
 from pipeline.explain.smoothing import ExponentialMean
 from pipeline.explain.surface import Surface
 from pipeline.stages.base import Message
+from pipeline.stages.chain import Gap, Sight
 from pipeline.stages.estimates import FeatureState, Pending
 from pipeline.stages.limits import (
     MAX_RECORD_BYTES,
@@ -33,6 +34,7 @@ from schemas import (
     Evaluation,
     Explanation,
     Record,
+    is_newer,
     parse_stream,
 )
 from schemas.evaluation import Row
@@ -51,7 +53,9 @@ class ExplainerStage:
     A group of features is explained as a feature is, by iPFI and iSAGE. With several smoothing
     rates there are as many explanations at a time, of the same increments.
 
-    Drops what it has already seen, so a run that is published again after a crash counts once.
+    Passes over what it has seen, so a run that is published again after a crash counts once. What
+    is missing in the chain of a feature's evaluations is published as a gap. If it comes later, the
+    estimates have gone on without it, and it becomes a dead letter.
     """
 
     INPUT = Evaluation
@@ -102,25 +106,53 @@ class ExplainerStage:
         ``dead-letters``.
         """
         message, run = record
-        key = (run.stream, run.feature)
-        state = self._states.get(key)
-        records: list[Record] = []
-        if state is None or (run.previous_seq is None and run.seqs[0] > state.seq):
-            # a run without a predecessor begins the stream, or begins it anew after a cold start
-            self._states[key] = state = self._new_state(run.feature)
-        if run.seqs[-1] > state.seq:
-            state.be_of(run.model_version)
-        if run.previous_seq is not None and run.previous_seq > state.seq:
-            records.append(_gap(run, state.seq))
-        first = bisect_right(run.seqs, state.seq)  # what comes again comes first
+        state = self._state_of(run)
+        if state is None:
+            return []  # of a life of the stream that is over
+        first = bisect_right(run.seqs, state.chain.newest)  # what comes again comes first
+        records: list[Record] = [*self._late(state, message, run, first)] if first else []
+        if first == len(run.seqs):
+            return records
+        state.be_of(run.model_version)
+        gap = state.take(run, first)
+        if gap is not None and run.previous_seq is not None:
+            records.append(_gap(run, gap))
         silent = state.silent + len(run.seqs) - first
         # where exactly a silence ends, only one by one can be said
         if silent < self._silence:
             moves = moves_of_run(state, run, first, self._loss, self._room)
             if moves is not None:
-                state.seq = run.seqs[-1]
                 return records + self._at_once(state, run, moves, first)
         return records + self._one_by_one(state, message, run, first)
+
+    def _state_of(self, run: Evaluation) -> FeatureState | None:
+        """Return the state of a run's feature; None if the run is of an earlier incarnation."""
+        key = (run.stream, run.feature)
+        state = self._states.get(key)
+        if state is None or is_newer(run.incarnation, than=state.incarnation):
+            state = self._states[key] = self._new_state(run.feature)
+            state.incarnation = run.incarnation
+        elif run.incarnation != state.incarnation:
+            return None
+        elif run.previous_seq is None and run.seqs[0] > state.chain.newest:
+            # a run without a predecessor begins the stream again
+            chain = state.chain
+            state = self._states[key] = self._new_state(run.feature)
+            state.chain, state.incarnation = chain, run.incarnation
+        return state
+
+    def _late(
+        self, state: FeatureState, message: Message, run: Evaluation, end: int
+    ) -> list[DeadLetter]:
+        """Return a dead letter for each evaluation that lies in a gap of those before ``end``."""
+        letters: list[DeadLetter] = []
+        for i in range(end):
+            if state.chain.see(run.seqs[i]) is not Sight.SEEN:
+                single = run.single(i)
+                state.chain.take(run.seqs[i], single.previous_seq)
+                reason = "it came after later ones, and the estimates have gone on without it"
+                letters.append(_unusable(message, single, reason))
+        return letters
 
     def _new_state(self, feature: str) -> FeatureState:
         if feature in self._learned:
@@ -155,7 +187,6 @@ class ExplainerStage:
     ) -> list[Record]:
         records: list[Record] = []
         for i in range(first, len(run.seqs)):
-            state.seq = run.seqs[i]
             try:
                 explained = self._increments(state, run, i)
             except MemoryError:
@@ -251,6 +282,7 @@ class ExplainerStage:
                 model_version=run.model_version,
                 **({} if isinstance(estimate, ExponentialMean) else _curve(estimate)),
                 ice=ice,
+                incarnation=run.incarnation,
             )
             for alpha, estimate in zip(self._alphas, estimates, strict=True)
         ]
@@ -284,7 +316,8 @@ def _ice(ice: IceCurves) -> list[Ice]:
     ]
 
 
-def _gap(run: Evaluation, seq: int) -> Change:
+def _gap(run: Evaluation, gap: Gap) -> Change:
+    seq = gap.begin - 1
     missing = "its beginning" if seq < 0 else f"what follows seq {seq}"
     return Change.notice(
         kind="gap",
@@ -297,10 +330,11 @@ def _gap(run: Evaluation, seq: int) -> Change:
             f"evaluations of {run.feature} are lost: {missing}, up to seq {run.previous_seq}; "
             f"explanations go on at seq {run.seqs[0]}"
         ),
+        incarnation=run.incarnation,
     )
 
 
-def _unusable(message: Message, run: Evaluation, error: Exception) -> DeadLetter:
+def _unusable(message: Message, run: Evaluation, error: Exception | str) -> DeadLetter:
     # where the observation was read: the same whatever run it came in
     topic, partition = parse_stream(run.stream)
     source = replace(
@@ -311,4 +345,5 @@ def _unusable(message: Message, run: Evaluation, error: Exception) -> DeadLetter
         key=run.feature.encode(),
         value=run.encode(),
     )
-    return source.dead_letter(f"cannot explain {run.feature}: {error}")
+    letter = source.dead_letter(f"cannot explain {run.feature}: {error}")
+    return replace(letter, incarnation=run.incarnation)

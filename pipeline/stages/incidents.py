@@ -81,8 +81,8 @@ class Incidents:
         """Know the mean that a detector holds, behind the explanation with this seq."""
         course = self._courses.setdefault((method, feature), deque())
         frame = seq // FRAME
-        if course and course[-1][0] == frame:
-            course.pop()
+        if course and course[-1][0] >= frame:
+            frame, _ = course.pop()  # later already, if an explainer has begun anew
         course.append((frame, mean))
 
     def add(self, seq: int, change: Change) -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from pipeline.stages.base import Message
-from pipeline.stages.limits import MAX_RECORD_BYTES, check_key
+from pipeline.stages.limits import MAX_RECORD_BYTES, check_headers, check_key, headers_bytes
 from schemas import BadRecordError, Record
 
 
@@ -40,29 +40,38 @@ class PassedOn(Record):
 
 
 class JoinStage:
-    """Passes messages on as they are.
+    """Passes the messages of one partition on as they are, each with its predecessor's offset.
 
-    Those of a crash are passed on twice; the model stage knows how far it was in each topic.
+    After a crash messages are passed on twice, and with the same predecessors. So the model stage
+    knows which of them it has taken, and whether any was lost.
     """
 
-    def decode(self, message: Message) -> PassedOn:
+    def __init__(self) -> None:
+        self._previous: int | None = None
+
+    def decode(self, message: Message) -> Message:
         """Return the message to be passed on.
 
         Raises
         ------
         BadRecordError
-            If it has no value, or is too large to be passed on.
+            If it could not be read, has no value, or is too large to be passed on.
         """
+        if message.flaw is not None:
+            raise BadRecordError(message.flaw)
         check_key(message)
+        check_headers(message)
         if message.value is None:
             raise BadRecordError("the message has no value (a tombstone)")
-        size = len(message.value) + sum(len(k) + len(v) for k, v in message.headers.items())
+        size = len(message.value) + headers_bytes(message)
         if size > MAX_RECORD_BYTES:
             raise BadRecordError(
                 f"the message has {size:,} bytes, but must have at most {MAX_RECORD_BYTES:,}"
             )
-        return PassedOn(message.value, message.passed_on())
+        return message
 
-    def step(self, record: PassedOn) -> Sequence[Record]:
-        """Return it."""
+    def step(self, message: Message) -> Sequence[Record]:
+        """Return it, with where it is from."""
+        record = PassedOn(message.value or b"", message.passed_on(self._previous))
+        self._previous = message.offset
         return [record]

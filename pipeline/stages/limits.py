@@ -26,6 +26,12 @@ MAX_RUN = 256
 MAX_RECORD_BYTES = 900_000
 """What one observation may become in one record; brokers take messages of 1 MB."""
 
+MAX_HEADERS = 1_000
+"""Most headers that are passed on."""
+
+HEADER_BYTES = 10
+"""What a header takes in a record beside its name and value: their lengths."""
+
 NUMBER_BYTES = 26
 """Longest number in JSON, with its comma."""
 
@@ -49,6 +55,21 @@ def check_key(message: Message) -> None:
         raise BadRecordError(
             f"the key has {len(message.key):,} bytes, but must have at most {MAX_KEY_BYTES:,}"
         )
+
+
+def check_headers(message: Message) -> None:
+    """Raise ``BadRecordError`` if the message has too many headers to be passed on."""
+    if len(message.headers) > MAX_HEADERS:
+        raise BadRecordError(
+            f"the message has {len(message.headers):,} headers, but must have at most "
+            f"{MAX_HEADERS:,}"
+        )
+
+
+def headers_bytes(message: Message) -> int:
+    """Return how many bytes the headers of a message take in one that passes it on."""
+    headers = message.headers.items()
+    return sum(len(name.encode()) + len(value) + HEADER_BYTES for name, value in headers)
 
 
 def check_origin(source: str, explained: Container[str], stream: str, feature: str) -> None:

@@ -2,6 +2,7 @@
 
 import math
 import random
+import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -14,13 +15,15 @@ from pipeline.explain.losses import Target
 from pipeline.explain.outputs import predicted_class
 from pipeline.models.takeover import taking_over
 from pipeline.parts import Part
-from pipeline.stages.announced import Models, NotYetError
+from pipeline.stages.announced import Decision, Found, Models, NotYetError
 from pipeline.stages.base import Message
+from pipeline.stages.chain import Sight
 from pipeline.stages.evolution import Evolution
 from pipeline.stages.late import LateLabels
 from pipeline.stages.limits import MAX_RECORD_BYTES, NUMBER_BYTES, check_key, flattened, text_bytes
 from pipeline.stages.metering import Meter, Work
 from pipeline.stages.missing import Coverage, Filler
+from pipeline.stages.origins import Origins
 from pipeline.stages.questions import Answers, Question, Questions
 from pipeline.stages.sample import Announced, Labelled, Sample, Unusable
 from pipeline.stages.shedding import OneOf
@@ -37,6 +40,7 @@ from schemas import (
     Prediction,
     Record,
 )
+from schemas.control import NewModel
 from schemas.evaluation import Row
 from schemas.numbers import are_moderate, is_moderate
 
@@ -50,8 +54,20 @@ NOTHING = Answers(ipfi=[], isage=None, ipdp_points=[], ipdp=[])
 NO_QUESTION = Question(ipfi={}, isage=None, ipdp={})
 """Of an observation that is not explained."""
 
+MOST_WITHDRAWN = 100
+"""Versions to remember until their withdrawal is read in its own place; then the oldest go."""
+
 WHOLE = Part("model")
 """The model role without shards."""
+
+
+@dataclass(slots=True)
+class Awaited:
+    """An announced model that has not taken over, and what becomes of it once that is known."""
+
+    model: NewModel
+    message: Message
+    decision: Decision | None = None
 
 
 @dataclass(slots=True)
@@ -121,6 +137,9 @@ class ModelStage:
         self._evolution = Evolution()
         self.model = config.make_model()
         self._version = config.model.version
+        self._awaited: Awaited | None = None
+        # read in its own place, the withdrawal of one of these is done already
+        self._withdrawn: dict[str, None] = {}
         self._evaluator = config.model.evaluator
         self._learns = config.model.learn
         self._label = config.label.type
@@ -144,9 +163,8 @@ class ModelStage:
         self._labels = LateLabels(config.label)
         self._labels_topic = config.topic(LateLabel.TOPIC)
         self._control_topic = config.topic(Control.TOPIC)
-        # where to go on in each of the topics that are joined
         joined = map(config.topic, config.inputs("join"))
-        self._places = dict.fromkeys(joined, 0) if config.is_joined else None
+        self._origins = Origins(stream, joined) if config.is_joined else None
         learned: Sequence[Samples] | None = config.learned("samples")
         if learned:
             self._questions.go_on([each.questions for each in learned])
@@ -179,7 +197,7 @@ class ModelStage:
 
     def _validated(self, message: Message) -> Sample | Labelled | Announced:
         check_key(message)
-        topic = message.origin[0] if self._places is not None else ""
+        topic = message.origin[0] if self._origins is not None else ""
         fields = message.fields()
         if message.decoded is not None:
             message = replace(message, decoded=None)  # it may be kept, and is large
@@ -213,11 +231,24 @@ class ModelStage:
         is a dead letter instead. A feature on whose changed values it fails gets one in place of
         its evaluation; the model learns all the same, so that every shard's does.
 
-        A message that comes again, as it does when what joins features and labels has crashed, is
-        passed over.
+        Where topics are joined, a message that was taken before is passed over, as after a crash of
+        the join role. One that comes late is taken. What was lost is published as a gap.
         """
-        if self._comes_again(sample.message):
-            return []
+        if self._awaited is not None:
+            raise RuntimeError(f"model {self._awaited.model.version} is awaited: decide about it")
+        if self._origins is None:
+            return self._processed(sample)
+        try:
+            sight, gap = self._origins.take(sample.message)
+        except BadRecordError as error:
+            # where it is from is not believed, so neither is it named
+            reason = sample.message.flaw or str(error)
+            letter = replace(sample.message, headers={}).dead_letter(reason)
+            return [letter] if self._is_first else []
+        notices = [gap] if gap and self._is_first else []
+        return notices if sight is Sight.SEEN else [*notices, *self._processed(sample)]
+
+    def _processed(self, sample: Sample | Labelled | Announced | Unusable) -> Sequence[Record]:
         if isinstance(sample, Announced):
             return self._announced(sample)
         letters: list[DeadLetter] = []
@@ -235,39 +266,146 @@ class ModelStage:
         return [*letters, *records] if self._is_first else records
 
     def _announced(self, announced: Announced) -> list[Record]:
-        """Let what is announced hold; return what is to be told of it."""
-        control = announced.control
+        """Apply a control record; a new model is awaited until it is decided about."""
+        control, message = announced.control, announced.message
         if control.every is not None:
             self.every = control.every
+        if control.withdraw is not None:
+            return self._withdrawal(control.withdraw, message)
         if control.model is None:
             return []
-        if self.models is None:
-            raise NotYetError("a model was announced, but there is no folder of models")
-        before, version = self._version, control.model.version
+        if control.model.version == self._version:  # nobody could tell their explanations apart
+            return self._refused(control.model, message, "the one of now has that name")
+        self._awaited = Awaited(control.model, message)
+        return []
+
+    def _withdrawal(self, version: str, message: Message) -> list[Record]:
+        """Take a withdrawal in its own place: it was found ahead, or comes too late."""
+        was_done = version in self._withdrawn
+        self._withdrawn.pop(version, None)
+        if version == self._version:
+            reason = f"model {version} is in use and stays: announce another model instead"
+        elif was_done:
+            return []
+        else:
+            reason = f"no announcement of model {version} waits: nothing is withdrawn"
+        return [message.dead_letter(reason)] if self._is_first else []
+
+    @property
+    def awaited(self) -> NewModel | None:
+        """The announced model that the next step waits for."""
+        return None if self._awaited is None else self._awaited.model
+
+    @property
+    def announcement(self) -> Message | None:
+        """The message that announced the awaited model."""
+        return None if self._awaited is None else self._awaited.message
+
+    @property
+    def decision(self) -> Decision | None:
+        """What becomes of the awaited model; None as long as that is open."""
+        return None if self._awaited is None else self._awaited.decision
+
+    @property
+    def _waiting(self) -> Awaited:
+        if self._awaited is None:
+            raise RuntimeError("no model is awaited")
+        return self._awaited
+
+    def find(self) -> Found:
+        """Load the awaited model, which changes no state; may be called from any thread.
+
+        Raises
+        ------
+        NotYetError
+            If it is not there; the message says what to do.
+        """
+        awaited = self._waiting
+        version = awaited.model.version
         try:
-            if version == before:  # nobody could tell their explanations apart
-                raise ValueError("the one of now has that name")
-            given = self.models.get(control.model.sha256)
-            model = taking_over(given, label=self._label, learns=self._learns)
+            if self.models is None:
+                raise NotYetError("there is no folder of models")
+            return Found(self.models.get(awaited.model.sha256))
+        except ValueError as error:
+            return Found(None, error)
+        except NotYetError as error:
+            withdraw = f", or withdraw it: `fluxplain model withdraw {shlex.quote(version)}`"
+            raise NotYetError(
+                f"model {version} was announced, but {error}. Put it there"
+                + (withdraw if awaited.decision is None else "; it was taken before this start")
+            ) from error
+
+    def is_withdrawn_by(self, message: Message) -> bool:
+        """Return whether a message withdraws the awaited model; may be called from any thread.
+
+        One that stands before the announcement in the topic ``control`` does not, although it is
+        behind it here if it was passed on twice.
+        """
+        awaited = self._waiting
+        topic, partition, offset = message.origin
+        if topic != self._control_topic:
+            return False
+        announced = awaited.message.origin
+        if announced[:2] == (topic, partition) and offset <= announced[2]:
+            return False
+        decoded = self.decode(message)
+        if not isinstance(decoded, Announced):
+            return False
+        return decoded.control.withdraw == awaited.model.version
+
+    def decide(self, decision: Decision) -> None:
+        """Set what becomes of the awaited model; this is part of the state."""
+        self._waiting.decision = decision
+
+    def carry_out(self, found: Found | None = None) -> list[Record]:
+        """Do what was decided about the awaited model; return the notice of it.
+
+        A model that cannot take over becomes a dead letter, and the old one stays.
+
+        Parameters
+        ----------
+        found
+            What :meth:`find` returned, for a model that is taken.
+        """
+        awaited = self._waiting
+        if awaited.decision != ("withdrawn" if found is None else "taken"):
+            raise RuntimeError(f"model {awaited.model.version} is neither found nor withdrawn")
+        self._awaited = None
+        if found is not None:
+            return self._take_over(awaited, found)
+        version, stays = awaited.model.version, self._version or "the model before"
+        self._withdrawn[version] = None
+        for oldest in [*self._withdrawn][:-MOST_WITHDRAWN]:
+            del self._withdrawn[oldest]
+        detail = f"model {version} was withdrawn before it took over: {stays} stays"
+        return self._notices_of_model(awaited.message, detail)
+
+    def _take_over(self, awaited: Awaited, found: Found) -> list[Record]:
+        before, version = self._version, awaited.model.version
+        try:
+            if found.error is not None:
+                raise found.error
+            model = taking_over(found.model, label=self._label, learns=self._learns)
             self._evaluate = evaluator_for(model, self._evaluator)
-        except (MemoryError, NotYetError):
+        except MemoryError:
             raise
         except Exception as error:  # whatever the model's own code raises
-            letter = announced.message.dead_letter(f"model {version} cannot take over: {error}")
-            return [letter] if self._is_first else []
+            return self._refused(awaited.model, awaited.message, str(error))
         self.model, self._version = model, version
         self._questions.forget_mean()
-        return [self._notice_of_model(announced.message, before, version)] if self._is_first else []
-
-    def _notice_of_model(self, message: Message, before: str | None, version: str) -> Change:
         after = "" if before is None else f" from {before}"
-        notice = Change.notice(
-            kind="model",
-            stream=self.stream,
-            seq=message.offset,
-            detail=f"model {version} takes over{after}",
-        )
-        return replace(notice, model_version=version)
+        return self._notices_of_model(awaited.message, f"model {version} takes over{after}")
+
+    def _refused(self, model: NewModel, message: Message, reason: str) -> list[Record]:
+        letter = message.dead_letter(f"model {model.version} cannot take over: {reason}")
+        return [letter] if self._is_first else []
+
+    def _notices_of_model(self, message: Message, detail: str) -> list[Record]:
+        if not self._is_first:
+            return []
+        seq = message.offset
+        notice = Change.notice(kind="model", stream=self.stream, seq=seq, detail=detail)
+        return [replace(notice, model_version=self._version)]
 
     @property
     def every(self) -> int:
@@ -278,17 +416,6 @@ class ModelStage:
     def every(self, k: int) -> None:
         for turn in self._turns.values():
             turn.begin(k)
-
-    def _comes_again(self, message: Message) -> bool:
-        """Return whether a message that was passed on was passed on before; take note of it."""
-        if self._places is None:
-            return False
-        topic, _, offset = message.origin
-        if offset < self._places.get(topic, 0):
-            return True
-        if topic in self._places:
-            self._places[topic] = offset + 1
-        return False
 
     def _joined(self, sample: Sample | Labelled, letters: list[DeadLetter]) -> Sample | None:
         """Return an observation with its label if that came before, or the one that a label is of.

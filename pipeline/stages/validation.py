@@ -5,7 +5,7 @@ import re
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 
-from pipeline.config import FeatureType, LabelType
+from pipeline.config import MAX_VERSION, FeatureType, LabelType
 from pipeline.stages.limits import check_length
 from schemas import BadRecordError, Control, LateLabel, Observation
 from schemas.numbers import MAX_NUMBER, is_moderate
@@ -116,9 +116,14 @@ class ObservationValidator:
         if k is not None and not 1 <= k <= MOST_SKIPPED:
             raise BadRecordError(f"every must be from 1 to {MOST_SKIPPED:,}, not {describe(k)}")
         if model is not None:
-            check_length("model.version", model.version)
-            if not _SHA256.fullmatch(model.sha256):
-                raise BadRecordError("model.sha256 must be 64 hexadecimal digits")
+            check_version("model.version", model.version)
+            if not is_sha256(model.sha256):
+                raise BadRecordError(
+                    "model.sha256 must be 64 hexadecimal digits, 0 to 9 and a to f, not "
+                    f"{_escaped(model.sha256)}"
+                )
+        if control.withdraw is not None:
+            check_version("withdraw", control.withdraw)
         return control
 
     def _checked(self, y: Target) -> Target:
@@ -129,6 +134,35 @@ class ObservationValidator:
             raise BadRecordError(f"y must be of type {self._label}, not {describe(y)}")
         check_length("y", y)
         return y
+
+
+def is_sha256(text: str) -> bool:
+    """Return whether a text is a SHA-256 digest as it is written here: nothing else is a path.
+
+    Examples
+    --------
+    >>> is_sha256("0a" * 32), is_sha256("0A" * 32), is_sha256("../" * 21 + "x"), is_sha256("٣" * 64)
+    (True, False, False, False)
+    """
+    return _SHA256.fullmatch(text) is not None
+
+
+def check_version(name: str, version: str) -> None:
+    """Raise ``BadRecordError`` unless a text can be the name of a model.
+
+    It stands in each record and in the log, where control characters would forge lines.
+    """
+    if not 1 <= len(version) <= MAX_VERSION:
+        raise BadRecordError(
+            f"{name} has {len(version):,} characters, but must have 1 to {MAX_VERSION}"
+        )
+    if not version.isprintable():
+        raise BadRecordError(f"{name} must be printable, not {_escaped(version)}")
+
+
+def _escaped(text: str) -> str:
+    """Return the beginning of a text for the log, whatever characters are in it."""
+    return f"a string {text[:60]!a}" + ("…" if len(text) > 60 else "")
 
 
 def _number(name: str, value: Value) -> float:

@@ -8,7 +8,7 @@ from river.drift import ADWIN
 from pipeline.detectors import DetectorSettings
 from pipeline.stages.sentences import sentence
 from pipeline.stages.windows import Part, Windows
-from schemas import Change
+from schemas import FIRST_INCARNATION, Change, Incarnation
 from schemas.change import Watched, change_id
 from schemas.record import Timestamp
 
@@ -118,6 +118,7 @@ class Watch:
         feature: str | None = None,
         value: float | None = None,
         std_error: float | None = None,
+        incarnation: Incarnation = FIRST_INCARNATION,
     ) -> Change:
         """Return the record of a change, which knows the one before it."""
         previous_seq, self._last_change = self._last_change, seq
@@ -125,7 +126,7 @@ class Watch:
         # the numbers of the other signal overlap, so that these formulas do not hold
         is_independent = self._signal == "increment"
         change = Change(
-            id=change_id(stream, "drift", feature, method, seq),
+            id=change_id(stream, "drift", feature, method, seq, incarnation),
             stream=stream,
             kind="drift",
             seq=seq,
@@ -148,5 +149,6 @@ class Watch:
             std_error=std_error,
             loss_before=shift.loss_before,
             loss_after=shift.loss_after,
+            incarnation=incarnation,
         )
         return replace(change, detail=sentence(change))

@@ -16,10 +16,10 @@ from pipeline.kafka.app import run
 from pipeline.kafka.checkpoints import Envelope, State
 from pipeline.kafka.outbox import Outbox
 from pipeline.kafka.producer import RecordProducer
-from pipeline.kafka.worker import RoleWorker
+from pipeline.kafka.worker import Partition, RoleWorker
 from pipeline.parts import Part, Role
 from pipeline.stages import ModelStage
-from schemas import Record
+from schemas import Change, Record
 
 AT_SEQ = 60
 """Where the fault shows: after explanations have begun."""
@@ -118,6 +118,25 @@ def dies_before_delivery() -> None:
     Outbox.delivered = die  # type: ignore[method-assign,assignment]
 
 
+def dies_deciding(*, published: bool) -> None:
+    """Die after a decision about an announced model was saved, or when it was published too."""
+    sound = RoleWorker._publish
+
+    def publish(
+        self: RoleWorker, partition: Partition, records: Sequence[Record], incoming: Any
+    ) -> None:
+        is_decision = any(isinstance(each, Change) and each.kind == "model" for each in records)
+        if is_decision and not published:
+            die()
+        sound(self, partition, records, incoming)
+        if is_decision:
+            self._outbox.send_all()
+            self._outbox._producer.flush()
+            die()
+
+    RoleWorker._publish = publish  # type: ignore[method-assign]
+
+
 def hangs() -> None:
     """Take nothing more after a while, as a consumer that died quietly."""
     sound = RoleWorker._step
@@ -148,6 +167,8 @@ FAULTS: dict[str, Callable[[], None]] = {
     "raises": raises,
     "huge-output": huge_output,
     "dies-before-delivery": dies_before_delivery,
+    "dies-before-publishing-a-decision": lambda: dies_deciding(published=False),
+    "dies-after-publishing-a-decision": lambda: dies_deciding(published=True),
     "hangs": hangs,
     "drops": drops,
     # each step of the commit protocol

@@ -4,6 +4,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
+from itertools import islice
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -12,6 +13,7 @@ import orjson
 
 from pipeline.config import Config, load_config
 from pipeline.kafka.embedded import CHECKPOINT_INTERVAL_S
+from pipeline.kafka.lives import FIRST, Life
 from pipeline.kafka.producer import RecordProducer
 from pipeline.kafka.progress import GroupOffsets, PipelineProgress
 from pipeline.kafka.reader import TopicReader
@@ -30,11 +32,12 @@ Headers = dict[tuple[Any, ...], set[tuple[tuple[str, bytes], ...]]]
 """Identity → the different headers that it was published with."""
 
 IDENTITY = {
-    "predictions": ("stream", "seq"),
-    "explanations": ("stream", "feature", "method", "alpha", "seq"),
-    "changes": ("stream", "kind", "feature", "method", "seq"),
-    "dead-letters": ("topic", "partition", "offset", "key"),
+    "predictions": ("stream", "incarnation", "seq"),
+    "explanations": ("stream", "feature", "method", "alpha", "incarnation", "seq"),
+    "changes": ("stream", "kind", "feature", "method", "incarnation", "seq"),
+    "dead-letters": ("topic", "partition", "offset", "key", "incarnation"),
 }
+"""Topic → the fields that a consumer drops repeated records by."""
 
 
 def wait_until_idle(config: Config, attend: Callable[[], None], *, timeout_s: float) -> None:
@@ -79,6 +82,12 @@ class KafkaPipeline:
         Of which to start a worker; of one that is named twice, two.
     environment, environment_of
         Variables to add for all workers, and for each, by its name.
+
+    Attributes
+    ----------
+    takes_foreign, foreign
+        Whether others write into the topics of the pipeline too, and how many of their messages
+        were read that cannot be the pipeline's.
     """
 
     def __init__(
@@ -110,7 +119,8 @@ class KafkaPipeline:
             stderr=self._log,
         )
         self.published: Published = defaultdict(set)
-        self.messages = 0
+        self.messages = self.foreign = 0
+        self.takes_foreign = False
         self.keys: dict[str, set[bytes | None]] = defaultdict(set)
         self.headers: Headers = defaultdict(set)
         self._reader = TopicReader(self.config, list(OUTPUTS), from_beginning=True)
@@ -131,6 +141,9 @@ class KafkaPipeline:
             for message in messages:
                 name = self._reader.name(message)
                 value = message.value()
+                if self.takes_foreign and not has_identity(name, value):
+                    self.foreign += 1
+                    continue
                 assert value is not None
                 self.published[identity(name, value)].add(value)
                 self.headers[identity(name, value)].add(tuple(message.headers() or ()))
@@ -237,20 +250,58 @@ def identity(topic: str, value: bytes) -> tuple[Any, ...]:
     return (topic, *(fields[name] for name in IDENTITY[topic]))
 
 
-def reference(config: Config, values: Iterable[bytes], partition: int = 0) -> Published:
-    """Return what the local pipeline publishes for the observations of one partition."""
+def of_incarnation(published: Published, number: str) -> Published:
+    """Return the records of one incarnation."""
+    return {
+        key: values
+        for key, values in published.items()
+        if key[IDENTITY[key[0]].index("incarnation") + 1] == number
+    }
+
+
+def has_identity(topic: str, value: bytes | None) -> bool:
+    """Return whether a message may be one of the pipeline."""
+    try:
+        identity(topic, value or b"")
+    except (KeyError, TypeError, orjson.JSONDecodeError):
+        return False
+    return True
+
+
+def reference(
+    config: Config,
+    values: Iterable[bytes],
+    partition: int = 0,
+    *,
+    begin: int = 0,
+    life: Life = FIRST,
+) -> Published:
+    """Return what the local pipeline publishes for the observations of one partition.
+
+    Parameters
+    ----------
+    config, values, partition
+        The settings, and all observations of a partition.
+    begin
+        Offset of the first one that is read.
+    life
+        Of the model's state.
+    """
     source = config.topic(config.source)
     messages = (Message(source, partition, seq, None, value) for seq, value in enumerate(values))
-    return reference_of(config, messages, partition)
+    return reference_of(config, islice(messages, begin, None), partition, life=life)
 
 
-def reference_of(config: Config, messages: Iterable[Message], partition: int = 0) -> Published:
+def reference_of(
+    config: Config, messages: Iterable[Message], partition: int = 0, *, life: Life = FIRST
+) -> Published:
     """Return what the local pipeline publishes for the messages of the model stage's input."""
     published: Published = defaultdict(set)
     pipeline = LocalPipeline(config, partition)
-    for message in messages:
-        for record in pipeline.take(message):
-            value = record.encode()
+    log = list(messages)
+    for i, message in enumerate(log):
+        for record in pipeline.take(message, islice(log, i + 1, None)):
+            value = life.of(record, "model").encode()
             published[identity(record.TOPIC, value)].add(value)
     return published
 

@@ -63,10 +63,18 @@ EMERGENCIES = {"changes", "dead-letters"}
 """Every role may write them, but not each has a gap or a bad record to tell of here."""
 
 MAY_WRITE = {
-    "join": {"observations", "changes", "dead-letters", "checkpoints"},
-    "model": {"predictions", "evaluations", "control", "changes", "dead-letters", "checkpoints"},
-    "explainer": {"explanations", "changes", "dead-letters", "checkpoints"},
-    "drift": {"changes", "dead-letters", "checkpoints"},
+    "join": {"observations", "changes", "dead-letters", "register", "checkpoints"},
+    "model": {
+        "predictions",
+        "evaluations",
+        "control",
+        "changes",
+        "dead-letters",
+        "register",
+        "checkpoints",
+    },
+    "explainer": {"explanations", "changes", "dead-letters", "register", "checkpoints"},
+    "drift": {"changes", "dead-letters", "register", "checkpoints"},
     "dashboard": set[str](),
     "alerts": set[str](),
     "keda": set[str](),
@@ -228,10 +236,12 @@ def announce(setup: Setup, folder: Path) -> None:
     file = folder / "new.pickle"
     file.write_bytes(pickle.dumps(model))
     words = program(setup, "model", "announce", str(file), "--version", "2")
-    told = subprocess.run(
-        words, env=environment(setup, "operator"), capture_output=True, text=True, check=False
-    )
-    assert told.returncode == 0, told.stderr
+    # there is nothing of the last to withdraw, which is a dead letter
+    for each in words, program(setup, "model", "withdraw", "3"):
+        told = subprocess.run(
+            each, env=environment(setup, "operator"), capture_output=True, text=True, check=False
+        )
+        assert (told.returncode, told.stderr) == (0, "")
 
 
 @contextmanager

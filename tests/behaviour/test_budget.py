@@ -38,7 +38,7 @@ def test_less_is_explained_at_the_same_place_for_everybody(start: Start) -> None
         pipeline.wait_until_idle()
         joined = pipeline.joined(0)
     announced = [orjson.loads(m.value or b"") for m in joined if "control" in m.origin[0]]
-    assert announced[0] == {"every": 2, "model": None}
+    assert announced[0] == {"every": 2, "model": None, "withdraw": None}
     assert_same(pipeline.published, reference_of(pipeline.config, joined))
     skipped = [
         orjson.loads(value)["skipped"]

@@ -8,10 +8,10 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import ClassVar
+from typing import Any
 
 import pytest
-from confluent_kafka import Consumer, Message, TopicPartition
+from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource
 
 from pipeline.config import Config, load_config
@@ -27,6 +27,7 @@ from pipeline.kafka.checkpoints import topic as topic_module
 from pipeline.kafka.checkpoints.records import GENERATIONS
 from pipeline.kafka.checkpoints.topic import partition_of
 from pipeline.kafka.client import client_settings, partitions_of
+from pipeline.kafka.peek import read_on
 from pipeline.kafka.topics import create_topics
 from pipeline.stages import DriftStage
 from pipeline.supervisor import ROLES
@@ -100,22 +101,6 @@ def test_compaction_keeps_the_newest_and_bounds_the_rest(config: Config) -> None
     assert loaded.next_offset == 12
 
 
-class WatchedConsumer(Consumer):
-    """Writes down which partitions it was given, and which its messages came from."""
-
-    assigned: ClassVar[set[int]] = set()
-    consumed: ClassVar[set[int]] = set()
-
-    def assign(self, partitions: list[TopicPartition]) -> None:
-        self.assigned.update(each.partition for each in partitions)
-        super().assign(partitions)
-
-    def consume(self, *limits: float) -> list[Message]:
-        messages: list[Message] = super().consume(*limits)
-        self.consumed.update(each.partition() for each in messages)
-        return messages
-
-
 def test_only_the_own_partition_is_read(config: Config, monkeypatch: pytest.MonkeyPatch) -> None:
     slots = [replace(SLOT, role=r, partition=p) for r in ROLES for p in range(4)]
     partitions = len(partitions_of(config, config.topic("checkpoints")))
@@ -123,15 +108,19 @@ def test_only_the_own_partition_is_read(config: Config, monkeypatch: pytest.Monk
     writer = store(config)
     for offset, slot in enumerate(slots):
         writer.save(slot, Checkpoint(offset, DriftStage(Config(**SETTINGS))))
-    monkeypatch.setattr(topic_module, "Consumer", WatchedConsumer)
+    read: set[int] = set()
+
+    def watched(config: Config, topic: str, partition: int, *more: Any) -> int | None:
+        read.add(partition)
+        return read_on(config, topic, partition, *more)
+
+    monkeypatch.setattr(topic_module, "read_on", watched)
     for offset, slot in enumerate(slots):
-        WatchedConsumer.assigned.clear()
-        WatchedConsumer.consumed.clear()
+        read.clear()
         loaded = store(config).load(slot)
         assert loaded is not None
         assert loaded.next_offset == offset
-        own = {partition_of(slot, partitions)}
-        assert WatchedConsumer.assigned == WatchedConsumer.consumed == own
+        assert read == {partition_of(slot, partitions)}
 
 
 @pytest.fixture

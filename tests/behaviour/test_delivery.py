@@ -6,6 +6,7 @@ On a real Kafka only: the embedded broker has no such troubles.
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from signal import SIGKILL
 
 import pytest
 from confluent_kafka import Producer
@@ -123,7 +124,7 @@ def test_a_topic_that_is_deleted_ends_the_worker_and_is_not_mistaken_when_it_is_
         pipeline.wait_until(lambda: ("model-1", EXIT_NOT_YET) in pipeline.workers.deaths)
         create_topics(pipeline.config)
         pipeline.send(values)
-        with pytest.raises(WorkerRefusedError, match=f"model.*{EXIT_REFUSED}"):
+        with pytest.raises(WorkerRefusedError, match=f"exit status {EXIT_REFUSED}"):
             pipeline.wait_until(lambda: False)
         assert f"the topic {topic} was deleted and made anew" in pipeline.log
 
@@ -203,6 +204,30 @@ def test_a_broker_that_is_away_for_a_minute_is_waited_for(
         pipeline.send(values[200:])
         pipeline.wait_until_through(300, timeout_s=180)
         assert not pipeline.workers.deaths
+    assert_same(pipeline.published, reference(pipeline.config, values))
+
+
+def test_workers_and_brokers_killed_at_once_come_back_by_themselves(
+    own_broker: Cluster, config_path: Path, tmp_path: Path
+) -> None:
+    values = observations(300)
+    with KafkaPipeline(config_path, own_broker.bootstrap_servers, tmp_path) as pipeline:
+        pipeline.send(values[:200])
+        pipeline.wait_until(lambda: pipeline.counts()["predictions"] > 100)
+        names = pipeline.workers.running()
+        own_broker.kill_broker(1)
+        for name in names:
+            pipeline.workers.kill(name)
+        deadline = time.monotonic() + 120
+        while pipeline.log.count("waiting for it") < len(names):
+            assert time.monotonic() < deadline, pipeline.log[-2000:]
+            pipeline.workers.check()
+            time.sleep(0.2)
+        own_broker.start_broker(1)
+        pipeline.send(values[200:])
+        pipeline.wait_until_through(300, timeout_s=180)
+        # a worker that waits for the broker is not one that dies
+        assert sorted(pipeline.workers.deaths) == sorted((name, -SIGKILL) for name in names)
     assert_same(pipeline.published, reference(pipeline.config, values))
 
 

@@ -18,10 +18,13 @@ from faust.types import TP
 
 from pipeline.config import Config, load_config
 from pipeline.kafka.app import create_worker
+from pipeline.kafka.checkpoints import fingerprint_of, identity_of
+from pipeline.kafka.client import cluster
 from pipeline.kafka.exits import EXIT_FAILED, EXIT_REFUSED
 from pipeline.kafka.producer import DeliveryError, RecordProducer
 from pipeline.kafka.progress import GroupOffsets
 from pipeline.kafka.reader import TopicReader
+from pipeline.kafka.register import Register
 from pipeline.kafka.topics import create_topics
 from pipeline.kafka.transport import PAUSED_S
 from pipeline.outputs import OUTPUTS
@@ -104,6 +107,8 @@ def test_a_refused_delivery_ends_the_worker_and_commits_nothing(
     with FaultyBroker() as broker:
         config = _config(config_path, broker.bootstrap_servers, monkeypatch)
         values = _fill(config)
+        identity = identity_of(config, cluster(config))
+        Register(config).enter(fingerprint_of(config, identity))
         broker.refuse(PRODUCE, TOPIC_AUTHORIZATION_FAILED, times=1)
         assert _run(config_path, "none") == EXIT_FAILED
         assert _committed(config) == 0

@@ -13,13 +13,16 @@ from confluent_kafka.admin import AdminClient
 from pipeline.config import Config
 from pipeline.kafka.client import client_settings
 from pipeline.kafka.exits import EXIT_REFUSED
+from pipeline.kafka.lives import Life
 from pipeline.local import LocalPipeline
 from pipeline.supervisor import WorkerRefusedError
+from schemas import FIRST_INCARNATION
 from tests.behaviour.kafka_pipeline import (
     KafkaPipeline,
     Published,
     assert_same,
     identity,
+    of_incarnation,
     reference,
 )
 from tests.behaviour.test_pipeline import Start, observations
@@ -77,6 +80,14 @@ def test_without_checkpoints_and_beginning_it_starts_cold_and_says_so(start: Sta
     assert change["stream"] == f"{config.topic('features')}-0"
     assert change["seq"] == 60
     assert "starts cold at offset 60" in again.log
+    # what contradicts what was published before has another identity, downstream too
+    number = str(change["incarnation"])
+    assert number != FIRST_INCARNATION
+    of_now = of_incarnation(again.published, number)
+    assert_same(of_incarnation(again.published, FIRST_INCARNATION), reference(config, values[:100]))
+    of_now.pop(("changes", change["stream"], "cold-start", None, None, number, 60))
+    life = Life(cold_start=int(number))
+    assert_same(of_now, reference(config, values, begin=60, life=life))
 
 
 @pytest.mark.parametrize("policy", ["earliest", "latest"])

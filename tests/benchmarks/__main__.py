@@ -11,6 +11,7 @@ import typer
 from deploy.kafka.cluster import say as tell
 from tests.benchmarks import (
     dashboard,
+    fence,
     latency,
     library,
     memory,
@@ -32,6 +33,7 @@ PARTS: dict[str, Measure] = {
     "variance": variance.error_for_time,
     "producer": producer.two_clients,
     "pipeline": pipeline.throughput,
+    "fence": fence.with_and_without,
     "latency": latency.half_load,
     "workers": scaling.two_workers,
     "shards": scaling.two_shards,

@@ -1,8 +1,9 @@
 """Reads all that stands in the topics, as a plain consumer does, whatever happens to brokers."""
 
+import queue
 import time
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence, Set
 from threading import Event, Thread
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
@@ -12,12 +13,16 @@ from pipeline.kafka.client import client_settings, cluster
 from pipeline.outputs import OUTPUTS
 from pipeline.stages import Message as Joined
 from tests.behaviour.kafka_pipeline import Published, identity
+from tests.chaos.faults import Place
 
 INPUTS = ("features", "labels")
 
 REQUEST_TIMEOUT_S = 10.0
 
 FINISH_TIMEOUT_S = 60.0
+
+LONGEST = 2_000_000
+"""Bytes of a value that is kept, at most."""
 
 
 class Collector(Thread):
@@ -31,10 +36,14 @@ class Collector(Thread):
         Topic → messages read.
     fed
         (topic, partition) → the values in it.
+    source
+        Partition → the messages in the model role's input; None for one that is settled.
     joined
-        Partition → the messages in the topic that joins both.
+        Partition → those of them that are settled, without poison.
+    unreadable
+        Where messages of the output topics stand that are no records.
     newest_at
-        When the newest message of an output topic was read, by the monotonic clock.
+        When the newest identity was read, by the monotonic clock.
     failure
         Why it stopped reading too early.
     """
@@ -42,7 +51,10 @@ class Collector(Thread):
     def __init__(self, config: Config) -> None:
         super().__init__(name="collector", daemon=True)
         self._config = config
-        names = [config.topic(name) for name in (*OUTPUTS, *INPUTS, config.source)]
+        self._inputs = [name for name in INPUTS if name == "features" or config.is_joined]
+        # each once
+        wanted = dict.fromkeys((*OUTPUTS, *self._inputs, config.source))
+        names = [config.topic(name) for name in wanted]
         topics = cluster(config).topics
         places = [(topic, partition) for topic in names for partition in topics[topic].partitions]
         self._next: dict[tuple[str, int], int] = dict.fromkeys(places, 0)
@@ -54,14 +66,20 @@ class Collector(Thread):
                 "auto.offset.reset": "earliest",
                 "fetch.wait.max.ms": 100,
                 "fetch.error.backoff.ms": 100,
+                "receive.message.max.bytes": 1_000_000_000,  # bombs too
             }
         )
         self._consumer.assign([TopicPartition(topic, place, 0) for topic, place in places])
         self._stopping = Event()
         self._to_the_end = True
+        self.prefix = config.topics.prefix
+        self._new: queue.Queue[tuple[str, int]] = queue.Queue()
+        self.unreadable: set[Place] = set()
         self.published: Published = defaultdict(set)
         self.messages: Counter[str] = Counter()
         self.fed: dict[tuple[str, int], list[bytes | None]] = defaultdict(list)
+        self.source: dict[int, list[Message | None]] = defaultdict(list)
+        self._settled: Counter[int] = Counter()
         self.joined: dict[int, list[Joined]] = defaultdict(list)
         self.newest_at = time.monotonic()
         self.failure: Exception | None = None
@@ -76,6 +94,24 @@ class Collector(Thread):
                 self._read()
         except Exception as error:
             self.failure = error
+
+    def add_partition(self, topics: Sequence[str], partition: int) -> None:
+        """Read a partition of topics, named without the prefix, that was added to them."""
+        for topic in {*topics} & {*self._inputs, self._config.source}:
+            self._new.put((self._config.topic(topic), partition))
+
+    def settle(self, partition: int, count: int, poison: Set[Place]) -> None:
+        """Make the first messages of a partition of the model role's input known, without poison.
+
+        Of a message whose headers have names that are not UTF-8, confluent-kafka ends the process
+        when it is asked for them. So it must be known first where poison is.
+        """
+        for offset in range(self._settled[partition], min(count, len(self.source[partition]))):
+            message = self.source[partition][offset]
+            self.source[partition][offset] = None
+            if message is not None and (self._config.source, partition, offset) not in poison:
+                self.joined[partition].append(_joined(message))
+            self._settled[partition] = offset + 1
 
     def finish(self) -> None:
         """Read what is still there, and stop.
@@ -100,6 +136,10 @@ class Collector(Thread):
         self._consumer.close()
 
     def _read(self) -> None:
+        while not self._new.empty():
+            place = self._new.get()
+            self._next[place] = 0
+            self._consumer.incremental_assign([TopicPartition(*place, 0)])
         # calls from another thread would wait for this one for ever
         for message in self._consumer.consume(1000, 0.2):
             self._take(message)
@@ -133,16 +173,30 @@ class Collector(Thread):
             raise RuntimeError(f"{place} has no offset {self._next[place]}, but {offset}")
         self._next[place] += 1
         name = place[0].removeprefix(self._config.topics.prefix)
-        if name in INPUTS:
+        if len(value or b"") > LONGEST:
+            value = None  # a bomb
+        if name in self._inputs:
             self.fed[name, place[1]].append(value)
+        if name == self._config.source:
+            self.source[place[1]].append(message if value == message.value() else None)
+        elif name not in self._inputs:
+            self._take_output(name, (name, place[1], offset), value)
+
+    def _take_output(self, name: str, place: Place, value: bytes | None) -> None:
+        try:
+            key = identity(name, value or b"")
+        except (ValueError, LookupError, TypeError):
+            self.unreadable.add(place)
             return
         assert value is not None
-        if name == self._config.source:
-            headers, at_ms = dict(message.headers() or ()), message.timestamp()[1]
-            self.joined[place[1]].append(
-                Joined(place[0], place[1], offset, message.key(), value, at_ms, headers)
-            )
-            return
-        self.published[identity(name, value)].add(value)
+        if key not in self.published:  # else a worker that dies again and again would seem to go on
+            self.newest_at = time.monotonic()
+        self.published[key].add(value)
         self.messages[name] += 1
-        self.newest_at = time.monotonic()
+
+
+def _joined(message: Message) -> Joined:
+    headers = dict(message.headers() or ())
+    kept = {name: content for name, content in headers.items() if content is not None}
+    place = str(message.topic()), int(message.partition() or 0), int(message.offset() or 0)
+    return Joined(*place, message.key(), message.value(), message.timestamp()[1], kept)

@@ -13,7 +13,7 @@ from tests.chaos.verifier import Comparison
 def progress(fed: int, collector: Collector, disturber: Disturber) -> str:
     """Return how far it is."""
     published = ", ".join(f"{n:,} {name}" for name, n in list(collector.messages.items()))
-    done = ", ".join(f"{n} of {m} {name}" for name, (n, m) in disturber.counts().items())
+    done = ", ".join(f"{n} of {m} {name}" for name, (n, m) in disturber.counts().items() if m)
     return f"{fed:,} fed; {published}; {done}"
 
 
@@ -37,7 +37,7 @@ def numbers(
         "disordered": len(comparison.disordered),
         "duplicated (the same again)": comparison.duplicated,
         **{f"published {name}": topics[name] for name in collector.messages},
-        **{name: done for name, (done, _) in disturber.counts().items()},
+        **{name: f"{done} of {n}" for name, (done, n) in disturber.counts().items()},
         **exits.numbers(),
         "states loaded": sum("goes on at offset" in line for line in log),
     }

@@ -4,27 +4,41 @@ import os
 import secrets
 import time
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from deploy.kafka import Cluster
 from pipeline.config import Config, load_config
-from pipeline.kafka.app import SESSION_TIMEOUT_S
 from pipeline.kafka.progress import GroupOffsets
+from pipeline.kafka.timeouts import SESSION_TIMEOUT_S
 from pipeline.kafka.topics import create_topics
 from pipeline.supervisor import Supervisor
 from schemas.late_label import LabelValue
 from tests.behaviour.conftest import write_config
 from tests.behaviour.kafka_pipeline import Published
-from tests.chaos.collector import INPUTS, Collector
-from tests.chaos.disturber import Disturber
+from tests.chaos.collector import Collector
+from tests.chaos.disturber import Disturber, Faults
 from tests.chaos.exits import Exits, Stop
+from tests.chaos.faults import Foreigners, Place, Poisoner, Topics
+from tests.chaos.outside import Outside, letters_at, look
+from tests.chaos.recovery import Recoveries
 from tests.chaos.report import lines, numbers, progress
-from tests.chaos.schedule import BROKERS, WORKERS, Store, Wanted, make_schedule
-from tests.chaos.stream import PARTITIONS, SETTINGS, RecordedFeed, Reference, Stream
-from tests.chaos.verifier import Comparison, compare
+from tests.chaos.schedule import (
+    BROKERS,
+    ROLES,
+    WORKERS,
+    WRITERS,
+    Store,
+    Targets,
+    Wanted,
+    make_schedule,
+    needed_s,
+)
+from tests.chaos.stream import PARTITIONS, SETTINGS, UNJOINED, RecordedFeed, Reference, Stream
+from tests.chaos.verifier import Comparison, Identity, compare
 from tests.command import LOG, Clock, FailedError, say
 
 START_TIMEOUT_S = 90.0
@@ -41,6 +55,9 @@ PATIENCE = 3.0
 
 DISTURBED = 0.92
 """Share of the stream's length within which to disturb."""
+
+SETTLED_S = 10.0
+"""Seconds after which a producer knows where a message stands that a consumer has read."""
 
 QUIET_S = 3.0
 """How long to wait, once all is there, for what should not come."""
@@ -66,6 +83,8 @@ class Options:
         How often to disturb.
     store
         Where the checkpoints are.
+    joined
+        Whether labels come later, in a topic of their own.
     """
 
     seed: int
@@ -74,11 +93,29 @@ class Options:
     most_delay: int
     wanted: Wanted
     store: Store
+    joined: bool = True
 
     @property
     def length_s(self) -> float:
-        """How long the stream is."""
-        return self.records / len(PARTITIONS) / self.rate
+        """How long the stream is, in seconds: at the rate, or longer if outages need it."""
+        room = needed_s(self.seed, self.wanted) / DISTURBED
+        return max(self.records / len(PARTITIONS) / self.rate, room)
+
+    @property
+    def spread_rate(self) -> float:
+        """Records of each partition, a second, so that they last as long."""
+        return self.records / len(PARTITIONS) / self.length_s
+
+    @property
+    def targets(self) -> Targets:
+        """What there is to disturb."""
+        absent = set() if self.joined else {"observations"}
+        if self.store == "directory":
+            absent.add("checkpoints")
+        own = [each for each in WRITERS if each not in absent]
+        if self.joined:
+            return Targets(ROLES, ("features", "labels", *own))
+        return Targets(ROLES[1:], ("features", *own))
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,9 +124,10 @@ class Scene:
 
     workers: Supervisor
     disturber: Disturber
-    feeds: Sequence[RecordedFeed]
+    feeds: list[RecordedFeed]
     collector: Collector
-    references: Sequence[Reference]
+    references: list[Reference]
+    faults: Faults
 
     @property
     def fed(self) -> dict[tuple[str, int], list[bytes]]:
@@ -112,6 +150,9 @@ class Run:
         self._folder = folder
         self._clock = clock
         self._log_path = folder / LOG
+        self._settings: dict[str, Any] = {}
+        self._offered_at = 0.0
+        self._sighted: dict[int, int] = {}
 
     def problems(self) -> Sequence[str]:
         """Do it all, and return what is wrong; nothing if the promises hold."""
@@ -127,11 +168,30 @@ class Run:
             self._clock.say("all is disturbed, and all is fed; waiting until all is published")
             expected = self._await(scene, config)
             exits = _stop(scene)
+            poison = {*scene.faults.poisoner.places}
+            prefix = config.topics.prefix
             comparison = compare(
-                scene.collector.published, expected, scene.collector.messages.total()
+                scene.collector.published,
+                expected,
+                scene.collector.messages.total(),
+                lambda key: key[0] == "dead-letters" and _place(key, prefix) in poison,
             )
-            self._report(comparison, exits, scene)
-            return [*_log_problems(scene), *_problems(comparison, config), *exits.problems()]
+            outside = look(
+                scene.collector.published,
+                scene.collector.fed,
+                poison,
+                prefix=prefix,
+                read={topic for part in config.parts() for topic in config.inputs(part.role)},
+                joined=config.is_joined,
+            )
+            self._report(comparison, outside, exits, scene)
+            return [
+                *_log_problems(scene, config),
+                *outside.problems(),
+                *_problems(comparison, config),
+                *exits.problems(),
+                *(str(each) for each in scene.faults.foreigners.ended if each.is_defect),
+            ]
 
     def _scene(
         self, stack: ExitStack, cluster: Cluster, config_path: Path, config: Config
@@ -148,21 +208,39 @@ class Run:
                 tell=say,
             )
         )
-        disturber = stack.enter_context(closing(self._disturber(workers, cluster)))
-        streams = [self._stream(partition) for partition in PARTITIONS]
-        feeds = [
-            stack.enter_context(closing(RecordedFeed(config, stream, self._options.rate)))
-            for stream in streams
-        ]
-        references = [
-            stack.enter_context(closing(Reference(config_path, stream))) for stream in streams
-        ]
-        return Scene(workers, disturber, feeds, collector, references)
+        feeds: list[RecordedFeed] = []
+        references: list[Reference] = []
+
+        def add(partition: int) -> RecordedFeed:
+            stream = self._stream(partition)
+            rate = self._options.spread_rate
+            feeds.append(stack.enter_context(closing(RecordedFeed(config, stream, rate))))
+            references.append(stack.enter_context(closing(Reference(config_path, stream))))
+            return feeds[-1]
+
+        def add_new(partition: int) -> None:
+            collector.add_partition(grown, partition)
+            add(partition).start()
+
+        for partition in PARTITIONS:
+            add(partition)
+        grown = [*config.inputs("join"), config.source] if config.is_joined else [config.source]
+        faults = Faults(
+            Topics(config),
+            Poisoner(config, self._options.seed),
+            Foreigners(self._folder, self._settings),
+            stack.enter_context(closing(Recoveries(config))),
+            grown,
+            add_new,
+        )
+        disturber = stack.enter_context(closing(self._disturber(workers, cluster, faults)))
+        return Scene(workers, disturber, feeds, collector, references, faults)
 
     def _configure(self, bootstrap_servers: str) -> tuple[Path, Config]:
         prefix = f"chaos-{secrets.token_hex(4)}."
-        settings = {**SETTINGS, "topics": {**SETTINGS["topics"], "prefix": prefix}}
-        path = write_config(self._folder / "chaos.toml", settings)
+        base = SETTINGS if self._options.joined else UNJOINED
+        self._settings = {**base, "topics": {**base["topics"], "prefix": prefix}}
+        path = write_config(self._folder / "chaos.toml", self._settings)
         # of this process too: the workers and the reference inherit them
         os.environ |= {
             "FLUXPLAIN_KAFKA__BOOTSTRAP_SERVERS": bootstrap_servers,
@@ -182,18 +260,22 @@ class Run:
         # as if each were on a machine of its own
         return {"FLUXPLAIN_CHECKPOINT__DIRECTORY": str(self._folder / "checkpoints" / name)}
 
-    def _disturber(self, workers: Supervisor, cluster: Cluster) -> Disturber:
+    def _disturber(self, workers: Supervisor, cluster: Cluster, faults: Faults) -> Disturber:
         schedule = make_schedule(
             self._options.seed,
             self._options.wanted,
             span_s=DISTURBED * self._options.length_s,
             session_timeout_s=SESSION_TIMEOUT_S,
+            targets=self._options.targets,
         )
-        return Disturber(schedule, workers, cluster, tell=self._clock.say)
+        return Disturber(schedule, workers, cluster, faults, tell=self._clock.say)
 
     def _stream(self, partition: int) -> Stream:
         records = -(-self._options.records // len(PARTITIONS))
-        return Stream(partition, records, self._options.most_delay, self._options.seed)
+        if partition not in PARTITIONS:
+            records //= 4  # it comes later
+        told = self._options.most_delay, self._options.seed, self._options.joined
+        return Stream(partition, records, *told)
 
     def _start(self, scene: Scene) -> None:
         """Start all, and wait for the first explanation."""
@@ -207,6 +289,7 @@ class Run:
             _check_threads(scene)
             scene.workers.check()
             time.sleep(0.1)
+        scene.faults.recoveries.start()
 
     def _disturb(self, scene: Scene) -> None:
         """Disturb until all is done and fed."""
@@ -219,12 +302,23 @@ class Run:
                 for feed in scene.feeds:
                     feed.may_end.set()
             self._progress(scene)
-            for reference in scene.references:
-                reference.offer(scene.collector.joined[reference.partition])
+            self._offer(scene)
             done = scene.disturber.counts()
             _check(elapsed_s < limit_s, f"after {elapsed_s:.0f} s not all was disturbed: {done}")
             time.sleep(0.1)
         _check_threads(scene)
+
+    def _offer(self, scene: Scene) -> None:
+        """Hand the references what was read a while ago: by now it is known where poison is."""
+        if time.monotonic() - self._offered_at < SETTLED_S:
+            return
+        self._offered_at = time.monotonic()
+        collector, poison = scene.collector, {*scene.faults.poisoner.places}
+        for reference in scene.references:
+            partition = reference.partition
+            collector.settle(partition, self._sighted.get(partition, 0), poison)
+            reference.offer(collector.joined[partition])
+            self._sighted[partition] = len(collector.source[partition])
 
     def _await(self, scene: Scene, config: Config) -> Published:
         """Return what must be published, once all is done or nothing comes any more."""
@@ -238,19 +332,23 @@ class Run:
         time.sleep(QUIET_S)
         expected: Published = {}
         for reference in scene.references:
-            expected |= reference.published(scene.collector.joined[reference.partition])
+            collector, partition = scene.collector, reference.partition
+            read = len(collector.source[partition])
+            collector.settle(partition, read, {*scene.faults.poisoner.places})
+            expected |= reference.published(collector.joined[partition])
         return expected
 
     def _progress(self, scene: Scene) -> None:
         _check_threads(scene)
         self._clock.progress(lambda: progress(_count(scene), scene.collector, scene.disturber))
 
-    def _report(self, comparison: Comparison, exits: Exits, scene: Scene) -> None:
+    def _report(self, comparison: Comparison, outside: Outside, exits: Exits, scene: Scene) -> None:
         found = numbers(
             _count(scene), comparison, scene.collector, scene.disturber, exits, self._log_path
         )
+        found |= {**outside.numbers(), **scene.faults.recoveries.numbers()}
         found["wall time"] = f"{self._clock.elapsed_s():.0f} s"
-        for line in ("", *lines(found), *comparison.examples):
+        for line in ("", *lines(found), *comparison.examples, *outside.examples()):
             say(line)
 
 
@@ -265,15 +363,44 @@ def _stop(scene: Scene) -> Exits:
     return Exits(workers.deaths, scene.disturber.killed, scene.disturber.removed, stopped)
 
 
-def _log_problems(scene: Scene) -> list[str]:
-    problems = [] if scene.collector.fed == scene.fed else ["the log is not what was fed"]
-    for partition, joined in scene.collector.joined.items():
-        for name in INPUTS:
-            offsets = [each.origin[2] for each in joined if each.origin[0].endswith(name)]
-            first = [*dict.fromkeys(offsets)]
-            if first != list(range(len(scene.fed[name, partition]))):
-                problems.append(f"{name}-{partition} was not joined in order and as a whole")
+def _log_problems(scene: Scene, config: Config) -> list[str]:
+    problems = []
+    poison = set(scene.faults.poisoner.places)
+    for partition, messages in scene.collector.source.items():
+        scene.collector.settle(partition, len(messages), poison)
+    fed = {
+        place: [v for offset, v in enumerate(values) if (*place, offset) not in poison]
+        for place, values in scene.collector.fed.items()
+    }
+    if fed != scene.fed:
+        problems.append("the log is not what was fed")
+    if strange := scene.collector.unreadable - poison:
+        problems.append(f"{len(strange)} messages in output topics are no records")
+    return problems + (_join_problems(scene, config, fed.keys()) if config.is_joined else [])
+
+
+def _join_problems(scene: Scene, config: Config, places: Collection[tuple[str, int]]) -> list[str]:
+    """Return which partitions were not passed on in order, each to its own, and as a whole."""
+    letters = letters_at(scene.collector.published, config.topics.prefix)
+    problems = []
+    for name, partition in places:
+        joined = scene.collector.joined[partition]
+        origins = [each.origin for each in joined if each.origin[0] == config.topic(name)]
+        if any(each[1] != partition for each in origins):
+            problems.append(f"{name}-{partition} was joined with another partition")
+        first = [*dict.fromkeys(offset for _, p, offset in origins if p == partition)]
+        if first != sorted(first):
+            problems.append(f"{name}-{partition} was not joined in order")
+        wanted = range(len(scene.collector.fed[name, partition]))
+        lost = [o for o in {*wanted} - {*first} if not letters[name, partition, o]]
+        if lost:
+            problems.append(f"{len(lost)} of {name}-{partition} were not joined, first {min(lost)}")
     return problems
+
+
+def _place(key: Identity, prefix: str) -> Place:
+    """Return the place of a dead letter, by its identity."""
+    return key[1].removeprefix(prefix), key[2], key[3]
 
 
 def _problems(comparison: Comparison, config: Config) -> list[str]:

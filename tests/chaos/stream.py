@@ -2,15 +2,17 @@
 
 import os
 import signal
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, cycle
 from multiprocessing import get_context
 from multiprocessing.queues import Queue
 from pathlib import Path
+from queue import Empty
 from threading import Event
 from typing import Any
 
+import orjson
 from river.datasets import synth
 
 from pipeline.config import Config, load_config
@@ -18,9 +20,10 @@ from pipeline.stages import Message
 from schemas.late_label import LabelValue
 from tests.behaviour.conftest import FEATURES
 from tests.behaviour.kafka_pipeline import Published, reference_of
-from tests.behaviour.late_labels import Delays, late_labels
+from tests.behaviour.late_labels import Delays, Labelled, late_labels
 from tests.behaviour.test_pipeline import HOSTILE
 from tests.chaos.feed import Feed
+from tests.command import FailedError
 
 PARTITIONS = (0, 1)
 """Of ``features``: two streams, so that two model workers have work."""
@@ -49,25 +52,39 @@ SETTINGS: dict[str, Any] = {
 """All methods, with a model that learns and costs little."""
 
 
+UNJOINED: dict[str, Any] = {**SETTINGS, "label": {"type": "integer"}}
+"""The same without joined topics: each observation brings its label."""
+
+
 def records(
-    partition: int, drift_at: int, most_delay: int, seed: int
+    partition: int, drift_at: int, most_delay: int, seed: int, *, joined: bool
 ) -> Iterator[bytes | LabelValue]:
-    """Return an endless stream of observations and of labels that come later.
+    """Return an endless stream of observations and of labels that come later, or with them.
 
     Its concept changes once, and there are hostile records in both topics.
     """
-    concepts = [
+    concepts: list[Iterable[Labelled]] = [
         synth.Agrawal(classification_function=1, seed=seed + partition).take(drift_at),
         synth.Agrawal(classification_function=2, seed=seed + partition),
     ]
-    stream = late_labels(
-        chain.from_iterable(concepts), Delays(most=most_delay), seed=seed + partition
-    )
-    hostile: Iterator[bytes | LabelValue] = cycle([*HOSTILE, *map(LabelValue, HOSTILE)])
+    samples = chain.from_iterable(concepts)
+    late = map(LabelValue, HOSTILE) if joined else ()
+    hostile: Iterator[bytes | LabelValue] = cycle([*HOSTILE, *late])
+    stream = _late(samples, most_delay, seed + partition) if joined else _labelled(samples)
     for i, sent in enumerate(stream):
         if i % HOSTILE_EVERY == HOSTILE_EVERY // 2:
             yield next(hostile)
+        yield sent
+
+
+def _late(samples: Iterable[Labelled], most: int, seed: int) -> Iterator[bytes | LabelValue]:
+    for sent in late_labels(samples, Delays(most=most), seed=seed):
         yield sent.value if sent.topic == "features" else LabelValue(sent.value)
+
+
+def _labelled(samples: Iterable[Labelled]) -> Iterator[bytes]:
+    for i, (x, y) in enumerate(samples):
+        yield orjson.dumps({"id": str(i), "ts": i, "x": x, "y": y})
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,16 +101,21 @@ class Stream:
         How many observations later a label comes, at most.
     seed
         Of the generator.
+    joined
+        Whether labels come later, in a topic of their own.
     """
 
     partition: int
     records: int
     most_delay: int
     seed: int
+    joined: bool = True
 
     def __iter__(self) -> Iterator[bytes | LabelValue]:
         """Return the records, without end; the concept changes in the middle."""
-        return records(self.partition, self.records // 4, self.most_delay, self.seed)
+        drift_at = self.records // (4 if self.joined else 2)
+        told = self.most_delay, self.seed
+        return records(self.partition, drift_at, *told, joined=self.joined)
 
 
 class RecordedFeed(Feed):
@@ -142,16 +164,21 @@ class Reference:
         self._offered = 0
 
     def offer(self, joined: Sequence[Message]) -> None:
-        """Hand over what was passed on until now."""
+        """Hand over what was passed on until now; also poison, which is not missing then."""
         for message in joined[self._offered :]:
-            self._joined.put(message)
             self._offered += 1
+            self._joined.put(message)
 
     def published(self, joined: Sequence[Message]) -> Published:
         """Return what must be published, once that is all; waiting for it."""
         self.offer(joined)
         self._joined.put(None)
-        return self._published.get()
+        while True:
+            try:
+                return self._published.get(timeout=5.0)
+            except Empty:
+                if not self._process.is_alive():
+                    raise FailedError("the reference ended without a result") from None
 
     def close(self) -> None:
         """End the process."""

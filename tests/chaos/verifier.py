@@ -1,7 +1,7 @@
 """Compares what was published with the reference."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -54,7 +54,12 @@ class Comparison:
         return [f"{len(found):,} {kind}" for kind in kinds if (found := getattr(self, kind))]
 
 
-def compare(published: Published, expected: Published, messages: int) -> Comparison:
+def compare(
+    published: Published,
+    expected: Published,
+    messages: int,
+    is_poison: Callable[[Identity], bool] = lambda _key: False,
+) -> Comparison:
     """Compare.
 
     Parameters
@@ -65,9 +70,11 @@ def compare(published: Published, expected: Published, messages: int) -> Compari
         The same of the reference.
     messages
         How many messages were read.
+    is_poison
+        Whether an identity is that of a dead letter of poison, which no reference has.
     """
     missing = [key for key in expected if key not in published]
-    unexpected = [key for key in published if key not in expected]
+    unexpected = [key for key in published if key not in expected and not is_poison(key)]
     different = [key for key in expected if key in published and published[key] != expected[key]]
     return Comparison(
         expected=len(expected),

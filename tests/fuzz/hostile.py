@@ -5,7 +5,7 @@ integer labels, whatever the model.
 """
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from typing import Any
 
@@ -55,11 +55,16 @@ def hostile(n: int, seed: int = 0) -> Iterator[bytes]:
     >>> len(set(values)), list(hostile(1000, seed=3)) == values
     (1000, True)
     """
+    yield from different(KINDS, n, seed)
+
+
+def different(kinds: Mapping[str, Kind], n: int, seed: int) -> Iterator[bytes]:
+    """Yield ``n`` different values, of all kinds."""
     rng = random.Random(seed)
-    kinds = list(KINDS.values())
+    makers = list(kinds.values())
     given: set[bytes] = set()
     while len(given) < n:
-        value = rng.choice(kinds)(rng)
+        value = rng.choice(makers)(rng)
         if value not in given:  # some kinds have few members
             given.add(value)
             yield value

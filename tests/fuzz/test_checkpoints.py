@@ -23,8 +23,11 @@ from pipeline.kafka.checkpoints import (
     Identity,
     Slot,
     State,
+    base,
     envelope,
 )
+from pipeline.kafka.lives import FIRST, Life
+from pipeline.kafka.writers import Fence
 from pipeline.stages import DriftStage
 from tests.fuzz.pools import REGRESSION
 from tests.fuzz.profile import FUZZ
@@ -60,9 +63,9 @@ class Spy:
     def __init__(self) -> None:
         self.given: list[bytes] = []
 
-    def loads(self, state: bytes) -> Unpickled:
+    def loads(self, state: bytes) -> tuple[Unpickled, Life, Fence]:
         self.given.append(state)
-        return Unpickled()
+        return Unpickled(), FIRST, Fence()
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +74,7 @@ def spy() -> Iterator[Spy]:
     spy = Spy()
     logging.disable(logging.CRITICAL)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(envelope, "pickle", spy)
+        patch.setattr(base, "pickle", spy)
         yield spy
     logging.disable(logging.NOTSET)
 
@@ -96,7 +99,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[bytes | None, Path
 def loaded(root: Path, key: bytes | None, newer: bytes) -> Checkpoint | None:
     """Return what is loaded where the newest file holds these bytes."""
     older = next(root.rglob(f"*{OLDER}.checkpoint"))
-    older.with_name(f"{NEWER:020d}.checkpoint").write_bytes(newer)
+    older.with_name(older.name.replace(f"{OLDER:020d}", f"{NEWER:020d}")).write_bytes(newer)
     return DirectoryCheckpointStore(root, Envelope(IDENTITY, key)).load(SLOT)
 
 
@@ -221,11 +224,12 @@ def _accepted(
 ) -> bool:
     """Whether it may be loaded: all is as it was, but for the offset and what nobody reads."""
     as_it_was = json.loads(header)
-    read = ("magic", "slot", "sha256", "settings", "cluster", "versions", "log")
-    if any(fields.get(name) != as_it_was.get(name) for name in read):
+    read = ("magic", "slot", "sha256", "settings", "cluster", "versions", "log", "registered")
+    if any(fields.get(name) != as_it_was.get(name) for name in (*read, "register")):
         return False
     if any(
-        type(fields.get(name)) is not int or fields[name] < 0 for name in ("next_offset", "bytes")
+        type(fields.get(name)) is not int or fields[name] < 0
+        for name in ("next_offset", "epoch", "bytes")
     ):
         return False
     if key is None:

@@ -31,6 +31,7 @@ from pipeline.kafka.embedded import EmbeddedBroker
 from pipeline.kafka.producer import RecordProducer
 from pipeline.kafka.reader import read_to_end
 from pipeline.kafka.topics import create_topics
+from pipeline.kafka.writers import Begin
 from pipeline.stages import DriftStage
 from tests.behaviour.conftest import SETTINGS
 
@@ -107,6 +108,50 @@ def test_a_new_owner_goes_on_where_the_one_before_stopped(
         before = store.load(SLOT)
         assert (before.next_offset if before else 0) == offset
         store.save(SLOT, Checkpoint(offset + 1, stage))
+
+
+def test_what_an_owner_before_saves_late_is_not_used(
+    make_store: MakeStore, stage: DriftStage
+) -> None:
+    before, now = make_store(envelope()), make_store(envelope())
+    for offset in (100, 110):
+        before.save(SLOT, Checkpoint(offset, stage, epoch=1))
+    loaded = now.load(SLOT)
+    assert loaded is not None
+    begin = Begin(epoch=2, next_offset=loaded.next_offset)
+
+    def newest() -> tuple[int, int]:
+        found = make_store(envelope()).load(SLOT, begin)
+        assert found is not None
+        return found.epoch, found.next_offset
+
+    before.save(SLOT, Checkpoint(250, stage, epoch=1))
+    assert newest() == (1, 110)
+    for offset in (120, 130):
+        now.save(SLOT, Checkpoint(offset, stage, epoch=2))
+    assert newest() == (2, 130)
+    before.save(SLOT, Checkpoint(260, stage, epoch=1))
+    assert newest() == (2, 130)
+
+
+def test_after_replaced_settings_new_ones_are_kept_at_lower_offsets(
+    make_store: MakeStore, stage: DriftStage
+) -> None:
+    for offset in (9_500, 10_000):
+        make_store(envelope()).save(SLOT, Checkpoint(offset, stage, epoch=3))
+    replaced = make_store(envelope(replace(IDENTITY, registered=5)))
+    assert replaced.load(SLOT) is None
+    for offset in (50, 60):
+        replaced.save(SLOT, Checkpoint(offset, stage, epoch=7))
+        loaded = replaced.load(SLOT)
+        assert loaded is not None
+        assert loaded.next_offset == offset
+
+
+def test_one_of_another_register_is_refused(make_store: MakeStore, stage: DriftStage) -> None:
+    make_store(envelope(replace(IDENTITY, register="one"))).save(SLOT, Checkpoint(9, stage))
+    with pytest.raises(CheckpointError, match="the topic register was deleted and made anew"):
+        make_store(envelope(replace(IDENTITY, register="two"))).load(SLOT)
 
 
 def test_slots_are_kept_apart(make_store: MakeStore, stage: DriftStage) -> None:

@@ -37,6 +37,9 @@ class Recorder:
     def partitions(self, topic: str) -> int:
         return 4
 
+    def serve(self) -> None:
+        pass
+
 
 @pytest.fixture
 def recorder() -> Recorder:

@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import Any
+from typing import Any, cast
 
 import psutil
 import pytest
@@ -61,7 +61,7 @@ def test_a_snapshot_is_of_the_moment_when_it_was_taken(aside: bool) -> None:
     stage = Counting()
     stage.count = 5
     snapshot = taken(stage, aside=aside)
-    expected = pickle.dumps(stage, protocol=pickle.HIGHEST_PROTOCOL)
+    expected = Checkpoint(7, stage).pickled()
     stage.step(None)
     stage.bulk.clear()
     assert snapshot.next_offset == 7
@@ -118,7 +118,7 @@ def test_where_a_process_cannot_be_copied_it_pickles_itself(
 ) -> None:
     monkeypatch.setattr(snapshot, "CAN_FORK", False)
     stage = Counting()
-    assert taken(stage, aside=True).pickled() == pickle.dumps(stage, pickle.HIGHEST_PROTOCOL)
+    assert taken(stage, aside=True).pickled() == Checkpoint(7, stage).pickled()
 
 
 def test_other_threads_do_no_harm() -> None:
@@ -136,8 +136,8 @@ def test_other_threads_do_no_harm() -> None:
         stage = Counting()
         for count in range(10):
             stage.count = count
-            state = pickle.loads(taken(stage, aside=True).pickled())
-            assert state.count == count
+            copy = Checkpoint.unpickled(7, 1, taken(stage, aside=True).pickled()).stage
+            assert cast(Counting, copy).count == count
     finally:
         stop.set()
         for thread in threads:

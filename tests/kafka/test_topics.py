@@ -80,6 +80,6 @@ def test_a_broker_that_never_knows_them_is_named(
     config: Config, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(topics, "cluster", SlowCluster({"a:1": 0, "b:2": 10**9, "[::1]:3": 0}))
-    monkeypatch.setattr(topics, "CREATE_TIMEOUT_S", 0.0)
+    monkeypatch.setattr(topics, "CREATE_S", 0.0)
     with pytest.raises(BrokerError, match="created, but b:2 does not know"):
         topics._wait_until_known(config, ["new"])

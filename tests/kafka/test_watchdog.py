@@ -102,3 +102,14 @@ def test_one_that_stands_by_while_others_go_on_is_well() -> None:
     for now in range(100):
         watched.see(Sight(now, [], {("t", 0): 1000}, committed={("t", 0): now}))
         assert watched.stalled() is None
+
+
+def test_a_partition_that_waits_for_a_model_is_well_and_hides_no_other() -> None:
+    watched = progress()
+    ends = {("t", 0): 1000, ("t", 1): 1000}
+    for now in range(30):
+        waits = Standing("t", 0, 7, 7, waits_for="a model")
+        watched.see(Sight(now, [waits, Standing("t", 1, min(now, 15), min(now, 15))], ends))
+        assert (watched.stalled() is None) == (now < 25), now
+    assert "of t-1 was taken for 10 s" in (watched.stalled() or "")
+    assert watched.lag == 993 + 985

@@ -10,11 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.config import Config
+from pipeline.kafka.batches import Unreadable
 from pipeline.kafka.checkpoints import Checkpoint, Slot
 from pipeline.kafka.metrics.worker import WorkerMetrics
 from pipeline.kafka.outbox import Outbox
 from pipeline.kafka.producer import RecordProducer
+from pipeline.kafka.register import Registered
 from pipeline.kafka.worker import SEEK_AGAIN_S, Partition, RoleWorker, incoming_message
+from pipeline.kafka.writers import WRITER, Begin, Writer
 from pipeline.parts import Part, Role
 from pipeline.stages import DriftStage, ModelStage, Stage
 from pipeline.stages.base import ORIGIN, ORIGIN_TIME
@@ -37,8 +40,29 @@ class OneCheckpoint:
     def __init__(self, checkpoint: Checkpoint | None = None) -> None:
         self.checkpoint = checkpoint
 
-    def load(self, _slot: Slot) -> Checkpoint | None:
+    def load(self, _slot: Slot, _begin: Begin) -> Checkpoint | None:
         return self.checkpoint
+
+
+JOIN = Writer("join fluxplain.labels-9", 2)
+"""An owner that the register knows."""
+
+
+class Claims:
+    """Counts claims as the register does, without a broker."""
+
+    def __init__(self) -> None:
+        self.number = 1
+
+    def claim(self, slots: list[str]) -> dict[str, int]:
+        self.number += len(slots)
+        return dict.fromkeys(slots, self.number)
+
+    def begin(self, slot: str, begin: Begin) -> None:
+        assert begin.epoch <= self.number, slot
+
+    def read(self) -> Registered:
+        return Registered(number=1, epochs={JOIN.slot: JOIN.epoch})
 
 
 def worker_of(
@@ -54,8 +78,16 @@ def worker_of(
         make_stage=lambda _topic, _partition: stage,
         store=cast(Any, store or OneCheckpoint()),
         outbox=Outbox(CONFIG, cast(RecordProducer, recorder), 4, metrics.published.observe),
+        register=cast(Any, Claims()),
+        registered=1,
         metrics=metrics,
     )
+
+
+async def started(worker: RoleWorker, tp: TP, earliest: int, end: int) -> int | None:
+    """Claim and start a partition, as the transport does."""
+    await worker.claim([tp])
+    return await worker.start(tp, earliest, end)
 
 
 def faust_message(tp: TP, value: bytes, headers: dict[str, bytes]) -> faust.types.Message:
@@ -150,7 +182,7 @@ def test_what_is_asked_for_again_is_asked_for_until_it_comes() -> None:
 def test_a_worker_that_lost_its_partitions_tells_nothing_more_of_them() -> None:
     recorder = Recorder()
     worker = worker_of("explainer", recorder, STAGE)
-    asyncio.run(worker.start(TP_0, 0, 0))
+    asyncio.run(started(worker, TP_0, 0, 0))
     outbox, stream = worker._outbox, "features-0"
     for record in (explanation("age", 10, 0.5), prediction(10)):
         outbox.send(record, None, 0)
@@ -171,8 +203,9 @@ def test_only_who_joins_topics_may_say_where_a_message_is_from(topic: str) -> No
     """A producer's own header would make a dead letter be of another message."""
     recorder, tp = Recorder(), TP(CONFIG.topic(topic), 0)
     worker = worker_of("model", recorder, ModelStage(CONFIG, f"{tp.topic}-0"))
-    asyncio.run(worker.start(tp, 0, 0))
+    asyncio.run(started(worker, tp, 0, 0))
     headers = {ORIGIN: b"fluxplain.labels-9@77", ORIGIN_TIME: b"5", "traceparent": b"00-1"}
+    headers[WRITER] = JOIN.header
     forged = faust_message(tp, value=b"no JSON", headers=headers)
     asyncio.run(worker._step(forged))
     worker._outbox.send_all()
@@ -185,9 +218,16 @@ def test_only_who_joins_topics_may_say_where_a_message_is_from(topic: str) -> No
 @pytest.mark.parametrize("topic", ["features", "observations"])
 def test_nor_may_another_say_when_it_was_written(topic: str) -> None:
     forged = faust_message(TP(topic, 0), value=b"", headers={ORIGIN_TIME: b"5", "h": b"1"})
-    taken = incoming_message(forged, is_passed_on=topic == "observations")
+    taken = incoming_message(forged, is_own=topic == "observations")
     assert taken.time == (1_500 if topic == "features" else 5)
     assert taken.headers["h"] == b"1"
+
+
+def test_a_record_that_cannot_be_read_comes_with_the_reason() -> None:
+    read = faust_message(TP_0, value=b"", headers={})
+    read.value, read.headers = None, Unreadable("it is too large")
+    taken = incoming_message(read, is_own=False)
+    assert (taken.flaw, taken.headers) == ("it is too large", {})
 
 
 @pytest.mark.parametrize("is_restored", [False, True])
@@ -195,5 +235,5 @@ def test_the_model_of_a_partition_is_timed_from_the_start(is_restored: bool) -> 
     stage = ModelStage(CONFIG, "fluxplain.features-0")
     store = OneCheckpoint(Checkpoint(5, stage) if is_restored else None)
     worker = worker_of("model", Recorder(), stage, store)
-    assert asyncio.run(worker.start(TP_0, 0, 5)) == (5 if is_restored else 0)
+    assert asyncio.run(started(worker, TP_0, 0, 5)) == (5 if is_restored else 0)
     assert stage.meter is worker.metrics.model

@@ -16,6 +16,7 @@ from pipeline.parts import Role
 from pipeline.supervisor import ROLES
 from tests.behaviour.conftest import write_config
 from tests.command import Clock, execute, say
+from tests.recovery.all_killed import BACK_S, Back, all_killed
 from tests.recovery.bench import Bench, Gone, Stopped
 from tests.recovery.feed import SETTINGS, feed
 from tests.recovery.outputs import Outputs
@@ -33,13 +34,27 @@ Measure = Callable[[Role], Gone | Stopped]
 def recovery(
     repetitions: Annotated[int, typer.Option(min=1, help="Of each, for each role.")] = 3,
     seed: Annotated[int, typer.Option(help="Of the moments.")] = 1,
+    single: Annotated[
+        bool, typer.Option(help="Kill, stop and restart single workers of each role.")
+    ] = True,
+    all_at_once: Annotated[
+        int, typer.Option(min=0, help="How often to kill all brokers and workers at once.")
+    ] = 5,
 ) -> None:
     """Kill, stop and restart workers under load; all must go on in the time promised."""
 
     def work(folder: Path, clock: Clock) -> Sequence[str]:
-        with ExitStack() as stack:
-            bench = _bench(stack, folder, clock, seed)
-            return _measure(bench, clock, repetitions)
+        problems: list[str] = []
+        if single:
+            with ExitStack() as stack:
+                bench = _bench(stack, folder, clock, seed)
+                problems.extend(_measure(bench, clock, repetitions))
+        if all_at_once:
+            problems.extend(_all_at_once(all_killed(folder, clock, all_at_once, seed)))
+        # every worker of an overloaded machine is slow
+        load = " ".join(f"{each:.1f}" for each in os.getloadavg())
+        say(f"load average of the {os.cpu_count()} cores: {load}")
+        return problems
 
     execute(
         "recovery",
@@ -89,10 +104,30 @@ def _measure(bench: Bench, clock: Clock, repetitions: int) -> Sequence[str]:
     say("")
     for line in lines:
         say(line)
-    # every worker of an overloaded machine is slow
-    load = " ".join(f"{each:.1f}" for each in os.getloadavg())
-    say(f"load average of the {os.cpu_count()} cores: {load}")
     return problems
+
+
+def _all_at_once(measured: Sequence[Back]) -> list[str]:
+    """Print how long everything took to resume, and return what took too long."""
+    what = "all brokers and workers killed at once: committed again after the cluster answers"
+    say("")
+    for role in ROLES:
+        say(f"{what}, {role}: {_spread([each.committed_s[role] for each in measured])}")
+    say(
+        f"{what}, every role: {_spread([each.seconds for each in measured])}, "
+        f"promised < {BACK_S:.0f} s"
+    )
+    ended = [status for each in measured for _, status in each.deaths]
+    say(f"workers that ended by themselves meanwhile: {len(ended)}")
+    return [
+        f"after all was killed it took {each.seconds:.1f} s until every role committed"
+        for each in measured
+        if each.seconds >= BACK_S
+    ]
+
+
+def _spread(seconds: Sequence[float]) -> str:
+    return f"median {statistics.median(seconds):.1f} s ({min(seconds):.1f} – {max(seconds):.1f})"
 
 
 def _line(what: str, measured: Sequence[Gone | Stopped], promised_s: float | None) -> str:

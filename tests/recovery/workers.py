@@ -2,7 +2,7 @@
 
 import re
 import signal
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
@@ -61,6 +61,19 @@ class Workers:
         self._supervisor.kill(name, signal.SIGKILL)
         while name in self.running():
             pass
+
+    def signal(self, name: str, number: signal.Signals) -> None:
+        """Send a signal to a worker, and wait for nothing."""
+        self._supervisor.kill(name, number)
+
+    def check(self) -> None:
+        """Start again what died, as ``fluxplain up`` does."""
+        self._supervisor.check()
+
+    @property
+    def deaths(self) -> Sequence[tuple[str, int]]:
+        """(name, exit status) of each worker that died and was to be started again."""
+        return self._supervisor.deaths
 
     def stop(self, name: str) -> int:
         """Stop a worker in good order, or bury one that was killed; return its exit status."""

@@ -241,3 +241,44 @@ def test_a_bad_explanation_is_a_dead_letter_and_changes_nothing(
     assert reason in letter.reason
     after = run(stage, passed_on(records[10:]))
     assert encoded([*before, *after]) == encoded(changes(records))
+
+
+def of_features(a: list[Explanation], b: str, number: int) -> list[Explanation]:
+    """Return the explanations of a, each with one of b after it, of an explainer of its own."""
+    others = [replace(e, feature="b", incarnation=b) for e in a]
+    own = [replace(e, incarnation=str(number)) for e in a]
+    return [each for pair in zip(own, others, strict=True) for each in pair]
+
+
+def two_features(records: list[Explanation]) -> list[Change]:
+    """Return the changes of a stage for two features."""
+    config = linear_config(features={"a": "numeric", "b": "numeric"})
+    return of_kind(run(DriftStage(config), passed_on(records)), Change)
+
+
+def test_explainers_that_start_cold_on_their_own_keep_no_feature_from_being_watched() -> None:
+    values = increments()
+    together = two_features(of_features(explanations(values), "1", 1))
+    apart = two_features(of_features(explanations(values), "1/60", 1))
+    assert [(c.feature, c.seq) for c in apart] == [(c.feature, c.seq) for c in together]
+    assert {c.feature: c.incarnation for c in apart} == {"a": "1", "b": "1/60"}
+
+
+def test_a_feature_whose_explainer_starts_cold_begins_anew_and_the_others_go_on() -> None:
+    before = of_features(explanations(increments()[:100]), "1", 1)
+    later = [e for e in explanations(increments()) if e.seq >= 100]
+    first = replace(later[0], previous_seq=None)
+    after = of_features(later, "1/70", 1)
+    after[1] = replace(first, feature="b", incarnation="1/70")
+    changes = two_features([*before, *after, *before[-4:]])
+    assert {c.feature for c in changes if c.kind == "drift"} == {"a", "b"}
+    assert not [c for c in changes if c.kind == "gap"]
+
+
+def test_explanations_of_the_models_state_before_may_come_between_those_of_the_new_one() -> None:
+    values = increments()
+    old = of_features(explanations(values), "1", 1)
+    new = of_features(explanations(values), "9", 9)
+    apart = [*two_features(old), *two_features(new)]
+    mixed = two_features([each for pair in zip(new, old, strict=True) for each in pair])
+    assert sorted(c.id for c in mixed) == sorted(c.id for c in apart)

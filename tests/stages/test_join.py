@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.stages import JoinStage, Message, ModelStage, process
-from pipeline.stages.base import ORIGIN, ORIGIN_TIME
+from pipeline.stages.base import ORIGIN, ORIGIN_TIME, PREVIOUS
 from pipeline.stages.join import PassedOn
 from pipeline.stages.limits import MAX_RECORD_BYTES
-from schemas import DeadLetter, Prediction, Record
+from schemas import Change, DeadLetter, Prediction, Record
 from tests.support import PROPERTY, by_feature, encoded, linear_config, of_kind, pickled, run
 
 CONFIG = linear_config(label={"type": "number", "topic": True, "wait": 20})
@@ -32,23 +32,34 @@ def label(offset: int, id_: int, **more: Any) -> Message:
 
 
 def joined(messages: list[Message]) -> list[Message]:
-    """Return them as the model role reads them."""
-    passed: list[Message] = []
+    """Return them as the model role reads them.
+
+    What an origin's messages go back to, another owner passes on again, from the state that it had
+    there.
+    """
+    stages: dict[tuple[str, int], dict[int, JoinStage]] = {}
+    passed: list[PassedOn] = []
     for each in messages:
-        [record] = process(JoinStage(), each)
+        known = stages.setdefault((each.topic, each.partition), {})
+        stage = pickled(known.get(each.offset, JoinStage()))
+        [record] = process(stage, each)
         assert isinstance(record, PassedOn)
-        passed.append(
-            Message(
-                "fluxplain.observations",
-                0,
-                len(passed),
-                each.key,
-                record.encode(),
-                None,
-                record.headers,
-            )
-        )
-    return passed
+        passed.append(record)
+        known[each.offset + 1] = stage
+    return observed(passed, messages[0].key if messages else None)
+
+
+def observed(passed: list[PassedOn], key: bytes | None = b"k") -> list[Message]:
+    """Return what was passed on as it stands in the log."""
+    return [
+        Message("fluxplain.observations", 0, i, key, each.encode(), None, each.headers)
+        for i, each in enumerate(passed)
+    ]
+
+
+def moved(messages: list[Message]) -> list[Message]:
+    """Return messages with the offsets that they have in this order."""
+    return [replace(each, offset=i) for i, each in enumerate(messages)]
 
 
 def model_stage() -> ModelStage:
@@ -78,8 +89,13 @@ def test_a_message_is_passed_on_as_it_is() -> None:
         ),
         (
             replace(observation(7), value=b" ", headers={"h": b" " * MAX_RECORD_BYTES}),
-            "the message has 900,002 bytes, but must have at most 900,000",
+            "the message has 900,012 bytes, but must have at most 900,000",
         ),
+        (
+            replace(observation(7), headers={str(i): b"" for i in range(1_001)}),
+            "the message has 1,001 headers, but must have at most 1,000",
+        ),
+        (replace(observation(7), value=None, flaw="it cannot be read"), "it cannot be read"),
         (
             replace(observation(7), key=b"k" * 65_537),
             "the key has 65,537 bytes, but must have at most 65,536",
@@ -174,6 +190,80 @@ def test_what_is_passed_on_again_changes_nothing(seed: int) -> None:
     assert contents(records) == contents(run(model_stage(), joined(once)))
 
 
+# what is lost
+
+
+def test_each_message_names_the_one_that_was_passed_on_before_it() -> None:
+    messages = [observation(3), replace(observation(4), value=None), observation(7)]
+    stage = JoinStage()
+    records = [record for each in messages for record in process(stage, each)]
+    passed = [each for each in records if isinstance(each, PassedOn)]
+    assert [each.headers.get(PREVIOUS) for each in passed] == [None, b"3"]
+
+
+@PROPERTY
+@given(st.integers(0, 10**6))
+def test_each_message_is_taken_once_whatever_is_lost_doubled_or_swapped(seed: int) -> None:
+    rng = random.Random(seed)
+    whole = joined([observation(i, y=1.0) for i in range(12)])
+    log = moved([whole[0], *rng.choices(whole, k=20)])
+    stage, records = model_stage(), list[Record]()
+    for each in log:
+        records += process(stage, each)
+        stage = pickled(stage)
+    taken = dict.fromkeys(each.origin[2] for each in log)
+    assert [each.id for each in of_kind(records, Prediction)] == list(taken)
+    gaps = of_kind(records, Change)
+    assert all(each.kind == "gap" for each in gaps)
+    late = [i for n, i in enumerate(taken) if i < max(list(taken)[: n + 1])]
+    missing = set(range(max(taken))) - taken.keys()
+    assert bool(gaps) == bool(late or missing), "what is missing is published"
+    assert len({each.seq for each in gaps}) == len(gaps)
+
+
+def test_a_gap_is_published_once_and_what_comes_late_is_taken() -> None:
+    first, second, third, fourth = joined([observation(i, y=1.0) for i in range(4)])
+    log = moved([first, third, third, fourth, second, second])
+    records = run(model_stage(), log)
+    assert [each.id for each in of_kind(records, Prediction)] == [0, 2, 3, 1]
+    [gap] = of_kind(records, Change)
+    assert (gap.kind, gap.stream, gap.seq) == ("gap", STREAM, 1)
+    assert gap.detail == (
+        "offset 2 of fluxplain.features-0 was read, but what was passed on of offsets 1 to 1 is "
+        "missing before it: it was lost, or comes later and is taken then"
+    )
+
+
+def test_a_stage_that_sees_the_whole_log_knows_that_its_beginning_is_missing() -> None:
+    _, second = joined([observation(0, y=1.0), observation(1, y=1.0)])
+    [gap] = of_kind(run(model_stage(), moved([second])), Change)
+    assert "offsets 0 to 0" in gap.detail
+    # one that starts cold in the middle does not: its first message is the base
+    assert of_kind(run(model_stage(), [second]), Change) == []
+
+
+@pytest.mark.parametrize("origin", [b"fluxplain.features-1@7", b"other-0@7", b""])
+def test_a_message_of_another_stream_is_a_dead_letter(origin: bytes) -> None:
+    [first] = joined([observation(0, y=1.0)])
+    foreign = replace(first, offset=1, headers={ORIGIN: origin})
+    stage = model_stage()
+    *_, letter = run(stage, [first, foreign])
+    assert isinstance(letter, DeadLetter)
+    assert letter.reason.startswith("the message is from ")
+    assert letter.reason.endswith(
+        "but only partition 0 of fluxplain.features, fluxplain.labels is passed on to "
+        "fluxplain.observations-0"
+    )
+    assert (letter.topic, letter.partition, letter.offset) == ("fluxplain.observations", 0, 1)
+
+
+def test_an_origin_that_is_forged_costs_no_other_message() -> None:
+    messages = joined([observation(i, y=1.0) for i in range(5)])
+    forged = replace(messages[0], headers={ORIGIN: b"fluxplain.features-0@999999999999"})
+    records = run(model_stage(), moved([messages[0], forged, *messages[1:]]))
+    assert [each.id for each in of_kind(records, Prediction)] == [0, 0, 1, 2, 3, 4]
+
+
 # control
 
 
@@ -203,7 +293,7 @@ def test_what_is_announced_holds_from_there_on() -> None:
     [
         ({"every": 0}, "every must be from 1 to 10,000, not an integer 0"),
         ({"every": 10_001}, "every must be from 1 to 10,000, not an integer 10001"),
-        ({}, "there is neither every nor model in it"),
+        ({}, "there is none of every, model and withdraw in it"),
         ({"every": "two"}, "every: Input should be a valid integer"),
     ],
 )

@@ -13,7 +13,7 @@ from pipeline.config import Config
 from pipeline.exchange import ModelFolder
 from pipeline.local import LocalPipeline
 from pipeline.stages import Message, ModelStage
-from pipeline.stages.announced import NotYetError
+from pipeline.stages.announced import NotYetError, settled
 from schemas import Change, DeadLetter, Evaluation, Explanation, Prediction, Record
 from tests.support import (
     Additive,
@@ -38,11 +38,15 @@ def config_of(folder: Path, **model: Any) -> Config:
 def messages(config: Config, values: list[Any]) -> list[Message]:
     """Return them as in the topic that is joined: what is announced is from ``control``."""
     made = []
+    newest: dict[str, int] = {}
     for offset, value in enumerate(values):
-        is_control = isinstance(value, dict) and "model" in value
-        origin = f"{config.topic('control' if is_control else 'features')}-0@{offset}"
+        is_control = isinstance(value, dict) and not value.keys().isdisjoint({"model", "withdraw"})
+        topic = config.topic("control" if is_control else "features")
         data = orjson.dumps(value)
-        headers = {"fluxplain-origin": origin.encode()}
+        headers = {"fluxplain-origin": f"{topic}-0@{offset}".encode()}
+        if topic in newest:
+            headers["fluxplain-origin-previous"] = str(newest[topic]).encode()
+        newest[topic] = offset
         made.append(Message(config.topic("observations"), 0, offset, None, data, None, headers))
     return made
 
@@ -63,8 +67,8 @@ def announcement(sha256: str, version: str = "v2") -> dict[str, Any]:
 
 
 def taken(config: Config, values: list[Any]) -> list[Record]:
-    pipeline = LocalPipeline(config)
-    return [record for each in messages(config, values) for record in pipeline.take(each)]
+    pipeline, log = LocalPipeline(config), messages(config, values)
+    return [record for i, each in enumerate(log) for record in pipeline.take(each, log[i + 1 :])]
 
 
 def test_another_model_takes_over_at_its_place_and_everything_says_so(tmp_path: Path) -> None:
@@ -115,6 +119,9 @@ def run_all(config: Config, log: list[Message], *, copies: bool) -> list[Record]
         stage = pickled(stage) if copies else stage
         stage.models = ModelFolder(config.model.directory)
         records += run(stage, [each])
+        stage = pickled(stage) if copies else stage
+        stage.models = ModelFolder(config.model.directory)
+        records += settled(stage)
     return records
 
 
@@ -123,15 +130,20 @@ def test_a_model_that_is_not_there_yet_is_waited_for(tmp_path: Path) -> None:
     config = config_of(tmp_path)
     data = pickle.dumps(Constant(7.0))
     sha256 = ModelFolder(tmp_path / "elsewhere").put(data)
-    [message] = messages(config, [announcement(sha256)])
-    with pytest.raises(NotYetError, match=r"a model was announced that is not here: .*\.pickle"):
-        LocalPipeline(config).take(message)
+    message, behind = messages(config, [announcement(sha256), *linear_records(1)])
+    pipeline = LocalPipeline(config)
+    absent = r"model v2 was announced, but .*\.pickle is not there \(No such file or directory\)"
+    with pytest.raises(NotYetError, match=absent):
+        pipeline.take(message)
     ModelFolder(tmp_path).path(sha256).write_bytes(data[:-1])
-    with pytest.raises(NotYetError, match="is not what was announced"):
-        LocalPipeline(config).take(message)
+    for _ in range(2):
+        with pytest.raises(NotYetError, match="is not what was announced"):
+            pipeline.take(behind)
     ModelFolder(tmp_path).put(data)
-    [change] = LocalPipeline(config).take(message)
+    change, prediction = pipeline.take(behind)
     assert isinstance(change, Change)
+    assert isinstance(prediction, Prediction)
+    assert (change.seq, prediction.model_version) == (0, "v2")
 
 
 @pytest.mark.parametrize(
@@ -161,9 +173,13 @@ def test_what_can_never_take_over_is_a_dead_letter_and_the_old_one_goes_on(
     [
         ({"version": "v2", "sha256": "../../etc/passwd"}, "model.sha256 must be 64 hexadecimal"),
         ({"version": "v2", "sha256": "A" * 64}, "model.sha256 must be 64 hexadecimal"),
-        ({"version": "v" * 1001, "sha256": "a" * 64}, "model.version has 1,001 characters"),
+        ({"version": "v2", "sha256": "a" * 64 + "\n"}, "model.sha256 must be 64 hexadecimal"),
+        ({"version": "v2", "sha256": "٣" * 64}, "model.sha256 must be 64 hexadecimal"),
+        ({"version": "v" * 201, "sha256": "a" * 64}, "model.version has 201 characters"),
+        ({"version": "", "sha256": "a" * 64}, "model.version has 0 characters"),
+        ({"version": "v\nCRITICAL", "sha256": "a" * 64}, "model.version must be printable, not"),
         ({"version": "v2"}, "model.sha256: Field required"),
-        (None, "there is neither every nor model in it"),
+        (None, "there is none of every, model and withdraw in it"),
     ],
 )
 def test_what_is_no_announcement_is_a_dead_letter(

@@ -10,7 +10,7 @@ from pipeline.kafka.checkpoints.base import (
 )
 from pipeline.kafka.checkpoints.directory import DirectoryCheckpointStore, make_private_folder
 from pipeline.kafka.checkpoints.envelope import Envelope, Identity
-from pipeline.kafka.checkpoints.opening import open_store, slots
+from pipeline.kafka.checkpoints.opening import fingerprint_of, identity_of, open_store, slots
 from pipeline.kafka.checkpoints.snapshot import SLOW_S, Snapshot, SnapshotError
 from pipeline.kafka.checkpoints.topic import TopicCheckpointStore
 
@@ -28,6 +28,8 @@ __all__ = [
     "StageFactory",
     "State",
     "TopicCheckpointStore",
+    "fingerprint_of",
+    "identity_of",
     "make_private_folder",
     "open_store",
     "slots",

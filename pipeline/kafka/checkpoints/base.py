@@ -2,9 +2,11 @@
 
 import pickle
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, field
+from typing import Protocol, Self
 
+from pipeline.kafka.lives import FIRST, Life
+from pipeline.kafka.writers import ANY, Begin, Fence
 from pipeline.parts import Part, Role
 from pipeline.stages import Stage
 
@@ -48,14 +50,39 @@ class Slot:
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """State after all messages below ``next_offset``."""
+    """State after all messages below ``next_offset``.
+
+    Attributes
+    ----------
+    next_offset, stage
+        The offset to read on from, and the stage.
+    life
+        Which life the state belongs to: see :class:`pipeline.kafka.lives.Life`.
+    fence
+        The newest writers of the input that were seen.
+    epoch
+        Of the owner that wrote it: see :mod:`pipeline.kafka.writers`.
+    """
 
     next_offset: int
     stage: Stage
+    life: Life = FIRST
+    fence: Fence = field(default_factory=Fence)
+    epoch: int = 1
 
     def pickled(self) -> bytes:
         """Return the state as bytes."""
-        return pickle.dumps(self.stage, protocol=pickle.HIGHEST_PROTOCOL)
+        state = self.stage, self.life, self.fence
+        return pickle.dumps(state, protocol=pickle.HIGHEST_PROTOCOL)
+
+    @classmethod
+    def unpickled(cls, next_offset: int, epoch: int, state: State) -> Self:
+        """Return the checkpoint with this state.
+
+        Unpickling runs code: the state must be signed, or come from a directory of this user's own.
+        """
+        stage, life, fence = pickle.loads(state)  # noqa: S301
+        return cls(next_offset, stage, life, fence, epoch)
 
 
 class Savable(Protocol):
@@ -64,6 +91,11 @@ class Savable(Protocol):
     @property
     def next_offset(self) -> int:
         """Offset of the next message to take."""
+        ...
+
+    @property
+    def epoch(self) -> int:
+        """Of the owner."""
         ...
 
     def pickled(self) -> State:
@@ -90,10 +122,11 @@ class CheckpointStore(Protocol):
         """
         ...
 
-    def load(self, slot: Slot) -> Checkpoint | None:
+    def load(self, slot: Slot, begin: Begin = ANY) -> Checkpoint | None:
         """Return the newest usable checkpoint; None if there is none.
 
-        What is damaged or of something else is passed over, and the log says so.
+        What is damaged, or of something else, or not allowed by where the newest owner began, is
+        passed over, and the log says so.
 
         Raises
         ------

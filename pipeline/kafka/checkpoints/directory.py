@@ -5,6 +5,7 @@ from pathlib import Path
 
 from pipeline.kafka.checkpoints.base import KEPT, Checkpoint, Savable, Slot
 from pipeline.kafka.checkpoints.envelope import DamagedError, Envelope, Opener, newest_usable
+from pipeline.kafka.writers import ANY, Begin
 
 
 class DirectoryCheckpointStore:
@@ -27,10 +28,11 @@ class DirectoryCheckpointStore:
         self._envelope = envelope
 
     def save(self, slot: Slot, checkpoint: Savable) -> None:
-        """Keep the checkpoint and drop all but the newest two."""
+        """Keep the checkpoint; drop all but the newest two of this owner and those before it."""
         folder = self._folder(slot)
         make_private_folder(folder)
-        final = folder / f"{checkpoint.next_offset:020d}.checkpoint"
+        own = f"{checkpoint.epoch:020d}"
+        final = folder / f"{own}-{checkpoint.next_offset:020d}.checkpoint"
         aside = folder / f"{final.name}.{os.getpid()}.tmp"
         with aside.open("wb") as file:
             header, state = self._envelope.seal(slot, checkpoint)
@@ -40,14 +42,16 @@ class DirectoryCheckpointStore:
             os.fsync(file.fileno())
         aside.rename(final)
         _sync(folder)
-        for old in [*self._files(folder)[KEPT:], *_abandoned(folder)]:
+        # an owner before, which does not know yet that it is none, leaves what is newer
+        files = [path for path in self._files(folder) if path.name[: len(own)] <= own]
+        for old in [*files[KEPT:], *_abandoned(folder)]:
             old.unlink(missing_ok=True)
 
-    def load(self, slot: Slot) -> Checkpoint | None:
+    def load(self, slot: Slot, begin: Begin = ANY) -> Checkpoint | None:
         """Return the newest usable checkpoint."""
         folder = self._folder(slot)
         candidates = [(str(path), self._opener(slot, path)) for path in self._files(folder)]
-        return newest_usable(slot, candidates)
+        return newest_usable(slot, candidates, begin)
 
     def remove(self, slot: Slot) -> bool:
         """Remove all checkpoints of the slot."""
@@ -65,6 +69,7 @@ class DirectoryCheckpointStore:
         return self._directory / cluster / slot.owner / f"{slot.topic}-{slot.partition}"
 
     def _files(self, folder: Path) -> list[Path]:
+        """Return the newest owner's newest first."""
         return sorted(folder.glob("*.checkpoint"), reverse=True)
 
     def _opener(self, slot: Slot, path: Path) -> Opener:

@@ -8,7 +8,6 @@ import hashlib
 import hmac
 import json
 import logging
-import pickle
 import platform
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -17,14 +16,20 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from pipeline import __version__
-from pipeline.kafka.checkpoints.base import Checkpoint, CheckpointError, Savable, Slot, State
-from pipeline.stages import Stage
+from pipeline.kafka.checkpoints.base import (
+    Checkpoint,
+    CheckpointError,
+    Savable,
+    Slot,
+    State,
+)
+from pipeline.kafka.writers import Begin
 
 log = logging.getLogger("fluxplain.checkpoints")
 
 FORMAT = "fluxplain-checkpoint-"
 
-MAGIC = f"{FORMAT}6"
+MAGIC = f"{FORMAT}7"
 
 MOST_KEYS = 6
 """Of settings, named in an error."""
@@ -39,6 +44,10 @@ class DamagedError(Exception):
 
 class RefusedError(Exception):
     """It is whole, but not to be used here: of something else, or of an unknown writer."""
+
+
+class SupersededError(RefusedError):
+    """It belongs to settings that were replaced (`fluxplain settings replace`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +65,18 @@ class Identity:
     logs
         Topic → its id, which a topic that is deleted and made anew does not keep. Topics of
         brokers that have no such ids are missing.
+    registered
+        Number of the settings in the register (:mod:`pipeline.kafka.register`).
+    register
+        Id of that topic, where the broker has such ids: in another one, numbers begin anew.
     """
 
     settings: Mapping[str, str]
     cluster: str
     versions: dict[str, str]
     logs: Mapping[str, str] = field(default_factory=dict)
+    registered: int = 1
+    register: str | None = None
 
     @classmethod
     def of(
@@ -70,11 +85,12 @@ class Identity:
         cluster: str,
         logs: Mapping[str, str] | None = None,
         libraries: Iterable[str] = (),
+        registered: int = 1,
     ) -> "Identity":
         """Return the identity of what runs here, with the libraries of the models."""
         packages = {name: _version(name) for name in ("river", "numpy", "numba", *libraries)}
         versions = {"fluxplain": __version__, **packages, "python": platform.python_version()}
-        return cls(settings, cluster, versions, logs or {})
+        return cls(settings, cluster, versions, logs or {}, registered)
 
     def fields(self, slot: Slot) -> dict[str, Any]:
         """Return what stands in the header of a slot's checkpoints."""
@@ -83,6 +99,8 @@ class Identity:
             "cluster": self.cluster,
             "versions": self.versions,
             "log": self.logs.get(slot.topic),
+            "registered": self.registered,
+            "register": self.register,
         }
 
 
@@ -113,6 +131,7 @@ class Envelope:
             "magic": MAGIC,
             "slot": str(slot),
             "next_offset": checkpoint.next_offset,
+            "epoch": checkpoint.epoch,
             "bytes": len(state),
             "sha256": hashlib.sha256(state).hexdigest(),
             **self.identity.fields(slot),
@@ -126,7 +145,7 @@ class Envelope:
 
         Raises
         ------
-        DamagedError, RefusedError
+        DamagedError, RefusedError, SupersededError
             With the reason.
         """
         header: Any
@@ -147,7 +166,7 @@ class Envelope:
             raise DamagedError(f"it is of {header.get('slot')!r}")
         self._check_identity(slot, header)
         if not _is_sound(header):
-            raise DamagedError("its header has no valid next_offset, bytes or sha256")
+            raise DamagedError("its header has no valid next_offset, epoch, bytes or sha256")
         return dict(header)
 
     def open(self, header: Mapping[str, Any], state: bytes) -> Checkpoint:
@@ -161,13 +180,11 @@ class Envelope:
         if hashlib.sha256(state).hexdigest() != header.get("sha256"):
             raise DamagedError("its digest does not fit")
         try:
-            # signed, or from a directory that is this user's alone
-            stage: Stage = pickle.loads(state)  # noqa: S301
+            return Checkpoint.unpickled(header["next_offset"], header["epoch"], state)
         except Exception as error:  # what it is made of may have changed in any way
             raise RefusedError(
                 f"its state cannot be read here ({type(error).__name__}: {error})"
             ) from error
-        return Checkpoint(header["next_offset"], stage)
 
     def _check_signature(self, header: Mapping[str, Any]) -> None:
         if self._key is None:
@@ -188,8 +205,13 @@ class Envelope:
             "versions": f"it was written by {header.get('versions')}, "
             f"this is {self.identity.versions}",
             "log": f"the topic {slot.topic} was deleted and made anew since it was written",
+            "register": "the topic register was deleted and made anew since it was written",
         }
-        for name, value in self.identity.fields(slot).items():
+        fields = self.identity.fields(slot)
+        registered = header.get("registered")
+        if registered != fields.pop("registered"):
+            raise SupersededError(f"it belongs to the settings number {registered}")
+        for name, value in fields.items():
             if header.get(name) != value:
                 raise RefusedError(reasons[name])
 
@@ -210,7 +232,7 @@ def _sign(header: Mapping[str, Any], key: bytes) -> str:
 
 
 def _is_sound(header: Mapping[str, Any]) -> bool:
-    numbers = (header.get("next_offset"), header.get("bytes"))
+    numbers = (header.get("next_offset"), header.get("bytes"), header.get("epoch"))
     digest = header.get("sha256")
     return (
         all(type(number) is int and number >= 0 for number in numbers)
@@ -226,7 +248,9 @@ def _version(package: str) -> str:
         return "none"
 
 
-def newest_usable(slot: Slot, candidates: Iterable[tuple[str, Opener]]) -> Checkpoint | None:
+def newest_usable(
+    slot: Slot, candidates: Iterable[tuple[str, Opener]], begin: Begin
+) -> Checkpoint | None:
     """Return the first checkpoint that can be opened; None if there is nothing to open.
 
     Parameters
@@ -235,6 +259,8 @@ def newest_usable(slot: Slot, candidates: Iterable[tuple[str, Opener]]) -> Check
         Whose they are.
     candidates
         (name for people, function that opens it), the newest first.
+    begin
+        Which ones are allowed.
 
     Raises
     ------
@@ -245,11 +271,20 @@ def newest_usable(slot: Slot, candidates: Iterable[tuple[str, Opener]]) -> Check
     refusal: str | None = None
     for name, open_it in candidates:
         try:
-            return open_it()
+            checkpoint = open_it()
+            if begin.allows(epoch=checkpoint.epoch, next_offset=checkpoint.next_offset):
+                return checkpoint
+            log.warning(
+                "checkpoint %s of %s is not used: a worker wrote it that was no owner any more",
+                name,
+                slot,
+            )
         except DamagedError as error:
             log.warning(
                 "checkpoint %s of %s is damaged (%s): trying the one before", name, slot, error
             )
+        except SupersededError as error:
+            log.info("checkpoint %s of %s is not used: %s, which were replaced", name, slot, error)
         except RefusedError as error:
             log.error(
                 "checkpoint %s of %s is refused: %s; trying the one before", name, slot, error
@@ -259,8 +294,7 @@ def newest_usable(slot: Slot, candidates: Iterable[tuple[str, Opener]]) -> Check
         remove = f"fluxplain checkpoints remove --role {slot.role} --partition {slot.partition}"
         raise CheckpointError(
             f"the checkpoint of {slot} cannot be used: {refusal}. Use what it was written with, "
-            "or another topics.prefix: other settings or versions give other results under "
-            "identities that are published already. If those are as they were (the key changed, "
+            "or another topics.prefix. If settings and versions are as they were (the key changed, "
             f"say), stop all {slot.role} workers and run `{remove}` to rebuild the state from the "
             "log"
         )

@@ -1,5 +1,8 @@
 """The configured store, and whose state may be in it."""
 
+from contextlib import closing
+from dataclasses import replace
+
 from confluent_kafka.admin import ClusterMetadata
 
 from pipeline.config import Config, ConfigError
@@ -9,11 +12,16 @@ from pipeline.kafka.checkpoints.envelope import Envelope, Identity
 from pipeline.kafka.checkpoints.topic import TopicCheckpointStore
 from pipeline.kafka.client import partitions_of
 from pipeline.kafka.embedded import is_embedded_cluster
+from pipeline.kafka.register import TOPIC as REGISTER
+from pipeline.kafka.register import Fingerprint, Register
 from pipeline.kafka.topics import topic_ids
 from pipeline.parts import Role
+from schemas import INPUTS
 
 
-def open_store(config: Config, metadata: ClusterMetadata) -> CheckpointStore:
+def open_store(
+    config: Config, metadata: ClusterMetadata, identity: Identity | None = None
+) -> CheckpointStore:
     """Return the configured store.
 
     Parameters
@@ -22,6 +30,8 @@ def open_store(config: Config, metadata: ClusterMetadata) -> CheckpointStore:
         The settings, for a broker that answers.
     metadata
         What the cluster says of itself.
+    identity
+        What its checkpoints belong to; None to ask the broker, and the register.
 
     Raises
     ------
@@ -35,12 +45,36 @@ def open_store(config: Config, metadata: ClusterMetadata) -> CheckpointStore:
             "checkpoint.store is 'topic', but the embedded broker keeps too little of a topic for "
             "that: use 'directory' with it"
         )
-    log = str(metadata.cluster_id), topic_ids(config)
-    identity = Identity.of(config.fingerprint(), *log, libraries(config))
+    if identity is None:
+        with closing(Register(config)) as register:
+            registered = register.read().number or 1  # as the first worker will register
+        identity = identity_of(config, metadata, registered)
     envelope = Envelope(identity, config.checkpoint.signing_key())
     if config.checkpoint.store == "topic":
         return TopicCheckpointStore(config, envelope)
     return DirectoryCheckpointStore(config.checkpoint.directory, envelope)
+
+
+def identity_of(config: Config, metadata: ClusterMetadata, registered: int = 1) -> Identity:
+    """Return what the checkpoints of this configuration belong to.
+
+    Raises
+    ------
+    BrokerError
+        If the broker does not answer.
+    """
+    ids = topic_ids(config)
+    identity = Identity.of(
+        config.fingerprint(), str(metadata.cluster_id), ids, libraries(config), registered
+    )
+    return replace(identity, register=ids.get(config.topic(REGISTER)))
+
+
+def fingerprint_of(config: Config, identity: Identity) -> Fingerprint:
+    """Return what the register holds of a pipeline: all but what workers and brokers make."""
+    written = {config.topic(record.TOPIC) for record in INPUTS}
+    logs = {topic: log for topic, log in identity.logs.items() if topic in written}
+    return Fingerprint(identity.settings, identity.versions, logs)
 
 
 def libraries(config: Config) -> set[str]:

@@ -46,7 +46,7 @@ class Snapshot:
 
     Attributes
     ----------
-    next_offset
+    next_offset, epoch
         Of the checkpoint.
     seconds
         How long the worker was held up.
@@ -54,7 +54,7 @@ class Snapshot:
 
     def __init__(self, checkpoint: Checkpoint, *, aside: bool) -> None:
         begin = time.perf_counter()
-        self.next_offset = checkpoint.next_offset
+        self.next_offset, self.epoch = checkpoint.next_offset, checkpoint.epoch
         self._state: State = b""
         self._child = self._pipe = -1
         if aside and CAN_FORK:

@@ -3,7 +3,6 @@
 Loading reads the slot's partition from its end backwards, no further than needed.
 """
 
-import time
 from collections.abc import Iterator
 from types import TracebackType
 from typing import Self
@@ -12,12 +11,11 @@ from confluent_kafka import (
     OFFSET_BEGINNING,
     OFFSET_END,
     Consumer,
-    KafkaError,
     KafkaException,
-    TopicPartition,
 )
 
 from pipeline.config import Config
+from pipeline.kafka.asking import ask
 from pipeline.kafka.checkpoints.base import Checkpoint, Savable, Slot
 from pipeline.kafka.checkpoints.envelope import Envelope, Opener, newest_usable
 from pipeline.kafka.checkpoints.records import (
@@ -28,7 +26,10 @@ from pipeline.kafka.checkpoints.records import (
     split,
 )
 from pipeline.kafka.client import BrokerError, client_settings, log_offsets, partitions_of
+from pipeline.kafka.peek import Record, read_on
 from pipeline.kafka.producer import RecordProducer
+from pipeline.kafka.timeouts import CHECKPOINT_READ_S
+from pipeline.kafka.writers import ANY, Begin
 from pipeline.parts import Role
 
 FIRST_WINDOW = 64
@@ -36,8 +37,6 @@ FIRST_WINDOW = 64
 
 LARGEST_WINDOW = 256
 """Records to read at once further back: they are in memory, and most have 900 kB."""
-
-READ_TIMEOUT_S = 30.0
 
 _PLACES: dict[Role, int] = {"model": 0, "explainer": 1, "drift": 2, "join": 2}
 """Role → which of the partitions for a partition of its input; what two share is small."""
@@ -74,10 +73,10 @@ class TopicCheckpointStore:
         self._producer.flush()
         self._generations[slot] = generation
 
-    def load(self, slot: Slot) -> Checkpoint | None:
+    def load(self, slot: Slot, begin: Begin = ANY) -> Checkpoint | None:
         """Return the newest usable checkpoint, reading only the slot's own partition."""
         with self._reader(slot) as reader:
-            return newest_usable(slot, self._candidates(slot, reader))
+            return newest_usable(slot, self._candidates(slot, reader), begin)
 
     def remove(self, slot: Slot) -> bool:
         """Remove all checkpoints of the slot, of any writer."""
@@ -114,15 +113,13 @@ class _PartitionReader:
 
     def __init__(self, config: Config, topic: str, partition: int) -> None:
         self.partition = partition
+        self._config = config
         self._topic = topic
         self._consumer = Consumer(
             {
                 **client_settings(config),
                 "group.id": config.topic("checkpoints"),  # never joined: a partition is assigned
                 "enable.auto.commit": False,
-                "enable.partition.eof": True,
-                "auto.offset.reset": "earliest",
-                "fetch.wait.max.ms": 50,
             }
         )
 
@@ -147,25 +144,23 @@ class _PartitionReader:
             ) from None
 
     def _bound(self, which: int) -> int:
-        asked = (self._consumer, self._topic, [self.partition], which, READ_TIMEOUT_S)
-        return log_offsets(*asked)[self.partition]
+        asked = (self._consumer, self._topic, [self.partition], which, CHECKPOINT_READ_S)
+        what = f"cannot read checkpoints from {self._topic}"
+        offsets = ask(self._config, self._consumer, self._topic, what, lambda: log_offsets(*asked))
+        return offsets[self.partition]
 
     def _read(self, start: int, end: int) -> list[LogRecord]:
-        self._consumer.assign([TopicPartition(self._topic, self.partition, start)])
         records: list[LogRecord] = []
-        deadline = time.monotonic() + READ_TIMEOUT_S
-        while time.monotonic() < deadline:
-            for message in self._consumer.consume(100, 0.5):
-                deadline = time.monotonic() + READ_TIMEOUT_S
-                problem = message.error()
-                if problem is None and message.offset() < end:
-                    records.append(LogRecord(message.offset(), message.key(), message.value()))
-                ended = problem is not None and problem.code() == KafkaError._PARTITION_EOF
-                if ended or (problem is None and message.offset() >= end - 1):
-                    return records
-        raise BrokerError(
-            f"no record of {self._topic}-{self.partition} came for {READ_TIMEOUT_S:.0f} s"
-        )
+
+        def take(message: Record) -> bool:
+            if message.offset < end:
+                records.append(LogRecord(message.offset, message.key, message.value))
+            return bool(message.offset < end - 1)
+
+        place = self._topic, self.partition, start
+        if read_on(self._config, *place, CHECKPOINT_READ_S, take) is None:
+            raise BrokerError(f"cannot read {self._topic}-{self.partition}: it was cut off")
+        return records
 
     def __enter__(self) -> Self:
         return self

@@ -47,6 +47,14 @@ class StandingCollector(Collector):
             "Whether the broker answers the worker (1 or 0).",
             progress.broker_answers,
         )
+        yield gauge(
+            "fluxplain_waits_for",
+            "Partitions of the worker that wait for an announced model that is not in "
+            "`model.directory` (model), for an answer of the schema registry (registry), or for a "
+            "partition that a topic lacks (partition).",
+            ["role", "what"],
+            {(self._role, what): n for what, n in self._worker.waiting.items()},
+        )
         yield self._of_worker(
             "fluxplain_outputs_waiting",
             "Messages that the broker has not acknowledged yet.",

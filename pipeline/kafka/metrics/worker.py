@@ -6,6 +6,7 @@ from importlib.metadata import version
 import faust
 from prometheus_client import (
     CollectorRegistry,
+    Counter,
     Histogram,
     Info,
     PlatformCollector,
@@ -48,6 +49,8 @@ class WorkerMetrics:
         Takes the time of a model's calls.
     step, checkpoint
         Take the seconds of each.
+    outdated
+        Counts messages whose writer no longer owned its partition.
     """
 
     def __init__(self, config: Config, part: Part, app: faust.App) -> None:
@@ -85,6 +88,13 @@ class WorkerMetrics:
             "arrived, the states are safe and the offsets committed.",
             CHECKPOINT_BUCKETS,
         )
+        self.outdated = Counter(
+            "fluxplain_outdated_messages",
+            "Messages that were ignored, because their writer no longer owned its partition; its "
+            "successor wrote them again.",
+            ["role"],
+            registry=self.registry,
+        ).labels(role)
         self.published = PublishedCollector(config, role)
         self.registry.register(self.published)
         self.model = ModelCollector(role)

@@ -8,6 +8,7 @@ from typing import Any
 import orjson
 from confluent_kafka import Message as KafkaMessage
 
+from pipeline.kafka.headers import headers_of
 from pipeline.kafka.registry import avro
 from pipeline.kafka.registry.client import Registry
 from pipeline.kafka.registry.wire import Framed, Reference, unframed
@@ -64,7 +65,7 @@ class Decoder:
         RegistryError
             If the registry does not answer.
         """
-        headers = {name: value for name, value in message.headers() or () if value is not None}
+        headers = headers_of(message)
         try:
             if found := unframed(message.value(), headers):
                 message.set_value(self._json(found))

@@ -67,7 +67,7 @@ class WaitingDecoder:
         NotYetError
             If the registry has not answered for :data:`LONGEST_WAIT_S`.
         """
-        if self._decoder is None:
+        if self._decoder is None or message.flaw is not None:
             return message
         if self._decoder.is_known(message):
             return self._decoder.opened(message)

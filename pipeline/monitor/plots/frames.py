@@ -8,7 +8,7 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 import orjson
 
 from pipeline.monitor.plots.exported import original, original_ice
-from schemas import Change, Explanation, Prediction
+from schemas import FIRST_INCARNATION, Change, Explanation, Prediction
 from schemas.change import Curve
 from schemas.explanation import Ice
 
@@ -95,6 +95,8 @@ def _record(kind: type[R], row: Mapping[str, Any]) -> R:
         value = row.get(field.name)
         if value is None and kind is Explanation and field.default is MISSING:
             value = _DEFAULTS.get(field.name)
+        if value is None and field.name == "incarnation":
+            value = FIRST_INCARNATION
         values[field.name] = value
     return kind(**values)
 
@@ -106,6 +108,8 @@ def _cell(column: str, value: Any) -> Any:
         return None
     if column in _WHOLE:
         return int(value)
+    if column == "incarnation":  # pandas reads "1" in a CSV file as a number
+        return str(value)
     if column not in _NESTED:
         return value
     return orjson.loads(value) if isinstance(value, str) else _plain(value)

@@ -18,8 +18,8 @@ from pipeline.kafka.registry import avro
 from pipeline.kafka.registry import decoder as module
 from pipeline.kafka.registry.client import RegistryError
 from pipeline.kafka.registry.wire import HEADER, framed
-from pipeline.stages import Message
-from pipeline.stages.join import JoinStage
+from pipeline.stages import Message, process
+from pipeline.stages.join import JoinStage, PassedOn
 from schemas import BadRecordError
 from tests.registry import RegistryServer, avro_of, decoder_of
 from tests.support import PROPERTY
@@ -80,7 +80,8 @@ def test_the_schema_may_be_named_in_a_header(server: RegistryServer) -> None:
 def test_what_was_joined_is_read_as_before(server: RegistryServer) -> None:
     id_ = server.add("a", POINT)
     value, header = avro_of(POINT, {"x": {"a": 1.0}}), struct.pack(">bI", 0, id_)
-    passed = JoinStage().decode(message(value, {HEADER: header}))
+    [passed] = process(JoinStage(), message(value, {HEADER: header}))
+    assert isinstance(passed, PassedOn)
     assert fields(server, passed.value, **passed.message_headers()) == {"x": {"a": 1.0}}
 
 

@@ -1,0 +1,44 @@
+"""Headers of messages, which anybody may have written."""
+
+from collections.abc import Iterable
+
+from confluent_kafka import Message
+
+OWN = "fluxplain-"
+"""Begins the names of the pipeline's own headers."""
+
+
+def usable_headers(
+    headers: Iterable[tuple[str, bytes | None]], *, is_own: bool
+) -> dict[str, bytes]:
+    """Return the headers that a stage may see; of several with one name, the last.
+
+    Parameters
+    ----------
+    headers
+        Names and values, as they were read.
+    is_own
+        Whether a role of the pipeline wrote the message; else its own headers are forged.
+
+    Examples
+    --------
+    >>> forged = [("traceparent", b"00"), ("fluxplain-origin", b"t-0@7"), ("a\\0b", b"")]
+    >>> usable_headers(forged, is_own=False)
+    {'traceparent': b'00'}
+    """
+    return {
+        name: value
+        for name, value in headers
+        # librdkafka ends a name at a zero: passed on, it would become another one
+        if value is not None and "\0" not in name and (is_own or not name.startswith(OWN))
+    }
+
+
+def headers_of(message: Message) -> dict[str, bytes]:
+    """Return the headers of a message that librdkafka read; none if a name is not UTF-8."""
+    try:
+        headers = message.headers()
+    except (UnicodeDecodeError, SystemError):  # the second is how the client passes the first on
+        message.set_headers([])  # the client keeps a broken list, and would return it next time
+        return {}
+    return {name: value for name, value in headers or () if value is not None}

@@ -1,0 +1,67 @@
+"""Gets consumers of librdkafka past batches that they cannot unpack."""
+
+import logging
+from collections.abc import Sequence
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
+
+from pipeline.config import Config
+from pipeline.kafka.client import Place
+from pipeline.kafka.timeouts import UNREADABLE_S
+
+log = logging.getLogger("fluxplain.reader")
+
+UNREADABLE = frozenset(
+    {
+        KafkaError._BAD_COMPRESSION,  # also zstd that becomes larger than 100 MB
+        KafkaError._BAD_MSG,
+        KafkaError._NOT_IMPLEMENTED,  # an unknown compression
+        KafkaError._UNDERFLOW,
+    }
+)
+"""Errors of librdkafka at a batch that it cannot unpack or parse: they come again for ever."""
+
+
+class UnreadableBatches:
+    """Makes a consumer read on behind a batch that it cannot unpack.
+
+    Parameters
+    ----------
+    config
+        The settings, for a broker that answers.
+    consumer
+        Whose messages they are; its partitions are assigned.
+    """
+
+    def __init__(self, config: Config, consumer: Consumer) -> None:
+        self._config = config
+        self._consumer = consumer
+        self._behind: dict[Place, int] = {}
+
+    def passed(self, messages: Sequence[Message]) -> list[Message]:
+        """Return the messages without the errors about such batches, which are passed over."""
+        return [message for message in messages if not self._passes(message)]
+
+    def _passes(self, message: Message) -> bool:
+        error = message.error()
+        if not error or error.code() not in UNREADABLE or message.topic() is None:
+            return False
+        topic, partition = str(message.topic()), int(message.partition() or 0)
+        offset = int(message.offset() or 0)
+        if offset < self._behind.get((topic, partition), 0):
+            return True  # it was passed over already
+        try:
+            # here, since few need it, and it takes time to import
+            from pipeline.kafka.peek import batch_end  # noqa: PLC0415
+
+            behind = batch_end(self._config, topic, partition, offset, UNREADABLE_S)
+            self._consumer.seek(TopicPartition(topic, partition, behind))
+        except KafkaException as problem:  # the error comes again, and with it the next attempt
+            log.warning("cannot get behind %s: %s", error.str(), problem.args[0].str())
+            return True
+        self._behind[topic, partition] = behind
+        log.warning(
+            "passing over offsets %d to %d of %s-%d: %s",
+            *(offset, behind - 1, topic, partition, error.str()),
+        )
+        return True

@@ -1,0 +1,335 @@
+"""A model is announced that is not there: its partition waits, and nothing else does."""
+
+import hashlib
+import os
+import pickle
+import re
+import signal
+import sys
+import time
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+from river.tree import HoeffdingTreeClassifier
+
+from pipeline.exchange import ModelFolder
+from pipeline.parts import Role
+from pipeline.supervisor import ROLES
+from tests.behaviour.conftest import SETTINGS, topics, write_config
+from tests.behaviour.kafka_pipeline import (
+    KafkaPipeline,
+    Published,
+    assert_same,
+    reference_of,
+)
+from tests.behaviour.preloaded import Preloaded
+from tests.behaviour.test_health import address, ask, wait_for
+from tests.behaviour.test_pipeline import Start, observations
+from tests.behaviour.test_versions import fluxplain
+
+JOINED: tuple[Role, ...] = ("join", *ROLES)
+
+BEFORE, BEHIND = 50, 500
+"""Observations before the announcement, and behind it."""
+
+STREAMS = {0: observations(BEFORE + BEHIND, seed=3), 1: observations(BEFORE + BEHIND, seed=4)}
+
+DATA = pickle.dumps(HoeffdingTreeClassifier())
+
+SHA256 = hashlib.sha256(DATA).hexdigest()
+
+ANNOUNCED = orjson.dumps({"model": {"version": "v2", "sha256": SHA256}})
+
+WITHDRAWN = orjson.dumps({"withdraw": "v2"})
+
+
+@pytest.fixture
+def models(tmp_path: Path) -> ModelFolder:
+    """The folder where the model role looks."""
+    return ModelFolder(tmp_path / "models")
+
+
+def settings(tmp_path: Path, prefix: str, **tables: Any) -> dict[str, Any]:
+    directory = str(tmp_path / "models")
+    return {
+        **SETTINGS,
+        "model": {**SETTINGS["model"], "version": "v1", "directory": directory},
+        "control": {"topic": True},
+        "topics": topics(prefix),
+        **tables,
+    }
+
+
+@pytest.fixture
+def config_path(tmp_path: Path, prefix: str) -> Path:
+    return write_config(tmp_path / "pipeline.toml", settings(tmp_path, prefix))
+
+
+def predictions(pipeline: KafkaPipeline, partition: int) -> dict[int, dict[str, Any]]:
+    """Return seq → the prediction of a stream."""
+    stream = f"{pipeline.config.topic('observations')}-{partition}"
+    records = (
+        orjson.loads(value)
+        for key, values in pipeline.published.items()
+        if key[0] == "predictions" and key[1] == stream
+        for value in values
+    )
+    return {record["seq"]: record for record in records}
+
+
+def announce_what_is_absent(pipeline: KafkaPipeline) -> None:
+    """Announce a model in partition 0, between observations of both partitions."""
+    for partition, values in STREAMS.items():
+        pipeline.send(values[:BEFORE], partition)
+    pipeline.wait_until_idle()
+    pipeline.send([ANNOUNCED], 0, topic="control")
+    pipeline.wait_until(lambda: waits(pipeline) > 0)
+    for partition, values in STREAMS.items():
+        pipeline.send(values[BEFORE:], partition)
+    pipeline.wait_until(lambda: len(predictions(pipeline, 1)) == BEFORE + BEHIND)
+    assert len(predictions(pipeline, 0)) == BEFORE
+
+
+def waits(pipeline: KafkaPipeline) -> int:
+    """Return how often a worker has logged that it waits for the model."""
+    return pipeline.log.count("model v2 was announced, but")
+
+
+def finish(pipeline: KafkaPipeline) -> None:
+    """Wait until all is done, and compare it with what the log says must be published."""
+    pipeline.wait_until_idle()
+    expected: Published = {}
+    for partition in range(4):
+        expected |= reference_of(pipeline.config, pipeline.joined(partition), partition)
+    assert_same(pipeline.published, expected)
+    for partition in STREAMS:
+        assert len(predictions(pipeline, partition)) == BEFORE + BEHIND
+
+
+def versions(pipeline: KafkaPipeline, partition: int) -> list[str]:
+    told = predictions(pipeline, partition)
+    return [told[seq]["model_version"] for seq in sorted(told)]
+
+
+def notices(pipeline: KafkaPipeline) -> list[dict[str, Any]]:
+    return [
+        orjson.loads(value)
+        for key, values in pipeline.published.items()
+        if key[:1] == ("changes",) and key[2] == "model"
+        for value in values
+    ]
+
+
+def copy_model(pipeline: KafkaPipeline, models: ModelFolder) -> None:
+    models.put(DATA)
+
+
+def withdraw(pipeline: KafkaPipeline, _models: ModelFolder) -> None:
+    pipeline.send([WITHDRAWN], 0, topic="control")
+
+
+ENDS = pytest.mark.parametrize(
+    ("end", "version", "detail"),
+    [
+        (copy_model, "v2", "model v2 takes over from v1"),
+        (withdraw, "v1", "model v2 was withdrawn before it took over: v1 stays"),
+    ],
+)
+
+End = Callable[[KafkaPipeline, ModelFolder], None]
+
+
+@ENDS
+def test_one_partition_waits_alive_and_not_ready_and_goes_on_when_it_may(
+    start: Start, models: ModelFolder, end: End, version: str, detail: str
+) -> None:
+    with start(roles=JOINED) as pipeline:
+        announce_what_is_absent(pipeline)
+        url = address(pipeline, "model")
+        body = wait_for(f"{url}/readyz", 503)
+        assert str(models.path(SHA256)) in body["waits_for"]
+        assert "fluxplain model withdraw v2" in body["waits_for"]
+        waiting = {each["partition"]: each["waits_for"] for each in body["partitions"]}
+        assert [number for number, reason in waiting.items() if reason] == [0]
+        assert wait_for(f"{url}/healthz", 200)["stalled"] is None, "a new start is of no use"
+        assert gauges(url) == {"model": 1.0, "partition": 0.0, "registry": 0.0}
+        end(pipeline, models)
+        finish(pipeline)
+        assert wait_for(f"{url}/readyz", 200)["waits_for"] is None
+        assert gauges(url) == {"model": 0.0, "partition": 0.0, "registry": 0.0}
+        assert waits(pipeline) == 1, "the log says it once"
+        assert pipeline.workers.deaths == []
+    assert versions(pipeline, 0) == ["v1"] * BEFORE + [version] * BEHIND
+    assert set(versions(pipeline, 1)) == {"v1"}
+    [notice] = notices(pipeline)
+    assert (notice["detail"], notice["model_version"]) == (detail, version)
+    assert pipeline.counts()["dead-letters"] == 0
+
+
+def gauges(url: str) -> dict[str, float]:
+    with urllib.request.urlopen(f"{url}/metrics", timeout=10) as answer:
+        text = answer.read().decode()
+    found = re.findall(r'^fluxplain_waits_for\{role="model",what="(\w+)"\} (\S+)$', text, re.M)
+    return {what: float(value) for what, value in found}
+
+
+@pytest.mark.embedded
+@ENDS
+def test_a_kill_while_it_waits_changes_nothing(
+    start: Start, models: ModelFolder, end: End, version: str, detail: str
+) -> None:
+    with start(roles=JOINED) as pipeline:
+        announce_what_is_absent(pipeline)
+        pipeline.kill("model")
+        pipeline.wait_until(lambda: waits(pipeline) == 2)
+        end(pipeline, models)
+        finish(pipeline)
+        assert pipeline.workers.deaths == [("model-1", -signal.SIGKILL)]
+    assert versions(pipeline, 0) == ["v1"] * BEFORE + [version] * BEHIND
+    assert {notice["detail"] for notice in notices(pipeline)} == {detail}
+
+
+@pytest.mark.embedded
+def test_a_worker_that_is_stopped_while_it_waits_ends_in_good_order(
+    start: Start, models: ModelFolder
+) -> None:
+    with start(roles=JOINED) as pipeline:
+        announce_what_is_absent(pipeline)
+        assert pipeline.workers.remove("model-1") == 0
+        models.put(DATA)
+        pipeline.workers.add("model")
+        finish(pipeline)
+        assert waits(pipeline) == 1, "the next worker finds it at once"
+        assert pipeline.workers.deaths == []
+
+
+@pytest.mark.embedded
+@pytest.mark.parametrize("moment", ["before", "after"])
+@ENDS
+def test_a_kill_when_it_has_just_decided_decides_nothing_else(
+    start: Start,
+    preloaded: Preloaded,
+    config_path: Path,
+    models: ModelFolder,
+    end: End,
+    version: str,
+    detail: str,
+    moment: str,
+) -> None:
+    """It dies before or after it has published its decision.
+
+    Meanwhile what would have decided otherwise happens: the file is gone and the announcement
+    withdrawn, or the file is there.
+    """
+    with start(roles=[role for role in JOINED if role != "model"]) as pipeline:
+        fault = f"dies-{moment}-publishing-a-decision"
+        module = "tests.behaviour.faulty_worker"
+        command = [sys.executable, "-m", module, str(config_path), fault, "model"]
+        with pipeline.log_path.open("ab") as log:
+            faulty = preloaded.start(command, {**os.environ, **pipeline.environment}, log)
+        try:
+            announce_what_is_absent(pipeline)
+            end(pipeline, models)
+            pipeline.wait_until(lambda: faulty.poll() is not None)
+        finally:
+            faulty.kill()
+        assert faulty.wait() == -signal.SIGKILL, "it must die there, or this test shows nothing"
+        if end is copy_model:
+            models.path(SHA256).unlink()
+            withdraw(pipeline, models)
+        else:
+            models.put(DATA)
+        pipeline.workers.add("model")
+        if end is copy_model:
+            pipeline.wait_until(lambda: "it was taken before this start" in pipeline.log)
+            models.put(DATA)
+        pipeline.wait_until_idle()
+        assert pipeline.workers.deaths == []
+    assert versions(pipeline, 0) == ["v1"] * BEFORE + [version] * BEHIND
+    [notice] = notices(pipeline)
+    assert notice["detail"] == detail
+    assert all(len(values) == 1 for values in pipeline.published.values())
+    letters = [key for key in pipeline.published if key[0] == "dead-letters"]
+    assert len(letters) == (1 if end is copy_model else 0), "it was withdrawn too late"
+
+
+@pytest.mark.kafka
+@ENDS
+def test_a_rebalance_takes_the_waiting_partition_away(
+    start: Start, models: ModelFolder, end: End, version: str, detail: str
+) -> None:
+    with start(roles=JOINED) as pipeline:
+        announce_what_is_absent(pipeline)
+        for _ in range(3):
+            pipeline.workers.add("model")
+        owners = all_workers_wait_or_go_on(pipeline, workers=4)
+        for name in [name for name in owners if name != "model-2"]:
+            assert pipeline.workers.remove(name) == 0
+        end(pipeline, models)
+        finish(pipeline)
+        assert pipeline.workers.deaths == []
+    assert versions(pipeline, 0) == ["v1"] * BEFORE + [version] * BEHIND
+    assert {notice["detail"] for notice in notices(pipeline)} == {detail}
+
+
+def all_workers_wait_or_go_on(pipeline: KafkaPipeline, workers: int) -> list[str]:
+    """Return the model role's workers once each has a partition."""
+    running = pipeline.workers.running("model")
+    pids = set(map(str, running.values()))
+    assert len(pids) == workers
+
+    def dealt() -> bool:
+        starts = re.findall(r" (\d+) INFO \S+ model \S+-\d: goes on at", pipeline.log)
+        return set(starts[-4:]) == pids
+
+    pipeline.wait_until(dealt)
+    return [*running]
+
+
+def test_it_stays_in_its_group_however_long_it_waits(start: Start, models: ModelFolder) -> None:
+    """Kafka's client puts out of its group who has asked for nothing for so long."""
+    patience = {"BROKER_MAX_POLL_INTERVAL": "3"}
+    with start(roles=JOINED, environment=patience) as pipeline:
+        for partition in range(4):
+            pipeline.send([ANNOUNCED, *STREAMS[0][:10]], partition, topic="control")
+        pipeline.wait_until(lambda: waits(pipeline) == 4)
+        url, until = address(pipeline, "model"), time.monotonic() + 12
+        while time.monotonic() < until:
+            assert ask(f"{url}/healthz")[0] == 200
+            time.sleep(0.5)
+        assert pipeline.log.count("model-0: goes on at") <= 1
+        models.put(DATA)
+        pipeline.wait_until_idle()
+        assert len(notices(pipeline)) == 4
+        assert pipeline.workers.deaths == []
+        rejoined = re.findall(r"model \S+observations-0: goes on at offset", pipeline.log)
+        assert len(rejoined) == 1, "it was put out of its group"
+
+
+@pytest.mark.embedded
+def test_the_command_withdraws_what_is_not_in_use(
+    start: Start, config_path: Path, tmp_path: Path, models: ModelFolder
+) -> None:
+    file = tmp_path / "new.pickle"
+    file.write_bytes(DATA)
+    with start(roles=JOINED) as pipeline:
+        announce_what_is_absent(pipeline)
+        told = fluxplain(pipeline, config_path, "withdraw", "v2")
+        assert (told.returncode, told.stderr) == (0, "")
+        assert "v2: withdrawn in 4 partitions of " in told.stdout
+        finish(pipeline)
+        assert pipeline.counts()["dead-letters"] == 3, "nobody waited in the other partitions"
+        told = fluxplain(pipeline, config_path, "announce", str(file), "--version", "v3")
+        assert told.returncode == 0
+        pipeline.wait_until_idle()
+        for version, words in (("v3", ()), ("v3", ("--partition", "2"))):
+            refused = fluxplain(pipeline, config_path, "withdraw", version, *words)
+            assert refused.returncode == 2
+            assert "model v3 is in use in " in refused.stderr
+            assert refused.stderr.count("observations-") == (1 if words else 4)
+        refused = fluxplain(pipeline, config_path, "withdraw", "v" * 201)
+        assert "VERSION has 201 characters, but must have 1 to 200" in refused.stderr

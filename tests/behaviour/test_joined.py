@@ -1,0 +1,181 @@
+"""Joined topics under faults: every observation has a prediction or a dead letter, once.
+
+What was acknowledged to its producer is compared with what was published, as a consumer would.
+"""
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import orjson
+import pytest
+from confluent_kafka.admin import AdminClient
+
+from deploy.kafka import Cluster
+from pipeline.kafka.exits import EXIT_REFUSED
+from pipeline.parts import Role
+from pipeline.supervisor import ROLES, WorkerRefusedError
+from tests.behaviour.conftest import SETTINGS, topics, write_config
+from tests.behaviour.kafka_pipeline import KafkaPipeline, Published, assert_same, reference_of
+from tests.behaviour.kafka_topics import add_partitions, set_topic
+from tests.behaviour.test_pipeline import Start, observations
+
+pytestmark = pytest.mark.kafka
+
+JOINED: tuple[Role, ...] = ("join", *ROLES)
+
+LARGE = os.urandom(15_000).hex()
+"""More than a batch may have in the test below, however it is compressed."""
+
+
+@pytest.fixture
+def config_path(tmp_path: Path, prefix: str) -> Path:
+    """Settings with a topic of labels, which stays empty."""
+    return write_config(tmp_path / "pipeline.toml", joined_settings(prefix))
+
+
+def joined_settings(prefix: str, **of_topics: int) -> dict[str, object]:
+    """Return the suite's settings with joined topics."""
+    return {
+        **SETTINGS,
+        "label": {"type": "integer", "topic": True},
+        "topics": {**topics(prefix), **of_topics},
+    }
+
+
+def numbered(values: list[bytes]) -> list[bytes]:
+    """Return observations with their numbers as ids."""
+    return [orjson.dumps({**orjson.loads(value), "id": i}) for i, value in enumerate(values)]
+
+
+def assert_all_answered(pipeline: KafkaPipeline, counts: dict[int, int]) -> None:
+    """Fail unless each observation has one prediction, in its own stream and in its order.
+
+    Parameters
+    ----------
+    pipeline
+        What was published.
+    counts
+        Partition of ``features`` → how many observations it has, all of them good.
+    """
+    predicted: dict[str, dict[int, int]] = {}
+    for key, values in pipeline.published.items():
+        if key[0] == "predictions":
+            assert len(values) == 1, f"{key} has several contents"
+            [fields] = map(orjson.loads, values)
+            predicted.setdefault(fields["stream"], {})[fields["seq"]] = fields["id"]
+    expected = {
+        f"{pipeline.config.topic('observations')}-{partition}": list(range(count))
+        for partition, count in counts.items()
+    }
+    found = {stream: [ids[seq] for seq in sorted(ids)] for stream, ids in predicted.items()}
+    assert found == expected
+
+
+def reference(pipeline: KafkaPipeline, partitions: list[int]) -> Published:
+    """Return what the local pipeline publishes for what was joined."""
+    published: Published = {}
+    for partition in partitions:
+        published |= reference_of(pipeline.config, pipeline.joined(partition), partition)
+    return published
+
+
+def wait_until_answered(pipeline: KafkaPipeline, count: int, *, timeout_s: float = 120.0) -> None:
+    """Wait until so many observations have a prediction or a dead letter, and nothing waits."""
+    pipeline.wait_until(
+        lambda: sum(pipeline.counts()[name] for name in ("predictions", "dead-letters")) >= count,
+        timeout_s=timeout_s,
+    )
+    pipeline.wait_until_idle()
+
+
+def test_behind_a_batch_that_is_refused_nothing_is_passed_on_until_that_is_mended(
+    start: Start,
+) -> None:
+    values = numbered(observations(900))
+    values[100] = orjson.dumps({**orjson.loads(values[100]), "note": LARGE})
+    with start(roles=JOINED) as pipeline:
+        pipeline.send(values[:80])
+        pipeline.wait_until(lambda: pipeline.counts()["predictions"] == 80)
+        set_topic(pipeline.config, "observations", "max.message.bytes", "20000")
+        pipeline.send(values[80:])
+        with pytest.raises(WorkerRefusedError, match=f"join.*{EXIT_REFUSED}"):
+            pipeline.wait_until(lambda: False)
+        set_topic(pipeline.config, "observations", "max.message.bytes", "1048588")
+    with start(roles=JOINED) as again:
+        wait_until_answered(again, 900)
+        expected = reference(again, [0])
+    assert_all_answered(again, {0: 900})
+    assert_same(again.published, expected)
+
+
+@pytest.mark.parametrize(
+    "order", [("observations", "features", "labels"), ("features", "labels", "observations")]
+)
+def test_partitions_that_are_added_in_any_order_are_streams_of_their_own(
+    tmp_path: Path, prefix: str, bootstrap_servers: str, order: tuple[str, ...]
+) -> None:
+    path = write_config(tmp_path / "pipeline.toml", joined_settings(prefix, features_partitions=1))
+    values = {0: numbered(observations(150, seed=5)), 1: numbered(observations(150, seed=6))}
+    with KafkaPipeline(path, bootstrap_servers, tmp_path, roles=JOINED) as pipeline:
+        pipeline.send(values[0][:50])
+        pipeline.wait_until(lambda: pipeline.counts()["predictions"] == 50)
+        missing = f"{pipeline.config.topic('observations')} has no partition 1"
+        for topic in order:
+            add_partitions(pipeline.config, topic, 2)
+            if topic == "features":
+                pipeline.send(values[1], 1)
+            if topic != order[-1]:
+                seen = f"{pipeline.config.topic(topic)} has 2 partitions now"
+                pipeline.wait_until(lambda seen=seen: seen in pipeline.log)  # type: ignore[misc]
+            if topic == "labels" and order[-1] == "observations":
+                pipeline.wait_until(lambda: missing in pipeline.log)
+                # the other stream goes on meanwhile
+                pipeline.send(values[0][50:100])
+                pipeline.wait_until(lambda: pipeline.counts()["predictions"] == 100)
+        done = pipeline.counts()["predictions"]
+        pipeline.send(values[0][50 if done < 100 else 100 :])
+        wait_until_answered(pipeline, 300)
+        assert not pipeline.workers.deaths
+        expected = reference(pipeline, [0, 1])
+    assert_all_answered(pipeline, {0: 150, 1: 150})
+    assert_same(pipeline.published, expected)
+
+
+def other_than_controller(cluster: Cluster) -> int:
+    """Return a broker without which topics can still be changed."""
+    client = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
+    controller = client.describe_cluster().result(30).controller.id
+    return next(node for node in cluster.plan.nodes if node != controller)
+
+
+@pytest.mark.parametrize(("role", "output"), [("join", "observations"), ("model", "evaluations")])
+def test_a_worker_that_was_frozen_while_writes_were_refused_loses_nothing(
+    tmp_path: Path, prefix: str, role: Role, output: str
+) -> None:
+    settings = joined_settings(prefix, replication=3)
+    path = write_config(tmp_path / "pipeline.toml", settings)
+    values = numbered(observations(600))
+    with (
+        Cluster(tmp_path / "kafka", brokers=3) as cluster,
+        KafkaPipeline(path, cluster.bootstrap_servers, tmp_path, roles=JOINED) as pipeline,
+    ):
+        pipeline.send(values[:100])
+        pipeline.wait_until(lambda: pipeline.counts()["predictions"] == 100)
+        set_topic(pipeline.config, output, "min.insync.replicas", "3")
+        cluster.kill_broker(other_than_controller(cluster))
+        pipeline.send(values[100:300])
+        time.sleep(4)  # so that its outputs wait
+        pipeline.workers.kill(f"{role}-1", signal.SIGSTOP)
+        pipeline.workers.add(role)  # takes over when the session has ended
+        pipeline.send(values[300:400])
+        time.sleep(20)
+        set_topic(pipeline.config, output, "min.insync.replicas", "2")
+        pipeline.send(values[400:])
+        pipeline.wait_until(lambda: pipeline.counts()["predictions"] > 300, timeout_s=90)
+        pipeline.workers.kill(f"{role}-1", signal.SIGCONT)
+        wait_until_answered(pipeline, 600)
+        expected = reference(pipeline, [0])
+    assert_all_answered(pipeline, {0: 600})
+    assert_same(pipeline.published, expected)

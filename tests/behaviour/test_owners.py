@@ -1,0 +1,158 @@
+"""Other settings are refused, and writers that lost their partition are ignored."""
+
+import json
+import os
+import subprocess
+import sys
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Producer
+
+from pipeline.kafka.checkpoints import DirectoryCheckpointStore, Envelope, identity_of, slots
+from pipeline.kafka.client import client_settings, cluster
+from pipeline.kafka.exits import EXIT_REFUSED
+from pipeline.kafka.lives import Life
+from pipeline.kafka.register import Register
+from pipeline.kafka.writers import WRITER, Writer
+from pipeline.supervisor import ROLES
+from schemas import FIRST_INCARNATION, DeadLetter
+from tests.behaviour.conftest import SETTINGS, topics, write_config
+from tests.behaviour.kafka_pipeline import KafkaPipeline, assert_same, of_incarnation, reference
+from tests.behaviour.test_pipeline import Start, observations
+
+OTHERS = {"seed": 8, "explain": {**SETTINGS["explain"], "alpha": 0.02}}
+
+
+@pytest.fixture
+def other_path(tmp_path: Path, prefix: str) -> Path:
+    """Settings of the same pipeline that give other results."""
+    settings = {**SETTINGS, **OTHERS, "topics": topics(prefix)}
+    return write_config(tmp_path / "other.toml", settings)
+
+
+def fluxplain(
+    pipeline: KafkaPipeline, config: Path, *words: str
+) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [sys.executable, "-m", "pipeline.cli", *words, "--config", str(config)],
+        env={**os.environ, **pipeline.environment, "COLUMNS": "1000"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+def test_a_worker_with_other_settings_refuses_to_start_and_names_them(
+    start: Start, other_path: Path
+) -> None:
+    values = observations(150)
+    with start() as pipeline:
+        pipeline.feed(values[:80])
+        pipeline.wait_until_through(80)
+        foreign = fluxplain(pipeline, other_path, "worker", "--role", "model")
+        assert foreign.returncode == EXIT_REFUSED
+        assert "they differ in explain.alpha, seed" in foreign.stderr
+        assert "fluxplain settings replace" in foreign.stderr
+        assert "Traceback" not in foreign.stderr
+        pipeline.feed(values[80:])
+        pipeline.wait_until_through(150)
+    assert_same(pipeline.published, reference(pipeline.config, values))
+
+
+def test_settings_that_are_replaced_begin_another_incarnation(
+    start: Start, other_path: Path, bootstrap_servers: str, tmp_path: Path
+) -> None:
+    values = observations(150)
+    with start() as pipeline:
+        pipeline.feed(values[:100])
+        pipeline.wait_until_through(100)
+        shown = fluxplain(pipeline, other_path, "settings", "show")
+        assert "differs here: seed" in shown.stdout
+        replaced = fluxplain(pipeline, other_path, "settings", "replace", "--yes")
+        assert replaced.returncode == 0, replaced.stderr
+        number = replaced.stdout.split()[-1].rstrip(".")
+        again = fluxplain(pipeline, other_path, "settings", "replace", "--yes")
+        assert "nothing to replace" in again.stdout
+    with KafkaPipeline(other_path, bootstrap_servers, tmp_path) as other:
+        other.feed(values[100:])
+        other.wait_until_through(150)
+    life = Life(settings=int(number))
+    assert_same(
+        of_incarnation(other.published, FIRST_INCARNATION),
+        reference(pipeline.config, values[:100]),
+    )
+    assert_same(of_incarnation(other.published, number), reference(other.config, values, life=life))
+
+
+def test_a_checkpoint_that_an_owner_before_wrote_late_is_not_used(start: Start) -> None:
+    values = observations(120)
+    with start() as pipeline:
+        pipeline.feed(values[:60])
+        pipeline.wait_until_through(60)
+    with start() as pipeline:
+        config = pipeline.config
+        pipeline.feed(values[60:80])
+        pipeline.wait_until_through(80)
+        with closing(Register(config)) as register:
+            registered = register.read()
+        identity = identity_of(config, cluster(config), registered.number)
+        store = DirectoryCheckpointStore(pipeline.checkpoints, Envelope(identity))
+        late = 0
+    for slot in slots(config):
+        begin, found = registered.begins[str(slot)], store.load(slot)
+        if found is None or found.epoch != begin.epoch:
+            continue
+        # as if the newest owner had died before it saved, and the one before woke up
+        for path in pipeline.checkpoints.rglob(f"{begin.epoch:020d}-*.checkpoint"):
+            path.unlink()
+        # beyond the end of the log: who took it would refuse to go on
+        store.save(slot, replace(found, epoch=begin.epoch - 1, next_offset=10**6))
+        late += 1
+    with start() as pipeline:
+        pipeline.feed(values[80:])
+        pipeline.wait_until_through(120)
+        assert not pipeline.workers.deaths
+    assert_same(pipeline.published, reference(config, values))
+    assert pipeline.log.count("a worker wrote it that was no owner any more") == late >= len(ROLES)
+
+
+def test_only_the_newest_owner_of_a_partition_is_heard(start: Start) -> None:
+    values = observations(120)
+    with start() as pipeline:
+        pipeline.feed(values[:100])
+        pipeline.wait_until_through(100)
+        register = Register(pipeline.config)
+        slot = f"model {pipeline.config.topic('features')}-0"
+        epoch = register.read().epochs[slot]
+        register.close()
+        # of an owner before, of one that never claimed the slot, and of nobody
+        headers = [
+            {WRITER: Writer(slot, epoch - 1).header},
+            {WRITER: Writer(slot, 10**9).header},
+            {WRITER: b"\xff@@"},
+            {},
+        ]
+        producer = Producer(client_settings(pipeline.config))
+        for i, each in enumerate(headers):
+            value = json.dumps({"forged": i})
+            topic = pipeline.config.topic("evaluations")
+            producer.produce(topic, value, "age", partition=0, headers=each)
+        producer.flush()
+        pipeline.feed(values[100:])
+        pipeline.wait_until_through(120)
+        pipeline.wait_until(lambda: pipeline.counts()["dead-letters"] == 3)
+    published = {k: v for k, v in pipeline.published.items() if k[0] != "dead-letters"}
+    assert_same(published, reference(pipeline.config, values))
+    letters = [
+        DeadLetter.decode(value)
+        for key, found in pipeline.published.items()
+        if key[0] == "dead-letters"
+        for value in found
+    ]
+    assert {each.reason for each in letters} == {"it was not written by a worker of this pipeline"}
+    assert {each.value for each in letters} == {json.dumps({"forged": i}) for i in (1, 2, 3)}
+    assert not pipeline.workers.deaths

@@ -1,0 +1,53 @@
+"""Withdrawals that are looked for ahead: only those that a role has passed on count."""
+
+from collections.abc import Callable
+from typing import Any, cast
+
+import orjson
+import pytest
+from aiokafka.structs import ConsumerRecord
+from faust.types import TP
+
+from pipeline.kafka import model_waits
+from pipeline.kafka.batches import Unreadable
+from pipeline.kafka.model_waits import ControlReader, ModelWait
+from pipeline.kafka.writers import WRITER, Writer
+from pipeline.stages.base import ORIGIN
+from tests.support import linear_config
+
+CONFIG = linear_config(control={"topic": True})
+TOPIC = CONFIG.topic("observations")
+JOIN = Writer(f"join {CONFIG.topic('control')}-0", 7)
+
+
+def record(offset: int, origin: str, headers: dict[str, bytes] | None) -> Any:
+    """Return a record of the log that withdraws a model; None for headers that are broken."""
+    own = {ORIGIN: f"{CONFIG.topic(origin)}-0@{offset}".encode(), **(headers or {})}
+    named = tuple(own.items()) if headers is not None else Unreadable("broken")
+    value = orjson.dumps({"withdraw": "v2"})
+    return ConsumerRecord(TOPIC, 0, offset, 0, 0, None, value, None, -1, len(value), named)
+
+
+def test_what_nobody_of_the_pipeline_wrote_withdraws_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    signed = {WRITER: JOIN.header}
+    log = [
+        record(10, "control", {}),
+        record(11, "control", {WRITER: Writer(JOIN.slot, 8).header}),
+        record(12, "control", {WRITER: b"\xff"}),
+        record(13, "control", None),
+        record(14, "features", signed),
+        record(15, "control", signed),
+    ]
+
+    def read_on(*place: object) -> int:
+        take = cast(Callable[[Any], bool], place[-1])
+        assert all(map(take, log))
+        return 16
+
+    monkeypatch.setattr(model_waits, "read_on", read_on)
+    reader = ControlReader(CONFIG, lambda writer: writer == JOIN)
+    wait = ModelWait(TP(TOPIC, 0), cast(Any, None), 10, 10)
+    assert [message.offset for message in reader.read(wait)] == [15]
+    assert wait.ahead == 16
