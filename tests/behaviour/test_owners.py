@@ -107,7 +107,8 @@ def test_a_checkpoint_that_an_owner_before_wrote_late_is_not_used(start: Start) 
         if found is None or found.epoch != begin.epoch:
             continue
         # as if the newest owner had died before it saved, and the one before woke up
-        for path in pipeline.checkpoints.rglob(f"{begin.epoch:020d}-*.checkpoint"):
+        folder = f"{slot.owner}/{slot.topic}-{slot.partition}"
+        for path in pipeline.checkpoints.rglob(f"{folder}/{begin.epoch:020d}-*.checkpoint"):
             path.unlink()
         # beyond the end of the log: who took it would refuse to go on
         store.save(slot, replace(found, epoch=begin.epoch - 1, next_offset=10**6))
