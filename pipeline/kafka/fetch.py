@@ -15,6 +15,7 @@ from aiokafka.record.control_record import ABORT_MARKER, ControlRecord
 from aiokafka.structs import ConsumerRecord, TopicPartition
 
 from pipeline.kafka.batches import Batch, FlawError, Readable
+from pipeline.stages.limits import HEADER_MEMORY_BYTES
 
 MAX_DRAINED_BYTES = 4 * 1024 * 1024
 """Bytes of messages, and of batches unpacked for them, that one call returns; the first message
@@ -23,10 +24,15 @@ may have more. So a consumer's thread is soon back at its heartbeats."""
 LARGE_BYTES = 1024 * 1024
 """Of unpacked batches larger than this, one is held at a time; others are unpacked again."""
 
-HEADER_BYTES = 200
-"""What a header takes in memory beside its own bytes, about."""
-
 _LENGTH_OFFSET, _LOG_OVERHEAD, _MAGIC_OFFSET, _BATCH_OVERHEAD = 8, 12, 16, 61
+
+
+def size_of(record: ConsumerRecord[Any, Any]) -> int:
+    """Return about how many bytes a message takes in memory, without its value decoded."""
+    size = len(record.key or b"") + len(record.value or b"")
+    if record.headers:
+        size += sum(HEADER_MEMORY_BYTES + len(content or b"") for _, content in record.headers)
+    return size
 
 
 class Drain:
@@ -48,9 +54,7 @@ class Drain:
 
     def add(self, record: ConsumerRecord[Any, Any]) -> None:
         """Count a message."""
-        self.bytes += len(record.key or b"") + len(record.value or b"")
-        if record.headers:
-            self.bytes += sum(HEADER_BYTES + len(content or b"") for _, content in record.headers)
+        self.bytes += size_of(record)
         self._is_empty = False
 
     @property

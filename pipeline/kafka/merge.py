@@ -11,12 +11,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pipeline.kafka.client import Place
+from pipeline.kafka.fetch import size_of
 
 MOST_HELD = 2_000
 """Messages of a partition that may wait for those of the other topics; then it is not read on."""
 
 MOST_HELD_BYTES = 8 * 1024 * 1024
-"""Of their values, of which each may have 1 MB; what was fetched before the pause still comes."""
+"""Of these messages, of which each may have 1 MB; what was fetched before the pause still comes."""
 
 PATIENCE_S = 1.0
 """How long to wait for a message that the log says is there: of a transaction, none may come."""
@@ -34,11 +35,11 @@ class _Held:
 
     def put(self, message: Any) -> None:
         self.messages.append(message)
-        self.bytes += len(message.value or b"")
+        self.bytes += size_of(message)
 
     def take(self) -> Any:
         message = self.messages.popleft()
-        self.bytes -= len(message.value or b"")
+        self.bytes -= size_of(message)
         return message
 
     def clear(self) -> None:

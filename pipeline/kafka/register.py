@@ -107,6 +107,8 @@ class Registered:
         Slot → from which checkpoint its newest owner began.
     cold_starts
         (role and partition, as text; offset) → number, of cold starts with the present settings.
+    lives
+        The numbers of all settings and cold starts: of them incarnations consist.
     """
 
     number: int = 0
@@ -114,6 +116,7 @@ class Registered:
     epochs: dict[str, int] = field(default_factory=dict)
     begins: dict[str, Begin] = field(default_factory=dict)
     cold_starts: dict[tuple[str, int], int] = field(default_factory=dict)
+    lives: set[int] = field(default_factory=set)
 
     def knows(self, writer: Writer) -> bool:
         """Return whether a writer has claimed its slot."""
@@ -130,16 +133,20 @@ class Registered:
             if fields["kind"] == "settings" and fields["replaces"] == self.number:
                 self.fingerprint = Fingerprint.of(fields)
                 self.number = number
+                self.lives.add(number)
                 self.cold_starts.clear()
             elif fields["kind"] == "owner":
                 self.epochs[str(fields["slot"])] = number
             elif fields["kind"] == "begin":
-                begin = Begin(int(fields["epoch"]), int(fields["next_offset"]))
-                # an owner before may have been late to say so
-                if begin.epoch >= self.begins.get(str(fields["slot"]), ANY).epoch:
+                begin = Begin(_whole(fields["epoch"]), _whole(fields["next_offset"]))
+                # an owner before may have been late to say so, and nobody begins before he claims
+                if begin.epoch >= self.begins.get(str(fields["slot"]), ANY).epoch and (
+                    begin.epoch <= self.epochs.get(str(fields["slot"]), 0)
+                ):
                     self.begins[str(fields["slot"])] = begin
             elif fields["kind"] == "cold-start":
-                self.cold_starts.setdefault((str(fields["place"]), int(fields["offset"])), number)
+                place = str(fields["place"]), _whole(fields["offset"])
+                self.lives.add(self.cold_starts.setdefault(place, number))
 
 
 class Register:
@@ -170,6 +177,13 @@ class Register:
         with self._lock:
             self._read()
             return self._registered
+
+    def is_life(self, number: int) -> bool:
+        """Return whether settings or a cold start have a number, as far as the topic was read.
+
+        That is far enough for each message whose writer was looked up: it was registered before.
+        """
+        return number in self._registered.lives
 
     def enter(self, here: Fingerprint) -> int:
         """Register these settings if none are; return the number of the registered ones.
@@ -331,6 +345,12 @@ class Register:
                 raise refusal(self._config, f"cannot write {self._topic}", reason)
             numbers.append(int(answer.offset() or 0) + 1)
         return numbers
+
+
+def _whole(value: Any) -> int:
+    if type(value) is not int:
+        raise TypeError("an epoch or an offset is a whole number")
+    return value
 
 
 def _texts(value: Any) -> dict[str, str]:

@@ -59,6 +59,7 @@ from pipeline.kafka.writers import ANY, OWN_TOPICS, WRITER, Begin, Fence, Writer
 from pipeline.parts import Part
 from pipeline.stages import Message, Stage, process
 from pipeline.stages.announced import Exchanges
+from pipeline.stages.limits import FollowsLives
 from pipeline.stages.metering import Metered
 from pipeline.stages.shedding import Sheds
 from pipeline.stages.trace import trace_of
@@ -408,6 +409,8 @@ class RoleWorker:
         stage, offset, life, fence = self._state(tp, slot, checkpoint, cold_start, (earliest, end))
         if isinstance(stage, Metered):
             stage.meter = self.metrics.model
+        if isinstance(stage, FollowsLives):
+            stage.is_life = self._register.is_life
         if isinstance(stage, Exchanges):
             stage.models = ModelFolder(self.config.model.directory)
             if stage.awaited is not None:
@@ -963,13 +966,18 @@ class RoleWorker:
                 "start anew from what is there"
             )
         target = earliest if self._out_of_range == "earliest" else end
-        detail = f"{lost}; {self.part} goes on at offset {target}"
-        log.warning(detail)
+        log.warning("%s: %s; it goes on at offset %d", self.part, lost, target)
+        if self.part.shards > 1:
+            # under one identity each shard must publish the same, wherever it was
+            begin, detail = None, f"offsets up to {earliest - 1} of {stream} were deleted"
+            detail = f"{detail} before each shard had read them"
+        else:
+            begin, detail = offset - 1, f"{lost}; the role goes on at offset {target}"
         notice = Change.notice(
             kind="gap",
             stream=stream,
-            seq=target,
-            previous_seq=offset - 1,
+            seq=target - 1,
+            previous_seq=begin,
             detail=detail,
         )
         self._outbox.send(life.of(notice, self.part.role), None, tp.partition)
@@ -978,8 +986,8 @@ class RoleWorker:
     def _publish_cold_start(self, tp: TP, earliest: int, life: Life) -> None:
         stream = stream_name(tp.topic, tp.partition)
         detail = (
-            f"{self.part} starts cold at offset {earliest} of {stream}: there is no checkpoint, "
-            "and the log no longer holds what came before"
+            f"the role {self.part.role} starts cold at offset {earliest} of {stream}: there is no "
+            "checkpoint, and the log no longer holds what came before"
         )
         log.warning(detail)
         notice = Change.notice(kind="cold-start", stream=stream, seq=earliest, detail=detail)

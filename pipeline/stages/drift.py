@@ -2,14 +2,21 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import get_args
+from typing import Any, get_args
 
 from pipeline.config import Config
 from pipeline.detectors import Signal
 from pipeline.stages.base import Message
 from pipeline.stages.chain import Chain, Gap, Sight
 from pipeline.stages.incidents import Incidents
-from pipeline.stages.limits import check_key, check_length, check_order, check_origin
+from pipeline.stages.limits import (
+    IsLife,
+    check_incarnation,
+    check_key,
+    check_length,
+    check_order,
+    check_origin,
+)
 from pipeline.stages.thinned import Thinned
 from pipeline.stages.watch import Watch
 from schemas import (
@@ -48,6 +55,8 @@ class DriftStage:
 
     INPUT = Explanation
 
+    is_life: IsLife | None = None
+
     def __init__(self, config: Config) -> None:
         self._source = config.topic(config.source)
         self._explained = config.explained
@@ -56,6 +65,10 @@ class DriftStage:
         self._window = config.drift.incident_window
         self._detectors = {method: config.drift.of(method) for method in get_args(Method)}
         self._lives: dict[str, dict[int, _Stream]] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the state, without what it is given from outside."""
+        return {name: value for name, value in vars(self).items() if name != "is_life"}
 
     def decode(self, message: Message) -> tuple[Message, Explanation]:
         """Return the explanation.
@@ -72,6 +85,7 @@ class DriftStage:
     def accept(self, message: Message, explanation: Explanation) -> tuple[Message, Explanation]:
         """Return the explanation, once decoded; raises as :meth:`decode`."""
         check_origin(self._source, self._explained, explanation.stream, explanation.feature)
+        check_incarnation(explanation.incarnation, self.is_life)
         if explanation.alpha not in self._alphas:
             raise BadRecordError(f"alpha {explanation.alpha} is not configured")
         check_length("ts", explanation.ts)

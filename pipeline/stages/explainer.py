@@ -21,6 +21,8 @@ from pipeline.stages.limits import (
     MAX_RECORD_BYTES,
     MAX_RUN,
     NUMBER_BYTES,
+    IsLife,
+    check_incarnation,
     check_key,
     check_length,
     check_order,
@@ -60,6 +62,8 @@ class ExplainerStage:
 
     INPUT = Evaluation
 
+    is_life: IsLife | None = None
+
     def __init__(self, config: Config) -> None:
         self._source = config.topic(config.source)
         categorical = {name for name, kind in config.features.items() if kind == "categorical"}
@@ -78,6 +82,10 @@ class ExplainerStage:
         # in checkpoints too: a stream that begins anew begins with it again
         self._learned: dict[str, FeatureState] = config.learned("estimates") or {}
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the state, without what it is given from outside."""
+        return {name: value for name, value in vars(self).items() if name != "is_life"}
+
     def decode(self, message: Message) -> tuple[Message, Evaluation]:
         """Return the run of evaluations.
 
@@ -92,6 +100,7 @@ class ExplainerStage:
     def accept(self, message: Message, run: Evaluation) -> tuple[Message, Evaluation]:
         """Return the run of evaluations, once decoded; raises as :meth:`decode`."""
         check_origin(self._source, self._categorical, run.stream, run.feature)
+        check_incarnation(run.incarnation, self.is_life)
         if len(run.seqs) > MAX_RUN:
             raise BadRecordError(f"seqs has {len(run.seqs):,} items, but at most {MAX_RUN} may be")
         check_order(run.previous_seq, run.seqs)

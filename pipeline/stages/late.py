@@ -7,6 +7,7 @@ from typing import Generic, Protocol, TypeVar
 
 from pipeline.config import LabelSettings
 from pipeline.stages.base import Message
+from pipeline.stages.limits import HEADER_MEMORY_BYTES
 from pipeline.stages.sample import Moment, Sample, Unlabelled
 from schemas import BadRecordError, DeadLetter, LateLabel
 from schemas.observation import Id
@@ -284,5 +285,7 @@ def _size(id_: Id, item: _Waits) -> int:
     message = item.message
     if message is None:
         return texts
-    headers = sum(len(name) + len(value) for name, value in message.headers.items())
+    headers = sum(
+        len(name) + len(value) + HEADER_MEMORY_BYTES for name, value in message.headers.items()
+    )
     return texts + len(message.key or b"") + len(message.value or b"") + headers

@@ -5,12 +5,14 @@ from typing import Any, Protocol, TypeVar
 
 from pipeline.config import Config
 from pipeline.stages.base import Message, Stage
-from pipeline.stages.limits import check_key
+from pipeline.stages.limits import IsLife, check_key
 from schemas import Evaluation, Explanation, Record
 
 
 class KeyedStage(Stage, Protocol):
     """A stage that keeps the streams of its input apart."""
+
+    is_life: IsLife | None
 
     @property
     def INPUT(self) -> type[Evaluation] | type[Explanation]:  # noqa: N802  a constant of the class
@@ -51,6 +53,16 @@ class ByStream:
     def __init__(self, common: KeyedStage, own: Mapping[str, KeyedStage]) -> None:
         self._common = common
         self._own = own
+
+    @property
+    def is_life(self) -> IsLife | None:
+        """Tells which incarnations are registered."""
+        return self._common.is_life
+
+    @is_life.setter
+    def is_life(self, is_life: IsLife | None) -> None:
+        for stage in (self._common, *self._own.values()):
+            stage.is_life = is_life
 
     def decode(self, message: Message) -> tuple[KeyedStage, Any]:
         """Return the stage of the record's stream, and what it takes.

@@ -15,10 +15,11 @@ from pipeline.kafka.checkpoints import DirectoryCheckpointStore, Envelope, ident
 from pipeline.kafka.client import client_settings, cluster
 from pipeline.kafka.exits import EXIT_REFUSED
 from pipeline.kafka.lives import Life
+from pipeline.kafka.reader import TopicReader
 from pipeline.kafka.register import Register
 from pipeline.kafka.writers import WRITER, Writer
 from pipeline.supervisor import ROLES
-from schemas import FIRST_INCARNATION, DeadLetter
+from schemas import FIRST_INCARNATION, DeadLetter, Evaluation
 from tests.behaviour.conftest import SETTINGS, topics, write_config
 from tests.behaviour.kafka_pipeline import KafkaPipeline, assert_same, of_incarnation, reference
 from tests.behaviour.test_pipeline import Start, observations
@@ -119,6 +120,37 @@ def test_a_checkpoint_that_an_owner_before_wrote_late_is_not_used(start: Start) 
         assert not pipeline.workers.deaths
     assert_same(pipeline.published, reference(config, values))
     assert pipeline.log.count("a worker wrote it that was no owner any more") == late >= len(ROLES)
+
+
+def test_an_incarnation_that_nobody_registered_ends_no_other(start: Start) -> None:
+    values = observations(120)
+    with start() as pipeline:
+        pipeline.feed(values[:100])
+        pipeline.wait_until_through(100)
+        config = pipeline.config
+        slot = f"model {config.topic('features')}-0"
+        with closing(Register(config)) as register:
+            owner = Writer(slot, register.read().epochs[slot])
+        # as the present owner would write it, but for the incarnation
+        [run, *_] = [each for each in evaluations(pipeline) if each.feature == "age"]
+        forged = replace(run, incarnation="999999999", previous_seq=None)
+        topic, headers = config.topic(run.TOPIC), {WRITER: owner.header}
+        producer = Producer(client_settings(config))
+        for partition in range(config.topics.partitions):
+            producer.produce(topic, forged.encode(), "age", partition=partition, headers=headers)
+        producer.flush()
+        pipeline.feed(values[100:])
+        pipeline.wait_until_through(120)
+        pipeline.wait_until(lambda: pipeline.counts()["dead-letters"] == config.topics.partitions)
+    published = {k: v for k, v in pipeline.published.items() if k[0] != "dead-letters"}
+    assert_same(published, reference(config, values))
+
+
+def evaluations(pipeline: KafkaPipeline) -> list[Evaluation]:
+    """Return the evaluations that are in the topic."""
+    with TopicReader(pipeline.config, [Evaluation.TOPIC], from_beginning=True) as reader:
+        messages = list(reader.until(reader.extent()))
+    return [Evaluation.decode(each.value()) for each in messages]
 
 
 def test_only_the_newest_owner_of_a_partition_is_heard(start: Start) -> None:

@@ -210,7 +210,7 @@ class Disturber:
         self._tell(f"{name} goes on")
 
     def _refuse_writes(self, each: Disturbance) -> bool:
-        if self._refused:
+        if self._refused or (self._outage and self._outage_kind == "all-kill"):
             return False
         try:
             self._faults.topics.refuse_writes(each.topic)
@@ -273,6 +273,10 @@ class Disturber:
             return False  # one at a time: the cluster must stay available
         if each.kind == "all-kill" and self._paused:
             return False  # until they have woken up: that is what they are paused for
+        if each.kind == "all-kill" and self._refused:
+            # after an unclean stop no replica of a partition may lead that had too few in sync
+            # (KIP-966): without somebody's decision to lose data, it would stay without a leader
+            return False
         if each.kind == "all-kill":
             self._tell(f"killed all brokers, for {each.lasts_s:.1f} s, and all workers")
             names = list(self._workers.running())

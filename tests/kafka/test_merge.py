@@ -1,11 +1,14 @@
 """Messages of two topics in the order of their time, as far as that can be known."""
 
 from dataclasses import dataclass, replace
+from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.kafka.merge import MOST_HELD, MOST_HELD_BYTES, PATIENCE_S, Merge
+from pipeline.stages.limits import HEADER_MEMORY_BYTES
 from tests.support import PROPERTY
 
 
@@ -16,6 +19,8 @@ class Read:
     offset: int
     timestamp: float | None
     value: bytes | None = None
+    key: bytes | None = None
+    headers: tuple[tuple[str, bytes], ...] = ()
 
 
 class Log:
@@ -103,10 +108,12 @@ def test_what_waits_is_bounded() -> None:
     assert len(log.taken) == MOST_HELD + 1
 
 
-def test_what_waits_is_bounded_by_its_size() -> None:
+@pytest.mark.parametrize("part", ["value", "key", "headers"])
+def test_what_waits_is_bounded_by_its_size(part: str) -> None:
     log = Log(f=[0.0, *[9e9] * 3], g=[float(i) for i in range(20)])
-    large = bytes(MOST_HELD_BYTES // 10)
-    log.messages["g"] = [replace(each, value=large) for each in log.messages["g"]]
+    content = bytes(MOST_HELD_BYTES // 10 - HEADER_MEMORY_BYTES)
+    large: dict[str, Any] = {part: (("name", content),) if part == "headers" else content}
+    log.messages["g"] = [replace(each, **large) for each in log.messages["g"]]
     log.read("g", 10)
     assert not log.paused
     log.read("g", 1, begin=10)

@@ -61,6 +61,9 @@ class Claims:
     def begin(self, slot: str, begin: Begin) -> None:
         assert begin.epoch <= self.number, slot
 
+    def is_life(self, number: int) -> bool:
+        return number <= self.number
+
     def read(self) -> Registered:
         return Registered(number=1, epochs={JOIN.slot: JOIN.epoch})
 

@@ -18,7 +18,7 @@ from pipeline.parts import Part
 from pipeline.stages import Message, ModelStage
 from pipeline.stages.base import LATEST_MS
 from pipeline.stages.late import MAX_KEPT_BYTES, LateLabels
-from pipeline.stages.limits import MAX_TEXT
+from pipeline.stages.limits import HEADER_MEMORY_BYTES, MAX_HEADERS, MAX_TEXT
 from pipeline.stages.sample import Sample
 from schemas import DeadLetter, Evaluation, Explanation, LateLabel, Prediction, Record
 from schemas.prediction import LabelCounts
@@ -277,6 +277,19 @@ def test_large_messages_do_not_fill_the_memory(kind: str) -> None:
     kept = n - len(letters)
     assert [letter.offset for letter in letters] == list(range(len(letters)))
     assert MAX_KEPT_BYTES - size < kept * size <= MAX_KEPT_BYTES
+
+
+def test_many_headers_do_not_fill_the_memory() -> None:
+    headers = {f"h{i}": b"" for i in range(MAX_HEADERS)}
+    labels = LateLabels(LabelSettings(type="number"))
+    letters: list[DeadLetter] = []
+    n = 2 * MAX_KEPT_BYTES // (HEADER_MEMORY_BYTES * MAX_HEADERS)
+    for i in range(n):
+        came = replace(message(i, None), headers=headers)
+        labels.advance(came, is_observation=False)
+        labels.join(LateLabel(id=i, y=1.0), came, letters)
+    assert [letter.offset for letter in letters] == list(range(len(letters)))
+    assert len(letters) > n // 2
 
 
 def test_long_categories_do_not_fill_the_memory() -> None:
