@@ -1,5 +1,7 @@
 """What an operator does to topics while a pipeline runs."""
 
+import time
+
 from confluent_kafka.admin import (
     AdminClient,
     AlterConfigOpType,
@@ -25,7 +27,11 @@ def set_topic(config: Config, topic: str, name: str, value: str) -> None:
 
 
 def add_partitions(config: Config, topic: str, count: int) -> None:
-    """Make a topic have so many partitions."""
-    client = AdminClient(client_settings(config))
-    for future in client.create_partitions([NewPartitions(config.topic(topic), count)]).values():
+    """Make a topic have so many partitions, and wait until a broker shows them."""
+    client, name = AdminClient(client_settings(config)), config.topic(topic)
+    for future in client.create_partitions([NewPartitions(name, count)]).values():
         future.result(timeout=ANSWER_S)
+    deadline = time.monotonic() + ANSWER_S
+    while len(client.list_topics(name, timeout=ANSWER_S).topics[name].partitions) < count:
+        assert time.monotonic() < deadline, f"{name} does not get {count} partitions"
+        time.sleep(0.05)

@@ -160,4 +160,4 @@ def test_deleted_under_a_worker_that_is_slow(start: Start, policy: str) -> None:
         else:
             pipeline.wait_until_through(3000)
             pipeline.wait_until(lambda: bool(changes(pipeline, "gap")))
-            assert changes(pipeline, "gap")[0]["seq"] == 2950
+            assert changes(pipeline, "gap")[0]["seq"] == 2949
