@@ -166,8 +166,8 @@ class Register:
         self._registered = Registered()
         self._producer: Producer | None = None
 
-    def read(self) -> Registered:
-        """Return what the topic says now.
+    def read(self, number: int | None = None) -> Registered:
+        """Return what the topic says now, or at least up to the record with a number.
 
         Raises
         ------
@@ -175,7 +175,8 @@ class Register:
             If the broker does not answer, or there is no such topic.
         """
         with self._lock:
-            self._read()
+            if number is None or number > self._next:
+                self._read()
             return self._registered
 
     def is_life(self, number: int) -> bool:

@@ -378,12 +378,15 @@ class RoleWorker:
         while assignment == self._assignments:
             try:
                 # in a thread: the loop must go on to hear of rebalances and signals
-                return await asyncio.get_running_loop().run_in_executor(None, call)
+                answer = await asyncio.get_running_loop().run_in_executor(None, call)
             except BrokerError as error:
                 if isinstance(error, AccessError) or time.monotonic() > deadline:
                     raise
                 log.warning("%s: waits for its register: %s", self.part, error)
                 await asyncio.sleep(REGISTER_AGAIN_S)
+            else:
+                # an epoch that came after the next rebalance would replace that of a later claim
+                return answer if assignment == self._assignments else None
         return None
 
     async def start(self, tp: TP, earliest: int, end: int) -> int | None:
@@ -743,7 +746,8 @@ class RoleWorker:
         """Let a partition go on if it is decided what becomes of the model that it waits for.
 
         The decision is saved before anything is published of it: a replay from that checkpoint
-        cannot decide otherwise.
+        cannot decide otherwise. And the broker confirms then that the partition is still this
+        worker's: else its next owner may have decided otherwise meanwhile.
         """
         if self._stopping or not self._waits.is_current(wait):
             return
@@ -753,8 +757,7 @@ class RoleWorker:
             return
         partition, stage = self._partitions[wait.tp], wait.stage
         stage.decide(wait.decision)
-        await self._save_now(partition)
-        if not self._waits.is_current(wait):
+        if not await self._save_now(partition) or not self._waits.is_current(wait):
             return
         announcement = stage.announcement
         records = stage.carry_out(wait.found)
@@ -767,11 +770,15 @@ class RoleWorker:
             self.app.consumer.resume_partitions({wait.tp})
             await self._read_again({wait.tp: partition.next_offset})
 
-    async def _save_now(self, partition: Partition) -> None:
-        """Write a checkpoint of what a partition holds now, also if its offset is saved."""
+    async def _save_now(self, partition: Partition) -> bool:
+        """Write a checkpoint of what a partition holds now, and commit, also if that was done.
+
+        Return whether the broker took the commit.
+        """
         await self._finished()  # it may be of the state before
-        partition.must_save = True
+        partition.must_save = partition.must_commit = True
         await self.checkpoint()
+        return not partition.must_commit
 
     def _process(self, partition: Partition, incoming: Message) -> None:
         """Let the stage take a message, and send what it publishes."""
@@ -803,7 +810,8 @@ class RoleWorker:
         """Return whether a writer has claimed its slot; the broker is asked about new ones only."""
         if not partition.fence.is_new(writer):
             return True
-        registered = await asyncio.get_running_loop().run_in_executor(None, self._register.read)
+        read = partial(self._register.read, writer.epoch)
+        registered = await asyncio.get_running_loop().run_in_executor(None, read)
         if registered.number != self._registered:
             refuse(replaced_settings(self.part))  # else it would take what others now make
         return registered.knows(writer)

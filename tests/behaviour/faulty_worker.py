@@ -16,7 +16,7 @@ from pipeline.kafka.app import run
 from pipeline.kafka.checkpoints import Envelope, State
 from pipeline.kafka.outbox import Outbox
 from pipeline.kafka.producer import RecordProducer
-from pipeline.kafka.worker import Partition, RoleWorker
+from pipeline.kafka.worker import Partition, RoleWorker, Taken
 from pipeline.parts import Part, Role
 from pipeline.stages import ModelStage
 from schemas import Change, Record
@@ -137,6 +137,21 @@ def dies_deciding(*, published: bool) -> None:
     RoleWorker._publish = publish  # type: ignore[method-assign]
 
 
+def freezes_deciding() -> None:
+    """Be stopped, until somebody lets it go on, when a decision is about to be saved."""
+    sound, stopped = RoleWorker._save, False
+
+    async def save(self: RoleWorker, taken: Taken) -> bool:
+        nonlocal stopped
+        stage = taken.partition.stage
+        if not stopped and isinstance(stage, ModelStage) and stage.decision is not None:
+            stopped = True
+            os.kill(os.getpid(), signal.SIGSTOP)
+        return await sound(self, taken)
+
+    RoleWorker._save = save  # type: ignore[method-assign]
+
+
 def hangs() -> None:
     """Take nothing more after a while, as a consumer that died quietly."""
     sound = RoleWorker._step
@@ -169,6 +184,7 @@ FAULTS: dict[str, Callable[[], None]] = {
     "dies-before-delivery": dies_before_delivery,
     "dies-before-publishing-a-decision": lambda: dies_deciding(published=False),
     "dies-after-publishing-a-decision": lambda: dies_deciding(published=True),
+    "freezes-deciding": freezes_deciding,
     "hangs": hangs,
     "drops": drops,
     # each step of the commit protocol

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import orjson
+import psutil
 import pytest
 from river.tree import HoeffdingTreeClassifier
 
@@ -255,6 +256,34 @@ def test_a_kill_when_it_has_just_decided_decides_nothing_else(
     assert all(len(values) == 1 for values in pipeline.published.values())
     letters = [key for key in pipeline.published if key[0] == "dead-letters"]
     assert len(letters) == (1 if end is copy_model else 0), "it was withdrawn too late"
+
+
+@pytest.mark.kafka
+def test_one_that_was_frozen_when_it_had_decided_publishes_nothing_else_than_the_next_owner(
+    start: Start, preloaded: Preloaded, config_path: Path, models: ModelFolder
+) -> None:
+    with start(roles=[role for role in JOINED if role != "model"]) as pipeline:
+        module = "tests.behaviour.faulty_worker"
+        command = [sys.executable, "-m", module, str(config_path), "freezes-deciding", "model"]
+        with pipeline.log_path.open("ab") as log:
+            frozen = preloaded.start(command, {**os.environ, **pipeline.environment}, log)
+        try:
+            announce_what_is_absent(pipeline)
+            copy_model(pipeline, models)
+            pipeline.wait_until(
+                lambda: psutil.Process(frozen.pid).status() == psutil.STATUS_STOPPED
+            )
+            models.path(SHA256).unlink()
+            withdraw(pipeline, models)
+            pipeline.workers.add("model")
+            pipeline.wait_until(lambda: len(notices(pipeline)) == 1)
+            os.kill(frozen.pid, signal.SIGCONT)
+            finish(pipeline)
+        finally:
+            frozen.kill()
+            frozen.wait()
+    [notice] = notices(pipeline)
+    assert notice["detail"] == "model v2 was withdrawn before it took over: v1 stays"
 
 
 @pytest.mark.kafka

@@ -64,7 +64,7 @@ class Claims:
     def is_life(self, number: int) -> bool:
         return number <= self.number
 
-    def read(self) -> Registered:
+    def read(self, number: int | None = None) -> Registered:
         return Registered(number=1, epochs={JOIN.slot: JOIN.epoch})
 
 
