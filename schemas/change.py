@@ -72,7 +72,8 @@ class Change(Record):
         feature has had no value for long, or has one again, or there is something new that is not
         configured. ``"model"``: another model takes over, or was withdrawn before it did.
     seq
-        Offset of the observation at which the change was seen, or in the role's own stream.
+        Offset of the observation at which the change was seen, or in the role's own stream. Where
+        messages were deleted before they were read: of the last one that is missing.
     previous_seq
         The seq of the change before this one, of the same stream, feature and method; None for
         the first. Of a gap: the last seq that was read, where there is one.

@@ -160,7 +160,7 @@ class ModelWaits:
             wait.decision, wait.reason = None, str(error)
 
     def log_once(self, wait: ModelWait) -> None:
-        """Say in the log, the first time, what a partition waits for."""
+        """Log, once, why a partition waits."""
         if not wait.is_logged:
             wait.is_logged = True
             log.warning(

@@ -137,7 +137,7 @@ class RecordProducer:
             self._check_deadline()
 
     def serve(self) -> None:
-        """Take note of what the broker has answered, and send what waited for that.
+        """Process delivery reports, and send the messages that they release.
 
         Whoever sends calls it from time to time, also when there is nothing to send.
 

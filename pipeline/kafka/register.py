@@ -167,7 +167,12 @@ class Register:
         self._producer: Producer | None = None
 
     def read(self, number: int | None = None) -> Registered:
-        """Return what the topic says now, or at least up to the record with a number.
+        """Return what the topic says now.
+
+        Parameters
+        ----------
+        number
+            Of a record: if it was read already, the broker is not asked again.
 
         Raises
         ------

@@ -59,7 +59,7 @@ from pipeline.kafka.writers import ANY, OWN_TOPICS, WRITER, Begin, Fence, Writer
 from pipeline.parts import Part
 from pipeline.stages import Message, Stage, process
 from pipeline.stages.announced import Exchanges
-from pipeline.stages.limits import FollowsLives
+from pipeline.stages.incarnations import FollowsLives
 from pipeline.stages.metering import Metered
 from pipeline.stages.shedding import Sheds
 from pipeline.stages.trace import trace_of
@@ -740,7 +740,7 @@ class RoleWorker:
 
     def _knows(self, writer: Writer) -> bool:
         """Return whether a writer has claimed its slot; from any thread."""
-        return self._register.read().knows(writer)
+        return self._register.read(writer.epoch).knows(writer)
 
     async def _conclude(self, wait: ModelWait) -> None:
         """Let a partition go on if it is decided what becomes of the model that it waits for.
@@ -975,12 +975,12 @@ class RoleWorker:
             )
         target = earliest if self._out_of_range == "earliest" else end
         log.warning("%s: %s; it goes on at offset %d", self.part, lost, target)
+        begin: int | None = offset - 1
+        detail = f"{lost}; the role goes on at offset {target}"
         if self.part.shards > 1:
             # under one identity each shard must publish the same, wherever it was
-            begin, detail = None, f"offsets up to {earliest - 1} of {stream} were deleted"
-            detail = f"{detail} before each shard had read them"
-        else:
-            begin, detail = offset - 1, f"{lost}; the role goes on at offset {target}"
+            begin, up_to = None, f"offsets up to {earliest - 1} of {stream}"
+            detail = f"{up_to} were deleted before each shard had read them"
         notice = Change.notice(
             kind="gap",
             stream=stream,

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from schemas.control import NewModel
 
 Decision = Literal["taken", "withdrawn"]
-"""What becomes of an announced model."""
+"""Whether an announced model takes over or was withdrawn."""
 
 
 class NotYetError(RuntimeError):
@@ -69,7 +69,7 @@ class Exchanges(Protocol):
 
     @property
     def decision(self) -> Decision | None:
-        """What becomes of the awaited model; None as long as that is open."""
+        """The decision about the awaited model; None while it is open."""
         ...
 
     def find(self) -> Found:
@@ -87,7 +87,7 @@ class Exchanges(Protocol):
         ...
 
     def decide(self, decision: Decision) -> None:
-        """Set what becomes of the awaited model; this is part of the state."""
+        """Set the decision about the awaited model; it is part of the state."""
         ...
 
     def carry_out(self, found: Found | None = None) -> "Sequence[Record]":

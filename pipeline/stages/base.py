@@ -159,6 +159,11 @@ class Stage(Protocol):
         ...
 
 
+def state_without(stage: object, *injected: str) -> dict[str, Any]:
+    """Return a stage's picklable state, without injected collaborators."""
+    return {name: value for name, value in vars(stage).items() if name not in injected}
+
+
 def _number(digits: str) -> int | None:
     is_number = digits.isascii() and digits.isdecimal() and len(digits) <= MOST_DIGITS
     return int(digits) if is_number else None

@@ -2,16 +2,15 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, get_args
+from typing import get_args
 
 from pipeline.config import Config
 from pipeline.detectors import Signal
 from pipeline.stages.base import Message
 from pipeline.stages.chain import Chain, Gap, Sight
+from pipeline.stages.incarnations import FollowsLives
 from pipeline.stages.incidents import Incidents
 from pipeline.stages.limits import (
-    IsLife,
-    check_incarnation,
     check_key,
     check_length,
     check_order,
@@ -35,7 +34,7 @@ LIVES = 2
 """States of a stream's model that are followed: the newest, and the one before it."""
 
 
-class DriftStage:
+class DriftStage(FollowsLives):
     """One detector per (stream, feature, method) in one partition of ``explanations``.
 
     All explanations of a stream are in one partition. A change is published as soon as all features
@@ -55,8 +54,6 @@ class DriftStage:
 
     INPUT = Explanation
 
-    is_life: IsLife | None = None
-
     def __init__(self, config: Config) -> None:
         self._source = config.topic(config.source)
         self._explained = config.explained
@@ -65,10 +62,6 @@ class DriftStage:
         self._window = config.drift.incident_window
         self._detectors = {method: config.drift.of(method) for method in get_args(Method)}
         self._lives: dict[str, dict[int, _Stream]] = {}
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Return the state, without what it is given from outside."""
-        return {name: value for name, value in vars(self).items() if name != "is_life"}
 
     def decode(self, message: Message) -> tuple[Message, Explanation]:
         """Return the explanation.
@@ -85,7 +78,7 @@ class DriftStage:
     def accept(self, message: Message, explanation: Explanation) -> tuple[Message, Explanation]:
         """Return the explanation, once decoded; raises as :meth:`decode`."""
         check_origin(self._source, self._explained, explanation.stream, explanation.feature)
-        check_incarnation(explanation.incarnation, self.is_life)
+        self.check_incarnation(explanation.incarnation)
         if explanation.alpha not in self._alphas:
             raise BadRecordError(f"alpha {explanation.alpha} is not configured")
         check_length("ts", explanation.ts)

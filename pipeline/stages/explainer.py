@@ -17,12 +17,11 @@ from pipeline.explain.surface import Surface
 from pipeline.stages.base import Message
 from pipeline.stages.chain import Gap, Sight
 from pipeline.stages.estimates import FeatureState, Pending
+from pipeline.stages.incarnations import FollowsLives
 from pipeline.stages.limits import (
     MAX_RECORD_BYTES,
     MAX_RUN,
     NUMBER_BYTES,
-    IsLife,
-    check_incarnation,
     check_key,
     check_length,
     check_order,
@@ -49,7 +48,7 @@ SILENCE = 1000
 said of several features waits for each of them."""
 
 
-class ExplainerStage:
+class ExplainerStage(FollowsLives):
     """Keeps the explanations of every (stream, feature) in one partition of ``evaluations``.
 
     A group of features is explained as a feature is, by iPFI and iSAGE. With several smoothing
@@ -61,8 +60,6 @@ class ExplainerStage:
     """
 
     INPUT = Evaluation
-
-    is_life: IsLife | None = None
 
     def __init__(self, config: Config) -> None:
         self._source = config.topic(config.source)
@@ -82,10 +79,6 @@ class ExplainerStage:
         # in checkpoints too: a stream that begins anew begins with it again
         self._learned: dict[str, FeatureState] = config.learned("estimates") or {}
 
-    def __getstate__(self) -> dict[str, Any]:
-        """Return the state, without what it is given from outside."""
-        return {name: value for name, value in vars(self).items() if name != "is_life"}
-
     def decode(self, message: Message) -> tuple[Message, Evaluation]:
         """Return the run of evaluations.
 
@@ -100,7 +93,7 @@ class ExplainerStage:
     def accept(self, message: Message, run: Evaluation) -> tuple[Message, Evaluation]:
         """Return the run of evaluations, once decoded; raises as :meth:`decode`."""
         check_origin(self._source, self._categorical, run.stream, run.feature)
-        check_incarnation(run.incarnation, self.is_life)
+        self.check_incarnation(run.incarnation)
         if len(run.seqs) > MAX_RUN:
             raise BadRecordError(f"seqs has {len(run.seqs):,} items, but at most {MAX_RUN} may be")
         check_order(run.previous_seq, run.seqs)

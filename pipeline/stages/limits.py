@@ -4,9 +4,8 @@ The pipeline's own topics are checked like everybody else's: what is in a topic,
 written.
 """
 
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from itertools import pairwise
-from typing import Protocol, runtime_checkable
 
 from pipeline.evaluate import Output
 from pipeline.stages.base import Message
@@ -38,23 +37,6 @@ HEADER_MEMORY_BYTES = 200
 
 NUMBER_BYTES = 26
 """Longest number in JSON, with its comma."""
-
-
-IsLife = Callable[[int], bool]
-"""Whether a number that incarnations consist of is registered."""
-
-
-@runtime_checkable
-class FollowsLives(Protocol):
-    """A stage that reads records with incarnations; what tells them is no part of its state."""
-
-    is_life: IsLife | None
-
-
-def check_incarnation(incarnation: str, is_life: IsLife | None) -> None:
-    """Raise ``BadRecordError`` if an incarnation is not registered: it would end the real one."""
-    if is_life is not None and not all(is_life(int(part)) for part in incarnation.split("/")):
-        raise BadRecordError(f"no worker has registered the incarnation {incarnation}")
 
 
 def text_bytes(values: Iterable[Label | Value]) -> int:

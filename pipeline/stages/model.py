@@ -16,7 +16,7 @@ from pipeline.explain.outputs import predicted_class
 from pipeline.models.takeover import taking_over
 from pipeline.parts import Part
 from pipeline.stages.announced import Decision, Found, Models, NotYetError
-from pipeline.stages.base import Message
+from pipeline.stages.base import Message, state_without
 from pipeline.stages.chain import Sight
 from pipeline.stages.evolution import Evolution
 from pipeline.stages.late import LateLabels
@@ -178,9 +178,8 @@ class ModelStage:
         self._watch = Watch(watched, seed) if watched and self._is_first else None
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the state; what it is given from outside is none of it."""
-        outside = {"meter", "models"}
-        return {name: value for name, value in vars(self).items() if name not in outside}
+        """Return the picklable state, without injected collaborators."""
+        return state_without(self, "meter", "models")
 
     @property
     def samples(self) -> Samples:
@@ -303,7 +302,7 @@ class ModelStage:
 
     @property
     def decision(self) -> Decision | None:
-        """What becomes of the awaited model; None as long as that is open."""
+        """The decision about the awaited model; None while it is open."""
         return None if self._awaited is None else self._awaited.decision
 
     @property
@@ -354,11 +353,11 @@ class ModelStage:
         return decoded.control.withdraw == awaited.model.version
 
     def decide(self, decision: Decision) -> None:
-        """Set what becomes of the awaited model; this is part of the state."""
+        """Set the decision about the awaited model; it is part of the state."""
         self._waiting.decision = decision
 
     def carry_out(self, found: Found | None = None) -> list[Record]:
-        """Do what was decided about the awaited model; return the notice of it.
+        """Carry out the decision about the awaited model; return its notice.
 
         A model that cannot take over becomes a dead letter, and the old one stays.
 

@@ -5,7 +5,8 @@ from typing import Any, Protocol, TypeVar
 
 from pipeline.config import Config
 from pipeline.stages.base import Message, Stage
-from pipeline.stages.limits import IsLife, check_key
+from pipeline.stages.incarnations import FollowsLives, IsLife
+from pipeline.stages.limits import check_key
 from schemas import Evaluation, Explanation, Record
 
 
@@ -39,7 +40,7 @@ def by_stream(config: Config, make: Callable[[Config], S]) -> "S | ByStream":
     return ByStream(make(config), own) if own else make(config)
 
 
-class ByStream:
+class ByStream(FollowsLives):
     """Passes each record to the stage of its stream.
 
     Parameters
@@ -56,7 +57,7 @@ class ByStream:
 
     @property
     def is_life(self) -> IsLife | None:
-        """Tells which incarnations are registered."""
+        """That of each stage."""
         return self._common.is_life
 
     @is_life.setter

@@ -27,7 +27,7 @@ from tests.behaviour.kafka_pipeline import (
     assert_same,
     reference_of,
 )
-from tests.behaviour.preloaded import Preloaded
+from tests.behaviour.preloaded import Forked, Preloaded
 from tests.behaviour.test_health import address, ask, wait_for
 from tests.behaviour.test_pipeline import Start, observations
 from tests.behaviour.test_versions import fluxplain
@@ -208,6 +208,16 @@ def test_a_worker_that_is_stopped_while_it_waits_ends_in_good_order(
         assert pipeline.workers.deaths == []
 
 
+def start_faulty(
+    pipeline: KafkaPipeline, preloaded: Preloaded, config_path: Path, fault: str
+) -> Forked:
+    """Start a model worker with a fault in it."""
+    module = "tests.behaviour.faulty_worker"
+    command = [sys.executable, "-m", module, str(config_path), fault, "model"]
+    with pipeline.log_path.open("ab") as log:
+        return preloaded.start(command, {**os.environ, **pipeline.environment}, log)
+
+
 @pytest.mark.embedded
 @pytest.mark.parametrize("moment", ["before", "after"])
 @ENDS
@@ -228,10 +238,7 @@ def test_a_kill_when_it_has_just_decided_decides_nothing_else(
     """
     with start(roles=[role for role in JOINED if role != "model"]) as pipeline:
         fault = f"dies-{moment}-publishing-a-decision"
-        module = "tests.behaviour.faulty_worker"
-        command = [sys.executable, "-m", module, str(config_path), fault, "model"]
-        with pipeline.log_path.open("ab") as log:
-            faulty = preloaded.start(command, {**os.environ, **pipeline.environment}, log)
+        faulty = start_faulty(pipeline, preloaded, config_path, fault)
         try:
             announce_what_is_absent(pipeline)
             end(pipeline, models)
@@ -263,10 +270,7 @@ def test_one_that_was_frozen_when_it_had_decided_publishes_nothing_else_than_the
     start: Start, preloaded: Preloaded, config_path: Path, models: ModelFolder
 ) -> None:
     with start(roles=[role for role in JOINED if role != "model"]) as pipeline:
-        module = "tests.behaviour.faulty_worker"
-        command = [sys.executable, "-m", module, str(config_path), "freezes-deciding", "model"]
-        with pipeline.log_path.open("ab") as log:
-            frozen = preloaded.start(command, {**os.environ, **pipeline.environment}, log)
+        frozen = start_faulty(pipeline, preloaded, config_path, "freezes-deciding")
         try:
             announce_what_is_absent(pipeline)
             copy_model(pipeline, models)

@@ -1,4 +1,4 @@
-"""What it costs that messages name their writer, and that readers look who it was."""
+"""Measures what the fence costs: a header in each message, and a look at it by each reader."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
