@@ -12,16 +12,17 @@ from hypothesis import strategies as st
 from pipeline.config import Config
 from pipeline.kafka.batches import Unreadable
 from pipeline.kafka.checkpoints import Checkpoint, Slot
+from pipeline.kafka.lives import Life
 from pipeline.kafka.metrics.worker import WorkerMetrics
 from pipeline.kafka.outbox import Outbox
 from pipeline.kafka.producer import RecordProducer
 from pipeline.kafka.register import Registered
 from pipeline.kafka.worker import SEEK_AGAIN_S, Partition, RoleWorker, incoming_message
-from pipeline.kafka.writers import WRITER, Begin, Writer
-from pipeline.parts import Part, Role
+from pipeline.kafka.writers import WRITER, Begin, Fence, Writer
+from pipeline.parts import Part
 from pipeline.stages import DriftStage, ModelStage, Stage
 from pipeline.stages.base import ORIGIN, ORIGIN_TIME
-from schemas import DeadLetter
+from schemas import Change, DeadLetter
 from tests.behaviour.conftest import SETTINGS
 from tests.kafka.test_outbox import Recorder
 from tests.monitor.records import explanation, prediction
@@ -69,18 +70,22 @@ class Claims:
 
 
 def worker_of(
-    role: Role, recorder: Recorder, stage: Stage, store: OneCheckpoint | None = None
+    part: Part,
+    recorder: Recorder,
+    stage: Stage,
+    store: OneCheckpoint | None = None,
+    config: Config = CONFIG,
 ) -> RoleWorker:
     """Return a worker without a broker."""
-    part, app = Part(role), faust.App(f"test-worker-{role}")
-    metrics = WorkerMetrics(CONFIG, part, app)
+    app = faust.App(f"test-worker-{part}")
+    metrics = WorkerMetrics(config, part, app)
     return RoleWorker(
         app,
-        CONFIG,
+        config,
         part,
         make_stage=lambda _topic, _partition: stage,
         store=cast(Any, store or OneCheckpoint()),
-        outbox=Outbox(CONFIG, cast(RecordProducer, recorder), 4, metrics.published.observe),
+        outbox=Outbox(config, cast(RecordProducer, recorder), 4, metrics.published.observe),
         register=cast(Any, Claims()),
         registered=1,
         metrics=metrics,
@@ -184,7 +189,7 @@ def test_what_is_asked_for_again_is_asked_for_until_it_comes() -> None:
 
 def test_a_worker_that_lost_its_partitions_tells_nothing_more_of_them() -> None:
     recorder = Recorder()
-    worker = worker_of("explainer", recorder, STAGE)
+    worker = worker_of(Part("explainer"), recorder, STAGE)
     asyncio.run(started(worker, TP_0, 0, 0))
     outbox, stream = worker._outbox, "features-0"
     for record in (explanation("age", 10, 0.5), prediction(10)):
@@ -201,11 +206,29 @@ def test_a_worker_that_lost_its_partitions_tells_nothing_more_of_them() -> None:
     assert not worker.standings()
 
 
+def test_of_messages_that_were_deleted_unread_all_shards_publish_the_same() -> None:
+    config = Config(**{**SETTINGS, "checkpoint": {"out_of_range": "earliest"}})
+    published = []
+    for shard, read_up_to in enumerate([40, 70]):
+        recorder = Recorder()
+        checkpoint = Checkpoint(read_up_to, STAGE, Life(), Fence(), epoch=1)
+        part = Part("model", shard=shard, shards=2)
+        worker = worker_of(part, recorder, STAGE, OneCheckpoint(checkpoint), config)
+        assert asyncio.run(started(worker, TP_0, earliest=100, end=150)) == 100
+        worker._outbox.send_all()
+        published.append(recorder.sent)
+    assert published[0] == published[1]
+    [(topic, value, _, _)] = published[0]
+    assert topic == config.topic("changes")
+    gap = Change.decode(value)
+    assert (gap.kind, gap.seq) == ("gap", 99)
+
+
 @pytest.mark.parametrize("topic", ["features", "observations"])
 def test_only_who_joins_topics_may_say_where_a_message_is_from(topic: str) -> None:
     """A producer's own header would make a dead letter be of another message."""
     recorder, tp = Recorder(), TP(CONFIG.topic(topic), 0)
-    worker = worker_of("model", recorder, ModelStage(CONFIG, f"{tp.topic}-0"))
+    worker = worker_of(Part("model"), recorder, ModelStage(CONFIG, f"{tp.topic}-0"))
     asyncio.run(started(worker, tp, 0, 0))
     headers = {ORIGIN: b"fluxplain.labels-9@77", ORIGIN_TIME: b"5", "traceparent": b"00-1"}
     headers[WRITER] = JOIN.header
@@ -237,6 +260,6 @@ def test_a_record_that_cannot_be_read_comes_with_the_reason() -> None:
 def test_the_model_of_a_partition_is_timed_from_the_start(is_restored: bool) -> None:
     stage = ModelStage(CONFIG, "fluxplain.features-0")
     store = OneCheckpoint(Checkpoint(5, stage) if is_restored else None)
-    worker = worker_of("model", Recorder(), stage, store)
+    worker = worker_of(Part("model"), Recorder(), stage, store)
     assert asyncio.run(started(worker, TP_0, 0, 5)) == (5 if is_restored else 0)
     assert stage.meter is worker.metrics.model
