@@ -4,7 +4,7 @@ from typing import Any
 
 from pipeline.config import Config
 from pipeline.kafka.app import create_worker
-from pipeline.kafka.topics import check_joined_partitions
+from pipeline.kafka.topics import warn_of_joined_partitions
 from pipeline.kafka.worker import RoleWorker
 from pipeline.parts import Part
 from pipeline.stages import JoinStage
@@ -13,7 +13,7 @@ from pipeline.stages import JoinStage
 def create(config: Config, part: Part) -> RoleWorker:
     """Return the role's worker."""
     worker = create_worker(config, part, lambda _topic, _partition: JoinStage())
-    check_joined_partitions(config)
+    warn_of_joined_partitions(config)
 
     @worker.app.agent(  # type: ignore[untyped-decorator]
         worker.source(), name="join", concurrency=1

@@ -34,6 +34,9 @@ MAX_HEADERS = 2_000
 
 Headers = tuple[tuple[str, bytes | None], ...]
 
+MAGIC = 2
+"""The message format that is read; brokers keep older ones that were written before Kafka 0.11."""
+
 _IS_COMPILED = DefaultRecordBatch is not _DefaultRecordBatchPy
 """Whether aiokafka's fast parser is there; its other one takes records that break off."""
 
@@ -44,6 +47,10 @@ _CHECKED_FROM = struct.calcsize(">qiibI")
 _ATTRIBUTES = struct.Struct(">h")
 
 _CODECS = {1: "gzip", 2: "snappy", 3: "lz4", 4: "zstd"}
+
+_OFFSET = struct.Struct(">q")
+
+_MAGIC_OFFSET, _OLD_ATTRIBUTES_OFFSET = 16, 17
 
 _CODEC_MASK = 0x07
 _LOG_APPEND_TIME = 0x08
@@ -156,6 +163,17 @@ class Batch:
         behind = base + max(last, 0) + 1
         return cls(buffer, base, behind, count, magic, crc, attributes, first_at, max_at, producer)
 
+    @classmethod
+    def of_old(cls, buffer: memoryview) -> "Batch":
+        """Return a message in an older format, as a batch that cannot be read.
+
+        One that is compressed holds several, of which only the last offset is known.
+        """
+        (last,) = _OFFSET.unpack_from(buffer)
+        packed = buffer[_OLD_ATTRIBUTES_OFFSET] & _CODEC_MASK
+        first = 0 if packed else last
+        return cls(buffer, first, last + 1, last + 1 - first, buffer[_MAGIC_OFFSET], 0, 0, 0, 0, -1)
+
     @property
     def is_transactional(self) -> bool:
         """Whether it is part of a transaction."""
@@ -168,8 +186,9 @@ class Batch:
 
     @property
     def has_valid_crc(self) -> bool:
-        """Whether its bytes are those that its producer sent."""
-        return bool(calc_crc32c(bytes(self.buffer[_CHECKED_FROM:])) == self.crc)
+        """Whether its bytes are those that its producer sent; of an older format it is not told."""
+        is_valid = self.magic < MAGIC or calc_crc32c(bytes(self.buffer[_CHECKED_FROM:])) == self.crc
+        return bool(is_valid)
 
     @property
     def is_dense(self) -> bool:
@@ -184,6 +203,8 @@ class Batch:
         FlawError
             If it cannot be unpacked into :data:`MAX_BATCH_BYTES`.
         """
+        if self.magic < MAGIC:
+            raise FlawError(f"it is in Kafka's message format {self.magic}, of before 0.11")
         codec = self.attributes & _CODEC_MASK
         if not codec:
             return self.buffer

@@ -14,7 +14,7 @@ from aiokafka.errors import CorruptRecordException
 from aiokafka.record.control_record import ABORT_MARKER, ControlRecord
 from aiokafka.structs import ConsumerRecord, TopicPartition
 
-from pipeline.kafka.batches import Batch, FlawError, Readable
+from pipeline.kafka.batches import MAGIC, Batch, FlawError, Readable
 from pipeline.stages.limits import HEADER_MEMORY_BYTES
 
 MAX_DRAINED_BYTES = 4 * 1024 * 1024
@@ -92,11 +92,12 @@ class RecordSet:
             If the broker sent something else.
         """
         buffer = self._buffer[self._at : self._end]
-        if len(buffer) < _BATCH_OVERHEAD or buffer[_MAGIC_OFFSET] != 2:
-            raise CorruptRecordException("a batch is not in Kafka's message format 2")
+        is_old = len(buffer) > _MAGIC_OFFSET + 1 and buffer[_MAGIC_OFFSET] < MAGIC
+        if not is_old and (len(buffer) < _BATCH_OVERHEAD or buffer[_MAGIC_OFFSET] != MAGIC):
+            raise CorruptRecordException(f"a batch is not in Kafka's message format {MAGIC}")
         self._at += len(buffer)
         self._end = self._next_end(self._at)
-        return Batch.of(buffer)
+        return Batch.of_old(buffer) if is_old else Batch.of(buffer)
 
     def _next_end(self, start: int) -> int | None:
         if len(self._buffer) - start < _LOG_OVERHEAD:

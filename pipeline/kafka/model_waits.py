@@ -2,13 +2,16 @@
 
 What stands behind an announcement cannot be taken before it, so its withdrawal is looked for ahead
 in the log. Nothing else of what is ahead is looked at, and it is read again in its own place.
+
+The first who finds the model, or its withdrawal, decides in the topic ``register`` for all shards
+of the stream, and for all later starts.
 """
 
 import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from confluent_kafka import KafkaException
 from faust.types import TP
@@ -18,12 +21,13 @@ from pipeline.kafka.batches import Unreadable
 from pipeline.kafka.client import BrokerError
 from pipeline.kafka.headers import usable_headers
 from pipeline.kafka.peek import Record, read_on
+from pipeline.kafka.register import Register
 from pipeline.kafka.registry.opening import open_decoder
 from pipeline.kafka.timeouts import PEEK_S
 from pipeline.kafka.writers import WRITER, Writer
 from pipeline.parts import Part
 from pipeline.stages import Message
-from pipeline.stages.announced import Decision, Exchanges, Found, NotYetError
+from pipeline.stages.announced import Exchanges, Found, NotYetError, or_withdraw
 from schemas import Control, stream_name
 
 log = logging.getLogger("fluxplain.worker")
@@ -36,6 +40,9 @@ MOST_READ = 20_000
 
 READ_S = 0.5
 """Seconds that reading ahead may take in one look."""
+
+
+Outcome = Found | Literal["withdrawn"]
 
 
 @dataclass(slots=True, eq=False)
@@ -54,10 +61,9 @@ class ModelWait:
         When it was looked for last, in seconds of a monotonic clock.
     reason
         Why it is not there; None before the first look.
-    found
-        The model, once it is there.
-    decision
-        What becomes of it; None as long as that is open.
+    outcome
+        The model that takes over, or that it was withdrawn; None while that is open, or its file
+        missing.
     has_dropped
         Whether messages were dropped that must be read again.
     is_logged
@@ -70,8 +76,7 @@ class ModelWait:
     ahead: int
     looked_at: float = 0.0
     reason: str | None = None
-    found: Found | None = None
-    decision: Decision | None = None
+    outcome: Outcome | None = None
     has_dropped: bool = False
     is_logged: bool = False
 
@@ -83,14 +88,17 @@ class ModelWaits:
     ----------
     config, part
         Settings, and whose partitions.
-    knows
-        Returns whether a writer has claimed its slot; it may block.
+    register
+        Where decisions are, and who has claimed which slot.
+    settings
+        Number of the registered settings.
     """
 
-    def __init__(self, config: Config, part: Part, knows: Callable[[Writer], bool]) -> None:
+    def __init__(self, config: Config, part: Part, register: Register, settings: int) -> None:
         self._part = part
+        self._register, self._settings = register, settings
         self._waits: dict[TP, ModelWait] = {}
-        self._reader = ControlReader(config, knows)
+        self._reader = ControlReader(config, self._knows)
 
     def get(self, tp: TP) -> ModelWait | None:
         """Return the wait of a partition; None if it does not wait."""
@@ -107,7 +115,8 @@ class ModelWaits:
         if self._waits.get(wait.tp) is wait:
             del self._waits[wait.tp]
         if wait.is_logged:
-            log.warning("%s: goes on: the model was %s", self._name(wait), wait.decision)
+            done = "withdrawn" if wait.outcome == "withdrawn" else "taken"
+            log.warning("%s: goes on: the model was %s", self._name(wait), done)
 
     def clear(self) -> None:
         """Forget all: the partitions are taken away."""
@@ -143,21 +152,32 @@ class ModelWaits:
         for wait in waits:
             # the first look ahead is not for the moment in which nothing else can be taken
             wait.looked_at = time.monotonic() if ahead else 0.0
-            wait.decision = wait.stage.decision
-            if wait.decision != "withdrawn":
-                self._find(wait)
-        # what was taken before a new start is not withdrawn any more
-        open_ = [wait for wait in waits if wait.decision is None and wait.stage.decision is None]
-        for wait in open_ if ahead else ():
-            if any(map(wait.stage.is_withdrawn_by, self._reader.read(wait))):
-                wait.decision = "withdrawn"
+            try:
+                wait.outcome = self._outcome(wait, ahead=ahead)
+            except BrokerError as error:
+                wait.reason = str(error)
 
-    def _find(self, wait: ModelWait) -> None:
-        try:
-            wait.found = wait.stage.find()
-            wait.decision = "taken"
-        except NotYetError as error:
-            wait.decision, wait.reason = None, str(error)
+    def _outcome(self, wait: ModelWait, *, ahead: bool) -> Outcome | None:
+        model, message = wait.stage.awaited, wait.stage.announcement
+        if model is None or message is None:
+            return None  # it was taken away meanwhile
+        place = stream_name(*wait.tp), message.offset
+        decision, found = self._register.decision(*place), None
+        if decision != "withdrawn":
+            try:
+                found = wait.stage.find()
+            except NotYetError as error:
+                also = or_withdraw(model) if decision is None else "; it was taken already"
+                wait.reason = f"{error}{also}"
+        if decision is None:
+            if found is not None:
+                decision = self._register.decide(*place, "taken", self._settings)
+            elif ahead and any(map(wait.stage.is_withdrawn_by, self._reader.read(wait))):
+                decision = self._register.decide(*place, "withdrawn", self._settings)
+        return "withdrawn" if decision == "withdrawn" else found if decision == "taken" else None
+
+    def _knows(self, writer: Writer) -> bool:
+        return self._register.read(writer.epoch).knows(writer)
 
     def log_once(self, wait: ModelWait) -> None:
         """Log, once, why a partition waits."""

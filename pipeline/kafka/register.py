@@ -1,7 +1,7 @@
 """The topic ``register``: the settings a pipeline runs with, and the owners of its partitions.
 
 Kafka orders the topic's records, so a record's number (its offset plus one) is unique and grows.
-Four kinds of records:
+Five kinds of records:
 
 - **settings**: a worker with other settings or versions than the registered ones refuses to start;
   `fluxplain settings replace` registers new ones;
@@ -10,7 +10,9 @@ Four kinds of records:
 - **begin**: from which checkpoint an owner goes on (:class:`pipeline.kafka.writers.Begin`);
 - **cold-start**: a state began behind the beginning of its log, so that it is another one than
   before (:mod:`pipeline.kafka.lives`). The same offset and settings give the same state, so each
-  worker that starts there gets the number of the first one.
+  worker that starts there gets the number of the first one;
+- **model**: an announced model took over, or was withdrawn before. Of several such records about
+  one announcement the first counts, so that all shards, and all later starts, decide as one.
 """
 
 import uuid
@@ -18,7 +20,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from threading import Lock
-from typing import Any, Self
+from typing import Any, Self, get_args
 
 import orjson
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
@@ -28,6 +30,7 @@ from pipeline.kafka.client import BrokerError, client_settings, partitions_of, r
 from pipeline.kafka.peek import read_on
 from pipeline.kafka.timeouts import REGISTER_S
 from pipeline.kafka.writers import ANY, Begin, Writer
+from pipeline.stages.announced import Decision
 
 TOPIC = "register"
 """Its name, without the prefix."""
@@ -107,6 +110,8 @@ class Registered:
         Slot → from which checkpoint its newest owner began.
     cold_starts
         (role and partition, as text; offset) → number, of cold starts with the present settings.
+    decisions
+        (stream, seq) of an announcement → what was decided about it, with the present settings.
     lives
         The numbers of all settings and cold starts: of them incarnations consist.
     """
@@ -116,6 +121,7 @@ class Registered:
     epochs: dict[str, int] = field(default_factory=dict)
     begins: dict[str, Begin] = field(default_factory=dict)
     cold_starts: dict[tuple[str, int], int] = field(default_factory=dict)
+    decisions: dict[tuple[str, int], Decision] = field(default_factory=dict)
     lives: set[int] = field(default_factory=set)
 
     def knows(self, writer: Writer) -> bool:
@@ -135,6 +141,7 @@ class Registered:
                 self.number = number
                 self.lives.add(number)
                 self.cold_starts.clear()
+                self.decisions.clear()
             elif fields["kind"] == "owner":
                 self.epochs[str(fields["slot"])] = number
             elif fields["kind"] == "begin":
@@ -144,6 +151,11 @@ class Registered:
                     begin.epoch <= self.epochs.get(str(fields["slot"]), 0)
                 ):
                     self.begins[str(fields["slot"])] = begin
+            elif fields.get("settings") != self.number:
+                pass  # what follows is of others
+            elif fields["kind"] == "model" and fields["decision"] in get_args(Decision):
+                place = str(fields["stream"]), _whole(fields["seq"])
+                self.decisions.setdefault(place, fields["decision"])
             elif fields["kind"] == "cold-start":
                 place = str(fields["place"]), _whole(fields["offset"])
                 self.lives.add(self.cold_starts.setdefault(place, number))
@@ -266,8 +278,10 @@ class Register:
         with self._lock:
             self._append([(key, orjson.dumps(record))])
 
-    def cold_start(self, place: str, offset: int) -> int:
+    def cold_start(self, place: str, offset: int, settings: int) -> int | None:
         """Return the number of the cold start of a state that begins at an offset.
+
+        None if the settings, which have a number too, were replaced by others.
 
         Raises
         ------
@@ -278,9 +292,48 @@ class Register:
             self._read()
             if (place, offset) not in self._registered.cold_starts:
                 record = {"kind": "cold-start", "place": place, "offset": offset}
-                self._append([(uuid.uuid4().hex, orjson.dumps(record))])
+                self._append([(uuid.uuid4().hex, orjson.dumps({**record, "settings": settings}))])
                 self._read()
-            return self._registered.cold_starts[place, offset]
+            is_current = self._registered.number == settings
+            return self._registered.cold_starts[place, offset] if is_current else None
+
+    def decision(self, stream: str, seq: int) -> Decision | None:
+        """Return what was decided about the model that a message announced; None if nothing was.
+
+        Raises
+        ------
+        BrokerError
+            If the broker does not answer.
+        """
+        return self.read().decisions.get((stream, seq))
+
+    def decide(self, stream: str, seq: int, decision: Decision, settings: int) -> Decision | None:
+        """Decide about the model that a message announced, unless somebody has.
+
+        Parameters
+        ----------
+        stream, seq
+            Which message.
+        decision
+            What to decide.
+        settings
+            Number of the settings.
+
+        Returns
+        -------
+        What counts; None if the settings were replaced by others.
+
+        Raises
+        ------
+        BrokerError
+            If the broker does not answer, or does not take it.
+        """
+        with self._lock:
+            record = {"kind": "model", "stream": stream, "seq": seq, "decision": decision}
+            self._append([(uuid.uuid4().hex, orjson.dumps({**record, "settings": settings}))])
+            self._read()
+            is_current = self._registered.number == settings
+            return self._registered.decisions[stream, seq] if is_current else None
 
     def close(self) -> None:
         """Leave the broker."""

@@ -1,5 +1,6 @@
 """The topics: names, partitions, settings; created by one command, never by accident."""
 
+import logging
 import time
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -13,6 +14,8 @@ from pipeline.kafka.client import BrokerError, client_settings, cluster, refusal
 from pipeline.kafka.embedded import PARTITIONS, is_embedded_cluster
 from pipeline.kafka.timeouts import CREATE_S, REQUEST_S
 from schemas import Change, DeadLetter, Evaluation, Explanation, Prediction
+
+log = logging.getLogger("fluxplain.worker")
 
 _HOUR_MS = 3_600_000
 
@@ -231,19 +234,18 @@ def feature_partitions(config: Config) -> int:
     return wanted
 
 
-def check_joined_partitions(config: Config) -> None:
-    """Raise ``BrokerError`` unless what is joined has as many partitions as the topic for both.
+def warn_of_joined_partitions(config: Config) -> None:
+    """Warn unless what is joined has as many partitions as the topic for both.
 
-    A label must be in the partition of its observation, and each partition is a stream.
+    A label must be in the partition of its observation, and each partition is a stream. What is in
+    a partition that the topic for both does not have yet waits until it is added.
     """
     metadata = cluster(config)
     names = [config.topic(name) for name in (*config.inputs("join"), config.source)]
     counts = {name: len(metadata.topics[name].partitions) for name in names}
     if len(set(counts.values())) > 1:
         told = ", ".join(f"{name} has {count}" for name, count in counts.items())
-        raise BrokerError(
-            f"what is joined needs topics with as many partitions each, but {told}: add partitions"
-        )
+        log.warning("what is joined needs topics with as many partitions each, but %s", told)
 
 
 def missing_topics(config: Config) -> list[str]:

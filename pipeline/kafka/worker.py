@@ -293,7 +293,7 @@ class RoleWorker:
         self._budgets: dict[int, TimeBudget | None] = {}
         self._letters = LetterLog(str(part))
         self._outputs = OutputPartitions(config, part, outbox.partitions)
-        self._waits = ModelWaits(config, part, self._knows)
+        self._waits = ModelWaits(config, part, register, registered)
         self._looking = asyncio.Lock()
         self.is_finished = False
         self.is_saving = False
@@ -465,8 +465,11 @@ class RoleWorker:
             return checkpoint, None
         # not the slot: all shards that begin here have the same state
         place = f"{self.part.role} {stream_name(slot.topic, slot.partition)}"
-        number = partial(self._register.cold_start, place, earliest)
-        return None, await self._registered_by(number)
+        number = partial(self._register.cold_start, place, earliest, self._registered)
+        assignment, cold_start = self._assignments, await self._registered_by(number)
+        if cold_start is None and assignment == self._assignments:
+            refuse(replaced_settings(self.part))
+        return None, cold_start
 
     def must_commit(self, tp: TP, committed: int | None) -> None:
         """Know that the group's committed offset, None for none, is not that of the state.
@@ -738,29 +741,18 @@ class RoleWorker:
             look = partial(self._waits.look, current, ahead=ahead)
             await asyncio.get_running_loop().run_in_executor(None, look)
 
-    def _knows(self, writer: Writer) -> bool:
-        """Return whether a writer has claimed its slot; from any thread."""
-        return self._register.read(writer.epoch).knows(writer)
-
     async def _conclude(self, wait: ModelWait) -> None:
-        """Let a partition go on if it is decided what becomes of the model that it waits for.
-
-        The decision is saved before anything is published of it: a replay from that checkpoint
-        cannot decide otherwise. And the broker confirms then that the partition is still this
-        worker's: else its next owner may have decided otherwise meanwhile.
-        """
+        """Let a partition go on if it is decided what becomes of the model that it waits for."""
         if self._stopping or not self._waits.is_current(wait):
             return
-        if wait.decision is None:
+        outcome = wait.outcome
+        if outcome is None:
             self._waits.log_once(wait)
             self._outbox.send_all()  # what is done needs not wait
             return
         partition, stage = self._partitions[wait.tp], wait.stage
-        stage.decide(wait.decision)
-        if not await self._save_now(partition) or not self._waits.is_current(wait):
-            return
         announcement = stage.announcement
-        records = stage.carry_out(wait.found)
+        records = stage.withdraw() if outcome == "withdrawn" else stage.take_over(outcome)
         if announcement is not None:
             self._publish(partition, records, announcement)
         partition.must_save = True  # else the newest checkpoint would hold the model before
@@ -769,16 +761,6 @@ class RoleWorker:
             partition.lost_step(time.monotonic())
             self.app.consumer.resume_partitions({wait.tp})
             await self._read_again({wait.tp: partition.next_offset})
-
-    async def _save_now(self, partition: Partition) -> bool:
-        """Write a checkpoint of what a partition holds now, and commit, also if that was done.
-
-        Return whether the broker took the commit.
-        """
-        await self._finished()  # it may be of the state before
-        partition.must_save = partition.must_commit = True
-        await self.checkpoint()
-        return not partition.must_commit
 
     def _process(self, partition: Partition, incoming: Message) -> None:
         """Let the stage take a message, and send what it publishes."""
@@ -798,23 +780,22 @@ class RoleWorker:
         if incoming.topic not in self._own_topics or incoming.flaw is not None:
             return incoming
         writer = Writer.read(incoming.headers.get(WRITER, b""))
-        if writer is None or not await self._is_registered(partition, writer):
+        # the broker is asked about new ones only
+        if writer is not None and partition.fence.is_new(writer):
+            read = partial(self._register.read, writer.epoch)
+            registered = await self._registered_by(read)
+            if registered is None:
+                return None  # there was a rebalance: this partition is read again
+            if registered.number != self._registered:
+                refuse(replaced_settings(self.part))  # else it would take what others now make
+            writer = writer if registered.knows(writer) else None
+        if writer is None:
             # where it says that it is from is not believed either
             return replace(incoming, flaw=NOT_OURS, headers={})
         if partition.fence.admits(writer, least=self._registered):
             return incoming
         self.metrics.outdated.inc()
         return None
-
-    async def _is_registered(self, partition: Partition, writer: Writer) -> bool:
-        """Return whether a writer has claimed its slot; the broker is asked about new ones only."""
-        if not partition.fence.is_new(writer):
-            return True
-        read = partial(self._register.read, writer.epoch)
-        registered = await asyncio.get_running_loop().run_in_executor(None, read)
-        if registered.number != self._registered:
-            refuse(replaced_settings(self.part))  # else it would take what others now make
-        return registered.knows(writer)
 
     def _keep_budget(self, partition: int, stage: Sheds, took_s: float) -> None:
         if partition not in self._budgets:

@@ -1,11 +1,11 @@
 """Models that are announced while the pipeline runs: taken over, or withdrawn before that.
 
 A stage does not decide on its own whether an announced model is there, since that depends on the
-machine. It stops at the announcement; its caller looks, decides, makes the decision durable, and
-only then lets the stage carry it out. So no record is published of a decision that the next start
-could make otherwise.
+machine. It stops at the announcement; its caller looks, decides for all shards and all later
+starts, and only then lets the stage carry that out.
 """
 
+import shlex
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, runtime_checkable
 
@@ -67,11 +67,6 @@ class Exchanges(Protocol):
         """The message that announced the awaited model; None if there is none."""
         ...
 
-    @property
-    def decision(self) -> Decision | None:
-        """The decision about the awaited model; None while it is open."""
-        ...
-
     def find(self) -> Found:
         """Load the awaited model, which changes no state; may be called from any thread.
 
@@ -86,18 +81,15 @@ class Exchanges(Protocol):
         """Return whether a message behind the announcement withdraws it; from any thread."""
         ...
 
-    def decide(self, decision: Decision) -> None:
-        """Set the decision about the awaited model; it is part of the state."""
+    def take_over(self, found: Found) -> "Sequence[Record]":
+        """Go on with what :meth:`find` returned; return what is published.
+
+        A model that cannot take over becomes a dead letter, and the old one stays.
+        """
         ...
 
-    def carry_out(self, found: Found | None = None) -> "Sequence[Record]":
-        """Do what was decided, after which the next step may come; return what is published.
-
-        Parameters
-        ----------
-        found
-            What :meth:`find` returned, for a model that is taken.
-        """
+    def withdraw(self) -> "Sequence[Record]":
+        """Go on with the old model; return what is published."""
         ...
 
 
@@ -120,14 +112,15 @@ def settled(stage: Exchanges, ahead: "Iterable[Message]" = ()) -> "Sequence[Reco
     """
     if stage.awaited is None:
         return []
-    if stage.decision == "withdrawn":
-        return stage.carry_out()
     try:
         found = stage.find()
-    except NotYetError:
-        if stage.decision == "taken" or not any(map(stage.is_withdrawn_by, ahead)):
-            raise
-        stage.decide("withdrawn")
-        return stage.carry_out()
-    stage.decide("taken")
-    return stage.carry_out(found)
+    except NotYetError as error:
+        if any(map(stage.is_withdrawn_by, ahead)):
+            return stage.withdraw()
+        raise NotYetError(f"{error}{or_withdraw(stage.awaited)}") from error
+    return stage.take_over(found)
+
+
+def or_withdraw(model: "NewModel") -> str:
+    """Return what else helps where a model is not there, as the end of a sentence."""
+    return f", or withdraw it: `fluxplain model withdraw {shlex.quote(model.version)}`"

@@ -2,7 +2,6 @@
 
 import math
 import random
-import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -15,7 +14,7 @@ from pipeline.explain.losses import Target
 from pipeline.explain.outputs import predicted_class
 from pipeline.models.takeover import taking_over
 from pipeline.parts import Part
-from pipeline.stages.announced import Decision, Found, Models, NotYetError
+from pipeline.stages.announced import Found, Models, NotYetError
 from pipeline.stages.base import Message, state_without
 from pipeline.stages.chain import Sight
 from pipeline.stages.evolution import Evolution
@@ -63,11 +62,10 @@ WHOLE = Part("model")
 
 @dataclass(slots=True)
 class Awaited:
-    """An announced model that has not taken over, and what becomes of it once that is known."""
+    """An announced model that has not taken over."""
 
     model: NewModel
     message: Message
-    decision: Decision | None = None
 
 
 @dataclass(slots=True)
@@ -301,11 +299,6 @@ class ModelStage:
         return None if self._awaited is None else self._awaited.message
 
     @property
-    def decision(self) -> Decision | None:
-        """The decision about the awaited model; None while it is open."""
-        return None if self._awaited is None else self._awaited.decision
-
-    @property
     def _waiting(self) -> Awaited:
         if self._awaited is None:
             raise RuntimeError("no model is awaited")
@@ -319,20 +312,16 @@ class ModelStage:
         NotYetError
             If it is not there; the message says what to do.
         """
-        awaited = self._waiting
-        version = awaited.model.version
+        model = self._waiting.model
         try:
             if self.models is None:
                 raise NotYetError("there is no folder of models")
-            return Found(self.models.get(awaited.model.sha256))
+            return Found(self.models.get(model.sha256))
         except ValueError as error:
             return Found(None, error)
         except NotYetError as error:
-            withdraw = f", or withdraw it: `fluxplain model withdraw {shlex.quote(version)}`"
-            raise NotYetError(
-                f"model {version} was announced, but {error}. Put it there"
-                + (withdraw if awaited.decision is None else "; it was taken before this start")
-            ) from error
+            reason = f"model {model.version} was announced, but {error}. Put it there"
+            raise NotYetError(reason) from error
 
     def is_withdrawn_by(self, message: Message) -> bool:
         """Return whether a message withdraws the awaited model; may be called from any thread.
@@ -352,34 +341,17 @@ class ModelStage:
             return False
         return decoded.control.withdraw == awaited.model.version
 
-    def decide(self, decision: Decision) -> None:
-        """Set the decision about the awaited model; it is part of the state."""
-        self._waiting.decision = decision
-
-    def carry_out(self, found: Found | None = None) -> list[Record]:
-        """Carry out the decision about the awaited model; return its notice.
+    def take_over(self, found: Found) -> list[Record]:
+        """Go on with the awaited model; return its notice.
 
         A model that cannot take over becomes a dead letter, and the old one stays.
 
         Parameters
         ----------
         found
-            What :meth:`find` returned, for a model that is taken.
+            What :meth:`find` returned.
         """
-        awaited = self._waiting
-        if awaited.decision != ("withdrawn" if found is None else "taken"):
-            raise RuntimeError(f"model {awaited.model.version} is neither found nor withdrawn")
-        self._awaited = None
-        if found is not None:
-            return self._take_over(awaited, found)
-        version, stays = awaited.model.version, self._version or "the model before"
-        self._withdrawn[version] = None
-        for oldest in [*self._withdrawn][:-MOST_WITHDRAWN]:
-            del self._withdrawn[oldest]
-        detail = f"model {version} was withdrawn before it took over: {stays} stays"
-        return self._notices_of_model(awaited.message, detail)
-
-    def _take_over(self, awaited: Awaited, found: Found) -> list[Record]:
+        awaited, self._awaited = self._waiting, None
         before, version = self._version, awaited.model.version
         try:
             if found.error is not None:
@@ -394,6 +366,16 @@ class ModelStage:
         self._questions.forget_mean()
         after = "" if before is None else f" from {before}"
         return self._notices_of_model(awaited.message, f"model {version} takes over{after}")
+
+    def withdraw(self) -> list[Record]:
+        """Go on with the old model; return the notice of it."""
+        awaited, self._awaited = self._waiting, None
+        version, stays = awaited.model.version, self._version or "the model before"
+        self._withdrawn[version] = None
+        for oldest in [*self._withdrawn][:-MOST_WITHDRAWN]:
+            del self._withdrawn[oldest]
+        detail = f"model {version} was withdrawn before it took over: {stays} stays"
+        return self._notices_of_model(awaited.message, detail)
 
     def _refused(self, model: NewModel, message: Message, reason: str) -> list[Record]:
         letter = message.dead_letter(f"model {model.version} cannot take over: {reason}")

@@ -38,6 +38,8 @@ class Origins:
             If it is from another topic or partition; or so much was lost that it is no longer known
             whether it was taken.
         """
+        if self._sees_all is None:
+            self._sees_all = message.offset == 0
         topic, partition, offset = message.origin
         chain = self._chains.get(topic)
         if chain is None or partition != self._partition:
@@ -45,8 +47,6 @@ class Origins:
                 f"the message is from {stream_name(topic, partition)}, but only partition "
                 f"{self._partition} of {', '.join(self._chains)} is passed on to {self._stream}"
             )
-        if self._sees_all is None:
-            self._sees_all = message.offset == 0
         sight = chain.see(offset)
         if sight is Sight.UNKNOWN:
             raise BadRecordError(

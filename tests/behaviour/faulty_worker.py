@@ -16,7 +16,8 @@ from pipeline.kafka.app import run
 from pipeline.kafka.checkpoints import Envelope, State
 from pipeline.kafka.outbox import Outbox
 from pipeline.kafka.producer import RecordProducer
-from pipeline.kafka.worker import Partition, RoleWorker, Taken
+from pipeline.kafka.register import Register
+from pipeline.kafka.worker import Partition, RoleWorker
 from pipeline.parts import Part, Role
 from pipeline.stages import ModelStage
 from schemas import Change, Record
@@ -119,7 +120,7 @@ def dies_before_delivery() -> None:
 
 
 def dies_deciding(*, published: bool) -> None:
-    """Die after a decision about an announced model was saved, or when it was published too."""
+    """Die after it was decided about an announced model, or when that was published too."""
     sound = RoleWorker._publish
 
     def publish(
@@ -138,18 +139,17 @@ def dies_deciding(*, published: bool) -> None:
 
 
 def freezes_deciding() -> None:
-    """Be stopped, until somebody lets it go on, when a decision is about to be saved."""
-    sound, stopped = RoleWorker._save, False
+    """Be stopped, until somebody lets it go on, when a model is about to take over."""
+    sound, stopped = Register.decide, False
 
-    async def save(self: RoleWorker, taken: Taken) -> bool:
+    def decide(self: Register, *args: Any) -> Any:
         nonlocal stopped
-        stage = taken.partition.stage
-        if not stopped and isinstance(stage, ModelStage) and stage.decision is not None:
+        if not stopped:
             stopped = True
             os.kill(os.getpid(), signal.SIGSTOP)
-        return await sound(self, taken)
+        return sound(self, *args)
 
-    RoleWorker._save = save  # type: ignore[method-assign]
+    Register.decide = decide  # type: ignore[method-assign,assignment]
 
 
 def hangs() -> None:

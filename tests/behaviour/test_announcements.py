@@ -253,7 +253,7 @@ def test_a_kill_when_it_has_just_decided_decides_nothing_else(
             models.put(DATA)
         pipeline.workers.add("model")
         if end is copy_model:
-            pipeline.wait_until(lambda: "it was taken before this start" in pipeline.log)
+            pipeline.wait_until(lambda: "it was taken already" in pipeline.log)
             models.put(DATA)
         pipeline.wait_until_idle()
         assert pipeline.workers.deaths == []
@@ -288,6 +288,31 @@ def test_one_that_was_frozen_when_it_had_decided_publishes_nothing_else_than_the
             frozen.wait()
     [notice] = notices(pipeline)
     assert notice["detail"] == "model v2 was withdrawn before it took over: v1 stays"
+
+
+def test_what_one_shard_has_taken_the_others_take_too(
+    start: Start, tmp_path: Path, prefix: str, config_path: Path, models: ModelFolder
+) -> None:
+    tables = settings(tmp_path, prefix)
+    write_config(config_path, {**tables, "model": {**tables["model"], "shards": 2}})
+    with start(roles=JOINED) as pipeline:
+        for partition, values in STREAMS.items():
+            pipeline.send(values[:BEFORE], partition)
+        pipeline.wait_until_idle()
+        pipeline.workers.kill("model-1of2-1", signal.SIGSTOP)
+        models.put(DATA)
+        pipeline.send([ANNOUNCED], 0, topic="control")
+        pipeline.wait_until(lambda: len(notices(pipeline)) == 1)
+        models.path(SHA256).unlink()
+        withdraw(pipeline, models)
+        for partition, values in STREAMS.items():
+            pipeline.send(values[BEFORE:], partition)
+        pipeline.workers.kill("model-1of2-1", signal.SIGCONT)
+        pipeline.wait_until(lambda: "it was taken already" in pipeline.log)
+        models.put(DATA)
+        finish(pipeline)
+    [notice] = notices(pipeline)
+    assert notice["detail"] == "model v2 takes over from v1"
 
 
 @pytest.mark.kafka

@@ -2,6 +2,7 @@
 
 import struct
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 from aiokafka.consumer.fetcher import (
@@ -12,6 +13,7 @@ from aiokafka.consumer.fetcher import (
     PartitionRecords as TheirRecords,
 )
 from aiokafka.errors import CorruptRecordException
+from aiokafka.record.legacy_records import LegacyRecordBatchBuilder
 from aiokafka.record.memory_records import MemoryRecords
 from aiokafka.structs import TopicPartition
 from hypothesis import given
@@ -28,7 +30,7 @@ TP = TopicPartition("features", 0)
 TRANSACTIONAL, CONTROL = 0x10, 0x20
 
 
-def ours(content: bytes, start: int = 0, aborted: Sequence[tuple[int, int]] = ()) -> list[object]:
+def ours(content: bytes, start: int = 0, aborted: Sequence[tuple[int, int]] = ()) -> list[Any]:
     records = PartitionRecords(
         TP, RecordSet(content), list(aborted), start, None, None, True, READ_COMMITTED
     )
@@ -51,6 +53,31 @@ def marker(offset: int, producer: int, kind: int) -> kit.Batch:
         base_offset=offset,
         producer_id=producer,
     )
+
+
+@pytest.mark.parametrize("magic", [0, 1])
+@pytest.mark.parametrize("codec", [0, 1], ids=["plain", "gzip"])
+def test_messages_of_older_formats_are_dead_letters_by_their_offsets(
+    magic: int, codec: int
+) -> None:
+    builder = LegacyRecordBatchBuilder(magic, codec, 10_000)
+    for offset in range(3):
+        builder.append(offset, timestamp=5, key=b"k", value=b"v" * 50)
+    content = bytearray(builder.build())
+    if codec:
+        struct.pack_into(">q", content, 0, 2)  # brokers give it the offset of its last message
+    content += kit.batch([kit.record(0, b"new")], base_offset=3).encode()
+    *old, last, behind = ours(bytes(content))
+    assert [(each[2], each[5], each[6], each[10].reason) for each in old] == [
+        (
+            offset,
+            None,
+            None,
+            f"the record cannot be read: it is in Kafka's message format {magic}, of before 0.11",
+        )
+        for offset in range(3)
+    ]
+    assert (last[2], last[6], behind) == (3, b"new", 4)
 
 
 PIECES = st.lists(

@@ -44,10 +44,30 @@ def test_nobody_begins_in_an_epoch_that_was_not_claimed(epoch: Any) -> None:
 
 
 def test_incarnations_consist_of_registered_numbers() -> None:
-    cold = {"kind": "cold-start", "place": "model features-0", "offset": 60}
-    found = registered(settings(0), cold, cold, settings(1), settings(7), {**cold, "offset": 6e1})
-    assert found.lives == {1, 2, 4}
+    cold = {"kind": "cold-start", "place": "model features-0", "offset": 60, "settings": 1}
+    new = {**cold, "settings": 4}
+    found = registered(
+        settings(0), cold, cold, settings(1), settings(7), {**new, "offset": 6e1}, cold
+    )
+    assert found.lives == {1, 2, 4}, "a worker with settings that were replaced starts nothing"
+    assert not found.cold_starts
     assert found.number == 4
+
+
+def test_the_first_decides_about_a_model_as_long_as_the_settings_stay() -> None:
+    taken = {
+        "kind": "model",
+        "stream": "features-0",
+        "seq": 7,
+        "decision": "taken",
+        "settings": 1,
+    }
+    withdrawn = {**taken, "decision": "withdrawn"}
+    found = registered(
+        settings(0), {**taken, "decision": "?"}, withdrawn, taken, {**taken, "seq": 9}
+    )
+    assert found.decisions == {("features-0", 7): "withdrawn", ("features-0", 9): "taken"}
+    assert not registered(settings(0), taken, settings(1), taken).decisions
 
 
 @pytest.mark.parametrize("poison", [b"", b"[]", b"{}", b'{"kind": "begin"}', b"\xff", b"1e400"])

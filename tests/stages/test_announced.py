@@ -12,7 +12,7 @@ import pytest
 from pipeline.config import Config
 from pipeline.exchange import ModelFolder
 from pipeline.stages import Message, ModelStage
-from pipeline.stages.announced import NotYetError, settled
+from pipeline.stages.announced import Found, NotYetError, settled
 from schemas import Change, DeadLetter, Prediction, Record
 from tests.stages.test_versions import STREAM, announcement, config_of, messages, taken
 from tests.support import Constant, encoded, linear_records, of_kind, pickled, run
@@ -58,44 +58,35 @@ def behind(config: Config, value: object, offset: int = 1, origin: str = "") -> 
 def test_until_it_is_decided_nothing_else_is_taken(config: Config) -> None:
     stage = waiting(config)
     assert stage.awaited is not None
-    assert (stage.awaited.version, stage.decision) == ("v2", None)
+    assert stage.awaited.version == "v2"
     with pytest.raises(RuntimeError, match="model v2 is awaited"):
         run(stage, [behind(config, linear_records(1)[0])])
 
 
-def test_what_was_decided_is_part_of_the_state(config: Config) -> None:
-    """So a new start carries it out, whatever has happened to the file meanwhile."""
+def test_it_is_awaited_after_a_new_start_too(config: Config) -> None:
+    again = waiting(config)
+    message = "Put it there, or withdraw it: `fluxplain model withdraw v2`"
+    with pytest.raises(NotYetError, match=message):
+        settled(again)
     folder = ModelFolder(config.model.directory)
     folder.put(DATA)
-    stage = waiting(config)
-    stage.decide("taken")
-    again = pickled(stage)
-    again.models = folder
-    folder.path(SHA256).unlink()
-    with pytest.raises(NotYetError, match="Put it there; it was taken before this start"):
-        settled(again, [behind(config, WITHDRAWAL)])
-    folder.put(DATA)
-    [notice] = settled(again)
+    [notice] = settled(again, [behind(config, WITHDRAWAL)])
     assert isinstance(notice, Change)
     assert notice.detail == "model v2 takes over from v1"
 
-    withdrawn = waiting(config)
-    withdrawn.decide("withdrawn")
-    [notice] = pickled(withdrawn).carry_out()
+    [notice] = waiting(config).withdraw()
     assert isinstance(notice, Change)
     assert (notice.seq, notice.model_version) == (0, "v1")
     assert notice.detail == "model v2 was withdrawn before it took over: v1 stays"
 
 
-@pytest.mark.parametrize("decision", ["taken", "withdrawn"])
-def test_what_is_not_found_or_not_decided_is_not_carried_out(config: Config, decision: str) -> None:
+def test_nothing_is_withdrawn_where_nothing_is_awaited(config: Config) -> None:
     stage = waiting(config)
-    with pytest.raises(RuntimeError, match="neither found nor withdrawn"):
-        stage.carry_out()
-    if decision == "taken":
-        stage.decide("taken")
-        with pytest.raises(RuntimeError, match="neither found nor withdrawn"):
-            stage.carry_out()
+    stage.withdraw()
+    with pytest.raises(RuntimeError, match="no model is awaited"):
+        stage.withdraw()
+    with pytest.raises(RuntimeError, match="no model is awaited"):
+        stage.take_over(Found(None))
 
 
 @pytest.mark.parametrize(
