@@ -124,6 +124,8 @@ class Poisoner:
     ----------
     config
         The settings, with the broker.
+    topics
+        What knows how many partitions were added.
     seed
         Of what is written.
 
@@ -133,8 +135,8 @@ class Poisoner:
         Where poison and bombs stand, as the broker has acknowledged them.
     """
 
-    def __init__(self, config: Config, seed: int) -> None:
-        self._config = config
+    def __init__(self, config: Config, topics: Topics, seed: int) -> None:
+        self._config, self._topics = config, topics
         self._closing = threading.Event()
         self._rng = random.Random(f"chaos/{seed}/poison")
         self.places: list[Place] = []
@@ -169,11 +171,10 @@ class Poisoner:
             time.sleep(1.0)
 
     def _partitions(self, topic: str) -> int:
-        settings = self._config.topics
         if topic == "register":
             return 1
         is_input = topic in {"features", "labels", "observations"}
-        return settings.features_partitions if is_input else settings.partitions
+        return self._topics.partitions if is_input else self._config.topics.partitions
 
 
 @dataclass(frozen=True, slots=True)

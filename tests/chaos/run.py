@@ -225,9 +225,10 @@ class Run:
         for partition in PARTITIONS:
             add(partition)
         grown = [*config.inputs("join"), config.source] if config.is_joined else [config.source]
+        topics = Topics(config)
         faults = Faults(
-            Topics(config),
-            Poisoner(config, self._options.seed),
+            topics,
+            Poisoner(config, topics, self._options.seed),
             Foreigners(self._folder, self._settings),
             stack.enter_context(closing(Recoveries(config))),
             grown,

@@ -61,6 +61,10 @@ WRITERS: dict[str, tuple[Role, ...]] = {
 }
 """Topic whose writes may be refused → the roles that write there."""
 
+FIRST_REFUSED = ("observations", "evaluations")
+"""Topics of which the first that there is has the first outage of writes, a long one with a frozen
+worker: so records were lost once."""
+
 SHORTEST_OUTAGE_S = 10.0
 """Seconds for which writes are refused, at least."""
 
@@ -244,17 +248,20 @@ def _refusals(
     rng = random.Random(f"chaos/{seed}/refusals")
     lengths = _outage_lengths(seed, wanted)
     topics = [each for each in WRITERS if each in targets.topics]
-    chosen = list(islice(cycle(rng.sample(topics, len(topics))), len(lengths)))
+    first = next(each for each in FIRST_REFUSED if each in topics)
+    order = sorted(rng.sample(topics, len(topics)), key=lambda each: each != first)
+    chosen = list(islice(cycle(order), len(lengths)))
     slack = max(span_s - needed_s(seed, wanted), 0.0)
     starts = sorted(rng.uniform(0.0, slack) for _ in lengths)
     # not always the long ones
-    frozen = set(rng.sample(range(len(lengths)), min(wanted.frozen, len(lengths))))
+    others = range(1, len(lengths))
+    frozen = {0, *rng.sample(others, min(max(wanted.frozen - 1, 0), len(others)))}
     before = 0.0
     for i, (start, lasts, topic) in enumerate(zip(starts, lengths, chosen, strict=True)):
         at = start + before + AROUND_OUTAGE_S[1]
         before += lasts + BETWEEN_OUTAGES_S
         yield Disturbance(at, "outage", lasts_s=lasts, topic=topic)
-        if i in frozen:
+        if i in frozen and wanted.frozen:
             role = rng.choice([each for each in WRITERS[topic] if each in targets.roles])
             since = at + rng.uniform(*INTO_REFUSAL_S)
             sooner = rng.random() < 0.5 and lasts > session_timeout_s + 4 * AROUND_OUTAGE_S[1]

@@ -88,6 +88,9 @@ def test_a_frozen_worker_writes_to_the_topic_and_is_back_after_its_session(seed:
     outages = {each.topic: each for each in schedule if each.kind == "outage"}
     frozen = [each for each in schedule if each.kind == "freeze"]
     assert len(frozen) == 3
+    first = next(each for each in schedule if each.kind == "outage")
+    assert (first.topic, frozen[0].role) == ("observations", "join")
+    assert first.lasts_s >= 110
     for each in frozen:
         outage = outages[each.topic]
         assert each.role in WRITERS[each.topic]
