@@ -23,6 +23,7 @@ from tests.chaos.collector import Collector
 from tests.chaos.disturber import Disturber, Faults
 from tests.chaos.exits import Exits, Stop
 from tests.chaos.faults import Foreigners, Place, Poisoner, Topics
+from tests.chaos.fed import sent_again
 from tests.chaos.outside import Outside, letters_at, look
 from tests.chaos.recovery import Recoveries
 from tests.chaos.report import lines, numbers, progress
@@ -373,8 +374,12 @@ def _log_problems(scene: Scene, config: Config) -> list[str]:
         place: [v for offset, v in enumerate(values) if (*place, offset) not in poison]
         for place, values in scene.collector.fed.items()
     }
-    if fed != scene.fed:
-        problems.append("the log is not what was fed")
+    again = {place: sent_again(fed.get(place, []), values) for place, values in scene.fed.items()}
+    for (name, partition), n in again.items():
+        if n is None:
+            problems.append(f"the log of {name}-{partition} is not what was fed")
+        elif n:
+            say(f"{n} in {name}-{partition} were fed twice: the brokers had forgotten the producer")
     if strange := scene.collector.unreadable - poison:
         problems.append(f"{len(strange)} messages in output topics are no records")
     return problems + (_join_problems(scene, config, fed.keys()) if config.is_joined else [])
