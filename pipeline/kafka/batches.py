@@ -50,7 +50,8 @@ _CODECS = {1: "gzip", 2: "snappy", 3: "lz4", 4: "zstd"}
 
 _OFFSET = struct.Struct(">q")
 
-_MAGIC_OFFSET, _OLD_ATTRIBUTES_OFFSET = 16, 17
+MAGIC_OFFSET, OLD_ATTRIBUTES_OFFSET = 16, 17
+"""Where a batch of any format has its format, and one of an older format its compression."""
 
 _CODEC_MASK = 0x07
 _LOG_APPEND_TIME = 0x08
@@ -170,9 +171,9 @@ class Batch:
         One that is compressed holds several, of which only the last offset is known.
         """
         (last,) = _OFFSET.unpack_from(buffer)
-        packed = buffer[_OLD_ATTRIBUTES_OFFSET] & _CODEC_MASK
+        packed = buffer[OLD_ATTRIBUTES_OFFSET] & _CODEC_MASK
         first = 0 if packed else last
-        return cls(buffer, first, last + 1, last + 1 - first, buffer[_MAGIC_OFFSET], 0, 0, 0, 0, -1)
+        return cls(buffer, first, last + 1, last + 1 - first, buffer[MAGIC_OFFSET], 0, 0, 0, 0, -1)
 
     @property
     def is_transactional(self) -> bool:
@@ -186,7 +187,7 @@ class Batch:
 
     @property
     def has_valid_crc(self) -> bool:
-        """Whether its bytes are those that its producer sent; of an older format it is not told."""
+        """Whether its bytes are those that its producer sent; older formats are not checked."""
         is_valid = self.magic < MAGIC or calc_crc32c(bytes(self.buffer[_CHECKED_FROM:])) == self.crc
         return bool(is_valid)
 

@@ -14,7 +14,14 @@ from aiokafka.errors import CorruptRecordException
 from aiokafka.record.control_record import ABORT_MARKER, ControlRecord
 from aiokafka.structs import ConsumerRecord, TopicPartition
 
-from pipeline.kafka.batches import MAGIC, Batch, FlawError, Readable
+from pipeline.kafka.batches import (
+    MAGIC,
+    MAGIC_OFFSET,
+    OLD_ATTRIBUTES_OFFSET,
+    Batch,
+    FlawError,
+    Readable,
+)
 from pipeline.stages.limits import HEADER_MEMORY_BYTES
 
 MAX_DRAINED_BYTES = 4 * 1024 * 1024
@@ -24,7 +31,7 @@ may have more. So a consumer's thread is soon back at its heartbeats."""
 LARGE_BYTES = 1024 * 1024
 """Of unpacked batches larger than this, one is held at a time; others are unpacked again."""
 
-_LENGTH_OFFSET, _LOG_OVERHEAD, _MAGIC_OFFSET, _BATCH_OVERHEAD = 8, 12, 16, 61
+_LENGTH_OFFSET, _LOG_OVERHEAD, _BATCH_OVERHEAD = 8, 12, 61
 
 
 def size_of(record: ConsumerRecord[Any, Any]) -> int:
@@ -92,8 +99,8 @@ class RecordSet:
             If the broker sent something else.
         """
         buffer = self._buffer[self._at : self._end]
-        is_old = len(buffer) > _MAGIC_OFFSET + 1 and buffer[_MAGIC_OFFSET] < MAGIC
-        if not is_old and (len(buffer) < _BATCH_OVERHEAD or buffer[_MAGIC_OFFSET] != MAGIC):
+        is_old = len(buffer) > OLD_ATTRIBUTES_OFFSET and buffer[MAGIC_OFFSET] < MAGIC
+        if not is_old and (len(buffer) < _BATCH_OVERHEAD or buffer[MAGIC_OFFSET] != MAGIC):
             raise CorruptRecordException(f"a batch is not in Kafka's message format {MAGIC}")
         self._at += len(buffer)
         self._end = self._next_end(self._at)

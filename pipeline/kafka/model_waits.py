@@ -43,6 +43,7 @@ READ_S = 0.5
 
 
 Outcome = Found | Literal["withdrawn"]
+"""The model that takes over, or that it was withdrawn."""
 
 
 @dataclass(slots=True, eq=False)
@@ -62,8 +63,7 @@ class ModelWait:
     reason
         Why it is not there; None before the first look.
     outcome
-        The model that takes over, or that it was withdrawn; None while that is open, or its file
-        missing.
+        How it ended; None while that is open, or the file of a model that was taken is missing.
     has_dropped
         Whether messages were dropped that must be read again.
     is_logged
@@ -158,6 +158,7 @@ class ModelWaits:
                 wait.reason = str(error)
 
     def _outcome(self, wait: ModelWait, *, ahead: bool) -> Outcome | None:
+        """Return how a wait ends, and decide it if nobody has; None while it goes on."""
         model, message = wait.stage.awaited, wait.stage.announcement
         if model is None or message is None:
             return None  # it was taken away meanwhile
@@ -174,7 +175,9 @@ class ModelWaits:
                 decision = self._register.decide(*place, "taken", self._settings)
             elif ahead and any(map(wait.stage.is_withdrawn_by, self._reader.read(wait))):
                 decision = self._register.decide(*place, "withdrawn", self._settings)
-        return "withdrawn" if decision == "withdrawn" else found if decision == "taken" else None
+        if decision == "withdrawn":
+            return "withdrawn"
+        return found if decision == "taken" else None
 
     def _knows(self, writer: Writer) -> bool:
         return self._register.read(writer.epoch).knows(writer)

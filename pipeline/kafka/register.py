@@ -152,7 +152,7 @@ class Registered:
                 ):
                     self.begins[str(fields["slot"])] = begin
             elif fields.get("settings") != self.number:
-                pass  # what follows is of others
+                pass  # cold starts and decisions count with the settings that they name
             elif fields["kind"] == "model" and fields["decision"] in get_args(Decision):
                 place = str(fields["stream"]), _whole(fields["seq"])
                 self.decisions.setdefault(place, fields["decision"])
@@ -216,8 +216,7 @@ class Register:
         with self._lock:
             self._read()
             if not self._registered.number:
-                self._append([(uuid.uuid4().hex, _settings(here, replaces=0))])
-                self._read()
+                self._add(_settings(here, replaces=0))
             self._check(here)
             return self._registered.number
 
@@ -239,8 +238,7 @@ class Register:
         """
         with self._lock:
             before = self._registered.number
-            self._append([(uuid.uuid4().hex, _settings(here, replaces=before))])
-            self._read()
+            self._add(_settings(here, replaces=before))
             self._check(here)
             return self._registered.number
 
@@ -281,7 +279,7 @@ class Register:
     def cold_start(self, place: str, offset: int, settings: int) -> int | None:
         """Return the number of the cold start of a state that begins at an offset.
 
-        None if the settings, which have a number too, were replaced by others.
+        None if the settings with this number were replaced by others.
 
         Raises
         ------
@@ -292,8 +290,7 @@ class Register:
             self._read()
             if (place, offset) not in self._registered.cold_starts:
                 record = {"kind": "cold-start", "place": place, "offset": offset}
-                self._append([(uuid.uuid4().hex, orjson.dumps({**record, "settings": settings}))])
-                self._read()
+                self._add(orjson.dumps({**record, "settings": settings}))
             is_current = self._registered.number == settings
             return self._registered.cold_starts[place, offset] if is_current else None
 
@@ -330,8 +327,7 @@ class Register:
         """
         with self._lock:
             record = {"kind": "model", "stream": stream, "seq": seq, "decision": decision}
-            self._append([(uuid.uuid4().hex, orjson.dumps({**record, "settings": settings}))])
-            self._read()
+            self._add(orjson.dumps({**record, "settings": settings}))
             is_current = self._registered.number == settings
             return self._registered.decisions[stream, seq] if is_current else None
 
@@ -370,6 +366,11 @@ class Register:
         if end is None:
             raise BrokerError(f"{what}: what it held was deleted")
         self._next = end
+
+    def _add(self, record: bytes) -> None:
+        """Write a record under a key of its own, so that compaction keeps it, and read up to it."""
+        self._append([(uuid.uuid4().hex, record)])
+        self._read()
 
     def _append(self, records: list[tuple[str, bytes]]) -> list[int]:
         """Write records; return their numbers."""

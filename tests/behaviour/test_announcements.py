@@ -266,7 +266,7 @@ def test_a_kill_when_it_has_just_decided_decides_nothing_else(
 
 
 @pytest.mark.kafka
-def test_one_that_was_frozen_when_it_had_decided_publishes_nothing_else_than_the_next_owner(
+def test_one_that_was_frozen_before_it_decided_publishes_what_the_next_owner_decided(
     start: Start, preloaded: Preloaded, config_path: Path, models: ModelFolder
 ) -> None:
     with start(roles=[role for role in JOINED if role != "model"]) as pipeline:

@@ -374,12 +374,14 @@ def _log_problems(scene: Scene, config: Config) -> list[str]:
         place: [v for offset, v in enumerate(values) if (*place, offset) not in poison]
         for place, values in scene.collector.fed.items()
     }
-    again = {place: sent_again(fed.get(place, []), values) for place, values in scene.fed.items()}
-    for (name, partition), n in again.items():
-        if n is None:
+    # also where something is in the log of a partition that nobody fed
+    for name, partition in sorted(fed.keys() | scene.fed.keys()):
+        place = name, partition
+        again = sent_again(fed.get(place, []), scene.fed.get(place, []))
+        if again is None:
             problems.append(f"the log of {name}-{partition} is not what was fed")
-        elif n:
-            say(f"{n} in {name}-{partition} were fed twice: the brokers had forgotten the producer")
+        elif again:
+            say(f"messages that a producer sent again to {name}-{partition}: {again}")
     if strange := scene.collector.unreadable - poison:
         problems.append(f"{len(strange)} messages in output topics are no records")
     return problems + (_join_problems(scene, config, fed.keys()) if config.is_joined else [])
