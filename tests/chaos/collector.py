@@ -3,7 +3,7 @@
 import queue
 import time
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 from threading import Event, Thread
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
@@ -13,7 +13,7 @@ from pipeline.kafka.client import client_settings, cluster
 from pipeline.outputs import OUTPUTS
 from pipeline.stages import Message as Joined
 from tests.behaviour.kafka_pipeline import Published, identity
-from tests.chaos.faults import Place
+from tests.chaos.faults import MAX_RECEIVED_BYTES, Place, is_poison
 
 INPUTS = ("features", "labels")
 
@@ -36,10 +36,8 @@ class Collector(Thread):
         Topic → messages read.
     fed
         (topic, partition) → the values in it.
-    source
-        Partition → the messages in the model role's input; None for one that is settled.
     joined
-        Partition → those of them that are settled, without poison.
+        Partition → the messages in the model role's input, without poison.
     unreadable
         Where messages of the output topics stand that are no records.
     newest_at
@@ -66,7 +64,7 @@ class Collector(Thread):
                 "auto.offset.reset": "earliest",
                 "fetch.wait.max.ms": 100,
                 "fetch.error.backoff.ms": 100,
-                "receive.message.max.bytes": 1_000_000_000,  # bombs too
+                "receive.message.max.bytes": MAX_RECEIVED_BYTES,
             }
         )
         self._consumer.assign([TopicPartition(topic, place, 0) for topic, place in places])
@@ -78,8 +76,6 @@ class Collector(Thread):
         self.published: Published = defaultdict(set)
         self.messages: Counter[str] = Counter()
         self.fed: dict[tuple[str, int], list[bytes | None]] = defaultdict(list)
-        self.source: dict[int, list[Message | None]] = defaultdict(list)
-        self._settled: Counter[int] = Counter()
         self.joined: dict[int, list[Joined]] = defaultdict(list)
         self.newest_at = time.monotonic()
         self.failure: Exception | None = None
@@ -99,19 +95,6 @@ class Collector(Thread):
         """Read a partition of topics, named without the prefix, that was added to them."""
         for topic in {*topics} & {*self._inputs, self._config.source}:
             self._new.put((self._config.topic(topic), partition))
-
-    def settle(self, partition: int, count: int, poison: Set[Place]) -> None:
-        """Make the first messages of a partition of the model role's input known, without poison.
-
-        Of a message whose headers have names that are not UTF-8, confluent-kafka ends the process
-        when it is asked for them. So it must be known first where poison is.
-        """
-        for offset in range(self._settled[partition], min(count, len(self.source[partition]))):
-            message = self.source[partition][offset]
-            self.source[partition][offset] = None
-            if message is not None and (self._config.source, partition, offset) not in poison:
-                self.joined[partition].append(_joined(message))
-            self._settled[partition] = offset + 1
 
     def finish(self) -> None:
         """Read what is still there, and stop.
@@ -178,7 +161,9 @@ class Collector(Thread):
         if name in self._inputs:
             self.fed[name, place[1]].append(value)
         if name == self._config.source:
-            self.source[place[1]].append(message if value == message.value() else None)
+            # of poison, confluent-kafka ends the process when it is asked for the headers
+            if not is_poison(message):
+                self.joined[place[1]].append(_joined(message))
         elif name not in self._inputs:
             self._take_output(name, (name, place[1], offset), value)
 

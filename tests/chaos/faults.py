@@ -6,14 +6,14 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from confluent_kafka import KafkaException
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 from confluent_kafka.admin import (
     AdminClient,
     AlterConfigOpType,
@@ -28,7 +28,7 @@ from pipeline.kafka.client import BrokerError, client_settings, partitions_of
 from pipeline.kafka.exits import EXIT_REFUSED
 from pipeline.parts import Role
 from pipeline.supervisor import describe_status
-from tests.batches import send_batches
+from tests.batches import NOW_MS, send_batches
 from tests.behaviour.conftest import write_config
 from tests.chaos.poison import bomb, poison
 
@@ -45,6 +45,9 @@ REFUSAL_TIMEOUT_S = 90.0
 
 SEND_TIMEOUT_S = 120.0
 """Seconds that poison may take to be accepted: brokers come and go."""
+
+MAX_RECEIVED_BYTES = 1_000_000_000
+"""Limit of an answer to a fetch, unpacked; bombs are large."""
 
 COMPACTED = {"register", "checkpoints"}
 """Topics whose records have keys."""
@@ -132,7 +135,7 @@ class Poisoner:
     Attributes
     ----------
     places
-        Where poison and bombs stand, as the broker has acknowledged them.
+        Where poison and bombs are; after :meth:`find_others` also those that no broker answered.
     """
 
     def __init__(self, config: Config, topics: Topics, seed: int) -> None:
@@ -140,6 +143,7 @@ class Poisoner:
         self._closing = threading.Event()
         self._rng = random.Random(f"chaos/{seed}/poison")
         self.places: list[Place] = []
+        self._unanswered: set[tuple[str, int]] = set()
 
     def close(self) -> None:
         """Wait for no broker any more."""
@@ -166,15 +170,53 @@ class Poisoner:
             if isinstance(answer, int):
                 self.places.append((topic, partition, answer))
                 return self.places[-1]
+            self._unanswered.add((topic, partition))
             if self._closing.is_set() or time.monotonic() > deadline:
                 raise TimeoutError(f"{topic}-{partition} does not take poison: {answer}")
             time.sleep(1.0)
+
+    def find_others(self) -> None:
+        """Find what was written although no broker answered, and written again."""
+        for topic, partition in sorted(self._unanswered):
+            for offset in _poison_in(self._config, self._config.topic(topic), partition):
+                place = topic, partition, offset
+                self.places += [] if place in self.places else [place]
 
     def _partitions(self, topic: str) -> int:
         if topic == "register":
             return 1
         is_input = topic in {"features", "labels", "observations"}
         return self._topics.partitions if is_input else self._config.topics.partitions
+
+
+def is_poison(message: Message) -> bool:
+    """Return whether a message was written by a :class:`Poisoner`, by its timestamp."""
+    return bool(message.timestamp()[1] == NOW_MS)
+
+
+def _poison_in(config: Config, topic: str, partition: int) -> Iterator[int]:
+    """Yield the offsets of poison in a partition."""
+    consumer = Consumer(
+        {
+            **client_settings(config),
+            "group.id": config.topic("poison"),  # never joined: a partition is assigned
+            "enable.auto.commit": False,
+            "enable.partition.eof": True,
+            "receive.message.max.bytes": MAX_RECEIVED_BYTES,
+        }
+    )
+    consumer.assign([TopicPartition(topic, partition, 0)])
+    try:
+        while True:
+            for message in consumer.consume(1000, REQUEST_TIMEOUT_S):
+                error = message.error()
+                if error is None:
+                    if is_poison(message):
+                        yield int(message.offset() or 0)
+                elif error.code() == KafkaError._PARTITION_EOF:
+                    return
+    finally:
+        consumer.close()
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,8 +57,8 @@ PATIENCE = 3.0
 DISTURBED = 0.92
 """Share of the stream's length within which to disturb."""
 
-SETTLED_S = 10.0
-"""Seconds after which a producer knows where a message stands that a consumer has read."""
+OFFER_S = 5.0
+"""Seconds between two times at which the references get what was read."""
 
 QUIET_S = 3.0
 """How long to wait, once all is there, for what should not come."""
@@ -153,7 +153,6 @@ class Run:
         self._log_path = folder / LOG
         self._settings: dict[str, Any] = {}
         self._offered_at = 0.0
-        self._sighted: dict[int, int] = {}
 
     def problems(self) -> Sequence[str]:
         """Do it all, and return what is wrong; nothing if the promises hold."""
@@ -169,6 +168,7 @@ class Run:
             self._clock.say("all is disturbed, and all is fed; waiting until all is published")
             expected = self._await(scene, config)
             exits = _stop(scene)
+            scene.faults.poisoner.find_others()
             poison = {*scene.faults.poisoner.places}
             prefix = config.topics.prefix
             comparison = compare(
@@ -311,16 +311,12 @@ class Run:
         _check_threads(scene)
 
     def _offer(self, scene: Scene) -> None:
-        """Hand the references what was read a while ago: by now it is known where poison is."""
-        if time.monotonic() - self._offered_at < SETTLED_S:
+        """Hand the references what was read since the last time."""
+        if time.monotonic() - self._offered_at < OFFER_S:
             return
         self._offered_at = time.monotonic()
-        collector, poison = scene.collector, {*scene.faults.poisoner.places}
         for reference in scene.references:
-            partition = reference.partition
-            collector.settle(partition, self._sighted.get(partition, 0), poison)
-            reference.offer(collector.joined[partition])
-            self._sighted[partition] = len(collector.source[partition])
+            reference.offer(scene.collector.joined[reference.partition])
 
     def _await(self, scene: Scene, config: Config) -> Published:
         """Return what must be published, once all is done or nothing comes any more."""
@@ -335,8 +331,6 @@ class Run:
         expected: Published = {}
         for reference in scene.references:
             collector, partition = scene.collector, reference.partition
-            read = len(collector.source[partition])
-            collector.settle(partition, read, {*scene.faults.poisoner.places})
             expected |= reference.published(collector.joined[partition])
         return expected
 
@@ -368,8 +362,6 @@ def _stop(scene: Scene) -> Exits:
 def _log_problems(scene: Scene, config: Config) -> list[str]:
     problems = []
     poison = set(scene.faults.poisoner.places)
-    for partition, messages in scene.collector.source.items():
-        scene.collector.settle(partition, len(messages), poison)
     fed = {
         place: [v for offset, v in enumerate(values) if (*place, offset) not in poison]
         for place, values in scene.collector.fed.items()

@@ -164,7 +164,7 @@ class Reference:
         self._offered = 0
 
     def offer(self, joined: Sequence[Message]) -> None:
-        """Hand over what was passed on until now; also poison, which is not missing then."""
+        """Hand over what was passed on until now."""
         for message in joined[self._offered :]:
             self._offered += 1
             self._joined.put(message)
