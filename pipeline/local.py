@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from pipeline.config import Config
 from pipeline.exchange import ModelFolder
+from pipeline.kafka.writers import WRITER, Fence, Writer
 from pipeline.stages import DriftStage, ExplainerStage, Message, ModelStage, Stage, process
 from pipeline.stages.announced import settled
 from schemas import Evaluation, Explanation, Record, stream_name
@@ -38,6 +39,7 @@ class LocalPipeline:
         self._model.models = ModelFolder(config.model.directory)
         self._explainer = ExplainerStage(own)
         self._drift = DriftStage(own)
+        self._fence = Fence()
 
     def step(self, seq: int, value: bytes | None, key: bytes | None = None) -> list[Record]:
         """Return all that the pipeline publishes for a message with this offset, value and key."""
@@ -47,7 +49,9 @@ class LocalPipeline:
         """Return all that the pipeline publishes for one message of the model stage's input.
 
         With a topic of labels that is what joins both, ``observations``: its messages hold the
-        order in which the pipeline on Kafka took them.
+        order in which the pipeline on Kafka took them. As a worker does, it ignores what a former
+        owner of a joined partition wrote late: its successor has written it again, or will. Which
+        owner wrote a message is taken from its headers, which are believed here.
 
         Parameters
         ----------
@@ -62,6 +66,9 @@ class LocalPipeline:
             If an announced model is neither in ``model.directory`` nor withdrawn. The next call
             looks again before it takes its message.
         """
+        writer = Writer.read(message.headers.get(WRITER, b""))
+        if writer is not None and not self._fence.admits(writer, least=1):
+            return []
         return [
             *settled(self._model, (message,)),
             *self._taken(message),

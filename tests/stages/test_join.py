@@ -9,6 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pipeline.kafka.writers import WRITER, Writer
+from pipeline.local import LocalPipeline
 from pipeline.stages import JoinStage, Message, ModelStage, process
 from pipeline.stages.base import ORIGIN, ORIGIN_TIME, PREVIOUS
 from pipeline.stages.join import PassedOn
@@ -232,6 +234,24 @@ def test_a_gap_is_published_once_and_what_comes_late_is_taken() -> None:
         "offset 2 of fluxplain.features-0 was read, but what was passed on of offsets 1 to 1 is "
         "missing before it: it was lost, or comes later and is taken then"
     )
+
+
+def test_the_reference_ignores_what_a_former_owner_wrote_late() -> None:
+    """Also what is new in it: its successor writes it again."""
+    first, second, third = joined([observation(i, y=1.0) for i in range(3)])
+    log = moved([by(1, first), by(5, second), by(1, third), by(5, third)])
+    pipeline = LocalPipeline(CONFIG)
+    published = [[*pipeline.take(message)] for message in log]
+    assert published[2] == []
+    taken = [each.seq for records in published for each in of_kind(records, Prediction)]
+    assert taken == [0, 1, 3]
+    assert of_kind([record for records in published for record in records], Change) == []
+
+
+def by(epoch: int, message: Message) -> Message:
+    """Return a message with the name of its writer, an owner of ``features``."""
+    writer = Writer("join fluxplain.features-0", epoch)
+    return replace(message, headers={**message.headers, WRITER: writer.header})
 
 
 def test_a_stage_that_sees_the_whole_log_knows_that_its_beginning_is_missing() -> None:
