@@ -462,7 +462,14 @@ class ModelStage:
         evaluations: list[Record] = []
         if question is not NO_QUESTION:
             evaluations = self._evaluations(sample, question, prediction, loss, outputs)
-        self._learn(sample)
+        try:
+            self._learn(sample)
+        except BadRecordError:
+            # they are not published, so the next ones must not name them
+            for each in evaluations:
+                if isinstance(each, Evaluation):
+                    self._published[each.feature].seq = each.previous_seq
+            raise
         told = self._told(sample, prediction, loss, letters)
         return [*told, *self._loss_changes(sample, loss), *evaluations]
 

@@ -205,6 +205,8 @@ def test_a_model_that_fails_gives_a_dead_letter_and_the_stream_goes_on(
     assert seqs == [t for t in range(41) if t != 20]
     # what the model failed on is in no reservoir, so it fails on nothing else
     assert all(r.prediction != [400.0] for r in of_kind(published, Evaluation))
+    # the next evaluations name none of those that were not published
+    assert of_kind(LocalPipeline(config).run([m.value for m in messages]), Change) == []
 
 
 class Answers:
