@@ -3,21 +3,21 @@
 from typing import Any
 
 from pipeline.config import Config
-from pipeline.kafka.app import create_worker
-from pipeline.kafka.worker import RoleWorker
+from pipeline.kafka.faust.app import FaustWorker, create_worker
 from pipeline.parts import Part
 from pipeline.stages import ExplainerStage, by_stream
 
 
-def create(config: Config, part: Part) -> RoleWorker:
+def create(config: Config, part: Part) -> FaustWorker:
     """Return the role's worker."""
-    worker = create_worker(config, part, lambda *_place: by_stream(config, ExplainerStage))
+    role = create_worker(config, part, lambda *_place: by_stream(config, ExplainerStage))
 
-    @worker.app.agent(  # type: ignore[untyped-decorator]
-        worker.source(), name="explainer", concurrency=1
-    )
+    @role.agent
     async def explainer(stream: Any) -> None:
         async for event in stream.noack().events():
-            await worker.handle(event)
+            async with role.worker.turns(event.message) as turns:
+                async for turn in turns:
+                    turn.publish(turn.step())
+                    await turn.done()
 
-    return worker
+    return role

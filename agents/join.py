@@ -3,23 +3,23 @@
 from typing import Any
 
 from pipeline.config import Config
-from pipeline.kafka.app import create_worker
+from pipeline.kafka.faust.app import FaustWorker, create_worker
 from pipeline.kafka.topics import warn_of_joined_partitions
-from pipeline.kafka.worker import RoleWorker
 from pipeline.parts import Part
 from pipeline.stages import JoinStage
 
 
-def create(config: Config, part: Part) -> RoleWorker:
+def create(config: Config, part: Part) -> FaustWorker:
     """Return the role's worker."""
-    worker = create_worker(config, part, lambda _topic, _partition: JoinStage())
+    role = create_worker(config, part, lambda *_place: JoinStage())
     warn_of_joined_partitions(config)
 
-    @worker.app.agent(  # type: ignore[untyped-decorator]
-        worker.source(), name="join", concurrency=1
-    )
+    @role.agent
     async def join(stream: Any) -> None:
         async for event in stream.noack().events():
-            await worker.handle(event)
+            async with role.worker.turns(event.message) as turns:
+                async for turn in turns:
+                    turn.publish(turn.step())
+                    await turn.done()
 
-    return worker
+    return role

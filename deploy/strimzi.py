@@ -18,9 +18,9 @@ import yaml
 from pipeline.alerts.changes import GROUP as ALERTS
 from pipeline.cli.common import DEFAULT_CONFIG
 from pipeline.config import ENV_PREFIX, KEY_LENGTH, Config, ConfigError, load_config
-from pipeline.kafka.reader import GROUP as READER
-from pipeline.kafka.register import TOPIC as REGISTER
+from pipeline.kafka.ownership.registered import TOPIC as REGISTER
 from pipeline.kafka.topics import topic_specs
+from pipeline.kafka.topics.reader import GROUP as READER
 from pipeline.outputs import OUTPUTS
 from pipeline.parts import Role
 

@@ -3,7 +3,7 @@
 import sys
 from typing import NoReturn
 
-from pipeline.loading import ended_by_ctrl_c
+from pipeline.cli.interruption import ended_by_ctrl_c
 
 
 def main() -> NoReturn:

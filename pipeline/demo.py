@@ -5,63 +5,46 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import suppress
-from dataclasses import dataclass
-from itertools import chain
+from contextlib import closing, suppress
 from pathlib import Path
-from typing import NoReturn
+from typing import Self
 
 from rich.console import Console
 from rich.live import Live
 
+from pipeline.cli.supervisor import Supervisor, command_of
 from pipeline.config import ENV_PREFIX, Config, load_config
 from pipeline.kafka.embedded import EmbeddedBroker, workers_environment
-from pipeline.kafka.progress import PipelineProgress
-from pipeline.kafka.reader import TopicReader
-from pipeline.kafka.replay import ReplayOptions, replay
 from pipeline.kafka.topics import create_topics
-from pipeline.monitor.history import History
-from pipeline.monitor.plots import plot_importances
-from pipeline.monitor.summary import Summary, render_summary, summarize
-from pipeline.monitor.watch import WatchView
+from pipeline.kafka.topics.progress import PipelineProgress
+from pipeline.kafka.topics.reader import TopicReader
+from pipeline.kafka.topics.replay import ReplayOptions, replay
+from pipeline.monitor.figures import importance_figure, save
+from pipeline.monitor.terminal.drift_summary import Summary, render_summary, summarize
+from pipeline.monitor.terminal.watch import WatchView
 from pipeline.outputs import OUTPUTS
+from pipeline.results.store import Store
 from pipeline.sources import open_source
-from pipeline.supervisor import Supervisor, command_of
 
 DEMO_CONFIG = Path(__file__).with_name("demo.toml")
 
 CONCEPTS = (1, 2)
-"""River's Agrawal concepts before and after the drift: 1 rests on age and salary, 2 on age and
-education level too."""
+"""River's Agrawal concepts before and after the drift: 1 rests on age and salary, 2 also on the
+education level."""
 
 PROGRESS_S = 5.0
-"""Between two lines of progress, where there is no terminal to draw on."""
-
-
-@dataclass(slots=True)
-class _Feed:
-    """What became of the thread that replays the stream."""
-
-    error: Exception | None = None
+"""Time between two lines of progress, without a terminal to draw on."""
 
 
 def run_demo(out: Path, records: int, console: Console, *, stay: bool = False) -> Summary:
-    """Run the demonstration and return what it found.
+    """Run the demonstration and return its findings.
 
-    Parameters
-    ----------
-    out
-        Folder for the picture and the workers' log.
-    records
-        Observations to replay; the concept changes after half of them.
-    console
-        Where to show it.
-    stay
-        Keep everything running at the end, until it is interrupted, for the dashboard.
+    The concept changes after half of the records. The picture and the workers' log are written to
+    the folder `out`. With `stay` everything keeps running for the dashboard, until interrupted.
     """
     out.mkdir(parents=True, exist_ok=True)
     drift_seq = records // 2
-    history = History(drift_seq=drift_seq)
+    store = Store()
     log_path = out / "workers.log"
     with (
         tempfile.TemporaryDirectory(prefix="fluxplain-demo-") as state,
@@ -82,51 +65,101 @@ def run_demo(out: Path, records: int, console: Console, *, stay: bool = False) -
             DEMO_CONFIG, environment=environment, stderr=log, tell=console.print
         ) as workers:
             workers.start()
-            workers.add_beside("dashboard", command_of("dashboard", config_path=DEMO_CONFIG))
-            page = _Page(port, console)
-            _show(config, records, history, workers, console, page)
-            summary = _tell(config, history, drift_seq, out / "importances.png", console)
+            workers.add_service("dashboard", command_of("dashboard", config_path=DEMO_CONFIG))
+            with _Feed(config, records) as feed:
+                _show(config, feed, store, workers, console, port)
+            summary = _summarize(config, store, drift_seq, out / "importances.png", console)
             if stay:
-                _stay(workers, console)
+                console.print("The dashboard stays until Ctrl-C.", style="bold")
+            while stay:
+                workers.check()
+                time.sleep(0.5)
     return summary
 
 
-def _tell(
-    config: Config, history: History, drift_seq: int, picture: Path, console: Console
+def _summarize(
+    config: Config, store: Store, drift_seq: int, picture: Path, console: Console
 ) -> Summary:
-    summary = summarize(history, drift_seq)
-    plot_importances(history, picture, drift_seq=drift_seq, title="What the model relies on")
+    summary = summarize(store, drift_seq)
+    save(importance_figure(summary.view, drift_seq=drift_seq), picture)
     loss_watched = config.drift.of("loss") is not None
     console.print(render_summary(summary, loss_watched=loss_watched))
     console.print(f"Picture: {picture}", style="bold")
     return summary
 
 
-def _stay(workers: Supervisor, console: Console) -> NoReturn:
-    console.print("The dashboard stays until Ctrl-C.", style="bold")
-    while True:
-        workers.check()
-        time.sleep(0.5)
+class _Feed:
+    """Replays the stream in a thread."""
+
+    def __init__(self, config: Config, records: int) -> None:
+        self.records = records
+        self.error: Exception | None = None
+        self._config = config
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._replay, name="replay")
+
+    def _replay(self) -> None:
+        try:
+            values = _observations(self._config, self.records)
+            replay(self._config, values, ReplayOptions(), stop=self._stop)
+        except Exception as error:
+            self.error = error
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self._stop.set()
+        self._thread.join()
 
 
-class _Page:
-    """Tells the dashboard's address as soon as a browser would find it."""
+def _show(  # noqa: PLR0917
+    config: Config,
+    feed: _Feed,
+    store: Store,
+    workers: Supervisor,
+    console: Console,
+    port: int,
+) -> None:
+    printed = asked = time.monotonic()
+    has_page = False
+    with (
+        closing(PipelineProgress(config, partition=0)) as progress,
+        TopicReader(config, list(OUTPUTS), from_beginning=True) as reader,
+        Live(console=console, auto_refresh=False, transient=True) as live,
+    ):
+        while True:
+            messages = reader.poll(0.25)
+            now = time.monotonic()
+            for message in messages:
+                record = OUTPUTS[reader.name(message)].decode(message.value())
+                store.add(record, message.partition() or 0, now)
+            if feed.error:
+                raise feed.error
+            if console.is_terminal:
+                live.update(WatchView(store, title="fluxplain demo", now=now), refresh=True)
+            elif now - printed >= PROGRESS_S:
+                printed = now
+                console.print(f"{_predictions(store):,} of {feed.records:,} records")
+            if now - asked >= 1.0:
+                asked = now
+                workers.check()
+                has_page = has_page or _print_page(port, console)
+                if not messages and progress.update() >= feed.records:
+                    return
 
-    def __init__(self, port: int, console: Console) -> None:
-        self._port = port
-        self._console = console
-        self._told = False
 
-    def tell_once_it_is_there(self) -> None:
-        if self._told:
-            return
-        with suppress(OSError), socket.create_connection(("127.0.0.1", self._port), timeout=0.2):
-            self._told = True
-            self._console.print(f"Dashboard: http://127.0.0.1:{self._port}", style="bold")
+def _print_page(port: int, console: Console) -> bool:
+    """Print the dashboard's address once it answers."""
+    with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=0.2):
+        console.print(f"Dashboard: http://127.0.0.1:{port}", style="bold")
+        return True
+    return False
 
 
 def _free_port(wanted: int) -> int:
-    """Return the port if nobody has it, else another one."""
+    """Return the port if it is free, else another one."""
     for port in (wanted, 0):
         with socket.socket() as probe, suppress(OSError):
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -135,70 +168,12 @@ def _free_port(wanted: int) -> int:
     raise OSError("this machine has no free port")
 
 
-def _show(  # noqa: PLR0917
-    config: Config,
-    records: int,
-    history: History,
-    workers: Supervisor,
-    console: Console,
-    page: "_Page",
-) -> None:
-    stop = threading.Event()
-    feed = _Feed()
-    thread = threading.Thread(target=_feed, args=(config, records, feed, stop), name="replay")
-    thread.start()
-    progress = PipelineProgress(config, partition=0)
-    told = asked = time.monotonic()
-    try:
-        with (
-            TopicReader(config, list(OUTPUTS), from_beginning=True) as reader,
-            Live(console=console, auto_refresh=False, transient=True) as live,
-        ):
-            while True:
-                messages = reader.poll(0.25)
-                now = time.monotonic()
-                for message in messages:
-                    record = OUTPUTS[reader.name(message)].decode(message.value())
-                    history.add(record, now)
-                if feed.error:
-                    raise feed.error
-                if console.is_terminal:
-                    view = WatchView(history, title="fluxplain demo", now=now)
-                    live.update(view, refresh=True)
-                elif now - told >= PROGRESS_S:
-                    told = now
-                    console.print(f"{_predictions(history):,} of {records:,} records")
-                if now - asked >= 1.0:
-                    asked = now
-                    workers.check()
-                    page.tell_once_it_is_there()
-                    if not messages and progress.update() >= records:
-                        return
-    finally:
-        stop.set()
-        thread.join()
-        progress.close()
-
-
-def _predictions(history: History) -> int:
-    return sum(stream.predictions for stream in history.streams.values()) + history.dead_letters
-
-
-def _feed(config: Config, records: int, feed: _Feed, stop: threading.Event) -> None:
-    try:
-        replay(config, _observations(config, records), ReplayOptions(), stop=stop)
-    except Exception as error:
-        feed.error = error
+def _predictions(store: Store) -> int:
+    return sum(stream.records for stream in store.streams.values()) + store.letter_count
 
 
 def _observations(config: Config, records: int) -> Iterator[bytes]:
-    first = records // 2
-    halves = [
-        open_source(
-            f"river:Agrawal?classification_function={concept}&seed={config.seed + i}",
-            config,
-            limit=n,
-        )
-        for i, (concept, n) in enumerate(zip(CONCEPTS, (first, records - first), strict=True))
-    ]
-    return chain.from_iterable(halves)
+    counts = (records // 2, records - records // 2)
+    for i, (concept, limit) in enumerate(zip(CONCEPTS, counts, strict=True)):
+        source = f"river:Agrawal?classification_function={concept}&seed={config.seed + i}"
+        yield from open_source(source, config, limit=limit)

@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Iterator
 
 from pipeline.config import Config
-from pipeline.exchange import ModelFolder
-from pipeline.kafka.writers import WRITER, Fence, Writer
+from pipeline.kafka.ownership.writers import WRITER, Fence, Writer
+from pipeline.models.model_store import ModelFolder
 from pipeline.stages import DriftStage, ExplainerStage, Message, ModelStage, Stage, process
-from pipeline.stages.announced import settled
+from pipeline.stages.exchange import settled
 from schemas import Evaluation, Explanation, Record, stream_name
 
 
@@ -36,7 +36,7 @@ class LocalPipeline:
         self._topics = {name: config.topic(name) for name in ("evaluations", "explanations")}
         self._partition = partition
         self._model = ModelStage(own, stream_name(self._source, partition))
-        self._model.models = ModelFolder(config.model.directory)
+        self._model.exchange.models = ModelFolder(config.model.directory)
         self._explainer = ExplainerStage(own)
         self._drift = DriftStage(own)
         self._fence = Fence()

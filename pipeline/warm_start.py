@@ -1,4 +1,4 @@
-"""Files with what explanations have learned, for a pipeline that starts with it."""
+"""Files that a pipeline starts from: pickled models, and what explanations have learned."""
 
 import hashlib
 import json
@@ -11,19 +11,25 @@ from pipeline import __version__
 FORMAT = "fluxplain-explanations-1"
 
 Part = str
-"""What a role needs of the file; it unpickles no other."""
+"""What a role needs of the file; it unpickles no other part."""
+
+
+def unpickled(data: bytes) -> Any:
+    """Return a pickled object of a trusted file: unpickling runs code.
+
+    Raises
+    ------
+    ValueError
+        If its code fails or is not installed.
+    """
+    try:
+        return pickle.loads(data)  # noqa: S301
+    except Exception as error:  # its code may raise anything
+        raise ValueError(f"it cannot be unpickled: {type(error).__name__}: {error}") from error
 
 
 def written(parts: Mapping[Part, object], settings: Mapping[str, Any]) -> bytes:
-    """Return the content of a file.
-
-    Parameters
-    ----------
-    parts
-        What to keep.
-    settings
-        What must be as it is now where the file is read: key → value, of JSON.
-    """
+    """Return the content of a file with these parts, for pipelines with these settings."""
     state = pickle.dumps({name: pickle.dumps(part) for name, part in parts.items()})
     digest = hashlib.sha256(state).hexdigest()
     header = {"format": FORMAT, "fluxplain": __version__, "sha256": digest, "settings": settings}
@@ -31,15 +37,12 @@ def written(parts: Mapping[Part, object], settings: Mapping[str, Any]) -> bytes:
 
 
 def read(data: bytes, settings: Mapping[str, Any], part: Part | None = None) -> Any:
-    """Return a part of what was kept, once it is seen to fit; None if none is asked for.
-
-    Unpickling runs code, so the file must be this user's own.
+    """Return a part of a file once it is checked; None if no part is asked for.
 
     Raises
     ------
     ValueError
-        If it is no such file, or of another version or other settings. The text goes on behind the
-        name of the file.
+        If it is no such file, damaged, or of another version or other settings.
 
     Examples
     --------
@@ -48,36 +51,35 @@ def read(data: bytes, settings: Mapping[str, Any], part: Part | None = None) -> 
     [1, 2]
     >>> read(data, {"seed": 43}, "numbers")
     Traceback (most recent call last):
-    ValueError: was written with seed = 42, but here it is 43: it must be the same
+    ValueError: it was written with seed = 42, but here it is 43: it must be the same
     """
     line, _, state = data.partition(b"\n")
-    try:
-        header = json.loads(line)
-        is_one = header["format"].startswith("fluxplain-explanations-")
-        is_one = is_one and isinstance(header["settings"], dict)
-    except (ValueError, RecursionError, TypeError, KeyError, AttributeError):
-        is_one = False
-    if not is_one:
-        raise ValueError("is none of `fluxplain model export --explanations`")
+    header = _header(line)
     here = {"format": FORMAT, "fluxplain": __version__}
     for name, value in here.items():
         if header.get(name) != value:
-            raise ValueError(f"has {name} {header.get(name)!r}, but this is {value!r}")
+            raise ValueError(f"it has {name} {header.get(name)!r}, but this is {value!r}")
     if header.get("sha256") != hashlib.sha256(state).hexdigest():
-        raise ValueError("is not whole, or was changed since it was written")
+        raise ValueError("it is not whole, or was changed since it was written")
     _check_settings(header["settings"], settings)
-    if part is None:
-        return None
+    return None if part is None else unpickled(unpickled(state)[part])
+
+
+def _header(line: bytes) -> dict[str, Any]:
     try:
-        return pickle.loads(pickle.loads(state)[part])  # noqa: S301  of a local file
-    except Exception as error:  # as of a library that has changed since
-        raise ValueError(f"cannot be unpickled: {type(error).__name__}: {error}") from error
+        header: dict[str, Any] = json.loads(line)
+        if header["format"].startswith("fluxplain-explanations-"):
+            dict(header["settings"])
+            return header
+    except (ValueError, RecursionError, TypeError, KeyError, AttributeError):
+        pass
+    raise ValueError("it is none of `fluxplain model export --explanations`")
 
 
 def _check_settings(before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
     for key in {**before, **now}:
         if before.get(key) != now.get(key):
             raise ValueError(
-                f"was written with {key} = {json.dumps(before.get(key))}, but here it is "
+                f"it was written with {key} = {json.dumps(before.get(key))}, but here it is "
                 f"{json.dumps(now.get(key))}: it must be the same"
             )

@@ -1,12 +1,15 @@
 """Records of the topic ``evaluations``: the model's answers on perturbed inputs (internal)."""
 
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain
-from types import NoneType
-from typing import Annotated, Any, ClassVar, Self, cast
+from operator import attrgetter
+from typing import Annotated, Any, ClassVar, Self, cast, get_args
 
-from pydantic import Field, Strict
+from pydantic import Field
 
+from schemas.explanation import Method
 from schemas.record import (
     FIRST_INCARNATION,
     BadRecordError,
@@ -20,8 +23,8 @@ from schemas.record import (
 )
 
 # tried in this order: to look for the best fit takes three times as long
-Row = Annotated[list[float | None] | float, Field(union_mode="left_to_right")]
-"""One output: a number, or one probability a class (None: the model does not know the class)."""
+Row = Annotated[list[float] | float, Field(union_mode="left_to_right")]
+"""One output: a number, or one probability a class."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,14 +59,14 @@ class Evaluation(Record):
     skipped
         Observations of the stream until then that were not explained, to save time: see
         ``explain.every``.
-    ipfi
-        The outputs with the feature replaced, M each; None where iPFI was not asked.
-    isage
-        The restricted outputs before and after the feature is revealed; None where not asked.
-    ipdp_points, ipdp
-        Evaluation points and the outputs there; None where iPDP was not asked. Of a pair, the
-        number of points of the first feature, these, and those of the second; and the outputs at
-        each point of the first with each of the second.
+    outputs
+        Method → of each observation the outputs; None where it was not asked. iPFI: with the
+        feature replaced, M of them. iSAGE: the restricted outputs before and after the feature is
+        revealed. iPDP: those at the evaluation points; of a pair at each point of the first feature
+        with each of the second.
+    points
+        Method → of each observation the evaluation points, of methods that have some. Of a pair the
+        number of points of the first feature, these, and those of the second.
     incarnation
         That of the predictions.
     """
@@ -81,10 +84,8 @@ class Evaluation(Record):
     prediction: list[Row]
     coverage: list[float]
     skipped: list[int]
-    ipfi: list[list[Row] | None]
-    isage: list[Annotated[tuple[Row, Row], Strict(False)] | None]  # JSON knows lists only
-    ipdp_points: list[list[Value] | None]
-    ipdp: list[list[Row] | None]
+    outputs: dict[Method, list[list[Row] | None]]
+    points: dict[Method, list[list[Value] | None]]
     model_version: str | None = None
     incarnation: Incarnation = FIRST_INCARNATION
 
@@ -114,15 +115,21 @@ class Evaluation(Record):
         """
         seqs, answers = fields.get("seqs"), {}
         if isinstance(seqs, list) and len(seqs) >= LONG:
-            answers = {name: _plain(name, fields.get(name)) for name in _ANSWERS}
+            answers = {name: _plain(name, fields.get(name)) for name in ("prediction", *_BLOCKS)}
         if not answers or None in answers.values():
             run = cls.validated(fields)
         else:  # to validate these thousands of lists would mean to copy them
-            rest: dict[str, Any] = {name: [] for name in answers}
+            rest: dict[str, Any] = {"prediction": [], **{name: {} for name in _BLOCKS}}
             run = replace(cls.validated({**fields, **rest}), **cast(Any, answers))
-        if not run.seqs or {len(getattr(run, name)) for name in _COLUMNS} != {len(run.seqs)}:
+        if not run.seqs or set(map(len, run._lists())) != {len(run.seqs)}:
             raise BadRecordError(f"the lists must be as long as seqs ({len(run.seqs)}), and not 0")
         return run
+
+    def _lists(self) -> Iterator[list[Any]]:
+        """Yield all that has an item for each observation."""
+        yield from (getattr(self, name) for name in _COLUMNS)
+        for name in _BLOCKS:
+            yield from getattr(self, name).values()
 
     def continues(self, other: "Evaluation") -> bool:
         """Return whether ``other`` may be appended to this run."""
@@ -132,55 +139,68 @@ class Evaluation(Record):
             and self.classes == other.classes
             and self.model_version == other.model_version
             and self.incarnation == other.incarnation
+            and self.outputs.keys() == other.outputs.keys()
+            and self.points.keys() == other.points.keys()
             and self.seqs[-1] == other.previous_seq
         )
 
     def extended(self, others: list["Evaluation"]) -> "Evaluation":
         """Return one run of this and the ones that continue it."""
-        columns = {
-            name: [item for run in (self, *others) for item in getattr(run, name)]
-            for name in _COLUMNS
-        }
-        return replace(self, **columns)  # type: ignore[arg-type]
+        runs = (self, *others)
+        return self._made(lambda of: [item for run in runs for item in of(run)])
 
     def single(self, i: int) -> "Evaluation":
         """Return the run that holds the i-th observation alone."""
-        columns = {name: [getattr(self, name)[i]] for name in _COLUMNS}
         before = self.seqs[i - 1] if i else self.previous_seq
-        return replace(self, previous_seq=before, **columns)  # type: ignore[arg-type]
+        return replace(self._made(lambda of: [of(self)[i]]), previous_seq=before)
+
+    def _made(self, make: Callable[[Callable[[Self], list[Any]]], list[Any]]) -> "Evaluation":
+        """Return a run in which each list is made from those of other runs."""
+        made: dict[str, Any] = {name: make(attrgetter(name)) for name in _COLUMNS}
+        for name in _BLOCKS:
+            made[name] = {
+                method: make(partial(_block, name, method)) for method in getattr(self, name)
+            }
+        return replace(self, **made)
 
 
-_COLUMNS = tuple(
-    f.name
-    for f in fields(Evaluation)
-    if f.name
-    not in {"stream", "feature", "previous_seq", "classes", "model_version", "incarnation"}
-)
+def _block(name: str, method: Method, run: Evaluation) -> list[Any]:
+    blocks: list[Any] = getattr(run, name)[method]
+    return blocks
+
+
+_BLOCKS = ("outputs", "points")
+
+_COLUMNS = ("seqs", "ts", "y", "loss", "prediction", "coverage", "skipped")
 
 LONG = 12
 """Runs of fewer observations are validated sooner than they are looked through."""
 
-_ANSWERS = ("prediction", "ipfi", "isage", "ipdp_points", "ipdp")
 
-
-def _plain(name: str, column: Any) -> list[Any] | None:
-    """Return a column of answers as validation does, or None if only validation can tell."""
-    if type(column) is not list:
+def _plain(name: str, column: Any) -> list[Any] | dict[str, list[Any]] | None:
+    """Return answers as validation does, or None if only validation can tell."""
+    if name == "prediction":
+        return column if type(column) is list and _are_rows(column) else None
+    if type(column) is not dict or not column.keys() <= set(get_args(Method)):
         return None
-    rows = column
-    if name != "prediction":
-        blocks = [block for block in column if block is not None]
-        if not set(map(type, blocks)) <= {list}:
+    for blocks in column.values():
+        if type(blocks) is not list:
             return None
-        if name == "isage":
-            if not set(map(len, blocks)) <= {2}:
-                return None
-            column = [pair and tuple(pair) for pair in column]
-        rows = list(chain.from_iterable(blocks))
+        known = [block for block in blocks if block is not None]
+        if not set(map(type, known)) <= {list}:
+            return None
+        items = list(chain.from_iterable(known))
+        is_plain = set(map(type, items)) <= _VALUES if name == "points" else _are_rows(items)
+        if not is_plain:
+            return None
+    return column
+
+
+_VALUES = {bool, int, float, str}
+
+
+def _are_rows(rows: list[Any]) -> bool:
     kinds = set(map(type, rows))
-    if name == "ipdp_points":
-        return column if kinds <= {bool, int, float, str} else None
     if kinds == {list}:
         kinds = set(map(type, chain.from_iterable(rows)))
-        return column if kinds <= {float, NoneType} else None
-    return column if kinds <= {float} else None
+    return kinds <= {float}

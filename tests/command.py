@@ -10,10 +10,8 @@ from pathlib import Path
 from typing import NoReturn
 
 from deploy.kafka.errors import KafkaError
-from pipeline.config import ConfigError
-from pipeline.interruption import until_interrupted
-from pipeline.kafka.client import BrokerError
-from pipeline.supervisor import WorkerRefusedError
+from pipeline.cli.interruption import until_interrupted
+from pipeline.errors import UserError
 
 LOG = "workers.log"
 """What the workers log, in the folder."""
@@ -34,24 +32,16 @@ def say(line: str) -> None:
 
 
 class Clock:
-    """Puts the time since the start before each line, and says now and then how far it is.
-
-    Parameters
-    ----------
-    tell
-        What prints a line.
-    """
+    """Prints lines with the time since the start, and progress now and then."""
 
     def __init__(self, tell: Callable[[str], None] = say) -> None:
         self._tell = tell
         self._began_at = self._told_at = time.monotonic()
 
     def elapsed_s(self) -> float:
-        """Return the seconds since the start."""
         return time.monotonic() - self._began_at
 
     def say(self, line: str) -> None:
-        """Print a line."""
         self._tell(f"{self.elapsed_s():6.1f} s  {line}")
 
     def progress(self, line: Callable[[], str]) -> None:
@@ -66,18 +56,9 @@ Work = Callable[[Path, Clock], Sequence[str]]
 
 
 def execute(name: str, work: Work, *, passed: str, settings: str = "") -> NoReturn:
-    """Do the work and end the process; the last line is the verdict.
+    """Do the work and end the process; the last line is the verdict: `passed`, or what is wrong.
 
-    Parameters
-    ----------
-    name
-        Of the command, for its folder, which is kept unless all is well.
-    work
-        What to do.
-    passed
-        What holds if nothing is wrong.
-    settings
-        What somebody needs to repeat it; the first line, and part of the verdict.
+    The folder is kept unless all is well. `settings` are what one needs to repeat the run.
     """
     if settings:
         say(settings)
@@ -103,7 +84,7 @@ def execute(name: str, work: Work, *, passed: str, settings: str = "") -> NoRetu
 def _problems(work: Work, folder: Path) -> Sequence[str]:
     try:
         return work(folder, Clock())
-    except (FailedError, WorkerRefusedError, KafkaError, BrokerError, ConfigError) as error:
+    except (FailedError, KafkaError, UserError) as error:
         return [str(error)]
     except Exception as error:
         traceback.print_exc()

@@ -22,8 +22,8 @@ import orjson
 import typer
 
 from deploy.kafka import Cluster
+from pipeline.cli.supervisor import ROLES
 from pipeline.config import Config
-from pipeline.supervisor import ROLES
 from schemas import FIRST_INCARNATION, DeadLetter
 from schemas.dead_letter import MAX_BYTES
 from tests.behaviour import conftest

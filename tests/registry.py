@@ -7,15 +7,14 @@ import re
 import threading
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
 from typing import Any, ClassVar, Self
 from uuid import UUID
 
 import fastavro
 
+from pipeline.config import RegistrySettings
 from pipeline.kafka.registry.client import Registry
 from pipeline.kafka.registry.decoder import Decoder
-from pipeline.kafka.registry.settings import RegistrySettings
 
 Answer = tuple[int, Any]
 
@@ -25,21 +24,8 @@ NO_SCHEMA = 404, {"error_code": 40403, "message": "Schema not found"}
 class RegistryServer:
     """Schemas in memory, behind an address of this machine.
 
-    Parameters
-    ----------
-    user
-        Name and password that must be given; None for none.
-
-    Attributes
-    ----------
-    url
-        Where it is, also while nobody listens there.
-    failure
-        What is answered instead, whatever is asked; None for what is right.
-    is_read_only
-        Whether registering over HTTP is refused.
-    asked
-        Method and path of each question.
+    `failure` is answered whatever is asked, unless it is None; `asked` lists method and path of
+    each request; `user` is the name and password that a request must have.
     """
 
     def __init__(self, user: tuple[str, str] | None = None) -> None:
@@ -53,16 +39,13 @@ class RegistryServer:
         self.url = f"http://127.0.0.1:{self._server.server_port}/registry"
 
     def add(self, subject: str, schema: Any, kind: str = "AVRO", **more: Any) -> int:
-        """Register a schema, and return its id."""
         text = schema if isinstance(schema, str) else json.dumps(schema)
         return self._register(subject, {"schema": text, "schemaType": kind, **more})
 
     def schema(self, id_: int) -> dict[str, Any]:
-        """Return what was registered."""
         return self._schemas[id_ - 1]
 
     def stop(self) -> None:
-        """Listen no more."""
         self._server.shutdown()
         self._server.server_close()
 
@@ -73,16 +56,10 @@ class RegistryServer:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self.stop()
 
     def answer(self, method: str, path: str, body: Any, authorization: str | None) -> Answer:
-        """Return HTTP's status, and the body."""
         self.asked.append(f"{method} {path}")
         if self.failure is not None:
             return self.failure
@@ -164,12 +141,10 @@ class RegistryServer:
 
 
 def decoder_of(server: RegistryServer) -> Decoder:
-    """Return what opens messages with the schemas of a server, and knows none of them yet."""
     return Decoder(Registry(RegistrySettings(url=server.url)))
 
 
 def avro_of(schema: Any, value: Any) -> bytes:
-    """Return a value in Avro."""
     stream = io.BytesIO()
     fastavro.schemaless_writer(stream, fastavro.parse_schema(schema), value)
     return stream.getvalue()

@@ -2,6 +2,7 @@
 
 import pickle
 import random
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from river.datasets import synth
 
 from pipeline.config import Config
-from pipeline.evaluate import Label, Output, Value
+from pipeline.evaluate import Encoding, Evaluator, Inputs, Label, Output, Value
 from pipeline.stages import Message, Stage, process
 from schemas import Evaluation, Record
 
@@ -31,6 +32,13 @@ AGRAWAL_FEATURES = {
     name: "numeric" if name in AGRAWAL_NUMERIC else "categorical"
     for name in (*AGRAWAL_NUMERIC, "elevel", "car", "zipcode")
 }
+
+
+def outputs_of(
+    evaluator: Evaluator, x: Mapping[str, Value], replacements: Sequence[Mapping[str, Value]]
+) -> list[Output]:
+    """Return what a model says of changed inputs."""
+    return evaluator(Inputs.replacing(Encoding().observe(x), replacements)).outputs()
 
 
 class AgrawalRule:
@@ -241,3 +249,11 @@ def chunks(items: Sequence[T], sizes: Iterable[int]) -> Iterator[Sequence[T]]:
         yield items[start : start + size]
         start += size
     yield items[start:]
+
+
+def wait_until(condition: Callable[[], bool], timeout_s: float = 40.0) -> None:
+    """Wait until something holds; fail if it does not in time."""
+    deadline = time.monotonic() + timeout_s
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)

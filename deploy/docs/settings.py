@@ -1,16 +1,21 @@
 """All settings, as tables, from the model that validates them."""
 
+import ast
+import inspect
 from collections.abc import Iterator
+from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, get_args
 
-from pydantic import BaseModel, SecretStr
+from pydantic import BaseModel, SecretStr, TypeAdapter
 from pydantic.fields import FieldInfo
 
 from deploy.docs.tables import table
 from deploy.docs.words import allowed, code
 from pipeline.config import ENV_PREFIX, Config
-from pipeline.detectors import DETECTORS
+from pipeline.drift.detectors import ADWIN_DEFAULTS, DETECTORS, LIMITS
+from pipeline.import_strings import load
 
 
 def tables() -> str:
@@ -28,18 +33,33 @@ def sections(path: str = "", model: type[BaseModel] = Config) -> Iterator[tuple[
 
 def detectors() -> str:
     """Return the parameters of each detector."""
-    rows = [
-        [code(name), f"`{key}`", code(schema["default"]), allowed(schema)]
-        for name, (_, model) in DETECTORS.items()
-        for key, schema in model.model_json_schema()["properties"].items()
-    ]
+    rows = []
+    for name, reference in DETECTORS.items():
+        signature = inspect.signature(load(reference)).parameters
+        own = ADWIN_DEFAULTS if name == "adwin" else {}
+        for key, kind in LIMITS[name].items():
+            default = code(own.get(key, signature[key].default))
+            rows.append([code(name), f"`{key}`", default, allowed(TypeAdapter(kind).json_schema())])
     return table(["detector", "parameter", "default", "allowed"], rows)
+
+
+@cache
+def descriptions(model: type[BaseModel]) -> dict[str, str]:
+    """Return key → its description: the docstring below the field."""
+    kinds = [kind for kind in reversed(model.__mro__) if kind.__module__.startswith("pipeline.")]
+    trees = [ast.parse(inspect.getsource(kind)).body[0] for kind in kinds]
+    return {
+        ast.unparse(field.target): " ".join(ast.literal_eval(text.value).split())
+        for tree in trees
+        for field, text in pairwise(getattr(tree, "body", []))
+        if isinstance(field, ast.AnnAssign) and isinstance(text, ast.Expr)
+    }
 
 
 def _section(path: str, model: type[BaseModel]) -> str:
     schemas = model.model_json_schema()["properties"]
     rows = [
-        _row(name, field, schemas[name])
+        _row(name, field, schemas[name], descriptions(model)[name])
         for name, field in model.model_fields.items()
         if not _is_table(field)
     ]
@@ -51,12 +71,12 @@ def _section(path: str, model: type[BaseModel]) -> str:
     return f"### `[{path}]`\n\n{about} In the environment: `{variable}` and the key.\n\n{settings}"
 
 
-def _row(name: str, field: FieldInfo, schema: dict[str, Any]) -> list[str]:
+def _row(name: str, field: FieldInfo, schema: dict[str, Any], description: str) -> list[str]:
     is_secret = SecretStr in get_args(field.annotation)
     return [
         f"`{name}`",
         "required" if field.is_required() else _default(field),
-        field.description or "",
+        description,
         "text; only in the environment" if is_secret else _allowed(schema),
     ]
 

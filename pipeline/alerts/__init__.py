@@ -1,1 +1,1 @@
-"""Alerts: changes that matter, sent to a webhook, beside the pipeline and never within it."""
+"""Alerts: changes that matter, sent to a webhook, alongside the pipeline and never within it."""

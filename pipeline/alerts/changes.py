@@ -1,8 +1,8 @@
-"""Reads ``changes`` as a consumer group of its own, and commits what is done with."""
+"""Consumes ``changes`` in a consumer group of its own."""
 
 import logging
-from types import TracebackType
-from typing import Self
+from collections.abc import Callable
+from typing import Any
 
 from confluent_kafka import (
     OFFSET_END,
@@ -14,31 +14,26 @@ from confluent_kafka import (
 )
 
 from pipeline.config import Config
-from pipeline.kafka.asking import ask
-from pipeline.kafka.client import client_settings, log_offsets, partitions_of, refusal
-from pipeline.kafka.reader import without_errors
-from pipeline.kafka.registry.opener import Opener
+from pipeline.kafka.client import ask, client_settings, log_offsets, partitions_of, refusal
 from pipeline.kafka.registry.opening import open_decoder
+from pipeline.kafka.registry.waiting import Opener
 from pipeline.kafka.timeouts import ALERTS_POLL_S, ALERTS_SESSION_S, REQUEST_S
-from pipeline.kafka.unreadable import UnreadableBatches
+from pipeline.kafka.topics.reader import without_errors
+from pipeline.kafka.topics.unreadable import UnreadableBatches
 from schemas import Change
 
 log = logging.getLogger("fluxplain.alerts")
 
 GROUP = "alerts"
-"""Name of the consumer group, behind the prefix."""
+"""The consumer group's name, after the prefix."""
 
 
 class ChangeConsumer:
-    """The messages of ``changes``, each until it is done with.
+    """The messages of ``changes``, each until it is done.
 
     The first start of the group begins with the next new message: nobody wants alerts of last
-    week. From then on it goes on where it was, also in partitions that are added later.
-
-    Raises
-    ------
-    BrokerError
-        If the broker does not answer, or the topic does not exist.
+    week. Later starts resume where it was, and read added partitions from their beginning. Raises
+    BrokerError if the broker does not answer, or the topic does not exist.
     """
 
     def __init__(self, config: Config) -> None:
@@ -50,9 +45,9 @@ class ChangeConsumer:
             {
                 **client_settings(config),
                 "group.id": f"{config.topics.prefix}{GROUP}",
-                # what is done with is committed now and then; what was delivered, at once
+                # handled messages are committed now and then; delivered ones at once
                 "enable.auto.offset.store": False,
-                # of partitions that are new, and where messages were deleted unread
+                # for added partitions, and where messages were deleted unread
                 "auto.offset.reset": "earliest",
                 "max.poll.interval.ms": int(ALERTS_POLL_S * 1000),
                 "session.timeout.ms": int(ALERTS_SESSION_S * 1000),
@@ -64,10 +59,7 @@ class ChangeConsumer:
     def poll(self, timeout_s: float) -> Message | None:
         """Return the next message; None if none came in time, or it waits for the registry.
 
-        Raises
-        ------
-        BrokerError
-            If the broker reports an error that does not pass by itself.
+        Raises BrokerError for an error that does not pass on its own.
         """
         read = self._read(timeout_s) if self._opener.is_empty else []
         return next(iter(self._opener.opened(read, timeout_s)), None)
@@ -81,7 +73,7 @@ class ChangeConsumer:
         return without_errors(self._config, read)
 
     def done(self, message: Message, *, at_once: bool) -> None:
-        """Take note that a message need not come again; commit that at once, or soon."""
+        """Commit a message, at once or soon."""
         self._consumer.store_offsets(message)
         if not at_once:
             return
@@ -94,46 +86,27 @@ class ChangeConsumer:
         """Commit and leave the group."""
         self._consumer.close()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
-
     def _begin(self, consumer: Consumer, assigned: list[TopicPartition]) -> None:
         everything = partitions_of(self._config, self._topic)
-        asked = [TopicPartition(self._topic, partition) for partition in everything]
+        partitions = [TopicPartition(self._topic, partition) for partition in everything]
         what = f"cannot ask where to begin in {self._topic}"
-        committed = ask(
-            self._config,
-            consumer,
-            self._topic,
-            what,
-            lambda: consumer.committed(asked, timeout=REQUEST_S),
-        )
+
+        def asked(question: Callable[[], Any]) -> Any:
+            return ask(self._config, consumer, self._topic, what, question)
+
+        committed = asked(lambda: consumer.committed(partitions, timeout=REQUEST_S))
         if any(each.offset >= 0 for each in committed):
             log.info("reading on from what was committed, in %d partitions", len(assigned))
             return
-        # for all partitions: another member of a new group must not take its own for added ones;
-        # at once: what comes while this process is not running must not be passed over
-        ends = ask(
-            self._config,
-            consumer,
-            self._topic,
-            what,
-            lambda: log_offsets(consumer, self._topic, everything, OFFSET_END, REQUEST_S),
-        )
+        # of all partitions: another member of a new group must not take its own for added ones;
+        # at once: messages that come while this process is down must not be skipped
+        ends = asked(lambda: log_offsets(consumer, self._topic, everything, OFFSET_END, REQUEST_S))
         begins = [TopicPartition(self._topic, p, end) for p, end in ends.items()]
         consumer.commit(offsets=begins, asynchronous=False)
         log.info("the first start: alerts begin with new changes")
 
 
 def taken_at_s(message: Message, now_s: float) -> float:
-    """Return when Kafka took a message, in seconds since 1970; now if it does not say."""
+    """Return when Kafka took a message, in seconds since 1970; now if that is unknown."""
     kind, at_ms = message.timestamp()
     return now_s if kind == TIMESTAMP_NOT_AVAILABLE else at_ms / 1000.0

@@ -1,29 +1,27 @@
-"""Which changes are worth an alert."""
+"""Decides which changes are worth an alert."""
 
 from collections import OrderedDict
 from collections.abc import Iterator
 from typing import Any, Literal
 
-from pipeline.alerts.settings import AlertSettings
+from pipeline.config import AlertSettings
 from schemas import Change
 
 Reason = Literal["kind", "method", "feature", "min_effect", "quiet_s", "repeated"]
-"""Why there is no alert: which setting says so, or that there was one already."""
+"""Why there is no alert: the setting that excludes it, or that there was one already."""
 
 MAX_REMEMBERED = 10_000
-"""Alerts, and quiet times, that are remembered, the newest: a few MB."""
+"""Newest alerts and quiet times that are remembered: a few MB."""
 
 
 class AlertFilter:
     """Decides about one change after the other.
 
-    Changes come again after a crash of the pipeline, with the same id: such repetitions have no
-    second alert, as long as this object lives.
-
-    After an alert at time t those of the same subject before t + ``quiet_s`` are held back, and
-    they do not make the quiet time longer. A subject is a stream's feature (the loss counts as one)
-    with the kind of the change, or an incident. Times are those at which Kafka took the changes, so
-    that a reader that is behind decides the same.
+    A change that comes again after a crash, with the same id, has no second alert. After an alert
+    at time t those of the same subject before t + ``quiet_s`` are held back, and do not make the
+    quiet time longer. A subject is a stream's feature (the loss counts as one) with the kind of the
+    change, or an incident. Times are those at which Kafka took the changes, so that a reader that
+    is behind decides the same.
 
     Examples
     --------
@@ -41,15 +39,7 @@ class AlertFilter:
         self._quiet_until: OrderedDict[str, float] = OrderedDict()
 
     def objection(self, change: Change, at_s: float) -> Reason | None:
-        """Return why there is no alert of a change; None if there is to be one.
-
-        Parameters
-        ----------
-        change
-            What happened.
-        at_s
-            When Kafka took it, in seconds.
-        """
+        """Return why a change that Kafka took at a time has no alert; None if it has one."""
         unwanted = self._unwanted(change)
         if unwanted is not None:
             return unwanted
@@ -59,13 +49,13 @@ class AlertFilter:
         return "quiet_s" if quiet else None
 
     def delivered(self, change: Change, at_s: float) -> None:
-        """Take note of an alert, from which on there is quiet; parameters as above."""
+        """Remember an alert, and begin its quiet time."""
         _remember(self._delivered, change.id, None)
         for subject in _subjects(change):
             _remember(self._quiet_until, subject, at_s + self._settings.quiet_s)
 
     def _unwanted(self, change: Change) -> Reason | None:
-        """Return which setting excludes a change; one about nothing that it names passes."""
+        """Return the setting that excludes a change."""
         wanted = self._settings
         if change.kind not in wanted.kinds:
             return "kind"

@@ -1,4 +1,4 @@
-"""What an alert says, and how a receiver knows who sent it."""
+"""The body, headers and signature of an alert."""
 
 import hashlib
 import hmac
@@ -9,18 +9,18 @@ from collections.abc import Mapping
 import orjson
 
 from pipeline import __version__
-from pipeline.monitor.text import printable
+from pipeline.wording import printable
 from schemas import Change
 
 VERSION = 1
-"""Of the body. What is added to it leaves the number; what is changed or removed raises it."""
+"""Version of the body. Added fields leave it; changed or removed ones raise it."""
 
 SIGNATURE = "X-Fluxplain-Signature"
 
 TIMESTAMP = "X-Fluxplain-Timestamp"
 
 MAX_TEXT = 1_000
-"""Characters of the line for people; what stands on a topic may be longer than a chat takes."""
+"""Longest line for people, in characters; on a topic it may be longer than a chat takes."""
 
 
 def body(change: Change, *, is_test: bool = False) -> bytes:
@@ -38,14 +38,8 @@ def body(change: Change, *, is_test: bool = False) -> bytes:
     >>> Change.validated(alert["change"]) == gap
     True
     """
-    return orjson.dumps(
-        {
-            "version": VERSION,
-            "test": is_test,
-            "text": text(change, is_test=is_test),
-            "change": change,
-        }
-    )
+    line = text(change, is_test=is_test)
+    return orjson.dumps({"version": VERSION, "test": is_test, "text": line, "change": change})
 
 
 def text(change: Change, *, is_test: bool = False) -> str:
@@ -59,18 +53,9 @@ def text(change: Change, *, is_test: bool = False) -> str:
 def headers(
     change_id: str, content: bytes, secret: bytes | None, timestamp_s: int
 ) -> Mapping[str, str]:
-    """Return the headers of an alert; without a secret there is no signature.
+    """Return the headers of an alert; a receiver drops what comes again with the same change id.
 
-    Parameters
-    ----------
-    change_id
-        Identity of the change: a receiver drops what comes again with the same one.
-    content
-        The body.
-    secret
-        What only sender and receiver know.
-    timestamp_s
-        When it is sent, in seconds since 1970.
+    Without a secret there is no signature. The timestamp is in seconds since 1970.
     """
     common = {
         "Content-Type": "application/json",
@@ -115,7 +100,7 @@ def sample(stream: str, feature: str) -> Change:
 
 
 def _escaped(line: str) -> str:
-    """Return text that can neither steer a terminal nor call everybody in a chat."""
+    """Return text without a terminal's control codes and a chat's mentions."""
     # an incident has an @ too, before a number
     plain = re.sub("@(?=[A-Za-z])", "@\u200b", printable(line[:MAX_TEXT])).replace("&", "&amp;")
     return plain.replace("<", "&lt;").replace(">", "&gt;")

@@ -6,6 +6,7 @@ import re
 import signal
 import time
 from collections import Counter
+from contextlib import closing
 
 from confluent_kafka import Message
 
@@ -19,22 +20,18 @@ from schemas import BadRecordError, Change
 log = logging.getLogger("fluxplain.alerts")
 
 POLL_S = 0.5
-"""How long reading waits for a change; also how soon it is noticed that this is to end."""
+"""Longest wait of a poll, and so for the end."""
 
 STOP_S = 5.0
-"""How long an attempt may go on when this is to end."""
+"""Time for a running attempt when this ends."""
 
 
 async def run(config: Config) -> None:
     """Send alerts until SIGTERM or Ctrl-C.
 
-    Of each change: (1) ask the filter; (2) deliver, or give up; (3) commit. A process that ends
-    between 2 and 3 delivers again at its next start, with the same id.
-
-    Raises
-    ------
-    BrokerError
-        If the broker does not answer, or reports what does not pass by itself.
+    Each change takes three steps: (1) ask the filter; (2) deliver, or give up; (3) commit. A
+    process that ends between 2 and 3 delivers again at its next start, with the same id. Raises
+    BrokerError if the broker does not answer, or reports an error that does not pass on its own.
     """
     stop = asyncio.Event()
     for each in (signal.SIGINT, signal.SIGTERM):
@@ -42,18 +39,18 @@ async def run(config: Config) -> None:
     async with Webhook(config.alerts) as webhook:
         signed = "signed" if config.alerts.signing_secret() else "not signed (alerts.secret)"
         log.info("alerts go to %s, %s", webhook.name, signed)
-        with ChangeConsumer(config) as changes:
+        with closing(ChangeConsumer(config)) as changes:
             sender = _Sender(config, webhook, changes, stop)
             while not stop.is_set():
                 message = await asyncio.to_thread(changes.poll, POLL_S)
                 if message is not None:
                     await sender.handle(message)
-    told = ", ".join(f"{n:,} {what}" for what, n in sender.counts.items())
-    log.info("ended: %s", told or "no change came")
+    counts = ", ".join(f"{n:,} {what}" for what, n in sender.counts.items())
+    log.info("ended: %s", counts or "no change came")
 
 
 class _Sender:
-    """Does what is to be done with each message, and counts it."""
+    """Handles messages, and counts them by result."""
 
     def __init__(
         self, config: Config, webhook: Webhook, changes: ChangeConsumer, stop: asyncio.Event
@@ -65,7 +62,7 @@ class _Sender:
         self.counts: Counter[str] = Counter()
 
     async def handle(self, message: Message) -> None:
-        """Decide about a message, deliver it if there is to be an alert, and commit."""
+        """Ask the filter about a message, deliver its alert, and commit."""
         try:
             change = _change(message)
         except BadRecordError as error:
@@ -97,7 +94,7 @@ class _Sender:
         self._changes.done(message, at_once=at_once)
 
     async def _unless_stopped(self, change: Change, at_s: float) -> Answer | None:
-        """Return how the delivery ended; None if this is to end before that."""
+        """Return the result of a delivery; None if the process ends before it."""
         content = body(change)
         delivery = asyncio.create_task(
             deliver(

@@ -1,4 +1,4 @@
-"""Sends alerts to a webhook, again and again where that may help."""
+"""Sends alerts to a webhook, with retries."""
 
 import random
 import ssl
@@ -7,45 +7,36 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC
 from email.utils import parsedate_to_datetime
-from types import TracebackType
 from typing import Self
 
 import aiohttp
 
 from pipeline.alerts.message import headers
-from pipeline.alerts.settings import AlertSettings, shown
-from pipeline.monitor.text import printable
+from pipeline.config import AlertSettings
+from pipeline.config.secrets import shown
+from pipeline.wording import printable
 
 FIRST_PAUSE_S = 1.0
 LONGEST_PAUSE_S = 60.0
-"""Pause before the next attempt; doubled after each, and less by chance of up to a half, so that
-many senders do not come back at once."""
+"""Pause before the next attempt; doubled after each, and shortened at random by up to a half, so
+that many senders do not come back at once."""
 
 MAX_AGE_S = 900.0
-"""A change that is older is not tried again: what comes that late is no alert. One that waited so
-long behind others, or was read late, has one attempt."""
+"""Age from which a change is not tried again: it is no alert any more. One that waited so long
+behind others, or was read late, has one attempt."""
 
 AGAIN = (408, 425, 429)
-"""Too slow, too early, too many: another attempt may end otherwise, as after 5xx."""
+"""Statuses besides 5xx after which another attempt may succeed: too slow, too early, too many."""
 
 MAX_ANSWER_BYTES = 2_000
-"""How much of an answer is read, for people."""
+"""Part of an answer that is read, for people."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What became of one attempt.
+    """The result of one attempt; `what` is a sentence for people without its subject.
 
-    Attributes
-    ----------
-    delivered
-        Whether the receiver took it.
-    what
-        What the receiver said, or why there is no answer, as a sentence without its subject.
-    again
-        Whether another attempt may end otherwise.
-    not_before_s
-        How long the receiver wants to be left alone, in seconds.
+    `again`: another attempt may succeed, but not before `not_before_s`, as the receiver asked.
     """
 
     delivered: bool
@@ -57,13 +48,8 @@ class Answer:
 class Webhook:
     """One receiver.
 
-    Redirects are not followed, and proxies of the environment not used: what is sent, and its
-    signature, go where the settings say. Certificates are verified.
-
-    Parameters
-    ----------
-    settings
-        With a ``url``.
+    Redirects are not followed, and proxies of the environment not used: an alert and its signature
+    go where the settings say. Certificates are verified.
     """
 
     def __init__(self, settings: AlertSettings) -> None:
@@ -81,15 +67,7 @@ class Webhook:
         self.name = shown(settings.url)
 
     async def send(self, change_id: str, content: bytes) -> Answer:
-        """Make one attempt and return what came of it.
-
-        Parameters
-        ----------
-        change_id
-            Identity of the change.
-        content
-            The body of the alert.
-        """
+        """Make one attempt."""
         signed = headers(change_id, content, self._secret, int(time.time()))
         try:
             async with self._session.post(
@@ -100,20 +78,11 @@ class Webhook:
         except (aiohttp.ClientError, OSError, ValueError) as error:
             return _failed(error, self._timeout_s)
 
-    async def close(self) -> None:
-        """Close the connections."""
-        await self._session.close()
-
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        await self.close()
+    async def __aexit__(self, *_error: object) -> None:
+        await self._session.close()
 
 
 async def deliver(
@@ -124,20 +93,11 @@ async def deliver(
     tell: Callable[[str], None] = lambda _line: None,
     chance: Callable[[], float] = random.random,
 ) -> Answer | None:
-    """Try until it is delivered, or another attempt would not help; return the last answer.
+    """Try until an alert is delivered, or another attempt would not help; return the last answer.
 
-    Parameters
-    ----------
-    attempt
-        Makes one attempt.
-    age_s
-        How old the change is, in seconds: from :data:`MAX_AGE_S` on there is no other attempt.
-    pause
-        Waits for so many seconds and returns whether to go on; else this returns None.
-    tell
-        Called with a sentence before each pause.
-    chance
-        Uniform random numbers in [0, 1).
+    `age_s` returns the change's age; from :data:`MAX_AGE_S` on there is no other attempt. `tell`
+    receives a sentence before each pause; `pause` waits and returns whether to continue, else this
+    returns None. `chance` returns uniform random numbers in [0, 1).
     """
     longest = FIRST_PAUSE_S
     while True:
@@ -154,7 +114,7 @@ async def deliver(
 def interpreted(
     status: int, reason: str | None, response_headers: Mapping[str, str], start: bytes
 ) -> Answer:
-    """Return what an answer means.
+    """Interpret an answer of HTTP.
 
     Examples
     --------
@@ -182,7 +142,7 @@ async def _start_of(response: aiohttp.ClientResponse) -> bytes:
 
 
 def _retry_after_s(value: str) -> float:
-    """Return the seconds to wait by a header that is a number or a date; 0 for anything else."""
+    """Return the seconds of a Retry-After header, a number or a date; 0 for anything else."""
     if value.isascii() and value.isdigit() and len(value) < 10:
         return float(value)
     try:
@@ -194,7 +154,7 @@ def _retry_after_s(value: str) -> float:
 
 
 def _failed(error: Exception, timeout_s: float) -> Answer:
-    """Return why there was no answer; only a URL that cannot be used is not tried again."""
+    """Return why there was no answer; only an unusable URL is not tried again."""
     match error:
         case TimeoutError():
             what = f"did not answer within {timeout_s:g} s (alerts.timeout_s)"

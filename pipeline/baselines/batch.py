@@ -3,12 +3,13 @@
 import random
 from collections.abc import Callable, Iterator, Sequence
 
-from pipeline.evaluate import Evaluator, Observation
+import numpy as np
+
+from pipeline.evaluate import Encoding, Evaluator, Observation, Observed
+from pipeline.evaluate.encoding import Floats, columns_of
 from pipeline.explain.importance import check_observation
 from pipeline.explain.losses import Loss, Target, get_loss
 from pipeline.explain.players import Players
-from pipeline.explain.questions import Observed
-from pipeline.explain.storage import UniformReservoir
 
 
 class Batch:
@@ -16,16 +17,19 @@ class Batch:
 
     Parameters
     ----------
-    xs
-        The observations, at least 2; each has every explained feature.
-    ys
-        Their labels.
+    xs, ys, evaluator
+        See :mod:`pipeline.baselines`.
     players
         What to explain.
     loss
         Name of a loss, or a function of (label, output).
-    evaluator
-        How the model is asked.
+
+    Attributes
+    ----------
+    observed
+        The observations, all in one encoding.
+    stored
+        The values of the players' features, shape (observations, features).
 
     Raises
     ------
@@ -49,13 +53,19 @@ class Batch:
         self.players = players
         self.loss = get_loss(loss)
         self.evaluator = evaluator
-        self.observed = [Observed(x) for x in xs]
         self.ys = ys
-        # it holds them all, in their order, so it draws no random number
-        self.reservoir = UniformReservoir(len(xs), random.Random(0))
+        encoding = Encoding()
+        for x in xs:
+            encoding.learn(x)  # else the first ones could be encoded in another way
+        self.observed = [encoding.observe(x) for x in xs]
         for observed in self.observed:
             check_observation(observed, players.features)
-            self.reservoir.update(observed.x, observed.some(players.features))
+        self.stored: Floats = np.array(
+            [
+                observed.numbers[columns_of(observed.features, players.features)]
+                for observed in self.observed
+            ]
+        )
 
     def __len__(self) -> int:
         return len(self.observed)

@@ -13,8 +13,8 @@ from river import stats
 from river.tree.hoeffding_tree import HoeffdingTree
 from river.tree.nodes.branch import DTBranch
 
-from pipeline.evaluate.hoeffding.ensembles import VOTES
-from pipeline.evaluate.hoeffding.regressor import COMBINATIONS
+from pipeline.evaluate.hoeffding.combinations import COMBINATIONS
+from pipeline.evaluate.hoeffding.votes import VOTES
 from pipeline.explain.players import check_features
 
 Seen = Any

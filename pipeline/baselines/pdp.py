@@ -4,23 +4,26 @@ Friedman (2001), "Greedy Function Approximation: A Gradient Boosting Machine"; G
 Bleich, Pitkin (2015), "Peeking Inside the Black Box", for the ICE curves.
 """
 
-import random
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 
-from pipeline.evaluate import Evaluator, Label, Observation, as_evaluator
-from pipeline.evaluate.inputs import Floats
+from pipeline.evaluate import Encoding, Evaluator, Inputs, Label, Observation, Value, as_evaluator
+from pipeline.evaluate.encoding import Floats
+from pipeline.evaluate.table import aligned
 from pipeline.explain import kernels
 from pipeline.explain.categories import range_and_slopes
-from pipeline.explain.curve import Effect, Grid, shown_effect, shown_labels, table_of
+from pipeline.explain.curve import Effect, Grid, shown_effect, shown_labels
 from pipeline.explain.grids import GridKind, GridSettings, check_pairs
 from pipeline.explain.importance import check_observation
+from pipeline.explain.method import as_grid
 from pipeline.explain.players import check_features
-from pipeline.explain.questions import Observed, Row
-from pipeline.explain.sampling.pdp import PDPGrid, pair_rows
+from pipeline.explain.points import PointStorage, seeded
 from pipeline.explain.surface import Axes, SurfaceEffect, shown_surface
+
+Row = dict[str, Value]
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,13 +91,8 @@ def batch_pdp(
 
     Parameters
     ----------
-    model
-        Any object with ``predict_proba_one`` (used when there) or ``predict_one``. It is asked,
-        never changed.
-    xs
-        The observations, at least 1; every explained feature must be there.
-    features
-        Names of the features to explain.
+    model, xs, features, evaluator
+        See :mod:`pipeline.baselines`.
     grid
         Evaluation points of numeric features: ``"quantile-range"``, equidistant from the 5 % to the
         95 % quantile of the batch; ``"range"``, equidistant from its smallest value to its largest;
@@ -106,9 +104,6 @@ def batch_pdp(
         whose first value is text or a truth value.
     grids
         Feature → evaluation points to take instead, such as those of an iPDP.
-    evaluator
-        How the model is asked: ``"hoeffding"``, ``"linear"``, ``"batch"``, ``"generic"``, or
-        ``"auto"``, the first of these that fits; or an evaluator of your own.
 
     Returns
     -------
@@ -214,7 +209,7 @@ def batch_pair_pdp(
     surfaces = {}
     for name, pair in named.items():
         axes = (chosen[pair[0]], chosen[pair[1]])
-        labels, numbers = _asked(model, xs, pair_rows(pair, axes), evaluator)
+        labels, numbers = _asked(model, xs, _pair_rows(pair, axes), evaluator)
         effect, *ice = _shown(labels, numbers)
         width = len(axes[1])
         surfaces[name] = PairDependence(
@@ -237,7 +232,7 @@ def _kinds(
 ) -> dict[str, bool]:
     """Return feature → whether it is categorical."""
     for x in xs:
-        check_observation(Observed(x), tuple(features))
+        check_observation(Encoding().observe(x), tuple(features))
     return {
         feature: isinstance(xs[0][feature], bool | str)
         if categorical is None
@@ -263,11 +258,12 @@ def _chosen(
 def _grid(
     xs: Sequence[Observation], feature: str, settings: GridSettings, *, categorical: bool
 ) -> Grid:
+    encoding, names = Encoding(), [feature] if categorical else []
     # it holds all values, so it draws no random number
-    grid = PDPGrid(settings, categorical=categorical, rng=random.Random(0))
+    storage = PointStorage([feature], settings, categorical=names, rng_of=seeded(0))
     for x in xs:
-        grid.update(x[feature])
-    return grid.points()
+        storage.store(encoding.observe(x))
+    return as_grid(storage.points(encoding)[feature].axis)
 
 
 def _asked(
@@ -282,14 +278,10 @@ def _asked(
     -------
     The numbers have the shape (observations, points, classes).
     """
-    ask = as_evaluator(model, evaluator)
-    tables = [table_of(ask(x, replacements)) for x in xs]
+    ask, encoding = as_evaluator(model, evaluator), Encoding()
+    tables = [ask(Inputs.replacing(encoding.observe(x), replacements)) for x in xs]
     labels = tuple(dict.fromkeys(label for table in tables for label in table.labels))
-    columns = {label: place for place, label in enumerate(labels)}
-    stacked = np.zeros((len(tables), len(replacements), len(labels)))
-    for numbers, table in zip(stacked, tables, strict=True):
-        numbers[:, [columns[label] for label in table.labels]] = table.numbers
-    return labels, stacked
+    return labels, np.array([aligned(table, labels) for table in tables])
 
 
 def _shown(
@@ -303,9 +295,14 @@ def _shown(
     ]
 
 
+def _pair_rows(pair: tuple[str, str], axes: Axes) -> list[Row]:
+    """Return what is replaced at each point of the first feature with each of the second."""
+    return [dict(zip(pair, point, strict=True)) for point in product(*axes)]
+
+
 def _deviation(effect: Sequence[float]) -> float:
     return kernels.deviation(np.array(effect))
 
 
 def _quarter_of_range(effect: Sequence[float]) -> float:
-    return range_and_slopes(effect)[0]
+    return range_and_slopes(np.array(effect))[0]

@@ -11,12 +11,11 @@ import numpy as np
 
 from pipeline.baselines.batch import Batch
 from pipeline.evaluate import Evaluator, Observation, as_evaluator
-from pipeline.explain import kernels
-from pipeline.explain.losses import Loss, Target, losses_on
+from pipeline.explain.losses import Loss, Target
+from pipeline.explain.method import Question, ask_model
+from pipeline.explain.permutations import permuted
+from pipeline.explain.pfi import PFI, drawn_rows
 from pipeline.explain.players import Features, Players
-from pipeline.explain.sampling.permutation import permuted
-from pipeline.explain.sampling.pfi import PFIQuestion
-from pipeline.explain.together import ask_model
 
 DEFAULT_PERMUTATIONS = 10
 """As many as the paper's experiments take."""
@@ -41,27 +40,11 @@ def batch_pfi(
 
     Parameters
     ----------
-    model
-        Any object with ``predict_proba_one`` (used when there) or ``predict_one``. It is asked,
-        never changed.
-    xs
-        The observations, N of at least 2; every explained feature must be there.
-    ys
-        Their labels.
-    features
-        Names of the features to explain. A mapping among them, such as
-        ``{"place": ["lat", "lon"]}``, has groups of features that are explained as one.
-    loss
-        ``"cross_entropy"``, ``"zero_one"``, ``"brier"``, ``"absolute_error"``,
-        ``"squared_error"``, or a function of (label, output).
+    model, xs, ys, features, loss, seed, evaluator
+        See :mod:`pipeline.baselines`.
     permutations
         How many random permutations are averaged, M, at least 1. Each permutes all features,
         one at a time.
-    seed
-        Seed of its random numbers; None for another one each time.
-    evaluator
-        How the model is asked: ``"hoeffding"``, ``"linear"``, ``"batch"``, ``"generic"``, or
-        ``"auto"``, the first of these that fits; or an evaluator of your own.
 
     Returns
     -------
@@ -171,9 +154,12 @@ def _mean_growths(batch: Batch, chosen: Iterable[Sequence[int]]) -> dict[str, fl
     chosen
         Of each observation those that supply the values of the replaced feature.
     """
-    total = np.zeros(len(batch.players))
+    players = batch.players
+    total = np.zeros(len(players))
     for (observed, y), places in zip(batch, chosen, strict=True):
-        question = PFIQuestion(batch.players, batch.reservoir, places)
-        losses = losses_on(batch.loss, y, ask_model(batch.evaluator, [question], observed))
-        total += kernels.growths(losses, len(batch.players))
-    return dict(zip(batch.players.names, (total / len(batch)).tolist(), strict=True))
+        question = Question(drawn_rows(players, observed, batch.stored, places))
+        prediction, [table] = ask_model(batch.evaluator, observed, [question])
+        labels, numbers, _ = table
+        blocks = numbers.reshape(len(players), len(places), len(labels))
+        total += PFI.increments(batch.loss, [y], labels, prediction.numbers, blocks)
+    return dict(zip(players.names, (total / len(batch)).tolist(), strict=True))

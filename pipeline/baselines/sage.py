@@ -6,23 +6,20 @@ Feature Contributions With Additive Importance Measures".
 """
 
 import random
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
 from pipeline.baselines.batch import Batch
-from pipeline.evaluate import Evaluator, Observation, Output, Table, as_evaluator
-from pipeline.evaluate.inputs import Floats
+from pipeline.evaluate import Evaluator, Observation, as_evaluator
+from pipeline.evaluate.table import aligned
 from pipeline.explain import kernels
-from pipeline.explain.importance import InnerSamples, check_inner_samples
-from pipeline.explain.losses import Loss, Target, compiled_loss, each_loss
-from pipeline.explain.outputs import mean_output
+from pipeline.explain.imputers import InnerSamples, check_inner_samples, draws
+from pipeline.explain.losses import Loss, Target
+from pipeline.explain.method import Question, ask_model
+from pipeline.explain.permutations import Draw, changing, hidden_rows, permuted
 from pipeline.explain.players import Features, Players
-from pipeline.explain.sage import DEFAULT_INNER_SAMPLES
-from pipeline.explain.sampling.permutation import SAGEDraw, draw_permutation
-from pipeline.explain.sampling.sage import restricted
-from pipeline.explain.together import ask_model
+from pipeline.explain.sage import DEFAULT_INNER_SAMPLES, SAGE
 
 
 def batch_sage(
@@ -47,27 +44,11 @@ def batch_sage(
 
     Parameters
     ----------
-    model
-        Any object with ``predict_proba_one`` (used when there) or ``predict_one``. It is asked,
-        never changed.
-    xs
-        The observations, N of at least 2; every explained feature must be there.
-    ys
-        Their labels.
-    features
-        Names of the features to explain. A mapping among them, such as
-        ``{"place": ["lat", "lon"]}``, has groups of features that are explained as one.
-    loss
-        ``"cross_entropy"``, ``"zero_one"``, ``"brier"``, ``"absolute_error"``,
-        ``"squared_error"``, or a function of (label, output).
+    model, xs, ys, features, loss, seed, evaluator
+        See :mod:`pipeline.baselines`.
     inner_samples
         Draws per observation that a restricted output is the mean of, m; ``"all"`` takes each
         observation of the batch once: the exact expectation over it.
-    seed
-        Seed of its random numbers; None for another one each time.
-    evaluator
-        How the model is asked: ``"hoeffding"``, ``"linear"``, ``"batch"``, ``"generic"``, or
-        ``"auto"``, the first of these that fits; or an evaluator of your own.
 
     Returns
     -------
@@ -106,31 +87,20 @@ def permuted_sage(
     batch: Batch, rng: random.Random, *, inner_samples: InnerSamples
 ) -> dict[str, float]:
     """Return the SAGE values of a batch; see :func:`batch_sage`."""
-    players = batch.players
-    mean = mean_output([batch.evaluator(observed.x, [{}])[0] for observed in batch.observed])
+    players, loss = batch.players, batch.loss
+    predictions = [ask_model(batch.evaluator, observed, [])[0] for observed in batch.observed]
+    labels = tuple(dict.fromkeys(label for each in predictions for label in each.labels))
+    outputs = np.concatenate([aligned(each, labels) for each in predictions])
+    mean = np.array([kernels.mean_of(column) for column in outputs.T])
     total = np.zeros(len(players))
-    for observed, y in batch:
-        draw = draw_permutation(players, observed.x, batch.reservoir, inner_samples, rng)
-        answers = ask_model(batch.evaluator, [draw], observed)
-        losses = _losses(batch.loss, y, mean, draw, answers)
-        total += kernels.falls(losses, draw.places, len(players))
+    for place, (observed, y) in enumerate(batch):
+        order = permuted(len(players), rng)
+        chosen = draws(len(batch), inner_samples, rng)
+        places = changing(players, order, observed, batch.stored)
+        draw = Draw(places, np.arange(1, len(places)), len(chosen))
+        rows = hidden_rows(players, observed, batch.stored, chosen, draw)
+        _, [table] = ask_model(batch.evaluator, observed, [Question(rows)])
+        own, numbers = outputs[place], aligned(table, labels)
+        blocks = kernels.revealed(mean, own, numbers, draw.m, places, len(players))
+        total += SAGE.increments(loss, [y], labels, own[None], blocks)
     return dict(zip(players.names, (total / len(batch)).tolist(), strict=True))
-
-
-def _losses(
-    loss: Loss, y: Target, mean: Output, draw: SAGEDraw, answers: Sequence[Output] | Table
-) -> Floats:
-    """Return the loss before a feature is revealed, and after each."""
-    if isinstance(answers, Table):
-        kind = compiled_loss(loss, y, answers.labels)
-        shares: Mapping[Any, float] = mean if isinstance(mean, dict) else {None: mean}
-        known = {**dict.fromkeys(answers.labels, 0.0), **shares}
-        if kind and len(known) == len(answers.labels):
-            marginal = np.array(list(known.values()))
-            numbers = kernels.restricted(marginal, answers.numbers, len(draw.chosen))
-            return kernels.losses(*kind, 2.0, numbers)
-        answers = answers.outputs()
-    prediction, *others = answers
-    n = len(draw.places)
-    outputs = restricted(n, range(1, n), mean, prediction, others)
-    return each_loss(loss, y, list(outputs.values()))

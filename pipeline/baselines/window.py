@@ -11,15 +11,11 @@ from contextlib import suppress
 from pipeline.baselines.batch import Batch
 from pipeline.baselines.pfi import DEFAULT_PERMUTATIONS, check_permutations, permuted_pfi
 from pipeline.baselines.sage import permuted_sage
-from pipeline.evaluate import Evaluator, NoOutputError, Observation, Value, as_evaluator
-from pipeline.explain.importance import (
-    InnerSamples,
-    check_inner_samples,
-    check_observation,
-)
+from pipeline.evaluate import Encoding, Evaluator, NoOutputError, Observation, Value, as_evaluator
+from pipeline.explain.importance import check_observation
+from pipeline.explain.imputers import InnerSamples, check_inner_samples
 from pipeline.explain.losses import Loss, Target, get_loss
 from pipeline.explain.players import Features, Players
-from pipeline.explain.questions import Observed
 from pipeline.explain.sage import DEFAULT_INNER_SAMPLES
 
 
@@ -69,14 +65,14 @@ class WindowExplainer(ABC):
         y
             The label.
         """
-        check_observation(Observed(x), self.players.features)
+        check_observation(Encoding().observe(x), self.players.features)
         self._window.append((dict(x), y))
         self._until_next -= 1
         if not self._until_next:
             self._until_next = self.stride
             xs, ys = zip(*self._window, strict=True)
             batch = Batch(xs, ys, self.players, loss=self.loss, evaluator=self.evaluator)
-            with suppress(NoOutputError):  # the model has nothing to say yet
+            with suppress(NoOutputError):  # the model may have no output yet
                 self._values = self._explain(batch)
         return self.values
 
@@ -90,24 +86,12 @@ class IntervalPFI(WindowExplainer):
 
     Parameters
     ----------
-    model
-        Any object with ``predict_proba_one`` (used when there) or ``predict_one``. It is asked,
-        never changed.
-    features
-        Names of the features to explain. A mapping among them, such as
-        ``{"place": ["lat", "lon"]}``, has groups of features that are explained as one.
+    model, features, loss, seed, evaluator
+        See :mod:`pipeline.baselines`.
     interval
         Observations in an interval, at least 2.
-    loss
-        ``"cross_entropy"``, ``"zero_one"``, ``"brier"``, ``"absolute_error"``,
-        ``"squared_error"``, or a function of (label, output).
     permutations
         How many random permutations are averaged, at least 1.
-    seed
-        Seed of its random numbers; None for another one each time.
-    evaluator
-        How the model is asked: ``"hoeffding"``, ``"linear"``, ``"batch"``, ``"generic"``, or
-        ``"auto"``, the first of these that fits; or an evaluator of your own.
 
     Raises
     ------
@@ -170,29 +154,17 @@ class SlidingWindowSAGE(WindowExplainer):
 
     Parameters
     ----------
-    model
-        Any object with ``predict_proba_one`` (used when there) or ``predict_one``. It is asked,
-        never changed.
-    features
-        Names of the features to explain. A mapping among them, such as
-        ``{"place": ["lat", "lon"]}``, has groups of features that are explained as one.
+    model, features, loss, seed, evaluator
+        See :mod:`pipeline.baselines`.
     window
         How many observations are explained together, at least 2. Nothing is explained before
         there are as many.
     stride
         After how many observations the values are computed again, at least 1; by default a
         twentieth of the window.
-    loss
-        ``"cross_entropy"``, ``"zero_one"``, ``"brier"``, ``"absolute_error"``,
-        ``"squared_error"``, or a function of (label, output).
     inner_samples
         Draws per observation that a restricted output is the mean of, m; ``"all"`` takes each
         observation of the window once: the exact expectation over it.
-    seed
-        Seed of its random numbers; None for another one each time.
-    evaluator
-        How the model is asked: ``"hoeffding"``, ``"linear"``, ``"batch"``, ``"generic"``, or
-        ``"auto"``, the first of these that fits; or an evaluator of your own.
 
     Raises
     ------

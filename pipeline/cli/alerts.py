@@ -2,6 +2,7 @@
 
 import asyncio
 import logging.config
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
@@ -9,25 +10,23 @@ import typer
 from pipeline.alerts.message import body, sample
 from pipeline.cli.common import (
     DEFAULT_CONFIG,
+    RUN,
     ConfigPath,
-    app,
-    broker_may_come_back,
+    group,
     load,
     ready,
     say,
+    status_for_supervisor,
 )
+from pipeline.cli.supervisor import end_with_supervisor
 from pipeline.config import Config, ConfigError
-from pipeline.kafka.quiet import logging_settings
-from pipeline.supervisor import end_with_supervisor
+from pipeline.kafka.client_logs import logging_settings
 from schemas import stream_name
 
 if TYPE_CHECKING:
     from pipeline.alerts.webhook import Answer
 
-PANEL = "Run"
-
-alerts_app = typer.Typer(no_args_is_help=True, help="Send changes to a webhook, and try that.")
-app.add_typer(alerts_app, name="alerts", rich_help_panel=PANEL)
+alerts_app = group("alerts", RUN, "Send changes to a webhook, or send a test alert.")
 
 
 @alerts_app.command("run")
@@ -35,13 +34,13 @@ def alerts_run(config: ConfigPath = DEFAULT_CONFIG) -> None:
     """Send an alert of each change that passes the filter, until SIGTERM or Ctrl-C.
 
     `fluxplain up` does this too when alerts.url is set. The first start begins with new changes;
-    later ones go on where the last one ended.
+    later starts resume where the last one ended.
     """
     settings = _settings(config)
     from pipeline.alerts.run import run  # noqa: PLC0415  the test needs no Kafka
 
     end_with_supervisor()
-    with broker_may_come_back():
+    with status_for_supervisor():
         settings = ready(settings)
         logging.config.dictConfig(logging_settings())
         asyncio.run(run(settings))
@@ -49,7 +48,7 @@ def alerts_run(config: ConfigPath = DEFAULT_CONFIG) -> None:
 
 @alerts_app.command("test")
 def alerts_test(config: ConfigPath = DEFAULT_CONFIG) -> None:
-    """Send one alert of a change that never happened, and say what the receiver answered.
+    """Send one alert of a change that never happened, and print the receiver's answer.
 
     It is signed as others are and has `"test": true`. No broker is needed. The exit status is 0 if
     the receiver took it, else 1.
@@ -71,7 +70,7 @@ async def _send_sample(settings: Config) -> "tuple[str, Answer]":
         return webhook.name, await webhook.send(change.id, body(change, is_test=True))
 
 
-def _settings(config: "ConfigPath") -> Config:
+def _settings(config: Path) -> Config:
     settings = load(config, "reader")
     if settings.alerts.url is None:
         raise ConfigError(

@@ -1,20 +1,25 @@
-"""What the commands share: options, output, and how mistakes are shown."""
+"""The app, options that several commands share, loading of settings, and output."""
 
-from collections.abc import Iterator
+import inspect
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import fields, is_dataclass
+from functools import wraps
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 
-from pipeline.config import Asker, Config, load_config
+from pipeline.cli.interruption import ended_by_ctrl_c
+from pipeline.config import Asker, Config, ConfigError, load_config
 from pipeline.kafka.client import AccessError, BrokerError, no_topics
 from pipeline.kafka.embedded import resolve
 from pipeline.kafka.exits import EXIT_NOT_YET, EXIT_REFUSED
-from pipeline.kafka.register import RegisteredError
+from pipeline.kafka.ownership.registered import RegisteredError
 from pipeline.kafka.topics import missing_topics
-from pipeline.loading import ended_by_ctrl_c
+from pipeline.results.published import Published, from_files, from_topics
+from schemas import BadRecordError, Change, parse_stream, stream_name
 
 app = typer.Typer(
     name="fluxplain",
@@ -26,24 +31,106 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
+PREPARE, RUN, FEED, LOOK = "Prepare", "Run", "Feed", "Look"
+"""Panels of --help."""
+
 console = Console()
+
+DEFAULT_CONFIG = Path("fluxplain.toml")
 
 ConfigPath = Annotated[
     Path,
     typer.Option("--config", "-c", metavar="FILE", help="Settings, as `fluxplain init` writes."),
 ]
+Local = Annotated[
+    Path | None,
+    typer.Option(
+        "--local", metavar="DIR", help="Read what `fluxplain local` wrote, instead of topics."
+    ),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Each record as it is on the topic.")]
+OnePartition = Annotated[
+    int | None, typer.Option(min=0, help="Of which stream; by default of all.")
+]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 
-DEFAULT_CONFIG = Path("fluxplain.toml")
+
+def group(name: str, panel: str, text: str) -> typer.Typer:
+    """Add a group of commands to the app."""
+    added = typer.Typer(no_args_is_help=True, help=text)
+    app.add_typer(added, name=name, rich_help_panel=panel)
+    return added
+
+
+def spread(command: Callable[..., None]) -> Callable[..., None]:
+    """Let a command take, for each parameter that is a dataclass, its fields as options."""
+    signature = inspect.signature(command, eval_str=True)
+    groups: dict[str, type[Any]] = {
+        name: each.annotation
+        for name, each in signature.parameters.items()
+        if isinstance(each.annotation, type) and is_dataclass(each.annotation)
+    }
+    flat: list[inspect.Parameter] = []
+    for name, each in signature.parameters.items():
+        if name in groups:
+            flat.extend(inspect.signature(groups[name], eval_str=True).parameters.values())
+        else:
+            flat.append(each)
+
+    @wraps(command)
+    def run(**given: Any) -> None:
+        for name, kind in groups.items():
+            given[name] = kind(**{each.name: given.pop(each.name) for each in fields(kind)})
+        command(**given)
+
+    keywords = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in flat]
+    vars(run)["__signature__"] = signature.replace(parameters=keywords)
+    return run
 
 
 def load(config: Path, role: Asker | None = None) -> Config:
-    """Return the settings; what they refer to may take long to be imported."""
+    """Return the settings; importing the model and functions that they name may take long."""
     with ended_by_ctrl_c():
         return load_config(config, role)
 
 
+def load_reader(config: Path) -> Config:
+    """Return the settings of a command that only reads topics, with the broker's address."""
+    return resolve(load(config, "reader"))
+
+
+Reader = Callable[..., Iterator[Published]]
+"""Yields the records of the topics that it is called with."""
+
+
+def opened(local: Path | None, config: Path) -> tuple[Reader, Config | None]:
+    """Return a reader of the files of ``fluxplain local``, or of topics with their settings."""
+    if local is not None:
+        return (lambda *topics: from_files(local, topics)), None
+    settings = load_reader(config)
+    return (lambda *topics: from_topics(settings, topics)), settings
+
+
+def changes_of(read: Reader) -> Iterator[Change]:
+    """Yield all changes."""
+    return (record for record, _ in read(Change.TOPIC) if isinstance(record, Change))
+
+
+def partition_of(settings: Config, stream: str) -> int:
+    """Return the partition of the stream that --stream names."""
+    expected = settings.topic(settings.source)
+    try:
+        topic, partition = parse_stream(stream)
+    except BadRecordError as error:
+        raise ConfigError(f"--{error}") from None
+    if topic != expected:
+        example = stream_name(expected, 0)
+        raise ConfigError(f"--stream is {stream!r}, but it must be as --stream {example}")
+    return partition
+
+
 def ready(settings: Config) -> Config:
-    """Return the settings for a broker that answers and has all topics."""
+    """Return the settings with the broker's address; raise BrokerError if topics are missing."""
     settings = resolve(settings)
     missing = missing_topics(settings)
     if missing:
@@ -57,19 +144,40 @@ def say(text: str) -> None:
 
 
 def warn(text: str) -> None:
-    """Print a line of what is no error, but hardly meant."""
+    """Print a line about what is no error, but probably not intended."""
     Console(stderr=True, soft_wrap=True).print(text, style="yellow", markup=False, highlight=False)
 
 
+def say_error(error: object, *, style: str | None = None, soft_wrap: bool = False) -> None:
+    """Print an error's message."""
+    stderr = Console(stderr=True, soft_wrap=soft_wrap)
+    stderr.print(f"Error: {error}", style=style, markup=False, highlight=False)
+
+
 @contextmanager
-def broker_may_come_back() -> Iterator[None]:
-    """Exit with what tells a supervisor whether to start this again."""
+def status_for_supervisor() -> Iterator[None]:
+    """Exit with a status that says whether to start this process again."""
     try:
         yield
-    except RegisteredError as error:
-        Console(stderr=True, soft_wrap=True).print(f"Error: {error}", markup=False, highlight=False)
+    except (RegisteredError, AccessError) as error:
+        say_error(error, soft_wrap=isinstance(error, RegisteredError))
         raise typer.Exit(EXIT_REFUSED) from None
     except BrokerError as error:
-        Console(stderr=True).print(f"Error: {error}", markup=False, highlight=False)
-        again = not isinstance(error, AccessError)
-        raise typer.Exit(EXIT_NOT_YET if again else EXIT_REFUSED) from None
+        say_error(error)
+        raise typer.Exit(EXIT_NOT_YET) from None
+
+
+def write_file(path: Path, data: bytes) -> None:
+    """Write a file; raise ConfigError if that is impossible."""
+    try:
+        path.write_bytes(data)
+    except OSError as error:
+        raise ConfigError(f"cannot write {path}: {error.strerror}") from None
+
+
+def check_out(out: Path, endings: tuple[str, ...], *, ignore_case: bool = False) -> None:
+    """Raise ConfigError unless a file to write has one of the endings and its folder exists."""
+    if not (out.name.lower() if ignore_case else out.name).endswith(endings):
+        raise ConfigError(f"--out is '{out}', but must end with {' or '.join(endings)}")
+    if not out.absolute().parent.is_dir():
+        raise ConfigError(f"--out is '{out}', but there is no folder '{out.parent}'")

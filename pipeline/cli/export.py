@@ -1,4 +1,4 @@
-"""The command that writes what is published to a file for other programs."""
+"""The command that writes what was published to a file for other programs."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -9,29 +9,41 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
-from pipeline.cli.common import DEFAULT_CONFIG, ConfigPath, app, load, say
+from pipeline.cli.common import (
+    DEFAULT_CONFIG,
+    LOOK,
+    ConfigPath,
+    Local,
+    app,
+    check_out,
+    load_reader,
+    say,
+)
+from pipeline.cli.interruption import until_interrupted
 from pipeline.config import ConfigError
-from pipeline.interruption import until_interrupted
-from pipeline.kafka.embedded import resolve
-from pipeline.kafka.reader import TopicReader
-from pipeline.monitor.text import printable
+from pipeline.kafka.topics.reader import TopicReader
 from pipeline.outputs import OUTPUTS
+from pipeline.results.selection import Selection
+from pipeline.wording import printable
 from schemas import Change, Explanation, Record
 
 if TYPE_CHECKING:
-    from pipeline.monitor.export import Choice, Tally
-
-PANEL = "Look"
+    from pipeline.results.export import Tally
 
 Values = Iterator[tuple[int, bytes | None]]
+Advance = Callable[[int, int], None]
+"""Shows how much is done, of how much."""
 
-ENDINGS = (".parquet", ".csv", ".csv.gz")
+MAX_NAMES = 10
+"""Names of each kind in the message that nothing fits."""
 
 STEP = 1000
-"""Messages between two looks at how far it is."""
+"""Messages between two updates of the progress bar."""
+
+Several = list[str] | None
 
 
-@app.command(rich_help_panel=PANEL)
+@app.command(rich_help_panel=LOOK)
 def export(  # noqa: PLR0917  options of a command
     what: Annotated[str, typer.Argument(metavar="TOPIC", help=f"One of {', '.join(OUTPUTS)}.")],
     out: Annotated[
@@ -39,22 +51,18 @@ def export(  # noqa: PLR0917  options of a command
         typer.Option("--out", "-o", metavar="FILE", help="File to write: .parquet, .csv, .csv.gz."),
     ],
     config: ConfigPath = DEFAULT_CONFIG,
-    local: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Read what `fluxplain local` wrote, instead of a topic."),
-    ] = None,
+    local: Local = None,
     stream: Annotated[
-        list[str] | None,
-        typer.Option(metavar="TOPIC-PARTITION", help="Only of this stream; may be repeated."),
+        Several, typer.Option(metavar="TOPIC-PARTITION", help="Only of this stream; repeatable.")
     ] = None,
     feature: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help="Only of this feature, group or pair; may be repeated."),
+        Several,
+        typer.Option(metavar="NAME", help="Only of this feature, group or pair; repeatable."),
     ] = None,
     method: Annotated[
-        list[str] | None,
+        Several,
         typer.Option(
-            metavar="METHOD", help="Only of ipfi, isage, ipdp, or of changes loss; may be repeated."
+            metavar="METHOD", help="Only of ipfi, isage, ipdp, or of changes loss; repeatable."
         ),
     ] = None,
     from_seq: Annotated[
@@ -72,28 +80,17 @@ def export(  # noqa: PLR0917  options of a command
     kind = OUTPUTS.get(what)
     if kind is None:
         raise ConfigError(f"there is no topic {what!r} to export: use one of {', '.join(OUTPUTS)}")
-    _check(kind, what, out, feature, method)
+    check_out(out, (".parquet", ".csv", ".csv.gz"))
+    _check(kind, what, feature, method)
     if from_seq is not None and to_seq is not None and to_seq < from_seq:
         raise ConfigError(f"--to-seq is {to_seq}, but must be at least --from-seq, {from_seq}")
-    from pipeline.monitor.export import Choice  # noqa: PLC0415  loads Arrow
-    from pipeline.monitor.export import export as write  # noqa: PLC0415
+    from pipeline.results.export import export as write  # noqa: PLC0415  loads Arrow
 
-    choice = Choice(
-        streams=frozenset(stream or ()),
-        features=frozenset(feature or ()),
-        methods=frozenset(method or ()),
-        first_seq=from_seq,
-        last_seq=to_seq,
-    )
-    progress = Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TaskProgressColumn(),
-        TimeElapsedColumn(),
-        console=Console(stderr=True),
-    )
-    task = progress.add_task(what, total=None)
+    streams, features, methods = (frozenset(each or ()) for each in (stream, feature, method))
+    choice = Selection(streams, features, methods, from_seq, to_seq)
     with until_interrupted() as interruption, ExitStack() as stack:
+        progress = _progress()
+        task = progress.add_task(what, total=None)
 
         def advance(done: int, total: int) -> None:
             progress.update(task, completed=done, total=total)
@@ -101,31 +98,32 @@ def export(  # noqa: PLR0917  options of a command
         if local is not None:
             values = _from_folder(local, what, advance)
         else:
-            settings = resolve(load(config, "reader"))
-            reader = stack.enter_context(TopicReader(settings, [what], from_beginning=True))
-            values = _from_topic(reader, advance)
+            reader = TopicReader(load_reader(config), [what], from_beginning=True)
+            values = _from_topic(stack.enter_context(reader), advance)
         stack.enter_context(progress)
         tally = write(values, kind, out, choice)
     if interruption.by:
         raise typer.Exit(interruption.status)
     if not tally.written:
         raise ConfigError(_nothing(what, local, tally, choice))
-    if tally.unusable:
-        say(_left_out(tally.unusable))
+    if tally.unusable == 1:
+        say("1 message was left out: it holds no such record")
+    elif tally.unusable:
+        say(f"{tally.unusable:,} messages were left out: they hold no such records")
     say(f"{out}: {tally.written:,} {what if tally.written > 1 else what[:-1]}")
 
 
-def _check(
-    kind: type[Record],
-    what: str,
-    out: Path,
-    feature: list[str] | None,
-    method: list[str] | None,
-) -> None:
-    if not out.name.endswith(ENDINGS):
-        raise ConfigError(f"--out is {str(out)!r}, but must end in one of {', '.join(ENDINGS)}")
-    if not out.absolute().parent.is_dir():
-        raise ConfigError(f"--out is {str(out)!r}, but there is no folder {out.parent}")
+def _progress() -> Progress:
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TimeElapsedColumn(),
+        console=Console(stderr=True),
+    )
+
+
+def _check(kind: type[Record], what: str, feature: Several, method: Several) -> None:
     for option, value in (("--feature", feature), ("--method", method)):
         if value and kind not in {Explanation, Change}:
             raise ConfigError(f"{option} is for explanations and changes: {what} have none")
@@ -134,7 +132,7 @@ def _check(
         raise ConfigError(f"--method is {wrong[0]!r}, but must be one of {', '.join(known)}")
 
 
-def _from_topic(reader: TopicReader, advance: Callable[[int, int], None]) -> Values:
+def _from_topic(reader: TopicReader, advance: Advance) -> Values:
     extent = reader.extent()
     total = sum(map(len, extent.values()))
     for n, message in enumerate(reader.until(extent)):
@@ -144,7 +142,7 @@ def _from_topic(reader: TopicReader, advance: Callable[[int, int], None]) -> Val
     advance(total, total)
 
 
-def _from_folder(folder: Path, what: str, advance: Callable[[int, int], None]) -> Values:
+def _from_folder(folder: Path, what: str, advance: Advance) -> Values:
     path = folder / f"{what}.jsonl"
     if not folder.is_dir():
         raise ConfigError(f"--local is {str(folder)!r}, but there is no such folder")
@@ -159,23 +157,18 @@ def _from_folder(folder: Path, what: str, advance: Callable[[int, int], None]) -
     advance(total, total)
 
 
-def _left_out(messages: int) -> str:
-    if messages == 1:
-        return "1 message was left out: it holds no such record"
-    return f"{messages:,} messages were left out: they hold no such records"
-
-
-def _nothing(what: str, local: Path | None, tally: "Tally", choice: "Choice") -> str:
+def _nothing(what: str, local: Path | None, tally: "Tally", choice: Selection) -> str:
     """Return why there is no file."""
     where = f"{local}/{what}.jsonl" if local else f"the topic {what}"
-    if tally.seqs is None:
+    if tally.inventory.seqs is None:
         return f"there is nothing to export: {where} holds no {what}"
     present = "; ".join(
-        f"{name} is {', '.join(map(printable, each))}" for name, each in tally.names.items() if each
+        f"{name} is {', '.join(map(printable, each))}"
+        for name, each in tally.inventory.names(MAX_NAMES).items()
     )
     bounds = (("--from-seq", choice.first_seq), ("--to-seq", choice.last_seq))
     given = ", ".join(f"{option} {seq}" for option, seq in bounds if seq is not None)
     asked = f"the options ({given})" if given else "the options"
-    first, last = tally.seqs
+    first, last = tally.inventory.seqs
     there = f"{present} (the first that there are); seq is {first} to {last}"
     return f"no {what} fit {asked}. In {where}, {there}"

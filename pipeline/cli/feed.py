@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -16,62 +17,110 @@ from rich.progress import (
     TimeElapsedColumn,
 )
 
-from pipeline.cli.common import DEFAULT_CONFIG, ConfigPath, app, console, load, ready, say, warn
+from pipeline.cli.common import (
+    DEFAULT_CONFIG,
+    FEED,
+    ConfigPath,
+    app,
+    console,
+    load,
+    ready,
+    say,
+    spread,
+    warn,
+)
 from pipeline.config import Config
-from pipeline.kafka.replay import ReplayOptions
-from pipeline.kafka.replay import replay as replay_observations
+from pipeline.kafka.topics.replay import ReplayOptions
+from pipeline.kafka.topics.replay import replay as replay_observations
 from pipeline.outputs import OUTPUTS, LocalFiles
 from pipeline.sources import Columns, Source, SourceError, open_source, with_label_delay
 from schemas.late_label import LabelValue
 
-SOURCE_HELP = (
-    "A CSV file (.csv, .csv.gz) with a header, a Parquet file (.parquet), or a River data set: "
-    "river:Phishing, river:Agrawal?classification_function=1"
-)
-
-PANEL = "Feed"
-
-LabelColumn = Annotated[
-    str | None,
-    typer.Option(
-        metavar="COLUMN",
-        help="Column of a file with the label; by default label.column of the settings.",
-    ),
-]
-
-IdColumn = Annotated[
-    str | None,
-    typer.Option(
-        "--id",
-        metavar="COLUMN",
-        help="Column of a file with the observation's id, by which a later label finds it.",
-    ),
-]
-
-TsColumn = Annotated[
-    str | None,
-    typer.Option("--ts", metavar="COLUMN", help="Column of a file with its time; passed through."),
-]
-
-LabelDelay = Annotated[
-    int | None,
-    typer.Option(
-        min=1,
-        metavar="N",
-        help="Send each label N observations later, as a record of its own; label.wait at most.",
-    ),
-]
+PATIENCE_S = 20.0
+"""Time without progress after which `replay` asks whether the pipeline runs."""
 
 
-@app.command(rich_help_panel=PANEL)
-def replay(  # noqa: PLR0917  options of a command
-    source: Annotated[str, typer.Argument(help=SOURCE_HELP)],
-    config: ConfigPath = DEFAULT_CONFIG,
-    label: LabelColumn = None,
-    id_: IdColumn = None,
-    ts: TsColumn = None,
-    limit: Annotated[int | None, typer.Option(min=0, help="Records to send at most.")] = None,
-    rate: Annotated[float | None, typer.Option(min=0.001, help="Records a second.")] = None,
+@dataclass(kw_only=True)
+class Recorded:
+    """Options of a command that reads recorded observations."""
+
+    source: Annotated[
+        str,
+        typer.Argument(
+            help="A CSV file (.csv, .csv.gz) with a header, a Parquet file (.parquet), or a River "
+            "data set: river:Phishing, river:Agrawal?classification_function=1"
+        ),
+    ]
+    config: ConfigPath = DEFAULT_CONFIG
+    label: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="Column of a file with the label; by default label.column of the settings.",
+        ),
+    ] = None
+    id_: Annotated[
+        str | None,
+        typer.Option(
+            "--id",
+            metavar="COLUMN",
+            help="Column of a file with the observation's id, by which a later label finds it.",
+        ),
+    ] = None
+    ts: Annotated[
+        str | None,
+        typer.Option(
+            "--ts", metavar="COLUMN", help="Column of a file with its time; passed through."
+        ),
+    ] = None
+    limit: Annotated[int | None, typer.Option(min=0, help="Most records to read.")] = None
+    partition: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            help="Partition of features: a source is one stream, and may have settings of its own.",
+        ),
+    ] = 0
+    label_delay: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="Send each label N observations later, as a record of its own; label.wait at "
+            "most.",
+        ),
+    ] = None
+
+    def open(self, settings: Config) -> Source:
+        """Return the source; warn if there is no label."""
+        columns = Columns(self.label, self.id_, self.ts)
+        source = open_source(self.source, settings, columns, limit=self.limit)
+        column = self.label or settings.label.column
+        if not self.source.startswith("river:") and column is None:
+            warn(
+                "No column holds the label (--label, or label.column in the settings): the model "
+                "will predict, but learn nothing, and only iPDP can be computed."
+            )
+        return source
+
+    def values(self, source: Source, settings: Config) -> Iterable[bytes | LabelValue]:
+        """Return the observations, and labels that come later."""
+        if self.label_delay is None:
+            return source
+        wait = settings.of_stream(self.partition).label.wait
+        if self.label_delay > wait:
+            raise SourceError(
+                f"--label-delay is {self.label_delay}, but label.wait is {wait}: no observation "
+                "waits so long for its label"
+            )
+        return with_label_delay(source, self.label_delay)
+
+
+@app.command(rich_help_panel=FEED)
+@spread
+def replay(
+    recorded: Recorded,
+    rate: Annotated[float | None, typer.Option(min=0.001, help="Records per second.")] = None,
     max_lag: Annotated[
         int | None,
         typer.Option(
@@ -80,129 +129,88 @@ def replay(  # noqa: PLR0917  options of a command
             "embedded broker can hold; no limit on another.",
         ),
     ] = None,
-    partition: Annotated[
-        int, typer.Option(min=0, help="Partition of features: a source is one stream.")
-    ] = 0,
-    label_delay: LabelDelay = None,
 ) -> None:
     """Send recorded observations into the features topic, in order.
 
     The embedded broker keeps only the newest 5 MiB of a partition, so there this waits for the
     pipeline whenever too many records are on their way.
     """
-    settings = ready(load(config))
-    records = open_source(source, settings, Columns(label, id_, ts), limit=limit)
-    _warn_without_label(source, settings, label)
-    options = ReplayOptions(partition=partition, rate=rate, max_lag=max_lag)
-    values = _with_delay(records, label_delay, settings.of_stream(partition))
+    settings = ready(load(recorded.config))
+    source = recorded.open(settings)
+    values = recorded.values(source, settings)
+    options = ReplayOptions(partition=recorded.partition, rate=rate, max_lag=max_lag)
+    # a label that comes later is a record of features, too, unless labels have a topic
+    apart = recorded.label_delay is None or settings.label.topic
+    total = source.total if apart or source.total is None else 2 * source.total
     with _progress() as progress:
-        # a label that comes later is a record of features, too, unless labels have a topic
-        apart = label_delay is None or settings.label.topic
-        total = records.total if apart or records.total is None else 2 * records.total
-        task = progress.add_task(records.name, total=total, note="")
-
-        patience = _Patience()
-        sent = 0
-
-        def report(now_sent: int, through: int) -> None:
-            nonlocal sent
-            sent = now_sent
-            note = f"{sent - through:,} on their way" if sent > through else ""
-            if patience.exhausted(through):
-                note += ", waiting for the pipeline: does `fluxplain up` run?"
-            progress.update(task, completed=sent, note=note)
-
+        display = _ReplayDisplay(progress, source.name, total)
         try:
-            sent = replay_observations(settings, values, options, report=report)
+            display.sent = replay_observations(settings, values, options, report=display.report)
         finally:
             # also when interrupted: a second try begins behind them
             progress.stop()
-            console.print(f"Sent {sent:,} records.", highlight=False)
+            console.print(f"Sent {display.sent:,} records.", highlight=False)
 
 
-@app.command(rich_help_panel=PANEL)
-def local(  # noqa: PLR0917  options of a command
-    source: Annotated[str, typer.Argument(help=SOURCE_HELP)],
+@app.command(rich_help_panel=FEED)
+@spread
+def local(
+    recorded: Recorded,
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the results.")],
-    config: ConfigPath = DEFAULT_CONFIG,
-    label: LabelColumn = None,
-    id_: IdColumn = None,
-    ts: TsColumn = None,
-    limit: Annotated[int | None, typer.Option(min=0, help="Records to take at most.")] = None,
-    partition: Annotated[
-        int, typer.Option(min=0, help="As which stream: it may have settings of its own.")
-    ] = 0,
-    label_delay: LabelDelay = None,
 ) -> None:
     """Run the whole pipeline in this process, without Kafka, and write what it would publish.
 
     Writes predictions.jsonl, explanations.jsonl, changes.jsonl and dead-letters.jsonl.
     """
-    settings = load(config)
+    settings = load(recorded.config)
     from pipeline.local import LocalPipeline  # noqa: PLC0415  loads much of River
 
-    records = open_source(source, settings, Columns(label, id_, ts), limit=limit)
-    _warn_without_label(source, settings, label)
-    if records.total is None and limit is None and source.startswith("river:"):
-        raise SourceError(f"{source} may have no end: give --limit")
-    values = _with_delay(records, label_delay, settings.of_stream(partition))
-    pipeline = LocalPipeline(settings, partition)
+    source = recorded.open(settings)
+    if source.total is None and recorded.limit is None and source.name.startswith("river:"):
+        raise SourceError(f"{source.name} may have no end: give --limit")
+    values = recorded.values(source, settings)
+    pipeline = LocalPipeline(settings, recorded.partition)
     if any((out / f"{topic}.jsonl").exists() for topic in OUTPUTS):
         say(f"What an earlier run wrote to {out} is replaced.")
     with _progress() as progress, LocalFiles(out) as files:
-        task = progress.add_task(records.name, total=records.total, note="")
+        task = progress.add_task(source.name, total=source.total, note="")
         for seq, each in enumerate(values):
-            if isinstance(each, LabelValue):
-                value = each.value
-            else:
-                value = each
-                progress.update(task, advance=1)
+            value = each.value if isinstance(each, LabelValue) else each
+            progress.update(task, advance=1 if value is each else 0)
             for record in pipeline.step(seq, value):
                 files.write(record)
+    _say_results(out, files, source)
+
+
+def _say_results(out: Path, files: LocalFiles, source: Source) -> None:
     for topic, count in files.counts.items():
-        console.print(f"{out / topic}.jsonl: {count:,}", markup=False, highlight=False)
+        say(f"{out / topic}.jsonl: {count:,}")
     if files.counts["changes"]:
         say(f"What changed: fluxplain explain-change --local {out}")
     if files.last_dead_letter:
         say(f"The last record that could not be used: {files.last_dead_letter.reason}")
         if not files.counts["predictions"]:
-            raise SourceError(f"no record of {source} could be used")
+            raise SourceError(f"no record of {source.name} could be used")
 
 
-class _Patience:
-    """Notices that something has not moved for a while."""
+class _ReplayDisplay:
+    """Shows how many records were sent, and whether the pipeline keeps up."""
 
-    SECONDS = 20.0
+    def __init__(self, progress: Progress, name: str, total: int | None) -> None:
+        self.sent = 0
+        self._progress = progress
+        self._task = progress.add_task(name, total=total, note="")
+        self._through = -1
+        self._moved_at = time.monotonic()
 
-    def __init__(self) -> None:
-        self._last = -1
-        self._since = time.monotonic()
-
-    def exhausted(self, value: int) -> bool:
-        if value != self._last:
-            self._last, self._since = value, time.monotonic()
-        return time.monotonic() - self._since > self.SECONDS
-
-
-def _with_delay(
-    records: Source, delay: int | None, settings: Config
-) -> Iterable[bytes | LabelValue]:
-    if delay is None:
-        return records
-    if delay > settings.label.wait:
-        raise SourceError(
-            f"--label-delay is {delay}, but label.wait is {settings.label.wait}: no observation "
-            "waits so long for its label"
-        )
-    return with_label_delay(records, delay)
-
-
-def _warn_without_label(source: str, settings: Config, label: str | None) -> None:
-    if not source.startswith("river:") and label is None and settings.label.column is None:
-        warn(
-            "No column holds the label (--label, or label.column in the settings): the model will "
-            "predict, but learn nothing, and only iPDP can be computed."
-        )
+    def report(self, sent: int, through: int) -> None:
+        self.sent = sent
+        if through != self._through:
+            self._through, self._moved_at = through, time.monotonic()
+        note = f"{sent - through:,} on their way" if sent > through else ""
+        if time.monotonic() - self._moved_at > PATIENCE_S:
+            note += ", waiting for the pipeline: does `fluxplain up` run?"
+        self._progress.update(self._task, completed=sent, note=note)
 
 
 def _progress() -> Progress:

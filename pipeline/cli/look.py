@@ -1,43 +1,54 @@
-"""Commands that show what is published."""
+"""Commands that print what was published: tail, explain-change."""
 
 import re
+import shlex
 import sys
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from itertools import chain
+from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.live import Live
 
-from pipeline.cli.common import DEFAULT_CONFIG, ConfigPath, app, console, load
+from pipeline.cli.common import (
+    DEFAULT_CONFIG,
+    LOOK,
+    AsJson,
+    ConfigPath,
+    Local,
+    app,
+    changes_of,
+    console,
+    load_reader,
+    opened,
+    partition_of,
+)
+from pipeline.cli.interruption import until_interrupted
 from pipeline.config import Config, ConfigError
-from pipeline.interruption import until_interrupted
-from pipeline.kafka.embedded import resolve
-from pipeline.kafka.lag import LagMonitor
-from pipeline.kafka.reader import TopicReader, read_to_end
-from pipeline.monitor.history import History
-from pipeline.monitor.rates import Rates
-from pipeline.monitor.tail import line
-from pipeline.monitor.text import printable
-from pipeline.monitor.watch import WatchView
+from pipeline.kafka.topics.reader import TopicReader, read_to_end
+from pipeline.monitor.terminal.change_story import (
+    SeqRange,
+    range_of,
+    render_incident,
+    render_list,
+    render_story,
+)
+from pipeline.monitor.terminal.record_lines import line
 from pipeline.outputs import OUTPUTS
-from schemas import RECORDS, BadRecordError, DeadLetter, parse_stream, stream_name
-from schemas.explanation import Method
-
-PANEL = "Look"
+from pipeline.results.lookup import find, newest
+from pipeline.wording import printable
+from schemas import RECORDS, BadRecordError, Change, stream_name
 
 TOPICS = tuple(record.TOPIC for record in RECORDS)
 
+LISTED = 20
+"""Changes that are listed if none is named."""
 
-@app.command(rich_help_panel=PANEL)
+
+@app.command(rich_help_panel=LOOK)
 def tail(  # noqa: PLR0917  options of a command
     topic: Annotated[str, typer.Argument(help=f"One of {', '.join(TOPICS)}.")],
     config: ConfigPath = DEFAULT_CONFIG,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Each record as it is on the topic.")
-    ] = False,
+    as_json: AsJson = False,
     from_beginning: Annotated[
         bool, typer.Option("--from-beginning", help="Start with the oldest record there is.")
     ] = False,
@@ -56,9 +67,9 @@ def tail(  # noqa: PLR0917  options of a command
 ) -> None:
     """Print the records of a topic as they come, until Ctrl-C; or observations by their seq.
 
-    Those of one partition come in their order.
+    Records of one partition come in their order.
     """
-    settings = resolve(load(config, "reader"))
+    settings = load_reader(config)
     name = topic.removeprefix(settings.topics.prefix)
     if name not in {*TOPICS, settings.source}:
         raise ConfigError(f"there is no topic {topic!r}: use one of {', '.join(TOPICS)}")
@@ -79,93 +90,45 @@ def tail(  # noqa: PLR0917  options of a command
             sys.stdout.flush()
 
 
-@app.command(rich_help_panel=PANEL)
-def watch(
+@app.command(rich_help_panel=LOOK)
+def explain_change(
+    change_id: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="ID",
+            help="A change's id, or its first 4 digits or more; or an incident, as "
+            "fluxplain.features-0@2610. Without one, the latest changes are listed.",
+        ),
+    ] = None,
     config: ConfigPath = DEFAULT_CONFIG,
-    stream: Annotated[
-        str | None,
-        typer.Option(metavar="TOPIC-PARTITION", help="Which stream; by default one with news."),
-    ] = None,
-    method: Annotated[Method | None, typer.Option(help="Which method; by default all.")] = None,
-    feature: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="Whose band to draw; by default the most important."),
-    ] = None,
-    alpha: Annotated[
-        float | None,
-        typer.Option(help="Which smoothing rate; by default the first of the settings."),
-    ] = None,
+    local: Local = None,
+    as_json: AsJson = False,
 ) -> None:
-    """Show live what the model relies on, how that moved, its loss, the lag and the last changes.
+    """Explain one change: before and after, confidence, timing, related changes.
 
-    Beside each importance, with its standard error, stands its course; more columns make it longer.
-    Below, one course is drawn in its band of two standard errors; a wide terminal shows several, a
-    low one none. `fluxplain explain-change ID` tells more of a change, `fluxplain streams` of all
-    streams.
+    It names the observations that show the change, and how to see them, so that you can check it.
     """
-    settings = load(config, "reader")
-    _check_shown(settings, stream, {"method": method, "feature": feature, "alpha": alpha})
-    settings = resolve(settings)
-    rates = Rates.first(settings) if alpha is None else Rates(alpha)
-    history = History(rates=rates)
-    with (
-        until_interrupted(),
-        TopicReader(settings, list(OUTPUTS), from_beginning=True) as reader,
-        LagMonitor(settings) as lag,
-        Live(console=console, auto_refresh=False, screen=console.is_terminal) as live,
-    ):
-        while True:
-            messages = reader.poll(0.25)
-            now = time.monotonic()
-            for message in messages:
-                _add(history, stream, reader.name(message), message.value(), now)
-            view = WatchView(
-                history,
-                stream=stream,
-                method=method,
-                feature=feature,
-                alpha=rates.of(stream or history.current),
-                lags=lag.latest,
-                now=now,
-            )
-            live.update(view, refresh=True)
-
-
-def _check_shown(
-    settings: Config, stream: str | None, shown: Mapping[str, str | float | None]
-) -> None:
-    """Raise ``ConfigError`` if something is to be shown that is never published."""
-    if stream is None:
-        shared = [settings, *settings.own_streams.values()]
+    read, _ = opened(local, config)
+    changes = changes_of(read)
+    if change_id is None:
+        listed = newest(changes, LISTED)
+        _print_json(listed) if as_json else console.print(render_list(listed))
+        return
+    found = find(changes, change_id)
+    asked = found.incident if found.change is None else [found.change]
+    if as_json:
+        _print_json(asked)
+        return
+    seqs = range_of(asked)
+    look = None if seqs is None else _look(seqs, config, local)
+    if found.change is None:
+        console.print(render_incident(found.incident, look), crop=False)
     else:
-        shared = [settings.of_stream(_partition(settings, stream))]
-    published: Mapping[str, list[Sequence[str | float]]] = {
-        "method": [each.explain.methods for each in shared],
-        "feature": [each.explained for each in shared],
-        "alpha": [each.explain.alphas for each in shared],
-    }
-    for option, value in shown.items():
-        known = list(dict.fromkeys(chain.from_iterable(published[option])))
-        if value is not None and value not in known:
-            listed = ", ".join(map(str, known))
-            raise ConfigError(f"--{option} is {value}, but the settings have {listed}")
-
-
-def _partition(settings: Config, stream: str) -> int:
-    expected = settings.topic(settings.source)
-    try:
-        topic, partition = parse_stream(stream)
-    except BadRecordError as error:
-        raise ConfigError(f"--{error}") from None
-    if topic != expected:
-        example = stream_name(expected, 0)
-        raise ConfigError(f"--stream is {stream!r}, but it must be as --stream {example}")
-    return partition
+        console.print(render_story(found.change, found.incident, look), crop=False)
 
 
 def _print_observations(settings: Config, stream: str | None, seqs: str, *, as_json: bool) -> None:
-    expected = settings.topic(settings.source)
-    partition = 0 if stream is None else _partition(settings, stream)
+    partition = 0 if stream is None else partition_of(settings, stream)
     found = re.fullmatch(r"(\d{1,18})-(\d{1,18})", seqs)
     if not found:
         raise ConfigError(f"--seqs is {seqs!r}, but it must be as --seqs 2400-2627")
@@ -181,7 +144,8 @@ def _print_observations(settings: Config, stream: str | None, seqs: str, *, as_j
                 text = _printed(settings.source, message.value(), as_json=True)
                 print(text if as_json else f"{seq}  {printable(text)}")
     if not printed:
-        raise ConfigError(f"{expected}-{partition} has no observations {seqs}, or no longer")
+        place = stream_name(settings.topic(settings.source), partition)
+        raise ConfigError(f"{place} has no observations {seqs}, or no longer")
 
 
 def _printed(name: str, value: bytes | None, *, as_json: bool) -> str:
@@ -196,10 +160,21 @@ def _printed(name: str, value: bytes | None, *, as_json: bool) -> str:
         return printable(text)
 
 
-def _add(history: History, stream: str | None, name: str, value: bytes | None, now: float) -> None:
-    # what somebody else wrote into our topics is no reason to stop showing them
-    with suppress(BadRecordError):
-        record = OUTPUTS[name].decode(value)
-        # of many streams, those that nobody asked for would take much memory
-        if stream in {None, getattr(record, "stream", None)} or isinstance(record, DeadLetter):
-            history.add(record, now)
+def _look(seqs: SeqRange, config: Path, local: Path | None) -> str:
+    if local is not None:
+        return (
+            f"To see it, look at records {seqs.first:,} to {seqs.last:,} of what `fluxplain local` "
+            "read, counted from 0."
+        )
+    # writers of the topic must not write into the user's shell
+    stream = shlex.quote(printable(seqs.stream))
+    # with late labels, streams are of the pipeline's own topic
+    topic = "observations" if "observations-" in seqs.stream else "features"
+    command = f"fluxplain tail {topic} --stream {stream} --seqs {seqs.first}-{seqs.last}"
+    where = "" if config == DEFAULT_CONFIG else f" -c {shlex.quote(str(config))}"
+    return f"To see the observations:\n  {command}{where}"
+
+
+def _print_json(changes: list[Change]) -> None:
+    for change in changes:
+        print(change.encode().decode())

@@ -5,36 +5,25 @@ import sys
 from typing import Annotated, NoReturn
 
 import typer
-from rich.console import Console
 
 from pipeline import __version__
-from pipeline.cli.common import app, console
-from pipeline.config import ConfigError
-from pipeline.kafka.client import BrokerError
-from pipeline.kafka.producer import DeliveryError
-from pipeline.sources import SourceError
-from pipeline.supervisor import WorkerRefusedError
+from pipeline.cli.common import app, console, say_error
+from pipeline.errors import UserError
 
 # each adds its commands, and --help shows them in this order
 # isort: off
 from pipeline.cli import (  # noqa: F401
     setup,
-    settings,
     run,
     model,
     alerts,
     feed,
-    dashboard,
+    live,
     look,
-    streams,
     plot,
-    story,
     export,
 )
 # isort: on
-
-USER_ERRORS = (ConfigError, BrokerError, DeliveryError, SourceError, WorkerRefusedError)
-"""What a person can mend: shown as a message, never as a stack trace."""
 
 
 def main() -> NoReturn:
@@ -42,14 +31,14 @@ def main() -> NoReturn:
     try:
         app()
     except BrokenPipeError:
-        # whoever reads our output has enough, as in `fluxplain tail … | head`
+        # the reader of our output has enough, as in `fluxplain tail … | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except OSError as error:
         name = f"{error.filename}: " if error.filename else ""
-        Console(stderr=True).print(f"Error: {name}{error.strerror}", style="red", markup=False)
+        say_error(f"{name}{error.strerror}", style="red")
         sys.exit(2)
-    except USER_ERRORS as error:
-        Console(stderr=True).print(f"Error: {error}", style="red", markup=False, highlight=False)
+    except UserError as error:
+        say_error(error, style="red")
         sys.exit(2)
     sys.exit(0)
 

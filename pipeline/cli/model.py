@@ -1,4 +1,4 @@
-"""Commands that exchange models with a pipeline that runs."""
+"""Commands that exchange models with a running pipeline."""
 
 import pickle
 from collections.abc import Collection
@@ -7,28 +7,36 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
-from pipeline.cli.common import DEFAULT_CONFIG, ConfigPath, app, load, ready, say, warn
+from pipeline.cli.common import (
+    DEFAULT_CONFIG,
+    RUN,
+    ConfigPath,
+    OnePartition,
+    group,
+    load,
+    ready,
+    say,
+    warn,
+    write_file,
+)
 from pipeline.config import Config, ConfigError
-from pipeline.exchange import ModelFolder, unpickled
 from pipeline.kafka.checkpoints import CheckpointStore, Slot, open_store, slots
 from pipeline.kafka.client import BrokerError, cluster, partitions_of
 from pipeline.kafka.embedded import resolve
 from pipeline.kafka.producer import RecordProducer
-from pipeline.kafka.reader import read_to_end
 from pipeline.kafka.timeouts import COMMAND_DEADLINE_S
-from pipeline.warm_start import written
+from pipeline.kafka.topics.reader import read_to_end
+from pipeline.models.model_store import ModelFolder
+from pipeline.warm_start import unpickled, written
 from schemas import BadRecordError, Change, Control, stream_name
 from schemas.control import NewModel
 
 if TYPE_CHECKING:
     from pipeline.stages.estimates import FeatureState
 
-PANEL = "Run"
+T = TypeVar("T")
 
-model_app = typer.Typer(
-    no_args_is_help=True, help="Take the model of a pipeline that runs, or give it another one."
-)
-app.add_typer(model_app, name="model", rich_help_panel=PANEL)
+model_app = group("model", RUN, "Export the running model, or replace it.")
 
 
 @model_app.command()
@@ -43,8 +51,8 @@ def export(
 ) -> None:
     """Write the model as it is in the last checkpoint, to be unpickled in Python.
 
-    With --explanations also what the explanations of the stream have learned: what they have stored
-    of its observations, and the estimates. Another pipeline starts from both by model.file and
+    With --explanations also what the explanations of the stream have learned: the stored
+    observations, and the estimates. Another pipeline starts from both by model.file and
     explain.file.
     """
     settings = resolve(load(config))
@@ -64,65 +72,26 @@ def export(
             f"the shards are at the offsets {', '.join(f'{each:,}' for each, _ in shards)}: stop "
             "the workers, or wait until they have taken all there is"
         )
-    _write(out, pickle.dumps(model))
+    write_file(out, pickle.dumps(model))
     say(f"{out}: the {type(model).__name__} of {place}, before offset {offset:,}")
     if explanations is None:
         return
     states = _estimates(settings, store, place)
     through = max((state.chain.newest for state in states.values()), default=-1)
     parts = {"samples": [shard.samples for _, shard in shards], "estimates": states}
-    _write(explanations, written(parts, settings.of_stream(partition).learning()))
+    write_file(explanations, written(parts, settings.of_stream(partition).learning()))
     known = f"what is known of {', '.join(states)}, up to seq {through:,}" if states else "samples"
     say(f"{explanations}: {known}")
-
-
-T = TypeVar("T")
-
-
-def _state(store: CheckpointStore, slot: Slot, kind: type[T]) -> tuple[int, T]:
-    """Return the offset that is next, and the state of a slot."""
-    checkpoint = store.load(slot)
-    if checkpoint is None:
-        raise ConfigError(f"{slot} has no checkpoint: run this where its worker would run")
-    if not isinstance(checkpoint.stage, kind):
-        raise ConfigError(f"{slot} has the state of something else")
-    return checkpoint.next_offset, checkpoint.stage
-
-
-def _estimates(settings: Config, store: CheckpointStore, stream: str) -> "dict[str, FeatureState]":
-    """Return those of all features of a stream, whichever partitions they are in."""
-    from pipeline.stages.explainer import ExplainerStage  # noqa: PLC0415  loads NumPy
-    from pipeline.stages.streams import ByStream  # noqa: PLC0415
-
-    found: dict[str, FeatureState] = {}
-    checkpoints = [store.load(slot) for slot in slots(settings, "explainer")]
-    if not any(checkpoints):
-        raise ConfigError("explainer has no checkpoint: run this where its workers would run")
-    for checkpoint in filter(None, checkpoints):
-        stage = checkpoint.stage
-        of_stream = stage.of(stream) if isinstance(stage, ByStream) else stage
-        if isinstance(of_stream, ExplainerStage):
-            found |= of_stream.estimates(stream)
-    return {name: found[name] for name in settings.explained if name in found}
-
-
-def _write(path: Path, data: bytes) -> None:
-    try:
-        path.write_bytes(data)
-    except OSError as error:
-        raise ConfigError(f"cannot write {path}: {error.strerror}") from None
 
 
 @model_app.command()
 def announce(
     file: Annotated[Path, typer.Argument(help="A pickled model.")],
-    version: Annotated[str, typer.Option(help="Its name, told in all that is published of it.")],
+    version: Annotated[str, typer.Option(help="Its name, in all that is published of it.")],
     config: ConfigPath = DEFAULT_CONFIG,
-    partition: Annotated[
-        int | None, typer.Option(min=0, help="Of which stream; by default of all.")
-    ] = None,
+    partition: OnePartition = None,
 ) -> None:
-    """Let another model take over, from the next observation on.
+    """Replace the model, from the next observation on.
 
     It is copied into `model.directory`, where the workers of the model role must find it: on other
     machines copy it there first. Streams whose worker does not find it wait; `fluxplain model
@@ -143,15 +112,13 @@ def announce(
 def withdraw(
     version: Annotated[str, typer.Argument(help="Its name, as it was announced.")],
     config: ConfigPath = DEFAULT_CONFIG,
-    partition: Annotated[
-        int | None, typer.Option(min=0, help="Of which stream; by default of all.")
-    ] = None,
+    partition: OnePartition = None,
 ) -> None:
     """Withdraw the announcement of a model that streams wait for.
 
     A stream whose worker does not find an announced model in `model.directory` predicts nothing
     until the file is there: `/readyz`, the log and the metric `fluxplain_waits_for` say so. Either
-    copy the file there, or withdraw the announcement: then the model before goes on. A model that
+    copy the file there, or withdraw the announcement: then the stream keeps its model. A model that
     is in use cannot be withdrawn: announce another one instead.
     """
     settings = load(config)
@@ -166,6 +133,33 @@ def withdraw(
         )
     _send(settings, Control(withdraw=version), partitions)
     say(f"{version}: withdrawn in {len(partitions)} partitions of {settings.topic(Control.TOPIC)}")
+
+
+def _state(store: CheckpointStore, slot: Slot, kind: type[T]) -> tuple[int, T]:
+    """Return the next offset and the state of a slot."""
+    checkpoint = store.load(slot)
+    if checkpoint is None:
+        raise ConfigError(f"{slot} has no checkpoint: run this where its worker would run")
+    if not isinstance(checkpoint.stage, kind):
+        raise ConfigError(f"{slot} has the state of something else")
+    return checkpoint.next_offset, checkpoint.stage
+
+
+def _estimates(settings: Config, store: CheckpointStore, stream: str) -> "dict[str, FeatureState]":
+    """Return the estimates of all features of a stream, whichever partitions they are in."""
+    from pipeline.stages.explainer import ExplainerStage  # noqa: PLC0415  loads NumPy
+    from pipeline.stages.streams import ByStream  # noqa: PLC0415
+
+    found: dict[str, FeatureState] = {}
+    checkpoints = [store.load(slot) for slot in slots(settings, "explainer")]
+    if not any(checkpoints):
+        raise ConfigError("explainer has no checkpoint: run this where its workers would run")
+    for checkpoint in filter(None, checkpoints):
+        stage = checkpoint.stage
+        of_stream = stage.of(stream) if isinstance(stage, ByStream) else stage
+        if isinstance(of_stream, ExplainerStage):
+            found |= of_stream.estimates(stream)
+    return {name: found[name] for name in settings.explained if name in found}
 
 
 def _check_announcing(settings: Config, name: str, version: str) -> None:
@@ -203,7 +197,7 @@ def _send(settings: Config, control: Control, partitions: Collection[int]) -> No
 
 
 def _users(settings: Config, version: str, partitions: Collection[int]) -> list[str]:
-    """Return which streams of some partitions use a model, as the newest of ``changes`` say."""
+    """Return the streams that use a model, according to the newest of ``changes``."""
     source = settings.topic(settings.source)
     newest = {
         stream_name(source, each): (-1, settings.of_stream(each).model.version)
@@ -218,16 +212,16 @@ def _users(settings: Config, version: str, partitions: Collection[int]) -> list[
             stream = change.stream
             if change.kind == "model" and stream in newest and change.seq > newest[stream][0]:
                 newest[stream] = change.seq, change.model_version
-    except BrokerError as error:  # to free a pipeline is more urgent
+    except BrokerError as error:  # freeing a pipeline is more urgent
         warn(f"cannot see which models are in use: {error}")
         return []
     return [stream for stream, (_, used) in newest.items() if used == version]
 
 
 def _checked(settings: Config, partition: int | None, file: Path) -> bytes:
-    """Return a file with a model that can take over in a stream, or in all."""
+    """Return a file with a model that can replace that of a stream, or of all."""
     from pipeline.evaluate import choose  # noqa: PLC0415  loads River
-    from pipeline.models.takeover import taking_over  # noqa: PLC0415
+    from pipeline.models.checks import taking_over  # noqa: PLC0415
 
     try:
         data = file.read_bytes()

@@ -1,161 +1,191 @@
 """Commands that draw what was published: figures for print, and a report."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pipeline.cli.common import DEFAULT_CONFIG, ConfigPath, app, load, say
+from pipeline.cli.common import (
+    DEFAULT_CONFIG,
+    LOOK,
+    ConfigPath,
+    Local,
+    Reader,
+    changes_of,
+    check_out,
+    group,
+    opened,
+    say,
+    spread,
+)
+from pipeline.cli.interruption import until_interrupted
 from pipeline.config import ConfigError
-from pipeline.interruption import until_interrupted
-from pipeline.kafka.embedded import resolve
-from pipeline.monitor.lookup import UnknownChangeError, find
-from pipeline.monitor.past import NothingError, Past, Selection
-from pipeline.monitor.rates import Rates
-from pipeline.monitor.surroundings import Story, strongest
-from pipeline.published import from_files, from_topics
-from schemas import Change, Record
-from schemas.explanation import METHODS
+from pipeline.results.change_context import ChangeContext, strongest
+from pipeline.results.lookup import find
+from pipeline.results.selected import NothingError, SelectedResults
+from pipeline.results.selection import Alphas, Selection
+from schemas import Change
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-PANEL = "Look"
-
-ENDINGS = (".png", ".svg", ".pdf")
-
-plot_app = typer.Typer(
-    no_args_is_help=True,
-    help="Draw what was published, for print or as a report.\n\n"
+plot_app = group(
+    "plot",
+    LOOK,
+    "Draw what was published, for print or as a report.\n\n"
     "From the topics, all that is there now; or, with --local, from the files that "
     "`fluxplain local` wrote. The same records give the same file.",
 )
-app.add_typer(plot_app, name="plot", rich_help_panel=PANEL)
 
 
 class MethodName(StrEnum):
-    """The methods, as an option that may be given several times needs them."""
+    """The methods: Typer cannot repeat an option of literals."""
 
     IPFI = "ipfi"
     ISAGE = "isage"
     IPDP = "ipdp"
 
 
-Out = Annotated[
-    Path,
-    typer.Option("--out", "-o", metavar="FILE", help="File to write: .png, .svg or .pdf."),
-]
-Local = Annotated[
-    Path | None,
-    typer.Option(
-        "--local", metavar="DIR", help="Read what `fluxplain local` wrote, instead of topics."
-    ),
-]
-Stream = Annotated[
-    str | None,
-    typer.Option(metavar="TOPIC-PARTITION", help="Which stream; by default one with new data."),
-]
-Features = Annotated[
-    list[str] | None,
-    typer.Option("--feature", metavar="NAME", help="Only this one; may be repeated."),
-]
 Methods = Annotated[
-    list[MethodName] | None,
-    typer.Option("--method", help="Only this one; may be repeated."),
+    list[MethodName] | None, typer.Option("--method", help="Only this one; may be repeated.")
 ]
-Alpha = Annotated[
-    float | None,
-    typer.Option(help="Which smoothing rate, of several; by default the first."),
-]
-First = Annotated[int, typer.Option("--from", metavar="SEQ", min=0, help="First observation.")]
-Last = Annotated[int | None, typer.Option("--to", metavar="SEQ", min=0, help="Last observation.")]
 Title = Annotated[str | None, typer.Option(metavar="TEXT", help="The headline.")]
-Width = Annotated[float, typer.Option(metavar="INCHES", min=5.0, max=30.0, help="Of the figure.")]
-Dpi = Annotated[int, typer.Option(min=30, max=1200, help="Pixels per inch, of PNG.")]
 
-WIDTH_IN, DPI = 7.2, 200
+
+@dataclass(kw_only=True)
+class Picture:
+    """Options of a figure."""
+
+    out: Annotated[
+        Path,
+        typer.Option("--out", "-o", metavar="FILE", help="File to write: .png, .svg or .pdf."),
+    ]
+    title: Title = None
+    width: Annotated[
+        float, typer.Option(metavar="INCHES", min=5.0, max=30.0, help="Of the figure.")
+    ] = 7.2
+    dpi: Annotated[int, typer.Option(min=30, max=1200, help="Pixels per inch, of PNG.")] = 200
+
+    def write(self, draw: "Callable[..., Figure]") -> None:
+        """Save the figure that is drawn with these options."""
+        check_out(self.out, (".png", ".svg", ".pdf"), ignore_case=True)
+        own = {} if self.title is None else {"title": self.title}
+        with until_interrupted():
+            from pipeline.monitor.figures import save  # noqa: PLC0415  slow to load
+
+            save(draw(width_in=self.width, **own), self.out, dpi=self.dpi)
+            say(f"Wrote {self.out}")
+
+
+@dataclass(kw_only=True)
+class Source:
+    """Options that name the records, and their smoothing rate."""
+
+    local: Local = None
+    config: ConfigPath = DEFAULT_CONFIG
+    alpha: Annotated[
+        float | None,
+        typer.Option(help="Which smoothing rate, of several; by default the first."),
+    ] = None
+
+    def open(self) -> tuple[Reader, Alphas]:
+        """Return a reader of the records, and the smoothing rates to show."""
+        read, settings = opened(self.local, self.config)
+        if settings is None or self.alpha is not None:
+            return read, Alphas.only(self.alpha)
+        return read, Alphas.configured(settings)
+
+
+@dataclass(kw_only=True)
+class Records(Source):
+    """Options that select records."""
+
+    stream: Annotated[
+        str | None,
+        typer.Option(metavar="TOPIC-PARTITION", help="Which stream; by default one with new data."),
+    ] = None
+    feature: Annotated[
+        list[str] | None,
+        typer.Option("--feature", metavar="NAME", help="Only this one; may be repeated."),
+    ] = None
+    first: Annotated[
+        int, typer.Option("--from", metavar="SEQ", min=0, help="First observation.")
+    ] = 0
+    last: Annotated[
+        int | None, typer.Option("--to", metavar="SEQ", min=0, help="Last observation.")
+    ] = None
+
+    def select(self, methods: Sequence[str] | None) -> tuple[Reader, Selection, Alphas]:
+        """Return a reader of the records, which of them are wanted, and the rates to show."""
+        read, alphas = self.open()
+        if self.last is not None and self.last < self.first:
+            raise ConfigError(f"--to is {self.last}, but must be at least --from, {self.first}")
+        selection = Selection(
+            streams=frozenset() if self.stream is None else frozenset({self.stream}),
+            methods=frozenset(methods or ()),
+            features=frozenset(self.feature or ()),
+            first_seq=self.first,
+            last_seq=self.last,
+        )
+        return read, selection, alphas
 
 
 @plot_app.command()
-def importance(  # noqa: PLR0917  options of a command
-    out: Out,
-    local: Local = None,
-    config: ConfigPath = DEFAULT_CONFIG,
-    stream: Stream = None,
-    method: Methods = None,
-    feature: Features = None,
-    alpha: Alpha = None,
-    first: First = 0,
-    last: Last = None,
-    title: Title = None,
-    width: Width = WIDTH_IN,
-    dpi: Dpi = DPI,
-) -> None:
+@spread
+def importance(picture: Picture, records: Records, method: Methods = None) -> None:
     """Draw the importance of each feature over time, with standard errors and changes."""
 
-    def draw(read: Reader) -> "Figure":
-        from pipeline.monitor.plots import importance_figure  # noqa: PLC0415  slow to load
+    def draw(**options: Any) -> "Figure":
+        from pipeline.monitor.figures import importance_figure  # noqa: PLC0415  slow to load
 
-        past = Past.of(read("explanations", "changes"), chosen)
-        return importance_figure(past.state, **_given(title, width))
+        results = SelectedResults(selection, alphas=alphas)
+        results.take(read("explanations", "changes"))
+        return importance_figure(results.view, **options)
 
-    read, rates = _source(local, config, alpha)
-    chosen = _selection(stream, method, feature, rates, first, last)
-    _draw(draw, out, dpi, read)
+    read, selection, alphas = records.select(method)
+    picture.write(draw)
 
 
 @plot_app.command()
-def pdp(  # noqa: PLR0917
-    out: Out,
-    local: Local = None,
-    config: ConfigPath = DEFAULT_CONFIG,
-    stream: Stream = None,
-    feature: Features = None,
-    alpha: Alpha = None,
-    first: First = 0,
-    last: Last = None,
-    title: Title = None,
-    width: Width = WIDTH_IN,
-    dpi: Dpi = DPI,
-) -> None:
+@spread
+def pdp(picture: Picture, records: Records) -> None:
     """Draw how the output depends on each feature: the curves now, and earlier ones fading.
 
     With explain.ipdp.ice also the curves of the last observations. Pairs, such as
     --feature "age|salary", are drawn as maps.
     """
 
-    def draw(read: Reader) -> "Figure":
-        from pipeline.monitor.plots.curves import curves_figure  # noqa: PLC0415
-        from pipeline.monitor.plots.effects import effects_of  # noqa: PLC0415
-        from pipeline.monitor.plots.surfaces import surfaces_figure  # noqa: PLC0415
+    def draw(**options: Any) -> "Figure":
+        from pipeline.monitor.figures.effect_curves import (  # noqa: PLC0415
+            curves_figure,
+            effects_of,
+        )
+        from pipeline.monitor.figures.effect_maps import surfaces_figure  # noqa: PLC0415
 
-        past = Past.of(read("explanations"), chosen)
-        if effects := effects_of(past):
-            return curves_figure(effects, **_given(title, width))
-        if surfaces := {pair: curves[-1] for pair, curves in past.curves.items()}:
-            return surfaces_figure(surfaces, **_given(title, width))
+        results = SelectedResults(selection, alphas=alphas)
+        results.take(read("explanations"))
+        if effects := effects_of(results):
+            return curves_figure(effects, **options)
+        if surfaces := {pair: curves[-1] for pair, curves in results.curves.items()}:
+            return surfaces_figure(surfaces, **options)
         raise NothingError("there are no iPDP curves to plot")
 
-    read, rates = _source(local, config, alpha)
-    chosen = _selection(stream, [MethodName.IPDP], feature, rates, first, last)
-    _draw(draw, out, dpi, read)
+    read, selection, alphas = records.select(["ipdp"])
+    picture.write(draw)
 
 
 @plot_app.command()
-def change(  # noqa: PLR0917
+@spread
+def change(
     change_id: Annotated[
         str,
         typer.Argument(metavar="ID", help="The change's id, or its first 4 digits or more."),
     ],
-    out: Out,
-    local: Local = None,
-    config: ConfigPath = DEFAULT_CONFIG,
-    alpha: Alpha = None,
-    title: Title = None,
-    width: Width = WIDTH_IN,
-    dpi: Dpi = DPI,
+    picture: Picture,
+    source: Source,
 ) -> None:
     """Draw the story of one change in one picture.
 
@@ -163,29 +193,26 @@ def change(  # noqa: PLR0917
     and after, and how the importances of all features moved.
     """
 
-    def draw(read: Reader) -> "Figure":
-        from pipeline.monitor.plots import story_figure  # noqa: PLC0415
+    def draw(**options: Any) -> "Figure":
+        from pipeline.monitor.figures import story_figure  # noqa: PLC0415
 
-        story = Story(_found(change_id, read("changes")))
-        around = Selection(stream=story.change.stream, first_seq=story.window.begin, rates=rates)
-        Past(around, [story]).take(read("predictions", "explanations"))
-        return story_figure(story, title=title, width_in=width)
+        context = ChangeContext(_found(change_id, read))
+        streams = frozenset({context.change.stream})
+        around = Selection(streams=streams, first_seq=context.window.begin)
+        results = SelectedResults(around, [context], alphas=alphas)
+        results.take(read("predictions", "explanations"))
+        return story_figure(context, **options)
 
-    read, rates = _source(local, config, alpha)
-    _draw(draw, out, dpi, read)
+    read, alphas = source.open()
+    picture.write(draw)
 
 
 @plot_app.command()
-def report(  # noqa: PLR0917
+@spread
+def report(
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="File to write: .html.")],
-    local: Local = None,
-    config: ConfigPath = DEFAULT_CONFIG,
-    stream: Stream = None,
+    records: Records,
     method: Methods = None,
-    feature: Features = None,
-    alpha: Alpha = None,
-    first: First = 0,
-    last: Last = None,
     title: Title = None,
     stories: Annotated[
         int, typer.Option(min=0, max=100, help="Changes with a picture, the clearest ones.")
@@ -195,77 +222,21 @@ def report(  # noqa: PLR0917
 
     It needs no network and no script, and prints; what the figures show is there as tables too.
     """
-    _check_ending(out, (".html",))
-    read, rates = _source(local, config, alpha)
-    chosen = _selection(stream, method, feature, rates, first, last)
+    check_out(out, (".html",), ignore_case=True)
+    read, selection, alphas = records.select(method)
     with until_interrupted():
-        from pipeline.monitor.plots import report_page  # noqa: PLC0415
+        from pipeline.monitor.figures import report_page  # noqa: PLC0415
 
-        changes = [each for each in read("changes") if isinstance(each, Change)]
-        told = strongest([each for each in changes if chosen.holds(each)], stories)
-        past = Past(chosen, map(Story, told))
-        past.take(read("predictions", "explanations", "changes"))
-        try:
-            out.write_text(report_page(past, title=title), encoding="utf-8")
-        except NothingError as error:
-            raise ConfigError(str(error)) from None
+        wanted = [each for each in changes_of(read) if selection.fits(each, of_all_features=True)]
+        contexts = map(ChangeContext, strongest(wanted, stories))
+        results = SelectedResults(selection, contexts, alphas=alphas)
+        results.take(read("predictions", "explanations", "changes"))
+        out.write_text(report_page(results, title=title), encoding="utf-8")
         say(f"Wrote {out}")
 
 
-Reader = Callable[..., Iterator[Record]]
-"""Yields the records of the topics that it is asked for."""
-
-
-def _draw(draw: Callable[[Reader], "Figure"], out: Path, dpi: int, read: Reader) -> None:
-    _check_ending(out, ENDINGS)
-    with until_interrupted():
-        from pipeline.monitor.plots import save  # noqa: PLC0415
-
-        try:
-            save(draw(read), out, dpi=dpi)
-        except NothingError as error:
-            raise ConfigError(str(error)) from None
-        say(f"Wrote {out}")
-
-
-def _source(local: Path | None, config: Path, alpha: float | None) -> tuple[Reader, Rates]:
-    """Return what reads the records, and which smoothing rates to show."""
-    if local is not None:
-        return (lambda *topics: from_files(local, topics)), Rates(alpha)
-    settings = resolve(load(config, "reader"))
-    rates = Rates.first(settings) if alpha is None else Rates(alpha)
-    return (lambda *topics: from_topics(settings, topics)), rates
-
-
-def _selection(  # noqa: PLR0917
-    stream: str | None,
-    methods: Sequence[MethodName] | None,
-    features: Sequence[str] | None,
-    rates: Rates,
-    first: int,
-    last: int | None,
-) -> Selection:
-    if last is not None and last < first:
-        raise ConfigError(f"--to is {last}, but must be at least --from, {first}")
-    return Selection(
-        stream=stream,
-        methods=tuple(method for method in METHODS if methods is None or method in methods),
-        features=frozenset(features) if features else None,
-        first_seq=first,
-        last_seq=last,
-        rates=rates,
-    )
-
-
-def _given(title: str | None, width: float) -> dict[str, Any]:
-    return {"width_in": width} | ({} if title is None else {"title": title})
-
-
-def _found(change_id: str, records: Iterator[Record]) -> Change:
-    try:
-        found = find((each for each in records if isinstance(each, Change)), change_id)
-    except UnknownChangeError as error:
-        raise ConfigError(str(error)) from None
+def _found(change_id: str, read: Reader) -> Change:
+    found = find(changes_of(read), change_id)
     change = found.change
     if change is None:
         ids = ", ".join(each.id for each in found.incident)
@@ -273,10 +244,3 @@ def _found(change_id: str, records: Iterator[Record]) -> Change:
     if change.kind != "drift":
         raise ConfigError(f"{change.id} is a {change.kind}, of which there is no picture")
     return change
-
-
-def _check_ending(out: Path, endings: tuple[str, ...]) -> None:
-    if out.suffix.lower() not in endings:
-        raise ConfigError(f"--out is '{out}', but must end with {' or '.join(endings)}")
-    if not out.parent.is_dir():
-        raise ConfigError(f"--out is '{out}', but there is no folder '{out.parent}'")

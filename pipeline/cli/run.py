@@ -9,31 +9,24 @@ import typer
 
 from pipeline.cli.common import (
     DEFAULT_CONFIG,
+    RUN,
     ConfigPath,
     app,
-    broker_may_come_back,
     console,
     load,
     ready,
     say,
+    status_for_supervisor,
 )
+from pipeline.cli.interruption import ended_by_ctrl_c, until_interrupted
+from pipeline.cli.supervisor import Supervisor, command_of, end_with_supervisor
 from pipeline.config import EMBEDDED, ENV_PREFIX, Config, ConfigError
-from pipeline.interruption import until_interrupted
-from pipeline.kafka.embedded import (
-    ADDRESS_FILE,
-    EmbeddedBroker,
-    resolve,
-    workers_environment,
-)
+from pipeline.kafka.embedded import ADDRESS_FILE, EmbeddedBroker, resolve, workers_environment
 from pipeline.kafka.topics import create_topics
-from pipeline.loading import ended_by_ctrl_c
 from pipeline.parts import Part, Role
-from pipeline.supervisor import Supervisor, command_of, end_with_supervisor
-
-PANEL = "Run"
 
 
-@app.command(rich_help_panel=PANEL)
+@app.command(rich_help_panel=RUN)
 def worker(
     role: Annotated[
         Role,
@@ -58,19 +51,19 @@ def worker(
     with ended_by_ctrl_c():
         # Faust is slow to import, and only workers need it
         from agents import factory  # noqa: PLC0415
-        from pipeline.kafka.app import run  # noqa: PLC0415
-        from pipeline.kafka.waiting import wait_for_broker  # noqa: PLC0415
+        from pipeline.kafka.faust.app import run  # noqa: PLC0415
+        from pipeline.kafka.worker.broker_wait import wait_for_broker  # noqa: PLC0415
 
         create = factory(role)
     settings = resolve(load(config, role))
     part = _part(settings, role, shard)
     end_with_supervisor()
-    with broker_may_come_back():
+    with status_for_supervisor():
         wait_for_broker(settings, part)
         run(create(ready(settings), part))
 
 
-@app.command(rich_help_panel=PANEL)
+@app.command(rich_help_panel=RUN)
 def up(
     config: ConfigPath = DEFAULT_CONFIG,
     embedded: Annotated[
@@ -87,12 +80,12 @@ def up(
 ) -> None:
     """Run all roles on this machine; start again what dies; stop all on Ctrl-C.
 
-    The dashboard runs beside them, unless `dashboard.enabled` is false; its address is printed.
+    The dashboard runs too, unless `dashboard.enabled` is false; its address is printed.
     """
     settings = load(config)
     with until_interrupted():
         if not embedded:
-            with broker_may_come_back():
+            with status_for_supervisor():
                 ready(settings)
             _supervise(config, settings, {}, workers)
         if settings.kafka.bootstrap_servers != EMBEDDED:
@@ -109,7 +102,7 @@ def up(
     say("Stopped.")
 
 
-@app.command(rich_help_panel=PANEL)
+@app.command(rich_help_panel=RUN)
 def broker() -> None:
     """Run the embedded broker alone, until Ctrl-C."""
     with until_interrupted(), EmbeddedBroker() as embedded:
@@ -119,7 +112,7 @@ def broker() -> None:
             time.sleep(1.0)
 
 
-@app.command(rich_help_panel=PANEL)
+@app.command(rich_help_panel=RUN)
 def demo(
     out: Annotated[
         Path, typer.Option(metavar="DIR", help="Folder for the picture and the workers' log.")
@@ -133,7 +126,7 @@ def demo(
 ) -> None:
     """Show the whole pipeline on the embedded broker, with a stream that drifts half way.
 
-    The dashboard runs beside it: open the address that is printed.
+    The dashboard runs too: open the address that is printed.
     """
     from pipeline.demo import run_demo  # noqa: PLC0415  loads the plotting library
 
@@ -166,9 +159,9 @@ def _supervise(
     ) as supervisor:
         supervisor.start(workers)
         if settings.alerts.url is not None:
-            supervisor.add_beside("alerts", command_of("alerts", "run", config_path=config))
+            supervisor.add_service("alerts", command_of("alerts", "run", config_path=config))
         if settings.dashboard.enabled:
-            supervisor.add_beside("dashboard", command_of("dashboard", config_path=config))
+            supervisor.add_service("dashboard", command_of("dashboard", config_path=config))
         pids = ", ".join(f"{name} ({pid})" for name, pid in supervisor.running().items())
         say(f"Running: {pids}. Ctrl-C stops them.")
         while True:

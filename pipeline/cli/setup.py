@@ -1,4 +1,4 @@
-"""Commands that prepare a pipeline: settings, topics, checkpoints."""
+"""Commands that prepare a pipeline: configuration, topics, checkpoints, registered settings."""
 
 from contextlib import closing
 from pathlib import Path
@@ -8,33 +8,56 @@ import orjson
 import typer
 from rich.table import Table
 
-from pipeline.cli.common import DEFAULT_CONFIG, ConfigPath, app, console, load, say, warn
+from pipeline.cli.common import (
+    DEFAULT_CONFIG,
+    PREPARE,
+    ConfigPath,
+    Yes,
+    app,
+    console,
+    group,
+    load,
+    ready,
+    say,
+    warn,
+)
 from pipeline.config import Config, ConfigError
-from pipeline.kafka.checkpoints import CheckpointError, CheckpointStore, Slot, open_store, slots
-from pipeline.kafka.client import cluster, no_topics
+from pipeline.kafka.checkpoints import (
+    CheckpointError,
+    CheckpointStore,
+    Slot,
+    fingerprint_of,
+    identity_of,
+    open_store,
+    slots,
+)
+from pipeline.kafka.client import cluster
 from pipeline.kafka.embedded import resolve
-from pipeline.kafka.progress import GroupOffsets
+from pipeline.kafka.ownership.register import Register
+from pipeline.kafka.ownership.registered import Fingerprint
 from pipeline.kafka.registry.opening import check_registry
-from pipeline.kafka.topics import create_topics, missing_topics, topic_specs
+from pipeline.kafka.topics import create_topics, topic_specs
+from pipeline.kafka.topics.progress import GroupOffsets
 from pipeline.parts import Role
 from pipeline.stages.base import Message
 from schemas import DeadLetter, stream_name
 
-PANEL = "Prepare"
-
 TEMPLATE = Path(__file__).parents[1] / "template.toml"
 
-topics_app = typer.Typer(no_args_is_help=True, help="Create and describe the pipeline's topics.")
-
-checkpoints_app = typer.Typer(
-    no_args_is_help=True,
-    help="See and remove the state of the workers. Run these where a worker would run.",
+topics_app = group("topics", PREPARE, "Create and describe the pipeline's topics.")
+checkpoints_app = group(
+    "checkpoints",
+    PREPARE,
+    "List and remove the state of the workers. Run these where a worker would run.",
 )
-app.add_typer(topics_app, name="topics", rich_help_panel=PANEL)
-app.add_typer(checkpoints_app, name="checkpoints", rich_help_panel=PANEL)
+settings_app = group(
+    "settings",
+    PREPARE,
+    "Show and replace the settings that a running pipeline is registered with.",
+)
 
 
-@app.command(rich_help_panel=PANEL)
+@app.command(rich_help_panel=PREPARE)
 def init(
     path: Annotated[Path, typer.Argument(help="File to write.")] = DEFAULT_CONFIG,
 ) -> None:
@@ -51,42 +74,38 @@ def init(
         say(f"  fluxplain {command} -c {path}")
 
 
-@app.command(rich_help_panel=PANEL)
+@app.command(rich_help_panel=PREPARE)
 def check(config: ConfigPath = DEFAULT_CONFIG) -> None:
-    """Validate a configuration, and say whether the broker answers.
+    """Validate a configuration, and check whether the broker answers.
 
-    The model is asked about an observation that is made up; that it fails on it is a warning only.
-    Whether workers can go on where they were is what `fluxplain checkpoints list` tells. The exit
-    status is 0 only if settings and broker are well and all topics exist.
+    The model predicts a made-up observation; a failure there is only a warning. Whether workers can
+    resume is shown by `fluxplain checkpoints list`. The exit status is 0 only if the settings are
+    valid, the broker answers and all topics exist.
     """
     settings = load(config)
     say(f"{config}: valid")
-    model, evaluator = _tried(settings)
+    model, evaluator = _try_model(settings)
     say(f"model: {model}")
     say(f"evaluator: {evaluator}")
     for name, own in settings.own_streams.items():
-        model, evaluator = _tried(own)
+        model, evaluator = _try_model(own)
         say(f"stream {name}: model {model}, evaluator {evaluator}")
     settings = resolve(settings)
     metadata = cluster(settings)
-    console.print(
-        f"broker: {len(metadata.brokers)} at {settings.kafka.bootstrap_servers}", highlight=False
-    )
-    missing = missing_topics(settings)
-    if missing:
-        raise no_topics(settings, missing)
-    console.print(f"topics: all {len(topic_specs(settings))} exist", highlight=False)
+    say(f"broker: {len(metadata.brokers)} at {settings.kafka.bootstrap_servers}")
+    ready(settings)
+    say(f"topics: all {len(topic_specs(settings))} exist")
     _check_streams(settings, len(metadata.topics[settings.topic(settings.source)].partitions))
     if settings.registry.url is not None:
         check_registry(settings)
-        console.print(f"registry: at {settings.registry.url}", markup=False, highlight=False)
+        say(f"registry: at {settings.registry.url}")
 
 
 @topics_app.command("create")
 def topics_create(config: ConfigPath = DEFAULT_CONFIG) -> None:
     """Create the topics that are missing; what exists stays as it is."""
     for name, result in create_topics(resolve(load(config))).items():
-        console.print(f"{name}: {result}", markup=False, highlight=False)
+        say(f"{name}: {result}")
 
 
 @topics_app.command("describe")
@@ -120,11 +139,11 @@ def topics_describe(config: ConfigPath = DEFAULT_CONFIG) -> None:
 
 @checkpoints_app.command("list")
 def checkpoints_list(config: ConfigPath = DEFAULT_CONFIG) -> None:
-    """Show where each role goes on in each partition, or why it cannot."""
+    """Show at which offset each role resumes in each partition, or why it cannot."""
     settings = resolve(load(config))
     store = open_store(settings, cluster(settings))
     for slot in slots(settings):
-        say(_standing(store, slot))
+        say(_describe(store, slot))
 
 
 @checkpoints_app.command("remove")
@@ -134,11 +153,11 @@ def checkpoints_remove(
     partition: Annotated[
         int | None, typer.Option(min=0, help="Of one partition of the role's input only.")
     ] = None,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    yes: Yes = False,
 ) -> None:
     """Remove checkpoints, so that the state is rebuilt from the beginning of the log.
 
-    **Stop all workers of the role first**: those that run know nothing of it. The results are the
+    **Stop all workers of the role first**: running workers do not notice. The results are the
     same again. Where the beginning of the log was deleted meanwhile, the state starts cold, and the
     records that follow carry another `incarnation`.
     """
@@ -156,11 +175,56 @@ def checkpoints_remove(
         say(f"{slot}: {'removed' if store.remove(slot) else 'nothing was there'}")
 
 
-def _tried(settings: Config) -> tuple[str, str]:
-    """Return which model there is, and how it is asked and why so.
+@settings_app.command("show")
+def settings_show(config: ConfigPath = DEFAULT_CONFIG) -> None:
+    """Compare these settings with the registered ones, which all workers must have.
 
-    Warn if it fails on an observation that is made up: it may fail on every other.
+    The first worker of a pipeline registers its settings in the topic `register`. Only settings and
+    versions that affect the results count.
     """
+    settings, here = _here(load(config))
+    with closing(Register(settings)) as register:
+        registered = register.read()
+    if registered.fingerprint is None:
+        say("Nothing is registered yet: the first worker registers its settings.")
+        return
+    differences = registered.fingerprint.differences(here)
+    say(f"Registered settings: number {registered.number}.")
+    for each in differences or ["nothing"]:
+        say(f"  differs here: {each}")
+
+
+@settings_app.command("replace")
+def settings_replace(
+    config: ConfigPath = DEFAULT_CONFIG,
+    yes: Yes = False,
+) -> None:
+    """Register these settings, or versions, instead of the present ones.
+
+    **Stop all workers first**, then replace, then start them with the new settings. Workers that
+    still run end on their own. The state is not kept, but rebuilt from the beginning of the log;
+    where that is gone, a model starts cold. Records that follow carry another `incarnation`, since
+    the same `seq` can come again with other content. To keep what a model has learned, see
+    `fluxplain model export`.
+    """
+    settings, here = _here(load(config))
+    with closing(Register(settings)) as register:
+        registered = register.read()
+        before = registered.fingerprint
+        differences = before.differences(here) if before else []
+        if before is not None and not differences:
+            say("These settings are the registered ones: nothing to replace.")
+            return
+        for each in differences:
+            say(f"  differs here: {each}")
+        if not yes:
+            prefix = settings.topics.prefix
+            typer.confirm(f"Replace the settings of the pipeline {prefix}?", abort=True)
+        say(f"Registered settings: number {register.replace(here)}.")
+
+
+def _try_model(settings: Config) -> tuple[str, str]:
+    """Return the model, and its evaluator with the reason; warn if it fails on an observation."""
     from pipeline.evaluate import choose  # noqa: PLC0415  loads River
     from pipeline.models import title  # noqa: PLC0415
     from pipeline.stages import ModelStage, process  # noqa: PLC0415
@@ -178,7 +242,7 @@ def _tried(settings: Config) -> tuple[str, str]:
 
 
 def _check_streams(settings: Config, partitions: int) -> None:
-    """Raise ``ConfigError`` if streams that there are not have settings of their own."""
+    """Raise ConfigError if there are settings for streams that do not exist."""
     missing = sorted(each for each in settings.streams if each >= partitions)
     if missing:
         raise ConfigError(
@@ -187,7 +251,7 @@ def _check_streams(settings: Config, partitions: int) -> None:
         )
 
 
-def _standing(store: CheckpointStore, slot: Slot) -> str:
+def _describe(store: CheckpointStore, slot: Slot) -> str:
     try:
         checkpoint = store.load(slot)
     except CheckpointError as error:
@@ -195,3 +259,8 @@ def _standing(store: CheckpointStore, slot: Slot) -> str:
     if checkpoint is None:
         return f"{slot}: no checkpoint"
     return f"{slot}: goes on at offset {checkpoint.next_offset:,}"
+
+
+def _here(config: Config) -> tuple[Config, Fingerprint]:
+    settings = ready(config)
+    return settings, fingerprint_of(settings, identity_of(settings, cluster(settings)))

@@ -11,27 +11,31 @@ from pipeline.lazy import lazy
 
 if TYPE_CHECKING:
     from pipeline.evaluate.choice import Choice, as_evaluator, choose, evaluator_for
+    from pipeline.evaluate.encoding import Encoding, Inputs, Observed
     from pipeline.evaluate.generic import GenericEvaluator, model_kind
-    from pipeline.evaluate.table import Table, TableEvaluator
+    from pipeline.evaluate.table import Table
 else:
     __getattr__, __dir__ = lazy(
         __name__,
         choice=["Choice", "as_evaluator", "choose", "evaluator_for"],
+        encoding=["Encoding", "Inputs", "Observed"],
         generic=["GenericEvaluator", "model_kind"],
-        table=["Table", "TableEvaluator"],
+        table=["Table"],
     )
 
 __all__ = [
     "Choice",
+    "Encoding",
     "Evaluator",
     "GenericEvaluator",
+    "Inputs",
     "Kind",
     "Label",
     "NoOutputError",
     "Observation",
+    "Observed",
     "Output",
     "Table",
-    "TableEvaluator",
     "Value",
     "as_evaluator",
     "choose",

@@ -1,7 +1,11 @@
 """The interface of an evaluator, and the types that pass through it."""
 
-from collections.abc import Mapping, Sequence
-from typing import Literal, Protocol
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Literal, Protocol
+
+if TYPE_CHECKING:
+    from pipeline.evaluate.encoding import Inputs
+    from pipeline.evaluate.table import Table
 
 Value = bool | int | float | str
 """The value of one feature."""
@@ -13,7 +17,7 @@ Label = bool | int | str
 """A class. Regression targets are ``float``."""
 
 Output = float | dict[Label, float]
-"""What a model says of one input: a number (regression), or class → probability.
+"""A model's output on one input: a number (regression), or class → probability.
 
 The probabilities may be empty or lack a class: River's models know only classes that they have
 seen.
@@ -25,24 +29,20 @@ Kind = Literal["auto", "hoeffding", "linear", "batch", "generic"]
 
 
 class NoOutputError(ValueError):
-    """The model has nothing to say yet: it gave None, as some do before they have learned."""
+    """The model has no output yet: it gave None, as some do before they have learned."""
 
 
 class Evaluator(Protocol):
-    """Answers all perturbed inputs of one observation in one call."""
+    """Evaluates a model on all perturbed inputs of one observation in one call."""
 
-    def __call__(
-        self, x: Observation, replacements: Sequence[Mapping[str, Value]]
-    ) -> Sequence[Output]:
-        """Return one output per replacement, in order.
+    def __call__(self, inputs: "Inputs") -> "Table":
+        """Return the outputs, one row for each input, in order.
 
         Parameters
         ----------
-        x
-            The observation.
-        replacements
-            For each input to evaluate, the features that differ from ``x`` and their values.
-            An empty mapping asks for the output on ``x`` itself.
+        inputs
+            The observation, and the inputs as rows of numbers; ``inputs.dicts()`` has them as
+            feature → value.
 
         Raises
         ------

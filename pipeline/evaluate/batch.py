@@ -1,12 +1,15 @@
 """The evaluator for models that take many inputs in one call."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, cast
 
+import numpy as np
 from river import base
 
-from pipeline.evaluate.base import Observation, Output, Value
-from pipeline.evaluate.generic import GenericEvaluator, has_probabilities, read_output
+from pipeline.evaluate.base import Value
+from pipeline.evaluate.encoding import Inputs
+from pipeline.evaluate.generic import GenericEvaluator, has_probabilities, plain_label, read_output
+from pipeline.evaluate.table import Labels, Table, table_of
 
 Row = dict[str, Value]
 Many = Callable[[list[Row]], Sequence[Any]]
@@ -37,7 +40,9 @@ class BatchEvaluator:
     ...         return 2.0 * x["a"]
     ...     def predict_many(self, rows):
     ...         return [2.0 * x["a"] for x in rows]
-    >>> BatchEvaluator(Network())({"a": 1.0}, [{}, {"a": 3.0}])
+    >>> from pipeline.evaluate import Encoding
+    >>> observed = Encoding().observe({"a": 1.0})
+    >>> BatchEvaluator(Network())(Inputs.replacing(observed, [{}, {"a": 3.0}])).outputs()
     [2.0, 6.0]
     """
 
@@ -53,33 +58,41 @@ class BatchEvaluator:
 
     @staticmethod
     def covers(model: object) -> bool:
-        """Return whether the model is asked in one call without being told to."""
+        """Return whether ``"auto"`` asks the model in one call."""
         return _is_sklearn(model) or (not isinstance(model, base.Base) and _many(model) is not None)
 
-    def __call__(
-        self, x: Observation, replacements: Sequence[Mapping[str, Value]]
-    ) -> Sequence[Output]:
-        """Return one output per replacement; see :class:`Evaluator`."""
-        rows = [{**x, **replacement} for replacement in replacements]
-        if not rows:
-            return []
+    def __call__(self, inputs: Inputs) -> Table:
+        """Return the outputs; see :class:`Evaluator`."""
+        if not len(inputs.rows):
+            return self._one_by_one(inputs)
         try:
-            answers = self._ask(rows)
+            table = self._ask(inputs.dicts())
         except Exception:
-            # one by one, so that the error is that of the input that fails
-            return self._one_by_one(x, replacements)
-        return [read_output(answer, classifier=self._classifier) for answer in answers]
+            table = None
+        # one by one, so that the error is that of the input that fails
+        return self._one_by_one(inputs) if table is None else table
 
-    def _ask(self, rows: list[Row]) -> Sequence[Any]:
+    def _ask(self, rows: list[Row]) -> Table | None:
+        """Return the outputs; None if not all are usable."""
         model: Any = self.model
         if _is_sklearn(model):
-            values = [model._align_dict(row) for row in rows]
-            if not isinstance(model, base.Classifier):
-                return model.estimator.predict(values).tolist()  # type: ignore[no-any-return]
-            shares = model.estimator.predict_proba(values).tolist()
-            return [dict(zip(model.classes, share, strict=True)) for share in shares]
+            return _ask_sklearn(model, [model._align_dict(row) for row in rows])
         many = _many(model)
-        return _ask_frame(many, rows) if isinstance(model, base.Base) else cast(Many, many)(rows)
+        answers = _ask_frame(many, rows) if isinstance(model, base.Base) else cast(Many, many)(rows)
+        if len(answers) != len(rows):
+            return None
+        return table_of([read_output(answer, classifier=self._classifier) for answer in answers])
+
+
+def _ask_sklearn(model: Any, values: list[list[Value]]) -> Table | None:
+    if isinstance(model, base.Classifier):
+        labels: Labels = tuple(map(plain_label, model.classes))
+        numbers = np.asarray(model.estimator.predict_proba(values), np.float64)
+    else:
+        labels = (None,)
+        numbers = np.asarray(model.estimator.predict(values), np.float64).reshape(len(values), -1)
+    fits = numbers.shape == (len(values), len(labels)) and np.isfinite(numbers).all()
+    return Table(labels, numbers) if fits else None
 
 
 def _is_sklearn(model: object) -> bool:

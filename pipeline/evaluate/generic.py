@@ -1,12 +1,14 @@
 """The evaluator for any model: one call per input."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, cast
 
 from river import base, compose
 
-from pipeline.evaluate.base import Label, NoOutputError, Observation, Output, Value
+from pipeline.evaluate.base import Label, NoOutputError, Observation, Output
+from pipeline.evaluate.encoding import Inputs
+from pipeline.evaluate.table import Table, table_of
 
 
 class GenericEvaluator:
@@ -28,10 +30,12 @@ class GenericEvaluator:
 
     Examples
     --------
+    >>> from pipeline.evaluate import Encoding
     >>> class Rule:
     ...     def predict_one(self, x):
     ...         return 2.0 * x["a"] + x["b"]
-    >>> GenericEvaluator(Rule())({"a": 1.0, "b": 3.0}, [{}, {"a": 0.0}])
+    >>> observed = Encoding().observe({"a": 1.0, "b": 3.0})
+    >>> GenericEvaluator(Rule())(Inputs.replacing(observed, [{}, {"a": 0.0}])).outputs()
     [5.0, 3.0]
     """
 
@@ -46,14 +50,15 @@ class GenericEvaluator:
                 "a model needs predict_proba_one or predict_one"
             )
 
-    def __call__(self, x: Observation, replacements: Sequence[Mapping[str, Value]]) -> list[Output]:
-        """Return one output per replacement; see :class:`Evaluator`."""
+    def __call__(self, inputs: Inputs) -> Table:
+        """Return the outputs; see :class:`Evaluator`."""
+        return table_of([self.output(x) for x in inputs.dicts()])
+
+    def output(self, x: Observation) -> Output:
+        """Return the output on one input, which the model may change."""
         model = cast(Any, self.model)
         ask = model.predict_proba_one if self._probabilistic else model.predict_one
-        return [
-            read_output(ask({**x, **replacement}), classifier=self._classifier)
-            for replacement in replacements
-        ]
+        return read_output(ask(x), classifier=self._classifier)
 
 
 def read_output(answer: object, *, classifier: bool) -> Output:

@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 from river import linear_model, optim, preprocessing
 
-from pipeline.evaluate.base import Observation, Output, Value
 from pipeline.evaluate.compiled import compiled
+from pipeline.evaluate.encoding import Floats, Inputs
 from pipeline.evaluate.generic import GenericEvaluator
-from pipeline.evaluate.inputs import Floats, Inputs, NoNumberError
 from pipeline.evaluate.table import Table
 
 LINEAR = (linear_model.LinearRegression, linear_model.LogisticRegression)
@@ -37,27 +36,13 @@ class LinearEvaluator:
         self._scalers = list(scalers)
         self._final = final
 
-    def __call__(
-        self, x: Observation, replacements: Sequence[Mapping[str, Value]]
-    ) -> Sequence[Output]:
-        """Return one output per replacement; see :class:`Evaluator`."""
-        inputs = Inputs(x, replacements)
-        features = dict.fromkeys((*x, *inputs.singles))
-        for row in inputs.several:
-            features.update(dict.fromkeys(replacements[row]))
-        columns = {feature: column for column, feature in enumerate(features, start=1)}
-        try:
-            rows = np.ascontiguousarray(inputs.matrix(columns)[:-1, 1:])
-        except NoNumberError:
-            table = None
-        else:
-            table = self._table(features, rows)
+    def __call__(self, inputs: Inputs) -> Table:
+        """Return the outputs; see :class:`Evaluator`."""
+        observed, rows = inputs
+        is_text = any(map(observed.encoding.is_categorical, observed.features))
+        table = None if is_text else self._table(observed.features, rows)
         # River raises for some of the inputs that have no answer here, and answers others
-        return self._one_by_one(x, replacements) if table is None else table.outputs()
-
-    def evaluate_rows(self, x: Observation, rows: Floats) -> Table | None:
-        """Return the outputs on whole inputs; see :class:`TableEvaluator`."""
-        return self._table(x, rows)
+        return self._one_by_one(inputs) if table is None else table
 
     def _table(self, features: Collection[str], rows: Floats) -> Table | None:
         """Return the outputs; None if a number on the way to one is too large."""

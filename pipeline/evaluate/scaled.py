@@ -1,11 +1,14 @@
 """The evaluator for a model behind scalers."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 from river import preprocessing
 
-from pipeline.evaluate.base import Evaluator, Observation, Output, Value
+from pipeline.evaluate.base import Evaluator, Observation
+from pipeline.evaluate.encoding import Encoding, Inputs
+from pipeline.evaluate.table import Table
 
 FEATURE_WISE = (
     preprocessing.AdaptiveStandardScaler,
@@ -36,11 +39,23 @@ class ScaledEvaluator:
         self.evaluator = evaluator
         self._scalers = list(scalers)
 
-    def __call__(
-        self, x: Observation, replacements: Sequence[Mapping[str, Value]]
-    ) -> Sequence[Output]:
-        """Return one output per replacement; see :class:`Evaluator`."""
+    def __call__(self, inputs: Inputs) -> Table:
+        """Return the outputs; see :class:`Evaluator`."""
+        observed, rows = inputs
+        scaled = Encoding().observe(self._scaled(observed.x))
+        if scaled.features != observed.features:
+            raise ValueError(f"a scaler gives {scaled.features} for {observed.features}")
+        numbers = np.empty_like(rows)
+        for column, feature in enumerate(observed.features):
+            decode = observed.encoding.decoder(feature)
+            values, where = np.unique(rows[:, column], return_inverse=True)
+            replaced = [
+                self._scaled({feature: decode(value)})[feature] for value in values.tolist()
+            ]
+            numbers[:, column] = np.array(replaced, np.float64)[where]
+        return self.evaluator(Inputs(scaled, numbers))
+
+    def _scaled(self, x: Observation) -> Observation:
         for scaler in self._scalers:
             x = scaler.transform_one(x)
-            replacements = [scaler.transform_one(replacement) for replacement in replacements]
-        return self.evaluator(x, replacements)
+        return x

@@ -1,31 +1,42 @@
-"""Outputs as an array, for models and explanations of numbers."""
+"""Outputs as an array."""
 
-from typing import NamedTuple, Protocol, cast
+from collections.abc import Sequence
+from typing import NamedTuple, cast
 
-from pipeline.evaluate.base import Evaluator, Label, Observation, Output
-from pipeline.evaluate.inputs import Floats
+import numpy as np
+
+from pipeline.evaluate.base import Label, Output
+from pipeline.evaluate.encoding import Floats
+
+Labels = tuple[Label | None, ...]
+"""The classes of probabilities, in the model's order; ``(None,)`` for the number of a regressor."""
+
+MIXED = "the model gave a number once and probabilities another time"
 
 
 class Table(NamedTuple):
-    """What a model says of several inputs.
+    """The outputs of a model on several inputs.
 
     Attributes
     ----------
     labels
-        The classes that it knows, in its order; ``(None,)`` for the number of a regressor.
+        The labels of the columns: classes, or None for a number.
     numbers
         Probabilities or numbers, all finite; shape (inputs, labels).
+    n_first
+        How many of the labels the model gave for the first input; None for all of them. Those that
+        it gave only for others come behind.
     """
 
-    labels: tuple[Label | None, ...]
+    labels: Labels
     numbers: Floats
+    n_first: int | None = None
 
     def outputs(self) -> list[Output]:
-        """Return the outputs as :class:`Evaluator` gives them.
+        """Return each row as a number, or as class → probability.
 
         Examples
         --------
-        >>> import numpy as np
         >>> Table(("no", "yes"), np.array([[0.25, 0.75]])).outputs()
         [{'no': 0.25, 'yes': 0.75}]
         >>> Table((None,), np.array([[1.5]])).outputs()
@@ -36,21 +47,55 @@ class Table(NamedTuple):
         rows: list[list[float]] = self.numbers.tolist()
         return [dict(zip(cast(tuple[Label, ...], self.labels), row, strict=True)) for row in rows]
 
+    def first(self) -> "Table":
+        """Return the first row, without classes that the model gave only for other inputs.
 
-class TableEvaluator(Evaluator, Protocol):
-    """An evaluator that also takes and returns arrays, which costs less.
-
-    It says the same as when it is called, bit for bit.
-    """
-
-    def evaluate_rows(self, x: Observation, rows: Floats) -> Table | None:
-        """Return what the model says of whole inputs; None if it must be called instead.
-
-        Parameters
-        ----------
-        x
-            The observation; all of its values are numbers.
-        rows
-            Shape (inputs, features): in the order of ``x``, with what is replaced.
+        Examples
+        --------
+        >>> table_of([{"a": 1.0}, {"b": 0.75, "a": 0.25}]).first().outputs()
+        [{'a': 1.0}]
         """
-        ...
+        return Table(self.labels[: self.n_first], self.numbers[:1, : self.n_first])
+
+    def part(self, begin: int, end: int) -> "Table":
+        """Return the rows from ``begin`` to before ``end``."""
+        return Table(self.labels, self.numbers[begin:end])
+
+
+def table_of(outputs: Sequence[Output]) -> Table:
+    """Return outputs as a table; a class that one lacks counts as 0.
+
+    Raises
+    ------
+    TypeError
+        If some are numbers and some probabilities.
+
+    Examples
+    --------
+    >>> table_of([{"a": 1.0}, {"b": 0.75, "a": 0.25}]).numbers.tolist()
+    [[1.0, 0.0], [0.25, 0.75]]
+    """
+    dicts = [output for output in outputs if isinstance(output, dict)]
+    if not dicts:
+        return Table((None,), np.array(outputs, np.float64)[:, None])
+    if len(dicts) < len(outputs):
+        raise TypeError(MIXED)
+    labels = tuple(dict.fromkeys(label for output in dicts for label in output))
+    rows = [[output.get(label, 0.0) for label in labels] for output in dicts]
+    numbers = np.array(rows, np.float64).reshape(len(dicts), len(labels))
+    return Table(labels, numbers, len(dicts[0]))
+
+
+def aligned(table: Table, labels: Labels) -> Floats:
+    """Return the numbers of a table with one column for each of the labels, 0 where it lacks one.
+
+    Labels of the table that are not among them are left out.
+    """
+    if table.labels == labels:
+        return table.numbers
+    columns = {label: column for column, label in enumerate(table.labels)}
+    numbers = np.zeros((len(table.numbers), len(labels)))
+    for place, label in enumerate(labels):
+        if label in columns:
+            numbers[:, place] = table.numbers[:, columns[label]]
+    return numbers

@@ -1,12 +1,13 @@
-"""Smoothed curves of categories, each of which has a mean of its own."""
+"""Smoothed curves of categories: one mean per category."""
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Generic, TypeVar
 
 import numpy as np
 
-from pipeline.evaluate import Label, Value
-from pipeline.evaluate.table import Table
+from pipeline.evaluate import Table, Value
+from pipeline.evaluate.encoding import Floats, Places
+from pipeline.evaluate.table import Labels, aligned
 from pipeline.explain import kernels
 from pipeline.explain.curve import (
     Effect,
@@ -16,23 +17,22 @@ from pipeline.explain.curve import (
     check_size,
     shown_effect,
     shown_labels,
-    table_of,
 )
-from pipeline.explain.smoothing import ExponentialMean, OutputMean
+from pipeline.explain.smoothing import ExponentialMeans
 
 ABSENT_CATEGORIES = 100
 """Categories out of the storage whose means are kept: a rare one goes on from there when it comes
 back, instead of jumping to the value of a single record."""
 
 
-Importance = Callable[[Sequence[float]], tuple[float, list[float]]]
+Importance = Callable[[Floats], tuple[float, Floats]]
 """Gives the importance of a curve, and its derivative by each point."""
 
 K = TypeVar("K", bound=Hashable)
 
 
 class KeyedCurve(Generic[K]):
-    """Effects at keys that come and go, each with a mean of its own.
+    """Effects at keys that come and go, with one mean per key.
 
     Parameters
     ----------
@@ -50,9 +50,13 @@ class KeyedCurve(Generic[K]):
         self.keys: list[K] = []
         self._importance = importance
         self._value = 0.0
-        self._projections = ExponentialMean(alpha)
-        self._labels: tuple[Label | None, ...] = ()
-        self._effects: dict[K, OutputMean] = {}  # the longest absent first
+        self._projections = ExponentialMeans(1, [alpha])
+        self._labels: Labels = ()
+        self._slots: dict[K, int] = {}  # the longest absent first
+        self._free: list[int] = []
+        self._rows: Places = np.zeros(0, np.intp)  # the slots of the keys
+        self._effects: Floats = np.zeros((0, 0))  # shape (slots, labels)
+        self._weights: Floats = np.zeros(0)
 
     def update_keys(self, keys: Sequence[K], answers: Table, *, width: int = 1) -> float:
         """Take the effects on one observation, as :meth:`PDPCurve.update_table` does.
@@ -61,18 +65,21 @@ class KeyedCurve(Generic[K]):
         """
         check_size(len(set(keys)), len(answers.numbers), len(keys))
         check_answers(self._labels, answers)
-        self._labels = tuple(dict.fromkeys((*self._labels, *answers.labels)))
-        ice = dict.fromkeys(self._labels, [0.0] * len(keys))
-        ice.update(zip(answers.labels, answers.numbers.T.tolist(), strict=True))
+        labels = tuple(dict.fromkeys((*self._labels, *answers.labels)))
+        if labels != self._labels:
+            self._effects = np.pad(self._effects, ((0, 0), (0, len(labels) - len(self._labels))))
+            self._labels = labels
+        ice = aligned(answers, labels)
         self._move(keys, ice, len(keys) + ABSENT_CATEGORIES * width)
         increments, projections, values = [], [], []
-        for label, effect in self._shown().items():
+        for column, effect in self._shown():
             value, slopes = self._importance(effect)
+            own = ice[:, column]
             values.append(value)
-            projections.append(sum([s * v for s, v in zip(slopes, ice[label], strict=True)]))
-            increments.append(self._importance(ice[label])[0])
+            projections.append(float(slopes @ own))
+            increments.append(self._importance(own)[0])
         self._value = _mean(values)
-        self._projections.update(_mean(projections))
+        self._projections.update(np.array([[_mean(projections)]]))
         return _mean(increments)
 
     @property
@@ -88,33 +95,47 @@ class KeyedCurve(Generic[K]):
     @property
     def variance(self) -> float:
         """Variance of what one observation contributes to the importance."""
-        return self._projections.variance
+        return self._projections.variances.item()
 
     @property
     def std_error(self) -> float:
         """Standard error of the importance."""
-        return self._projections.std_error
+        return self._projections.std_errors.item()
 
     @property
     def effect(self) -> Effect:
         """The smoothed effect at the keys."""
-        return shown_effect(self._shown(), len(self.keys))
+        shown = {self._labels[column]: effect.tolist() for column, effect in self._shown()}
+        return shown_effect(shown, len(self.keys))
 
-    def _move(self, keys: Sequence[K], ice: Mapping[Label | None, list[float]], most: int) -> None:
+    def _move(self, keys: Sequence[K], ice: Floats, most: int) -> None:
         self.keys = list(keys)
-        for i, key in enumerate(self.keys):
-            mean = self._effects.pop(key, None) or OutputMean(self.alpha, debias=self.debias)
-            shares = {label: column[i] for label, column in ice.items() if label is not None}
-            mean.update(ice[None][i] if None in ice else shares)
-            self._effects[key] = mean
-        while len(self._effects) > most:
-            del self._effects[next(iter(self._effects))]
+        self._rows = rows = np.array([self._slot(key) for key in self.keys], np.intp)
+        self._weights[rows] = (1.0 - self.alpha) * self._weights[rows] + self.alpha
+        w = self.alpha / self._weights[rows, None] if self.debias else self.alpha
+        self._effects[rows] += w * (ice - self._effects[rows])
+        while len(self._slots) > most:
+            self._free.append(self._slots.pop(next(iter(self._slots))))
 
-    def _shown(self) -> dict[Label | None, list[float]]:
-        """Return the shown effects, by class."""
-        means = table_of([self._effects[key].value for key in self.keys])
-        effects = dict(zip(means.labels, means.numbers.T.tolist(), strict=True))
-        return {label: effects[label] for label in shown_labels(self._labels)}
+    def _slot(self, key: K) -> int:
+        """Return the place of a key, now the least absent of all."""
+        slot = self._slots.pop(key, None)
+        if slot is None:
+            if not self._free:
+                n = len(self._weights)
+                self._free = list(range(n, 2 * n + 8))
+                self._weights = np.pad(self._weights, (0, n + 8))
+                self._effects = np.pad(self._effects, ((0, n + 8), (0, 0)))
+            slot = self._free.pop()
+            self._weights[slot], self._effects[slot] = 0.0, 0.0
+        self._slots[key] = slot
+        return slot
+
+    def _shown(self) -> list[tuple[int, Floats]]:
+        """Return the columns of the shown classes, and their effects."""
+        effects = self._effects[self._rows]
+        columns = [self._labels.index(label) for label in shown_labels(self._labels)]
+        return [(column, effects[:, column]) for column in columns]
 
 
 class CategoryCurve(KeyedCurve[Value], PDPCurve):
@@ -145,7 +166,7 @@ def _mean(values: Sequence[float]) -> float:
     return float(kernels.mean_of(np.array(values)))
 
 
-def range_and_slopes(curve: Sequence[float]) -> tuple[float, list[float]]:
+def range_and_slopes(curve: Floats) -> tuple[float, Floats]:
     """Return a quarter of the range of a curve, and its derivative by each point.
 
     References
@@ -154,12 +175,12 @@ def range_and_slopes(curve: Sequence[float]) -> tuple[float, list[float]]:
 
     Examples
     --------
-    >>> range_and_slopes([1.0, 0.0, 2.0])
+    >>> value, slopes = range_and_slopes(np.array([1.0, 0.0, 2.0]))
+    >>> value, slopes.tolist()
     (0.5, [0.0, -0.25, 0.25])
     """
-    slopes = [0.0] * len(curve)
-    high, low = max(curve), min(curve)
-    if high > low:
-        slopes[curve.index(high)] = 0.25
-        slopes[curve.index(low)] = -0.25
-    return (high - low) / 4.0, slopes
+    slopes = np.zeros(len(curve))
+    high, low = curve.argmax(), curve.argmin()
+    if curve[high] > curve[low]:
+        slopes[high], slopes[low] = 0.25, -0.25
+    return float(curve[high] - curve[low]) / 4.0, slopes

@@ -5,11 +5,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from typing import NoReturn
 
-import numpy as np
-
-from pipeline.evaluate import Label, Output, Value
-from pipeline.evaluate.inputs import Floats
-from pipeline.evaluate.table import Table
+from pipeline.evaluate import Label, Table, Value
+from pipeline.evaluate.encoding import Floats
+from pipeline.evaluate.table import MIXED
 from pipeline.explain import kernels
 from pipeline.explain.outputs import label_order, positive_class
 
@@ -18,8 +16,6 @@ Grid = list[Value]
 
 Effect = list[float] | dict[Label, list[float]]
 """One number a grid point; for more than two classes, one such curve a class."""
-
-MIXED = "the model gave a number once and probabilities another time"
 
 LARGEST = 1e153
 """Outputs that are larger have no finite square."""
@@ -34,7 +30,8 @@ class PDPCurve(ABC):
     Simple and Effective Model-Based Variable Importance Measure".
     """
 
-    def update(self, points: Grid, outputs: Sequence[Output]) -> float:
+    @abstractmethod
+    def update_table(self, points: Grid, answers: Table) -> float:
         """Take the ICE curve of one observation and return its importance, the increment.
 
         Raises
@@ -42,11 +39,6 @@ class PDPCurve(ABC):
         ValueError, TypeError
             If the points or the outputs do not fit; then nothing has changed.
         """
-        return self.update_table(points, table_of(outputs))
-
-    @abstractmethod
-    def update_table(self, points: Grid, answers: Table) -> float:
-        """Take an ICE curve that is given as an array, as :meth:`update` does."""
 
     @property
     @abstractmethod
@@ -77,25 +69,6 @@ class PDPCurve(ABC):
     @abstractmethod
     def effect(self) -> Effect:
         """The smoothed effect: one curve, or one a class if there are more than two."""
-
-
-def table_of(outputs: Sequence[Output]) -> Table:
-    """Return outputs as a table; a class that one lacks counts as 0.
-
-    Examples
-    --------
-    >>> table_of([{"a": 1.0}, {"b": 0.75, "a": 0.25}]).numbers.tolist()
-    [[1.0, 0.0], [0.25, 0.75]]
-    """
-    dicts = [output for output in outputs if isinstance(output, dict)]
-    numbers = [output for output in outputs if not isinstance(output, dict)]
-    if dicts and numbers:
-        raise TypeError(MIXED)
-    if numbers:
-        return Table((None,), np.array(numbers, np.float64)[:, None])
-    labels = tuple(dict.fromkeys(label for output in dicts for label in output))
-    rows = [[output.get(label, 0.0) for label in labels] for output in dicts]
-    return Table(labels, np.array(rows, np.float64).reshape(len(dicts), len(labels)))
 
 
 def check_answers(known: Collection[Label | None], answers: Table) -> None:

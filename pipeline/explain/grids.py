@@ -27,7 +27,7 @@ class GridSettings:
     size
         Points of a numeric feature, at least 2.
     storage
-        Which of the recent values goes for a new one: the oldest (``"frequency"``), or any, with a
+        Which stored value a new one evicts: the oldest (``"frequency"``), or any, with a
         chance in proportion to its age (``"age-weighted"``). A range has none.
     storage_size
         How many recent values are kept, at least 1.
@@ -70,11 +70,6 @@ class GridSettings:
                 f"window is {self.window!r}, but only the grid 'range' has one, not {self.kind!r}"
             )
         check_warm_up(self.warm_up, self.capacity)
-
-    @property
-    def is_plain(self) -> bool:
-        """Whether :class:`FrequencyStorages` chooses the points of numeric features."""
-        return self.kind == "quantile-range" and self.storage == "frequency"
 
     @property
     def capacity(self) -> int:

@@ -4,7 +4,7 @@ from collections import deque
 from typing import NamedTuple
 
 from pipeline.evaluate import Label
-from pipeline.evaluate.inputs import Floats
+from pipeline.evaluate.encoding import Floats
 from pipeline.evaluate.table import Table
 from pipeline.explain.curve import Effect, Grid, shown_effect, shown_labels
 

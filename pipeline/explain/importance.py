@@ -1,50 +1,54 @@
 """What iPFI and iSAGE have in common: one smoothed number a feature."""
 
-import random
 from collections.abc import Sequence
-from typing import Literal
+from typing import Any
 
 import numpy as np
 
-from pipeline.evaluate.inputs import Floats
-from pipeline.explain.checks import ALL
-from pipeline.explain.players import Features, Players
-from pipeline.explain.questions import Observed
-from pipeline.explain.smoothing import ExponentialMeans, confidence_bound
-
-InnerSamples = int | Literal["all"]
-"""Draws for each observation; ``"all"`` is each stored observation once."""
+from pipeline.evaluate import Encoding, Evaluator, Observation, Observed, Table
+from pipeline.evaluate.encoding import Floats
+from pipeline.evaluate.table import aligned
+from pipeline.explain.losses import Loss, Target, get_loss
+from pipeline.explain.method import ImportanceMethod, Question
+from pipeline.explain.smoothing import ExponentialMeans, check_alphas, confidence_bound
+from pipeline.explain.together import explain_together
 
 Alpha = float | Sequence[float]
 """One smoothing rate, or several."""
 
 
+def rates(alpha: Alpha) -> tuple[float, ...]:
+    """Return the smoothing rates; raises ``ValueError`` if there is none, or one out of range."""
+    return check_alphas(alpha if isinstance(alpha, Sequence) else [alpha])
+
+
 class Estimates:
     """Importances that are smoothed with one rate, each feature's or group's by its name."""
 
-    def __init__(self, names: tuple[str, ...], means: ExponentialMeans) -> None:
+    def __init__(self, names: tuple[str, ...], means: ExponentialMeans, place: int) -> None:
         self._names = names
         self._means = means
+        self._place = place
 
     @property
     def alpha(self) -> float:
         """The smoothing rate."""
-        return self._means.alpha
+        return self._means.alphas[self._place]
 
     @property
     def values(self) -> dict[str, float]:
         """Feature → current importance, in units of the loss; 0 before the first explanation."""
-        return dict(zip(self._names, self._means.values.tolist(), strict=True))
+        return self._by_name(self._means.values[self._place])
 
     @property
     def variances(self) -> dict[str, float]:
         """Feature → variance of its increments."""
-        return self._by_name(self._means.variances.tolist())
+        return self._by_name(self._means.variances[self._place])
 
     @property
     def std_errors(self) -> dict[str, float]:
         """Feature → standard error of its importance; infinite before the first explanation."""
-        return self._by_name(self._means.std_errors)
+        return self._by_name(self._means.std_errors[self._place])
 
     def confidence(self, delta: float) -> dict[str, float]:
         """Return feature → ε with ``P(|estimate - expectation| > ε) ≤ delta`` (iPFI, Eq. 6).
@@ -56,28 +60,99 @@ class Estimates:
         """
         return {f: confidence_bound(error, delta) for f, error in self.std_errors.items()}
 
-    def _by_name(self, numbers: list[float]) -> dict[str, float]:
-        return dict(zip(self._names, numbers, strict=True))
+    def _by_name(self, numbers: Floats) -> dict[str, float]:
+        return dict(zip(self._names, numbers.tolist(), strict=True))
 
 
 class ImportanceExplainer(Estimates):
     """Smoothed increments, one sequence for each feature or group of features.
 
     Its own estimates are those with the first smoothing rate.
+
+    Parameters
+    ----------
+    model
+        Any object with ``predict_proba_one`` (used when there) or ``predict_one``. It is asked,
+        never changed.
+    features
+        Names of the features to explain. A mapping among them, such as
+        ``{"place": ["lat", "lon"]}``, has groups of features that are explained as one.
+    loss
+        ``"cross_entropy"``, ``"zero_one"``, ``"brier"``, ``"absolute_error"``,
+        ``"squared_error"``, or a function of (label, output).
+    alpha
+        Smoothing, in (0, 1]; of several rates the values are those with the first, and ``at(rate)``
+        has those with another one, of the same outputs.
+    categorical
+        Which features are categorical, for the imputer ``"observational"``. By default those whose
+        first value is text or a truth value.
+    reservoir_size
+        How many past observations replacement values are drawn from; for ``"observational"`` how
+        many values each leaf of a feature's tree holds.
+    warm_up
+        Observations to store before the first explanation, at least 1 and at most
+        ``reservoir_size``, which is the default.
+    debias
+        Divide by the sum of the smoothing's weights.
+    seed
+        Seed of its random numbers; None for another one each time.
+    evaluator
+        How the model is asked: ``"hoeffding"``, ``"linear"``, ``"batch"``, ``"generic"``, or
+        ``"auto"``, the first of these that fits; or an evaluator of your own.
     """
 
-    def __init__(self, features: Features, *, alpha: Alpha, debias: bool) -> None:
-        self.players = Players(features)
-        names = self.players.names
-        means = [ExponentialMeans(len(names), rate, debias=debias) for rate in _rates(alpha)]
-        super().__init__(names, means[0])
-        self._others = [Estimates(names, each) for each in means[1:]]
-        self._increments = np.zeros(len(names))
+    def __init__(
+        self,
+        model: object,
+        method: ImportanceMethod,
+        *,
+        loss: str | Loss,
+        alpha: Alpha,
+        debias: bool,
+        evaluator: Evaluator | str,
+    ) -> None:
+        from pipeline.evaluate import as_evaluator  # noqa: PLC0415  loads River
+
+        self.method = method
+        self.players = method.players
+        means = ExponentialMeans(len(self.players), rates(alpha), debias=debias)
+        super().__init__(self.players.names, means, 0)
+        self.loss = get_loss(loss)
+        self.evaluator = as_evaluator(model, evaluator)
+        self.encoding = Encoding()
+        self._increments = np.zeros((1, len(self.players)))
+
+    def explain_one(self, x: Observation, y: Target) -> dict[str, float]:
+        """Take one observation, before the model learns it, and return the current estimates.
+
+        Parameters
+        ----------
+        x
+            Feature → value; every explained feature must be there.
+        y
+            The label.
+        """
+        [values] = explain_together([self], x, y)
+        return values
+
+    def check(self, observed: Observed) -> None:
+        """Raise ``ValueError`` naming the first explained feature that the observation lacks."""
+        check_observation(observed, self.players.features)
+
+    def take(self, y: Any, question: Question | None, prediction: Table, table: Table) -> None:
+        """Take the outputs; see :class:`~pipeline.explain.together.Explainer`."""
+        if question is None:
+            return
+        _, labels, blocks, _ = self.method.answer(question, prediction, table)
+        blocks = np.asarray(blocks)
+        own = aligned(prediction, labels)
+        self._increments[0] = self.method.increments(self.loss, [y], labels, own, blocks)
+        self._means.update(self._increments)
 
     @property
     def increments(self) -> dict[str, float]:
         """Feature → what the last explained observation added; empty before the first."""
-        return self._by_name(self._increments.tolist()) if self._means.n else {}
+        return self._by_name(self._increments[0]) if self._means.n else {}
 
     def at(self, alpha: float) -> Estimates:
         """Return the estimates with one of the smoothing rates.
@@ -87,29 +162,10 @@ class ImportanceExplainer(Estimates):
         ValueError
             If it is none of them.
         """
-        for estimates in (self, *self._others):
-            if estimates.alpha == alpha:
-                return estimates
-        rates = ", ".join(str(each.alpha) for each in (self, *self._others))
-        raise ValueError(f"alpha is {alpha!r}, but must be one of {rates}")
-
-    def _smooth(self, increments: Floats) -> None:
-        """Take the increments of one observation, in the order of the players."""
-        self._increments[:] = increments
-        self._means.update(increments)
-        self._smooth_others()
-
-    def _smooth_others(self) -> None:
-        """Smooth the last increments with the further rates."""
-        for estimates in self._others:
-            estimates._means.update(self._increments)
-
-
-def _rates(alpha: Alpha) -> Sequence[float]:
-    rates = alpha if isinstance(alpha, Sequence) else [alpha]
-    if not rates or len(set(rates)) < len(rates):
-        raise ValueError(f"alpha is {alpha!r}, but must be one number, or several different ones")
-    return rates
+        known = self._means.alphas
+        if alpha in known:
+            return Estimates(self._names, self._means, known.index(alpha))
+        raise ValueError(f"alpha is {alpha!r}, but must be one of {', '.join(map(str, known))}")
 
 
 def check_observation(observed: Observed, features: tuple[str, ...]) -> None:
@@ -118,24 +174,3 @@ def check_observation(observed: Observed, features: tuple[str, ...]) -> None:
         for feature in features:
             if feature not in observed.x:
                 raise ValueError(f"the observation lacks the feature {feature!r}")
-
-
-def check_inner_samples(inner_samples: InnerSamples) -> InnerSamples:
-    """Return ``inner_samples``, or raise ``ValueError`` if it is neither positive nor all."""
-    if inner_samples == ALL or (isinstance(inner_samples, int) and inner_samples >= 1):
-        return inner_samples
-    raise ValueError(f"inner_samples is {inner_samples!r}, but must be at least 1, or {ALL!r}")
-
-
-def draws(n: int, inner_samples: InnerSamples, rng: random.Random) -> Sequence[int]:
-    """Return which of n stored observations supply replacements: chosen with replacement, or all.
-
-    Each observation of the reservoir once gives the exact expectation over it, without chance.
-
-    References
-    ----------
-    iPFI, Section 3.1: the expected PFI averages over what it is sampled from.
-    """
-    if inner_samples == ALL:
-        return range(n)
-    return [rng.randrange(n) for _ in range(int(inner_samples))]

@@ -7,10 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.evaluate.compiled import compiled
-from pipeline.evaluate.inputs import Floats
-
-Places = NDArray[np.intp]
-"""Positions: of features among the columns of the inputs, for instance."""
+from pipeline.evaluate.encoding import Floats, Places
 
 Flags = NDArray[np.bool_]
 
@@ -21,15 +18,13 @@ CROSS_ENTROPY, ZERO_ONE, BRIER, ABSOLUTE_ERROR, SQUARED_ERROR = range(5)
 
 
 @compiled
-def replace_one(rows: Floats, begin: int, columns: Places, values: Floats) -> None:
+def replace_one(rows: Floats, columns: Places, values: Floats) -> None:
     """Replace one feature in each input.
 
     Parameters
     ----------
     rows
-        The observation in each row, shape (inputs, columns).
-    begin
-        The first of features · m inputs.
+        The observation in each row, shape (features · m, columns).
     columns
         The column of each feature.
     values
@@ -38,74 +33,64 @@ def replace_one(rows: Floats, begin: int, columns: Places, values: Floats) -> No
     m = values.shape[1]
     for i in range(columns.shape[0]):
         for j in range(m):
-            rows[begin + i * m + j, columns[i]] = values[i, j]
+            rows[i * m + j, columns[i]] = values[i, j]
 
 
 @compiled
-def replace_drawn(  # noqa: PLR0917  compiled functions take arrays, not objects
-    rows: Floats, begin: int, columns: Places, stored: Floats, chosen: Places, starts: Places
-) -> bool:
+def replace_drawn(
+    rows: Floats, columns: Places, stored: Floats, chosen: Places, starts: Places
+) -> None:
     """Replace one player in each input by its values in some of the stored observations.
 
     Parameters
     ----------
-    rows, begin, columns
-        See :func:`replace_one`.
+    rows
+        The observation in each row, shape (players · m, columns).
+    columns
+        The column of each feature.
     stored
-        Numbers of stored observations, NaN for what is none; shape (observations, features).
+        Stored observations, shape (observations, features).
     chosen
         The m observations that supply the values.
     starts
         Where the features of each player begin among the columns, and where the last one's end.
-
-    Returns
-    -------
-    Whether these are numbers.
     """
     m = chosen.shape[0]
     for i in range(starts.shape[0] - 1):
         for j in range(m):
             for k in range(starts[i], starts[i + 1]):
-                value = stored[chosen[j], k]
-                if math.isnan(value):
-                    return False
-                rows[begin + i * m + j, columns[k]] = value
-    return True
+                rows[i * m + j, columns[k]] = stored[chosen[j], k]
 
 
 @compiled
 def replace_hidden(  # noqa: PLR0917  compiled functions take arrays, not objects
     rows: Floats,
-    begin: int,
     columns: Places,
     stored: Floats,
     chosen: Places,
     starts: Places,
     places: Places,
-) -> bool:
-    """Replace the players that are not revealed yet: all but one, then all but two, …
+    levels: Places,
+) -> None:
+    """Replace the players that are not revealed yet.
 
     Parameters
     ----------
-    rows, begin, columns, stored, chosen, starts
-        See :func:`replace_drawn`; but of (n - 1) · m inputs.
+    rows
+        The observation in each row, shape (levels · m, columns).
+    columns, stored, chosen, starts
+        See :func:`replace_drawn`.
     places
-        Which n of the players, in the order in which they are revealed.
-
-    Returns
-    -------
-    Whether these are numbers.
+        The players in the order in which they are revealed.
+    levels
+        How many of them are revealed in each m of the inputs.
     """
     m, n = chosen.shape[0], places.shape[0]
-    for revealed in range(1, n):
+    for i in range(levels.shape[0]):
         for j in range(m):
-            for i in range(revealed, n):
-                for k in range(starts[places[i]], starts[places[i] + 1]):
-                    value = stored[chosen[j], k]
-                    if math.isnan(value):
-                        return False
-                    rows[begin + (revealed - 1) * m + j, columns[k]] = value
-    return True
+            for hidden in range(levels[i], n):
+                for k in range(starts[places[hidden]], starts[places[hidden] + 1]):
+                    rows[i * m + j, columns[k]] = stored[chosen[j], k]
 
 
 @compiled
@@ -115,7 +100,7 @@ def surprise(p: float) -> float:
 
 
 @compiled
-def losses(kind: int, own: int, y: float, two: float, numbers: Floats) -> Floats:
+def losses(kind: int, own: Places, ys: Floats, two: float, blocks: Floats) -> Floats:
     """Return the loss on each output, as the functions of :mod:`pipeline.explain.losses` give it.
 
     Parameters
@@ -123,36 +108,43 @@ def losses(kind: int, own: int, y: float, two: float, numbers: Floats) -> Floats
     kind
         One of those above.
     own
-        Column of the label; -1 if the model does not know it.
-    y
-        The number to predict.
+        Of each block the column of the label; -1 if the model does not know it.
+    ys
+        Of each block the number to predict.
     two
         2.0: the compiler must not know it, or it would square in another way than Python.
-    numbers
-        Probabilities, or numbers in one column; shape (outputs, classes).
+    blocks
+        Probabilities, or numbers in one column; shape (blocks, outputs, classes).
+
+    Returns
+    -------
+    Shape (blocks, outputs).
     """
-    rows, classes = numbers.shape
-    given = np.empty(rows)
-    for row in range(rows):
-        p = numbers[row, own] if own >= 0 else 0.0
-        if kind == CROSS_ENTROPY:
-            given[row] = surprise(p)
-        elif kind == ZERO_ONE:
-            most = 0
-            for c in range(1, classes):
-                if numbers[row, c] > numbers[row, most]:
-                    most = c
-            given[row] = 1.0 if classes == 0 or most != own else 0.0
-        elif kind == BRIER:
-            total = math.pow(1.0 - p, two)
-            for c in range(classes):
-                if c != own:
-                    total += numbers[row, c] * numbers[row, c]
-            given[row] = total
-        else:
-            difference = numbers[row, 0] - y
-            squared = difference * difference
-            given[row] = squared if kind == SQUARED_ERROR else abs(difference)
+    n, rows, classes = blocks.shape
+    given = np.empty((n, rows))
+    for block in range(n):
+        label = own[block]
+        for row in range(rows):
+            numbers = blocks[block, row]
+            p = numbers[label] if label >= 0 else 0.0
+            if kind == CROSS_ENTROPY:
+                given[block, row] = surprise(p)
+            elif kind == ZERO_ONE:
+                most = 0
+                for c in range(1, classes):
+                    if numbers[c] > numbers[most]:
+                        most = c
+                given[block, row] = 1.0 if classes == 0 or most != label else 0.0
+            elif kind == BRIER:
+                total = math.pow(1.0 - p, two)
+                for c in range(classes):
+                    if c != label:
+                        total += numbers[c] * numbers[c]
+                given[block, row] = total
+            else:
+                difference = numbers[0] - ys[block]
+                squared = difference * difference
+                given[block, row] = squared if kind == SQUARED_ERROR else abs(difference)
     return given
 
 
@@ -166,87 +158,60 @@ def running_mean(values: Sequence[float] | Floats) -> float:
 
 
 @compiled
-def growths(losses: Floats, features: int) -> Floats:
-    """Return how much the mean loss grows when each feature is replaced (iPFI, Algorithm 1).
+def growths(before: Floats, losses: Floats) -> Floats:
+    """Return how much the loss grows, on the mean, when a feature is replaced (iPFI, Algorithm 1).
 
     Parameters
     ----------
+    before
+        Of each block the loss on the observation itself; shape (blocks,).
     losses
-        On the observation, then on M inputs for each feature.
-    features
-        How many there are.
+        Those on the inputs in which the feature is replaced; shape (blocks, inputs).
     """
-    m = (losses.shape[0] - 1) // features
-    increments = np.empty(features)
-    for i in range(features):
-        increments[i] = running_mean(losses[1 + i * m : 1 + (i + 1) * m]) - losses[0]
+    increments = np.empty(losses.shape[0])
+    for i in range(losses.shape[0]):
+        increments[i] = running_mean(losses[i]) - before[i]
     return increments
 
 
 @compiled
-def restricted(mean: Floats, numbers: Floats, m: int) -> Floats:
-    """Return what the model says while more and more features are revealed (iSAGE, Algorithm 1).
+def revealed(  # noqa: PLR0917  compiled functions take arrays, not objects
+    mean: Floats, prediction: Floats, numbers: Floats, m: int, places: Places, players: int
+) -> Floats:
+    """Return the outputs before and after each player is revealed (iSAGE, Algorithm 1).
 
     Parameters
     ----------
     mean
-        The mean prediction: what it says when none is.
+        The mean prediction: the output when none is.
+    prediction
+        The output on the observation: when all are.
     numbers
-        Its outputs on the observation, then on m inputs for each number of revealed features.
-    """
-    steps = (numbers.shape[0] - 1) // m
-    outputs = np.empty((steps + 2, numbers.shape[1]))
-    for c in range(numbers.shape[1]):
-        outputs[0, c] = mean[c]
-        for i in range(steps):
-            value = numbers[1 + i * m, c]
-            for j in range(1, m):
-                value += 1.0 / (j + 1) * (numbers[1 + i * m + j, c] - value)
-            outputs[1 + i, c] = value
-        outputs[steps + 1, c] = numbers[0, c]
-    return outputs
-
-
-@compiled
-def falls(losses: Floats, places: Places, features: int) -> Floats:
-    """Return how much the loss falls when each feature is revealed (iSAGE, Algorithm 1, line 16).
-
-    Parameters
-    ----------
-    losses
-        Before the first is revealed, then after each.
+        The outputs on m inputs for each number of revealed players in between; where it was not
+        asked, anything.
     places
-        Which feature each is; the others are null players.
-    features
-        How many there are.
+        The players in the order in which they are revealed; the others are null players.
+    players
+        How many there are in all.
+
+    Returns
+    -------
+    Shape (players, 2, classes).
     """
-    increments = np.full(features, losses[-1] - losses[-1])
-    for i in range(places.shape[0]):
-        increments[places[i]] = losses[i] - losses[i + 1]
-    return increments
-
-
-@compiled
-def increments_of_run(  # noqa: PLR0917  compiled functions take arrays, not objects
-    kind: int, own: Places, y: Floats, two: float, numbers: Floats, replaced: bool
-) -> Floats:
-    """Return the increments of one feature for several observations.
-
-    Parameters
-    ----------
-    kind, own, y, two
-        See :func:`losses`; the label of each observation.
-    numbers
-        The outputs, shape (observations, outputs, classes).
-    replaced
-        Whether they are those on the observation and with the feature replaced (iPFI), or those
-        before and after it is revealed (iSAGE).
-    """
-    increments = np.empty(numbers.shape[0])
-    for i in range(numbers.shape[0]):
-        given = losses(kind, own[i], y[i], two, numbers[i])
-        increments[i] = growths(given, 1)[0] if replaced else given[0] - given[1]
-    return increments
+    n, classes = places.shape[0], prediction.shape[0]
+    steps = np.empty((n + 1, classes))
+    steps[0], steps[n] = mean, prediction
+    for i in range(1, n):
+        for c in range(classes):
+            value = numbers[(i - 1) * m, c]
+            for j in range(1, m):
+                value += 1.0 / (j + 1) * (numbers[(i - 1) * m + j, c] - value)
+            steps[i, c] = value
+    pairs = np.empty((players, 2, classes))
+    pairs[:] = prediction
+    for i in range(n):
+        pairs[places[i], 0], pairs[places[i], 1] = steps[i], steps[i + 1]
+    return pairs
 
 
 @compiled
@@ -264,70 +229,38 @@ def advanced(weight: float, squares: float, alpha: float) -> tuple[float, float]
 
 
 @compiled
-def smooth_run(  # noqa: PLR0917  compiled functions take arrays, not objects
+def smooth(  # noqa: PLR0917  compiled functions take arrays, not objects
     increments: Floats,
-    alpha: float,
+    alphas: Floats,
     debias: bool,
-    value: float,
-    variance: float,
-    weight: float,
-    squares: float,
-) -> tuple[float, float, float, float]:
-    """Return an exponential mean, its variance and its weights after several increments."""
-    for i in range(increments.shape[0]):
-        sum_of_weights, squares = advanced(weight, squares, alpha)
-        if debias:
-            weight = sum_of_weights
-        value, variance = moved(value, variance, alpha / weight, increments[i])
-    return value, variance, weight, squares
-
-
-@compiled
-def smooth(values: Floats, variances: Floats, w: float, increments: Floats) -> None:
-    """Move many exponential means, each by its increment."""
-    for i in range(values.shape[0]):
-        values[i], variances[i] = moved(values[i], variances[i], w, increments[i])
-
-
-@compiled
-def explain_replaced(  # noqa: PLR0917  compiled functions take arrays, not objects
-    kind: int,
-    own: int,
-    y: float,
-    two: float,
-    numbers: Floats,
     values: Floats,
     variances: Floats,
-    w: float,
-    increments: Floats,
+    weights: Floats,
+    squares: Floats,
 ) -> None:
-    """Fill in the increments of iPFI from the model's outputs, and smooth them; see the parts."""
-    increments[:] = growths(losses(kind, own, y, two, numbers), values.shape[0])
-    smooth(values, variances, w, increments)
+    """Move exponential means by their increments.
 
-
-@compiled
-def explain_revealed(  # noqa: PLR0917  compiled functions take arrays, not objects
-    kind: int,
-    own: int,
-    y: float,
-    two: float,
-    numbers: Floats,
-    mean: Floats,
-    mean_weight: float,
-    m: int,
-    places: Places,
-    values: Floats,
-    variances: Floats,
-    w: float,
-    increments: Floats,
-) -> None:
-    """Fill in the increments of iSAGE from the model's outputs, and smooth them; see the parts."""
-    for c in range(mean.shape[0]):
-        mean[c] += mean_weight * (numbers[0, c] - mean[c])
-    given = losses(kind, own, y, two, restricted(mean, numbers, m))
-    increments[:] = falls(given, places, values.shape[0])
-    smooth(values, variances, w, increments)
+    Parameters
+    ----------
+    increments
+        Shape (times, players).
+    alphas
+        The smoothing rates.
+    debias
+        Whether to divide by the sum of the weights.
+    values, variances, weights, squares
+        What moves: the means, their variances, and the sums of the weights and of their squares;
+        shape (alphas, players).
+    """
+    for t in range(increments.shape[0]):
+        for a in range(alphas.shape[0]):
+            for i in range(increments.shape[1]):
+                weight, squares[a, i] = advanced(weights[a, i], squares[a, i], alphas[a])
+                if debias:
+                    weights[a, i] = weight
+                values[a, i], variances[a, i] = moved(
+                    values[a, i], variances[a, i], alphas[a] / weights[a, i], increments[t, i]
+                )
 
 
 @compiled
@@ -345,31 +278,31 @@ def place_of(ordered: Floats, n: int, value: float, after: bool) -> int:
 
 
 @compiled
-def offer(  # noqa: PLR0917  compiled functions take arrays, not objects
-    values: Floats, enters: Flags, ordered: Floats, by_age: Floats, counts: Places, oldest: Places
-) -> None:
-    """Take the newest value of each feature, in place of its oldest once the storage is full.
+def offer(values: Floats, slots: Places, ordered: Floats, kept: Floats, counts: Places) -> None:
+    """Take the newest value of each feature, in place of another one once the storage is full.
 
     Parameters
     ----------
-    values, enters
-        Of each feature the value, and whether it enters.
-    ordered, by_age
-        What is stored, in increasing order and in a ring; shape (features, size).
-    counts, oldest
-        Of each feature how many values are stored, and where the oldest is in the ring.
+    values
+        Of each feature.
+    slots
+        Where it goes among those that are kept; -1 if it does not enter.
+    ordered, kept
+        The stored values, in increasing order and in slots; shape (features, size).
+    counts
+        Of each feature how many values are stored; the first ones fill the slots in order.
     """
     size = ordered.shape[1]
     for i in range(values.shape[0]):
-        if not enters[i]:
+        slot, n = slots[i], counts[i]
+        if slot < 0:
             continue
-        row, n, ring = ordered[i], counts[i], counts[i]
+        row = ordered[i]
         if n == size:
-            n, ring = n - 1, oldest[i]
-            oldest[i] = (ring + 1) % size
-            for k in range(place_of(row, size, by_age[i, ring], False), n):
+            n = n - 1
+            for k in range(place_of(row, size, kept[i, slot], False), n):
                 row[k] = row[k + 1]
-        by_age[i, ring] = values[i]
+        kept[i, slot] = values[i]
         counts[i] = n + 1
         place = place_of(row, n, values[i], True)
         for k in range(n, place, -1):
@@ -389,20 +322,12 @@ def quantile(ordered: Sequence[float] | Floats, q: float) -> float:
 
 
 @compiled
-def equidistant(low: float, high: float, points: Floats) -> None:
-    """Fill in points from ``low`` to ``high``."""
-    step = (high - low) / (points.shape[0] - 1)
-    for k in range(points.shape[0]):
-        points[k] = low + k * step
-
-
-@compiled
-def grids(ordered: Floats, counts: Places, points: Floats) -> None:
-    """Fill in each feature's points between its 5 % and its 95 % quantile (iPDP, Section 3.2)."""
+def quantiles(ordered: Floats, counts: Places, levels: Floats, points: Floats) -> None:
+    """Fill in each feature's quantiles of some levels, if it has any value."""
     for i in range(points.shape[0]):
-        row = ordered[i, : counts[i]]
         if counts[i] > 0:
-            equidistant(quantile(row, 0.05), quantile(row, 0.95), points[i])
+            for k in range(levels.shape[0]):
+                points[i, k] = quantile(ordered[i, : counts[i]], levels[k])
 
 
 @compiled
@@ -456,7 +381,7 @@ def are_moderate(numbers: Floats, largest: float) -> bool:
 
 
 WEIGHT, SQUARES, VALUE, PROJECTION, VARIANCE = range(5)
-"""What is kept of each curve: the sum of its smoothing's weights and of their squares, its
+"""Columns of a curve's state: the sum of its smoothing's weights and of their squares, its
 importance, and the exponential mean of its projections with its variance."""
 
 
@@ -485,7 +410,7 @@ def move_curves(  # noqa: PLR0917  compiled functions take arrays, not objects
         Their evaluation points, shape (moving, points), and the outputs there, shape
         (moving · points, classes).
     largest
-        What is above it does not fit.
+        Larger outputs do not fit.
     shown
         Of each curve the classes that count, then -1; shape (curves, classes).
     alpha, debias

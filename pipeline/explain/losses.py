@@ -10,13 +10,13 @@ import numpy as np
 
 from pipeline.evaluate import Label, Output, Table
 from pipeline.evaluate.compiled import plain
-from pipeline.evaluate.inputs import Floats
+from pipeline.evaluate.encoding import Floats
+from pipeline.evaluate.table import Labels
 from pipeline.explain import kernels
-from pipeline.explain.kernels import Places
 from pipeline.explain.outputs import predicted_class
 
 Target = Label | float
-"""What is predicted: a class, or a number."""
+"""A label: a class, or a number."""
 
 Loss = Callable[[Target, Output], float]
 
@@ -94,75 +94,50 @@ _KINDS = {
 }
 
 
-def compiled_loss(
-    loss: Loss, y: Target, labels: tuple[Label | None, ...]
-) -> tuple[int, int, float] | None:
-    """Return what :func:`kernels.losses` takes for a loss and a label; None if it has no such loss.
+def losses_on(loss: Loss, ys: Sequence[Target], labels: Labels, blocks: Floats) -> Floats:
+    """Return the loss on each output.
+
+    Parameters
+    ----------
+    loss
+        Any loss; those of this module are compiled.
+    ys
+        The label of each block, or one for all.
+    labels, blocks
+        The outputs, shape (blocks, outputs, labels).
+
+    Returns
+    -------
+    Shape (blocks, outputs).
 
     Examples
     --------
-    >>> compiled_loss(brier, "b", ("a", "b")), compiled_loss(brier, 1.0, (None,))
-    ((2, 1, 0.0), None)
+    >>> blocks = np.array([[[0.5, 0.5], [1.0, 0.0]]])
+    >>> losses_on(brier, ["a"], ("a", "b"), blocks).tolist()
+    [[0.5, 0.0]]
     """
     kind = _kind(loss, labels)
     if kind is None:
-        return None
-    if kind >= kernels.ABSOLUTE_ERROR:
-        return kind, -1, float(y)
-    return kind, labels.index(_label(y)) if y in labels else -1, 0.0
+        each = ys if len(ys) > 1 else [*ys] * len(blocks)
+        # a user's loss may give numpy numbers or truth values
+        given = [
+            [float(loss(y, output)) for output in Table(labels, block).outputs()]
+            for y, block in zip(each, blocks, strict=True)
+        ]
+        return np.array(given, np.float64).reshape(blocks.shape[:2])
+    is_number = kind >= kernels.ABSOLUTE_ERROR
+    columns = {} if is_number else {label: place for place, label in enumerate(labels)}
+    own = np.array([columns.get(_label(y), -1) for y in ys])
+    numbers = np.array([float(y) if is_number else 0.0 for y in ys])
+    if len(ys) < len(blocks):
+        own, numbers = own.repeat(len(blocks)), numbers.repeat(len(blocks))
+    return kernels.losses(kind, own, numbers, 2.0, blocks)
 
 
-def compiled_losses(
-    loss: Loss, ys: Sequence[Target], labels: tuple[Label | None, ...]
-) -> tuple[int, Places, Floats] | None:
-    """Return what :func:`kernels.increments_of_run` takes; see :func:`compiled_loss`.
-
-    Examples
-    --------
-    >>> compiled_losses(brier, ["b", "c"], ("a", "b"))
-    (2, array([ 1, -1]), array([0., 0.]))
-    """
-    kind = _kind(loss, labels)
-    if kind is None:
-        return None
-    if kind >= kernels.ABSOLUTE_ERROR:
-        return kind, np.full(len(ys), -1), np.array([float(y) for y in ys])
-    columns = {label: place for place, label in enumerate(labels)}
-    return kind, np.array([columns.get(_label(y), -1) for y in ys]), np.zeros(len(ys))
-
-
-def _kind(loss: Loss, labels: tuple[Label | None, ...]) -> int | None:
+def _kind(loss: Loss, labels: Labels) -> int | None:
     kind = _KINDS.get(id(loss))
     fits = kind is not None and (kind >= kernels.ABSOLUTE_ERROR) == (labels == (None,))
     return kind if fits else None
-
-
-def each_loss(loss: Loss, y: Target, outputs: Sequence[Output]) -> Floats:
-    """Return the loss on each output.
-
-    Examples
-    --------
-    >>> each_loss(brier, "a", [{"a": 0.5, "b": 0.5}, {"a": 1.0}]).tolist()
-    [0.5, 0.0]
-    """
-    # a user's loss may give numpy numbers or truth values
-    return np.array([float(loss(y, output)) for output in outputs])
-
-
-def losses_on(loss: Loss, y: Target, answers: Sequence[Output] | Table) -> Floats:
-    """Return the loss on each answer, given in either of two forms.
-
-    Examples
-    --------
-    >>> losses_on(squared_error, 1.0, Table((None,), np.array([[1.0], [3.0]]))).tolist()
-    [0.0, 4.0]
-    """
-    if isinstance(answers, Table):
-        kind = compiled_loss(loss, y, answers.labels)
-        if kind:
-            return kernels.losses(*kind, 2.0, answers.numbers)
-        answers = answers.outputs()
-    return each_loss(loss, y, answers)
 
 
 def get_loss(loss: str | Loss) -> Loss:

@@ -4,51 +4,131 @@ Muschalik, Fumagalli, Jagtani, Hammer, Hüllermeier (2023), "iPDP: On Partial De
 Dynamic Modeling Scenarios".
 """
 
-import math
-import random
-from collections.abc import Callable, Collection, Sequence
-from typing import TypeVar
+from collections.abc import Collection, Mapping, Sequence
+from typing import cast
 
 import numpy as np
 
-from pipeline.evaluate import (
-    Evaluator,
-    Observation,
-    Output,
-    as_evaluator,
-)
-from pipeline.evaluate.inputs import Floats
-from pipeline.evaluate.table import Table
-from pipeline.explain.categories import CategoryCurve
-from pipeline.explain.curve import Effect, Grid, table_of
+from pipeline.evaluate import Encoding, Evaluator, Observation, Observed, Table
+from pipeline.explain.curve import Effect, Grid
+from pipeline.explain.effects import Effects
 from pipeline.explain.grids import GridKind, GridSettings, StorageKind, check_ice
 from pipeline.explain.ice import IceCurve, IceCurves
 from pipeline.explain.importance import check_observation
-from pipeline.explain.kernels import Flags, Places
+from pipeline.explain.method import Answers, Axis, Question, as_grid, copies
 from pipeline.explain.players import check_features
-from pipeline.explain.questions import Observed
-from pipeline.explain.ranks import RankCurves
-from pipeline.explain.sampling.pdp import PDPGrid, PDPQuestion
-from pipeline.explain.smoothing import confidence_bound
-from pipeline.explain.storage import FrequencyStorages
+from pipeline.explain.points import Points, PointStorage, RNGOf, seeded
+from pipeline.explain.smoothing import check_alpha, confidence_bound
 from pipeline.explain.together import explain_together
 
-T = TypeVar("T")
+
+class PDP:
+    """Asks about an input for each evaluation point of each feature, and of each pair of features.
+
+    Parameters
+    ----------
+    features
+        Those that have a curve.
+    pairs
+        Name → two features, which have a surface.
+    settings, categorical, rng_of
+        See :class:`~pipeline.explain.points.PointStorage`.
+
+    References
+    ----------
+    iPDP, Algorithm 1, lines 2 to 4, for sets S of one feature or two.
+    """
+
+    needs_label = False
+
+    def __init__(
+        self,
+        features: Sequence[str],
+        pairs: Mapping[str, tuple[str, str]],
+        settings: GridSettings,
+        *,
+        categorical: Collection[str] | None = None,
+        rng_of: RNGOf,
+    ) -> None:
+        self.features = tuple(features)
+        self.pairs = dict(pairs)
+        members = dict.fromkeys([*features, *[f for pair in pairs.values() for f in pair]])
+        self.storage = PointStorage([*members], settings, categorical=categorical, rng_of=rng_of)
+
+    def prepare(self, encoding: Encoding) -> None:
+        """Teach the encoding the stored categories."""
+        self.storage.prepare(encoding)
+
+    def ask(self, observed: Observed) -> Question | None:
+        """Return an input for each point; None while all features warm up."""
+        self.storage.learn_kinds(observed.x)
+        points = self.storage.points(observed.encoding)
+        asked: list[tuple[str, tuple[str, ...]]]
+        asked = [(name, (name,)) for name in self.features if name in points]
+        asked += [(name, pair) for name, pair in self.pairs.items() if points.keys() >= {*pair}]
+        if not asked:
+            return None
+        axes = [[points[feature].codes for feature in members] for _, members in asked]
+        sizes = [int(np.prod([len(axis) for axis in each])) for each in axes]
+        rows = copies(observed, sum(sizes))
+        begin = 0
+        for (_, members), codes, size in zip(asked, axes, sizes, strict=True):
+            columns = [observed.features.index(feature) for feature in members]
+            own = rows[begin : begin + size]
+            if len(columns) == 1:
+                own[:, columns[0]] = codes[0]
+            else:
+                own[:, columns[0]] = codes[0].repeat(len(codes[1]))
+                own[:, columns[1]] = np.tile(codes[1], len(codes[0]))
+            begin += size
+        about = [
+            (name, size, _axes(members, points))
+            for (name, members), size in zip(asked, sizes, strict=True)
+        ]
+        return Question(rows, about)
+
+    def see(self, prediction: Table) -> None:
+        """Take the model's output on the observation itself."""
+
+    def answer(self, question: Question, prediction: Table, table: Table) -> Answers:  # noqa: ARG002
+        """Return for each feature and pair the outputs at its points."""
+        labels, numbers, _ = table
+        blocks, begin = [], 0
+        for _, size, _ in question.about:
+            blocks.append(numbers[begin : begin + size])
+            begin += size
+        names = [name for name, _, _ in question.about]
+        return Answers(names, labels, blocks, [axes for _, _, axes in question.about])
+
+    def store(self, observed: Observed) -> None:
+        """Offer the observation's values to the storages."""
+        self.storage.store(observed)
+
+    def go_on(self, before: Sequence["PDP"]) -> None:
+        """Take over the storages of others, each feature's of one that has it."""
+        for feature in self.storage.features:
+            other = next((each for each in before if feature in each.storage.features), None)
+            if other is not None:
+                self.storage.take_over(feature, other.storage)
+
+    def forget_model(self) -> None:
+        """Forget the outputs of the model before."""
 
 
-class IncrementalPDP:
-    """Incremental partial dependence curves of a model that learns.
+def _axes(members: tuple[str, ...], points: Mapping[str, Points]) -> Axis | tuple[Axis, Axis]:
+    if len(members) == 1:
+        return points[members[0]].axis
+    return points[members[0]].axis, points[members[1]].axis
 
-    The curve shows the predicted value (regression), the probability of the positive class
-    (binary: the larger of the two labels), or one curve a class (more than two).
+
+class EffectExplainer:
+    """What iPDP of features and of pairs have in common.
 
     Parameters
     ----------
     model
         Any object with ``predict_proba_one`` (used when there) or ``predict_one``. It is asked,
         never changed.
-    features
-        Names of the features to explain.
     alpha
         Smoothing of effects and grid, in (0, 1].
     grid
@@ -62,7 +142,7 @@ class IncrementalPDP:
         Which of the features are categorical. By default those whose first value is text or a
         truth value.
     storage
-        Which of the stored values goes for a new one: ``"frequency"``, the oldest;
+        Which of the stored values a new one evicts: ``"frequency"``, the oldest;
         ``"age-weighted"``, any, with a chance in proportion to its age.
     storage_size
         How many recent values the quantiles and the categories are taken from.
@@ -75,8 +155,6 @@ class IncrementalPDP:
     warm_up
         Values to store before the first explanation, at least 1 and at most ``storage_size`` and
         ``window``; by default as many.
-    ice
-        How many of the last observations' own curves are kept, 0 to 1,000; see :attr:`ice`.
     debias
         Divide by the sum of the smoothing's weights.
     seed
@@ -84,6 +162,122 @@ class IncrementalPDP:
     evaluator
         How the model is asked: ``"hoeffding"``, ``"linear"``, ``"batch"``, ``"generic"``, or
         ``"auto"``, the first of these that fits; or an evaluator of your own.
+    """
+
+    def __init__(
+        self,
+        model: object,
+        method: "PDP",
+        *,
+        alpha: float,
+        debias: bool,
+        evaluator: Evaluator | str,
+    ) -> None:
+        from pipeline.evaluate import as_evaluator  # noqa: PLC0415  loads River
+
+        self.method = method
+        self.alpha = check_alpha(alpha)
+        self.evaluator = as_evaluator(model, evaluator)
+        self.encoding = Encoding()
+        self._debias = debias
+        self._effects: Effects | None = None
+        self._increments: dict[str, float] = {}
+
+    def explain_one(self, x: Observation) -> dict[str, float]:
+        """Take one observation, before the model learns it, and return the importances.
+
+        Parameters
+        ----------
+        x
+            Feature → value; every explained feature must be there.
+        """
+        [values] = explain_together([self], x)
+        return values
+
+    def check(self, observed: Observed) -> None:
+        """Raise ``ValueError`` naming the first explained feature that the observation lacks."""
+        check_observation(observed, self.method.storage.features)
+
+    def take(
+        self,
+        y: object,  # noqa: ARG002
+        question: Question | None,
+        prediction: Table,
+        table: Table,
+    ) -> None:
+        """Take the outputs; see :class:`~pipeline.explain.together.Explainer`."""
+        if question is not None:
+            answers = self.method.answer(question, prediction, table)
+            self._increments |= self._known().take(answers)
+            self._taken(answers)
+
+    @property
+    def values(self) -> dict[str, float]:
+        """Name → importance; 0 before the first explanation."""
+        return self._known().values
+
+    @property
+    def variances(self) -> dict[str, float]:
+        """Name → variance of one observation's contribution to the importance."""
+        return self._known().variances
+
+    @property
+    def std_errors(self) -> dict[str, float]:
+        """Name → standard error of the importance; infinite before the first explanation."""
+        return self._known().std_errors
+
+    @property
+    def increments(self) -> dict[str, float]:
+        """Name → importance of the last ICE curve or surface; empty before the first."""
+        names = (*self.method.features, *self.method.pairs)
+        return {name: self._increments[name] for name in names if name in self._increments}
+
+    def confidence(self, delta: float) -> dict[str, float]:
+        """Return name → ε with ``P(|estimate - expectation| > ε) ≤ delta`` (iPFI, Eq. 6).
+
+        Raises
+        ------
+        ValueError
+            If ``delta`` is not in (0, 1).
+        """
+        return {name: confidence_bound(e, delta) for name, e in self.std_errors.items()}
+
+    def _taken(self, answers: Answers) -> None:
+        """Keep more of the outputs."""
+
+    def _known(self) -> Effects:
+        """Return the effects; of numeric features as long as the kinds are not known."""
+        if self._effects is not None:
+            return self._effects
+        method, storage = self.method, self.method.storage
+        kinds = {feature: storage.kinds.get(feature, False) for feature in storage.features}
+        effects = Effects(
+            {
+                **{feature: (kinds[feature],) for feature in method.features},
+                **{name: (kinds[a], kinds[b]) for name, (a, b) in method.pairs.items()},
+            },
+            self.alpha,
+            debias=self._debias,
+        )
+        if storage.kinds:
+            self._effects = effects
+        return effects
+
+
+class IncrementalPDP(EffectExplainer):
+    """Incremental partial dependence curves of a model that learns.
+
+    The curve shows the predicted value (regression), the probability of the positive class
+    (binary: the larger of the two labels), or one curve a class (more than two).
+
+    Parameters
+    ----------
+    features
+        Names of the features to explain.
+    ice
+        How many of the last observations' own curves are kept, 0 to 1,000; see :attr:`ice`.
+
+    The others are those of :class:`~pipeline.explain.pdp.EffectExplainer`.
 
     Raises
     ------
@@ -129,11 +323,7 @@ class IncrementalPDP:
         evaluator: Evaluator | str = "auto",
     ) -> None:
         self.features = check_features(features)
-        self.alpha = alpha
-        self._categorical = None if categorical is None else frozenset(categorical)
-        self._debias = debias
-        self.evaluator = as_evaluator(model, evaluator)
-        self._settings = GridSettings(
+        settings = GridSettings(
             kind=grid,
             size=grid_size,
             storage=storage,
@@ -142,124 +332,29 @@ class IncrementalPDP:
             entrance_probability=entrance_probability,
             warm_up=warm_up,
         )
-        self._rng = random.Random(seed)
-        self._curves = RankCurves(0, alpha, debias=debias)
-        self._storages = FrequencyStorages(0, storage_size)
-        self._together: tuple[str, ...] = ()  # the numeric features that these storages are of
-        self._all_enter: Flags = np.ones(0, np.bool_)
-        self._grids: dict[str, PDPGrid] = {}  # of the other features
-        self._numeric: tuple[str, ...] = ()
-        self._which: Places = np.zeros(0, np.intp)  # the numeric features that are warm
-        self._categories: dict[str, CategoryCurve] = {}
-        self._increments: dict[str, float] = {}  # of categorical features
-        self._seen = 0
+        method = PDP(self.features, {}, settings, categorical=categorical, rng_of=seeded(seed))
+        super().__init__(model, method, alpha=alpha, debias=debias, evaluator=evaluator)
         kept = self.features if check_ice(ice) else ()
         self._ice = {feature: IceCurves(ice) for feature in kept}
-        if self._categorical is not None:
-            self._start(dict.fromkeys(self.features, 0.0))
+        self._seen = 0
 
-    def explain_one(self, x: Observation) -> dict[str, float]:
-        """Take one observation, before the model learns it, and return the importances.
-
-        Parameters
-        ----------
-        x
-            Feature → value; every explained feature must be there.
-        """
-        [values] = explain_together([self], x)
-        return values
-
-    def ask(self, observed: Observed) -> PDPQuestion:
-        """Return what to ask; see :func:`~pipeline.explain.explain_together`."""
-        check_observation(observed, self.features)
-        if not self._is_started:
-            self._start(observed.x)
-        numeric, points = self._points()
-        grids = {feature: self._grids[feature].points() for feature in self._categories}
-        return PDPQuestion(
-            self.features,
-            numeric=numeric,
-            which=self._which,
-            points=points,
-            categories={feature: grid for feature, grid in grids.items() if grid},
-        )
-
-    def _points(self) -> tuple[tuple[str, ...], Floats]:
-        """Return which numeric features are warm, and their evaluation points."""
-        numeric = self._numeric
-        if self._together:
-            points = self._storages.grids(self._settings.size)
-            if len(self._which) == len(numeric):
-                return numeric, points
-            self._which = self._storages.holding(self._settings.needed)
-            points = points[self._which]
-        else:
-            grids = [self._grids[feature].points() for feature in numeric]
-            self._which = np.flatnonzero(list(map(bool, grids)))
-            points = np.array([grid for grid in grids if grid], np.float64)
-            points = points.reshape(len(self._which), self._settings.size)
-        return tuple([numeric[place] for place in self._which.tolist()]), points
-
-    def take(
-        self,
-        y: object,  # noqa: ARG002
-        question: PDPQuestion,
-        answers: Sequence[Output] | Table,
-    ) -> None:
-        """Take the answers."""
-        if isinstance(answers, Table):
-            self._curves.move(question.which, question.points, answers)
-            if self._ice:
-                self._keep(question, answers)
-            return
-        begin = place = 0
-        for feature, grid in question.grids().items():
-            table = table_of(answers[begin : begin + len(grid)])
-            begin += len(grid)
-            if feature in question.categories:
-                self._increments[feature] = self._categories[feature].update_table(grid, table)
-            else:
-                one = slice(place, place + 1)
-                self._curves.move(question.which[one], question.points[one], table)
-                place += 1
-            if self._ice:
-                self._ice[feature].update(self._seen, grid, table)
-
-    def _keep(self, question: PDPQuestion, answers: Table) -> None:
-        """Keep the curves of numeric features."""
-        size = self._settings.size
-        for place, (feature, grid) in enumerate(question.grids().items()):
-            own = Table(answers.labels, answers.numbers[place * size : (place + 1) * size])
-            self._ice[feature].update(self._seen, grid, own)
-
-    def store(self, observed: Observed) -> None:
-        """Keep the observation's values."""
-        values = observed.some(self._together)
-        if values is None:
-            values = np.array([float(observed.x[feature]) for feature in self._together])
-        if self._grids or self._settings.entrance_probability < 1.0:
-            self._storages.update(values, self._entrances(observed.x))
-        else:
-            self._storages.update(values, self._all_enter)
+    def take(self, y: object, question: Question | None, prediction: Table, table: Table) -> None:
+        """Take the outputs; see :class:`~pipeline.explain.together.Explainer`."""
+        super().take(y, question, prediction, table)
         self._seen += 1
 
-    def _entrances(self, x: Observation) -> Flags:
-        """Draw which of the values kept together enter; the others draw for themselves."""
-        probability = self._settings.entrance_probability
-        enters = []
-        for feature in self.features:
-            if feature in self._grids:
-                self._grids[feature].update(x[feature])
-            else:
-                enters.append(probability == 1.0 or self._rng.random() < probability)
-        return np.array(enters, np.bool_)
+    def _taken(self, answers: Answers) -> None:
+        if self._ice:
+            each = zip(answers.names, answers.blocks, answers.points or (), strict=True)
+            for feature, block, axis in each:
+                grid = as_grid(cast(Axis, axis))
+                self._ice[feature].update(self._seen, grid, Table(answers.labels, block))
 
     @property
     def curves(self) -> dict[str, tuple[Grid, Effect]]:
         """Feature → (grid, effect); both empty before the first explanation."""
-        curves = self._curves
-        ranks = {f: (curves.grid(i), curves.effect(i)) for i, f in enumerate(self._numeric)}
-        return self._each(ranks, lambda curve: (curve.grid, curve.effect), ([], []))
+        effects = self._known()
+        return {feature: effects.curve(feature) for feature in self.features}
 
     @property
     def ice(self) -> dict[str, list[IceCurve]]:
@@ -268,84 +363,3 @@ class IncrementalPDP:
         ``seq`` counts observations, from 0 on. Empty unless they are kept.
         """
         return {feature: kept.curves for feature, kept in self._ice.items()}
-
-    @property
-    def values(self) -> dict[str, float]:
-        """Feature → importance of its curve; 0 before the first explanation."""
-        if len(self._numeric) == len(self.features):
-            return dict(zip(self.features, self._curves.values.tolist(), strict=True))
-        return self._numbers(self._curves.values.tolist(), lambda curve: curve.value, 0.0)
-
-    @property
-    def variances(self) -> dict[str, float]:
-        """Feature → variance of one observation's contribution to the importance."""
-        return self._numbers(self._curves.variances.tolist(), lambda curve: curve.variance, 0.0)
-
-    @property
-    def std_errors(self) -> dict[str, float]:
-        """Feature → standard error of the importance; infinite before the first explanation."""
-        return self._numbers(self._curves.std_errors, lambda curve: curve.std_error, math.inf)
-
-    @property
-    def increments(self) -> dict[str, float]:
-        """Feature → importance of the last ICE curve; empty before the first."""
-        curves = self._curves
-        ranks = zip(self._numeric, curves.increments.tolist(), curves.n.tolist(), strict=True)
-        known = {**self._increments, **{feature: v for feature, v, n in ranks if n}}
-        return {feature: known[feature] for feature in self.features if feature in known}
-
-    def confidence(self, delta: float) -> dict[str, float]:
-        """Return feature → ε with ``P(|estimate - expectation| > ε) ≤ delta`` (iPFI, Eq. 6).
-
-        Raises
-        ------
-        ValueError
-            If ``delta`` is not in (0, 1).
-        """
-        return {f: confidence_bound(e, delta) for f, e in self.std_errors.items()}
-
-    def _numbers(
-        self, ranks: list[float], of: Callable[[CategoryCurve], float], unknown: float
-    ) -> dict[str, float]:
-        return self._each(dict(zip(self._numeric, ranks, strict=True)), of, unknown)
-
-    def _each(
-        self, ranks: dict[str, T], of: Callable[[CategoryCurve], T], unknown: T
-    ) -> dict[str, T]:
-        """Return what numeric and categorical features have, in the order of all."""
-        if len(ranks) == len(self.features):
-            return ranks
-        if not self._is_started:
-            return dict.fromkeys(self.features, unknown)
-        return {
-            feature: ranks[feature] if feature in ranks else of(self._categories[feature])
-            for feature in self.features
-        }
-
-    @property
-    def _is_started(self) -> bool:
-        return bool(self._numeric or self._categories)
-
-    def _start(self, x: Observation) -> None:
-        """Tell numeric features from categorical ones."""
-        kinds = {
-            feature: isinstance(x[feature], bool | str)
-            if self._categorical is None
-            else feature in self._categorical
-            for feature in self.features
-        }
-        self._numeric = tuple(feature for feature in kinds if not kinds[feature])
-        self._together = self._numeric if self._settings.is_plain else ()
-        self._all_enter = np.ones(len(self._together), np.bool_)
-        self._storages = FrequencyStorages(len(self._together), self._settings.storage_size)
-        self._grids = {
-            feature: PDPGrid(self._settings, categorical=kinds[feature], rng=self._rng)
-            for feature in kinds
-            if feature not in self._together
-        }
-        self._curves = RankCurves(len(self._numeric), self.alpha, debias=self._debias)
-        self._categories = {
-            feature: CategoryCurve(self.alpha, debias=self._debias)
-            for feature in kinds
-            if kinds[feature]
-        }

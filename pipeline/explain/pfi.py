@@ -6,24 +6,20 @@ Fumagalli, Muschalik, Hüllermeier, Hammer (2022), "Incremental Permutation Feat
 
 import random
 from collections.abc import Collection, Sequence
-from typing import Any
 
-from pipeline.evaluate import (
-    Evaluator,
-    Observation,
-    Output,
-    as_evaluator,
-)
-from pipeline.evaluate.table import Table
+import numpy as np
+
+from pipeline.evaluate import Evaluator, Observed, Table
+from pipeline.evaluate.encoding import Floats, columns_of
+from pipeline.evaluate.table import Labels
 from pipeline.explain import kernels
-from pipeline.explain.checks import check_warm_up
-from pipeline.explain.importance import Alpha, ImportanceExplainer, InnerSamples, check_observation
-from pipeline.explain.losses import Loss, Target, compiled_loss, each_loss, get_loss
-from pipeline.explain.players import Features
-from pipeline.explain.questions import Observed, Question
-from pipeline.explain.sampling.pfi import PFISampler
+from pipeline.explain.importance import Alpha, ImportanceExplainer
+from pipeline.explain.imputers import InnerSamples, draws, encoded, mixed
+from pipeline.explain.losses import Loss, Target, losses_on
+from pipeline.explain.method import Answers, Question, copies
+from pipeline.explain.players import Features, Players
+from pipeline.explain.replacement import Replacement
 from pipeline.explain.storage import make_reservoir
-from pipeline.explain.together import explain_together
 
 
 class IncrementalPFI(ImportanceExplainer):
@@ -31,45 +27,19 @@ class IncrementalPFI(ImportanceExplainer):
 
     Parameters
     ----------
-    model
-        Any object with ``predict_proba_one`` (used when there) or ``predict_one``. It is asked,
-        never changed.
-    features
-        Names of the features to explain. A mapping among them, such as
-        ``{"place": ["lat", "lon"]}``, has groups of features that are explained as one.
+    model, features, loss, alpha, categorical, reservoir_size, warm_up, debias, seed, evaluator
+        See :class:`~pipeline.explain.importance.ImportanceExplainer`.
     imputer
         What replaces a feature: ``"interventional"`` takes the values of all features from one
         past observation, ``"product"`` those of each from a separate one, ``"observational"``
-        draws such as go with the observation's other features (conditional importance).
-    categorical
-        Which features are categorical, for ``"observational"``. By default those whose first value
-        is text or a truth value.
-    loss
-        ``"cross_entropy"``, ``"zero_one"``, ``"brier"``, ``"absolute_error"``,
-        ``"squared_error"``, or a function of (label, output).
-    alpha
-        Smoothing, in (0, 1]; of several rates the values are those with the first, and ``at(rate)``
-        has those with another one, of the same answers.
+        draws values that fit the observation's other features (conditional importance).
     sampler
         ``"geometric"`` (favours recent observations), ``"uniform"`` or ``"window"`` (the last
         ones); for ``"observational"`` only the first.
-    reservoir_size
-        How many past observations replacement values are drawn from; for ``"observational"`` how
-        many values each leaf of a feature's tree holds.
-    warm_up
-        Observations to store before the first explanation, at least 1 and at most
-        ``reservoir_size``, which is the default.
     inner_samples
         Replacement draws per observation, M; ``"all"``, for ``"interventional"`` only, takes each
         stored observation once: the exact expectation over the reservoir, for ``reservoir_size``
-        times the questions.
-    debias
-        Divide by the sum of the smoothing's weights.
-    seed
-        Seed of its random numbers; None for another one each time.
-    evaluator
-        How the model is asked: ``"hoeffding"``, ``"linear"``, ``"batch"``, ``"generic"``, or
-        ``"auto"``, the first of these that fits; or an evaluator of your own.
+        times the inputs.
 
     Raises
     ------
@@ -116,59 +86,105 @@ class IncrementalPFI(ImportanceExplainer):
         seed: int | None = None,
         evaluator: Evaluator | str = "auto",
     ) -> None:
-        super().__init__(features, alpha=alpha, debias=debias)
         rng = random.Random(seed)
-        self.loss = get_loss(loss)
-        self.evaluator = as_evaluator(model, evaluator)
-        self._sampler = PFISampler(
-            self.players,
+        method = PFI(
+            Players(features),
             reservoir=make_reservoir(sampler, reservoir_size, rng),
             imputer=imputer,
             categorical=categorical,
-            warm_up=check_warm_up(warm_up, reservoir_size),
+            warm_up=warm_up,
             inner_samples=inner_samples,
             rng=rng,
         )
+        super().__init__(model, method, loss=loss, alpha=alpha, debias=debias, evaluator=evaluator)
 
-    def explain_one(self, x: Observation, y: Target) -> dict[str, float]:
-        """Take one observation, before the model learns it, and return the current estimates.
 
-        Parameters
+class PFI(Replacement):
+    """Asks about M inputs for each player, in which its features are replaced.
+
+    The features of a group are replaced together.
+
+    References
+    ----------
+    iPFI, Algorithm 1, lines 2, 3 and 5; observational draws as in iSAGE, Algorithms 3 and 4.
+    """
+
+    def ask(self, observed: Observed) -> Question | None:
+        """Return the inputs, M for each player in turn; None while warming up."""
+        stored = self.stored(observed)
+        if stored is None:
+            return None
+        chosen = draws(len(stored), self.inner_samples, self.rng)
+        if self.conditional is not None:
+            rows = self._conditional_rows(observed, len(chosen))
+        else:
+            if self.imputer == "product":
+                stored, chosen = mixed(stored, len(chosen), self.rng), range(len(chosen))
+            rows = drawn_rows(self.players, observed, stored, chosen)
+        if len(self.names) < len(self.players):
+            asked = [self.players.names.index(name) for name in self.names]
+            shape = len(self.players), len(chosen), rows.shape[1]
+            rows = rows.reshape(shape)[asked].reshape(-1, rows.shape[1])
+        return Question(rows)
+
+    def _conditional_rows(self, observed: Observed, n: int) -> Floats:
+        rows = copies(observed, len(self.players) * n)
+        for player, members in enumerate(self.players.members):
+            drawn = self.conditional.draws(observed.x, members, n) if self.conditional else []
+            columns = columns_of(observed.features, members)
+            rows[player * n : player * n + n, columns] = encoded(observed.encoding, members, drawn)
+        return rows
+
+    def answer(self, question: Question, prediction: Table, table: Table) -> Answers:  # noqa: ARG002
+        """Return for each player the outputs with its features replaced."""
+        labels, numbers, _ = table
+        shape = len(self.names), len(question.rows) // len(self.names), len(labels)
+        return Answers(self.names, labels, numbers.reshape(shape))
+
+    @staticmethod
+    def increments(
+        loss: Loss, ys: Sequence[Target], labels: Labels, predictions: Floats, blocks: Floats
+    ) -> Floats:
+        """Return λ_t: the mean loss on the replaced inputs minus the loss on the observation.
+
+        References
         ----------
-        x
-            Feature → value; every explained feature must be there.
-        y
-            The label.
+        iPFI, Algorithm 1, line 3, averaged over M draws.
+
+        Examples
+        --------
+        >>> from pipeline.explain.losses import absolute_error
+        >>> predictions, blocks = np.array([[1.5]]), np.array([[[3.0], [2.0]]])
+        >>> PFI.increments(absolute_error, [1.0], (None,), predictions, blocks).tolist()
+        [1.0]
         """
-        [values] = explain_together([self], x, y)
-        return values
+        before = losses_on(loss, ys, labels, predictions[:, None, :])[:, 0]
+        if len(before) < len(blocks):
+            before = before.repeat(len(blocks))
+        return kernels.growths(before, losses_on(loss, ys, labels, blocks))
 
-    def ask(self, observed: Observed) -> Question:
-        """Return what to ask; see :func:`~pipeline.explain.explain_together`."""
-        check_observation(observed, self.players.features)
-        return self._sampler.question(observed.x)
 
-    def take(self, y: Any, question: Question, answers: Sequence[Output] | Table) -> None:
-        """Take the answers."""
-        if not isinstance(answers, Table):
-            losses = each_loss(self.loss, y, answers)
-            self._smooth(kernels.growths(losses, len(self.players)))
-            return
-        loss, means = compiled_loss(self.loss, y, answers.labels), self._means
-        if loss is None:
-            self.take(y, question, answers.outputs())
-            return
-        kernels.explain_replaced(
-            *loss,
-            2.0,
-            answers.numbers,
-            means.values,
-            means.variances,
-            means.advance(),
-            self._increments,
-        )
-        self._smooth_others()
+def drawn_rows(
+    players: Players, observed: Observed, stored: Floats, chosen: Sequence[int]
+) -> Floats:
+    """Return inputs in which each player in turn has its values in some stored observations.
 
-    def store(self, observed: Observed) -> None:
-        """Keep the observation."""
-        self._sampler.update(observed.x, observed.some(self.players.features))
+    Parameters
+    ----------
+    players
+        Each is replaced in turn.
+    observed
+        The observation.
+    stored
+        Shape (observations, features), with the players' features.
+    chosen
+        The observations that supply the values, m for each player.
+
+    Returns
+    -------
+    Shape (players · m, columns).
+    """
+    rows = copies(observed, len(players) * len(chosen))
+    columns = columns_of(observed.features, players.features)
+    kernels.replace_drawn(rows, columns, stored, np.array(chosen, np.intp), players.starts)
+    return rows

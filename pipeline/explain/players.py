@@ -60,10 +60,9 @@ class Players:
     def __len__(self) -> int:
         return len(self.names)
 
-    def only(self, names: Collection[str]) -> "Players":
-        """Return those of some names; at least one."""
-        named = zip(self.names, self.members, strict=True)
-        return Players([{name: members} for name, members in named if name in names])
+    def chosen(self, names: Collection[str]) -> tuple[str, ...]:
+        """Return the names that are among some, in order."""
+        return tuple(name for name in self.names if name in names)
 
     def of(self, places: Iterable[int]) -> list[str]:
         """Return the features of some players, those of one after those of the other."""

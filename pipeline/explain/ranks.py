@@ -1,12 +1,12 @@
 """The smoothed curves of numeric features, whose grid points keep their rank and move."""
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from pipeline.evaluate import Label
-from pipeline.evaluate.inputs import Floats
+from pipeline.evaluate.encoding import Floats, Places
 from pipeline.evaluate.table import Table
 from pipeline.explain import kernels
 from pipeline.explain.curve import (
@@ -15,12 +15,10 @@ from pipeline.explain.curve import (
     Grid,
     PDPCurve,
     check_answers,
-    check_labels,
     check_size,
     shown_effect,
     shown_labels,
 )
-from pipeline.explain.kernels import Places
 from pipeline.explain.smoothing import check_alpha
 
 
@@ -78,7 +76,7 @@ class RankCurves:
         ValueError, TypeError
             If the points or the outputs do not fit; then no curve has moved.
         """
-        labels, numbers = answers
+        labels, numbers, _ = answers
         size = self._grid.shape[1] or points.shape[1]
         if points.shape[1] != size or len(numbers) != points.size:
             check_size(size, len(numbers) // len(which), points.shape[1])
@@ -103,11 +101,6 @@ class RankCurves:
             check_answers(self._labels, answers)
         self.increments[which] = increments
         return increments
-
-    def check(self, size: int, labels: Collection[Label | None]) -> None:
-        """Raise as :meth:`move` if ICE curves of that many points and those classes do not fit."""
-        check_size(self._grid.shape[1] or size, size)
-        check_labels(self._labels, labels)
 
     @property
     def values(self) -> Floats:
@@ -168,67 +161,48 @@ class RankCurves:
 
 
 class RankCurve(PDPCurve):
-    """The curve of one numeric feature; its importance is the effects' standard deviation.
+    """One curve among several; its importance is the effects' standard deviation.
 
     Parameters
     ----------
-    alpha, debias
-        See :class:`RankCurves`.
+    curves, place
+        All of them, and which it is.
     """
 
-    def __init__(self, alpha: float, *, debias: bool = True) -> None:
-        self._curves = RankCurves(1, alpha, debias=debias)
+    def __init__(self, curves: RankCurves, place: int = 0) -> None:
+        self._curves, self._place = curves, place
 
     def update_table(self, points: Grid, answers: Table) -> float:
         """Take the ICE curve of one observation; see :class:`PDPCurve`."""
-        return self.update_run(np.array([points], np.float64), answers).item(0)
-
-    def update_run(self, points: Floats, answers: Table) -> Floats:
-        """Take the ICE curves of several observations, as :meth:`update_table` takes each.
-
-        Parameters
-        ----------
-        points
-            Shape (observations, points).
-        answers
-            The outputs at the points of one observation after the other.
-
-        Returns
-        -------
-        The importance of each.
-        """
-        return self._curves.move(np.zeros(len(points), dtype=np.intp), points, answers)
-
-    def check(self, size: int, labels: Collection[Label | None]) -> None:
-        """Raise as :meth:`update_table` if no ICE curve of that many points and classes fits."""
-        self._curves.check(size, labels)
+        which = np.array([self._place], np.intp)
+        return self._curves.move(which, np.array([points], np.float64), answers).item()
 
     @property
     def n(self) -> int:
         """Updates so far."""
-        return self._curves.n[0].item()  # type: ignore[no-any-return]
+        return self._curves.n[self._place].item()  # type: ignore[no-any-return]
 
     @property
     def value(self) -> float:
         """Importance of the curve."""
-        return self._curves.values[0].item()  # type: ignore[no-any-return]
+        return self._curves.values[self._place].item()  # type: ignore[no-any-return]
 
     @property
     def variance(self) -> float:
         """Variance of what one observation contributes to the importance."""
-        return self._curves.variances[0].item()  # type: ignore[no-any-return]
+        return self._curves.variances[self._place].item()  # type: ignore[no-any-return]
 
     @property
     def std_error(self) -> float:
         """Standard error of the importance."""
-        return self._curves.std_errors[0]
+        return self._curves.std_errors[self._place]
 
     @property
     def grid(self) -> Grid:
         """The smoothed grid points."""
-        return self._curves.grid(0)
+        return self._curves.grid(self._place)
 
     @property
     def effect(self) -> Effect:
         """The smoothed effect."""
-        return self._curves.effect(0)
+        return self._curves.effect(self._place)

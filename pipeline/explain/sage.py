@@ -6,25 +6,23 @@ Online Explanation on Data Streams".
 
 import random
 from collections.abc import Collection, Sequence
-from typing import Any
+from typing import Any, cast
 
-from pipeline.evaluate import (
-    Evaluator,
-    Observation,
-    Output,
-    as_evaluator,
-)
-from pipeline.evaluate.table import Table
+import numpy as np
+
+from pipeline.evaluate import Evaluator, Observed, Output, Table
+from pipeline.evaluate.encoding import Floats, Places, columns_of
+from pipeline.evaluate.table import Labels, aligned
 from pipeline.explain import kernels
-from pipeline.explain.checks import check_warm_up
-from pipeline.explain.importance import Alpha, ImportanceExplainer, InnerSamples, check_observation
-from pipeline.explain.losses import Loss, Target, compiled_loss, each_loss, get_loss
-from pipeline.explain.players import Features
-from pipeline.explain.questions import Observed
-from pipeline.explain.sampling.permutation import SAGEDraw
-from pipeline.explain.sampling.sage import SAGESampler
+from pipeline.explain.importance import Alpha, ImportanceExplainer, rates
+from pipeline.explain.imputers import InnerSamples, draws, encoded, mixed
+from pipeline.explain.losses import Loss, Target, losses_on
+from pipeline.explain.method import Answers, Question, copies
+from pipeline.explain.permutations import Draw, changing, hidden_rows, permuted
+from pipeline.explain.players import Features, Players
+from pipeline.explain.replacement import Replacement
+from pipeline.explain.smoothing import OutputMean
 from pipeline.explain.storage import GeometricReservoir
-from pipeline.explain.together import explain_together
 
 DEFAULT_INNER_SAMPLES = 5
 
@@ -41,43 +39,17 @@ class IncrementalSAGE(ImportanceExplainer):
 
     Parameters
     ----------
-    model
-        Any object with ``predict_proba_one`` (used when there) or ``predict_one``. It is asked,
-        never changed.
-    features
-        Names of the features to explain. A mapping among them, such as
-        ``{"place": ["lat", "lon"]}``, has groups of features that are explained as one.
+    model, features, loss, alpha, categorical, reservoir_size, warm_up, debias, seed, evaluator
+        See :class:`~pipeline.explain.importance.ImportanceExplainer`; the reservoir favours recent
+        observations, and the first ``alpha`` also smooths the mean prediction.
     imputer
         What hides features: ``"interventional"`` takes the values of all of them from one past
         observation, ``"product"`` those of each from a separate one, ``"observational"`` draws
-        such as go with the revealed features.
-    categorical
-        Which features are categorical, for ``"observational"``. By default those whose first value
-        is text or a truth value.
-    loss
-        ``"cross_entropy"``, ``"zero_one"``, ``"brier"``, ``"absolute_error"``,
-        ``"squared_error"``, or a function of (label, output).
-    alpha
-        Smoothing of the values and of the mean prediction, in (0, 1]; of several rates the values
-        are those with the first, which also smooths the mean prediction, and ``at(rate)`` has those
-        with another one, of the same answers.
-    reservoir_size
-        How many past observations (favouring recent ones) hidden features are drawn from; for
-        ``"observational"`` how many values each leaf of a feature's tree holds.
-    warm_up
-        Observations to store before the first explanation, at least 1 and at most
-        ``reservoir_size``, which is the default.
+        values that fit the revealed features.
     inner_samples
         Draws per observation that a restricted output is the mean of, m; ``"all"``, for
         ``"interventional"`` only, takes each stored observation once: the exact expectation over
         the reservoir.
-    debias
-        Divide by the sum of the smoothing's weights.
-    seed
-        Seed of its random numbers; None for another one each time.
-    evaluator
-        How the model is asked: ``"hoeffding"``, ``"linear"``, ``"batch"``, ``"generic"``, or
-        ``"auto"``, the first of these that fits; or an evaluator of your own.
 
     Raises
     ------
@@ -123,80 +95,131 @@ class IncrementalSAGE(ImportanceExplainer):
         seed: int | None = None,
         evaluator: Evaluator | str = "auto",
     ) -> None:
-        super().__init__(features, alpha=alpha, debias=debias)
         rng = random.Random(seed)
-        self.loss = get_loss(loss)
-        self.evaluator = as_evaluator(model, evaluator)
-        self._sampler = SAGESampler(
-            self.players,
+        method = SAGE(
+            Players(features),
             reservoir=GeometricReservoir(reservoir_size, rng),
             imputer=imputer,
             categorical=categorical,
-            alpha=self.alpha,
-            warm_up=check_warm_up(warm_up, reservoir_size),
+            alpha=rates(alpha)[0],
+            warm_up=warm_up,
             inner_samples=inner_samples,
             rng=rng,
         )
+        super().__init__(model, method, loss=loss, alpha=alpha, debias=debias, evaluator=evaluator)
 
     @property
     def mean_prediction(self) -> Output:
-        """What the model says when it knows no feature: its smoothed mean output."""
-        value = self._sampler.mean_prediction.value
-        return dict(value) if isinstance(value, dict) else value
+        """The output when no feature is known: the smoothed mean output."""
+        return cast(SAGE, self.method).mean_prediction.value
 
-    def explain_one(self, x: Observation, y: Target) -> dict[str, float]:
-        """Take one observation, before the model learns it, and return the current estimates.
 
-        Parameters
+class SAGE(Replacement):
+    """Asks about inputs in which more and more players are revealed, and averages the outputs.
+
+    Interventional draws of an observation supply the replaced features along the whole
+    permutation: each restricted output has the distribution that Algorithm 1 gives it, and
+    differences of neighbours have less variance than with new draws. Observational draws are made
+    again each time, since they depend on the revealed features.
+
+    A player whose features have the observation's values everywhere in the reservoir cannot change
+    an input, so it is a null player: it takes no part in the permutation and its contribution is 0.
+
+    Parameters
+    ----------
+    alpha
+        Smoothing of the mean prediction, in (0, 1].
+
+    References
+    ----------
+    iSAGE, Algorithms 1 and 2; 3 and 4 if observational.
+    """
+
+    def __init__(self, players: Players, *, alpha: float, **settings: Any) -> None:
+        super().__init__(players, **settings)
+        self.mean_prediction = OutputMean(alpha)
+
+    def ask(self, observed: Observed) -> Question | None:
+        """Return the inputs, level by level; None while warming up."""
+        stored = self.stored(observed)
+        if stored is None:
+            return None
+        order = permuted(len(self.players), self.rng)
+        chosen = draws(len(stored), self.inner_samples, self.rng)
+        places = changing(self.players, order, observed, stored)
+        draw = Draw(places, self._levels(places), len(chosen))
+        if self.conditional is not None:
+            return Question(self._drawn(observed, draw), draw)
+        if self.imputer == "product":
+            stored, chosen = mixed(stored, draw.m, self.rng), range(draw.m)
+        return Question(hidden_rows(self.players, observed, stored, chosen, draw), draw)
+
+    def _levels(self, places: Places) -> Places:
+        """Return which numbers of revealed players must be asked about."""
+        if len(self.names) == len(self.players):
+            return np.arange(1, len(places))
+        names = self.players.names
+        asked = [i for i, place in enumerate(places.tolist()) if names[place] in self.names]
+        wanted = {i + after for i in asked for after in (0, 1)} - {0, len(places)}
+        return np.array(sorted(wanted), np.intp)
+
+    def _drawn(self, observed: Observed, draw: Draw) -> Floats:
+        """Hide players by conditional draws: all of them are made, whatever is asked about."""
+        rows = copies(observed, len(draw.levels) * draw.m)
+        imputer, places, wanted = self.conditional, draw.places.tolist(), draw.levels.tolist()
+        for level in range(1, len(places)):
+            hidden = tuple(self.players.of(places[level:]))
+            drawn = imputer.draws(observed.x, hidden, draw.m) if imputer else []
+            if level in wanted:
+                begin = wanted.index(level) * draw.m
+                values = encoded(observed.encoding, hidden, drawn)
+                rows[begin : begin + draw.m, columns_of(observed.features, hidden)] = values
+        return rows
+
+    def see(self, prediction: Table) -> None:
+        """Take the output on the observation into the mean prediction."""
+        self.mean_prediction.update(prediction)
+
+    def answer(self, question: Question, prediction: Table, table: Table) -> Answers:
+        """Return for each player the restricted outputs before and after it is revealed."""
+        draw: Draw = question.about
+        labels = self.mean_prediction.labels
+        numbers = aligned(table, labels)
+        steps = max(len(draw.places) - 1, 0)
+        if len(draw.levels) < steps:
+            whole = np.zeros((steps, draw.m, len(labels)))
+            whole[draw.levels - 1] = numbers.reshape(len(draw.levels), draw.m, len(labels))
+            numbers = whole.reshape(steps * draw.m, len(labels))
+        mean, own = self.mean_prediction.on(labels), aligned(prediction, labels)[0]
+        pairs = kernels.revealed(mean, own, numbers, draw.m, draw.places, len(self.players))
+        if len(self.names) < len(self.players):
+            pairs = pairs[[self.players.names.index(name) for name in self.names]]
+        return Answers(self.names, labels, pairs)
+
+    def forget_model(self) -> None:
+        """Start the mean prediction again: it is another model's."""
+        self.mean_prediction = OutputMean(self.mean_prediction.alpha)
+
+    @staticmethod
+    def increments(
+        loss: Loss,
+        ys: Sequence[Target],
+        labels: Labels,
+        predictions: Floats,  # noqa: ARG004  the blocks hold it where it is needed
+        blocks: Floats,
+    ) -> Floats:
+        """Return Δ_t: how much the loss falls when the player is revealed.
+
+        References
         ----------
-        x
-            Feature → value; every explained feature must be there.
-        y
-            The label.
+        iSAGE, Algorithm 1, line 16.
+
+        Examples
+        --------
+        >>> from pipeline.explain.losses import squared_error
+        >>> blocks = np.array([[[3.0], [2.0]]])
+        >>> SAGE.increments(squared_error, [1.0], (None,), blocks[0], blocks).tolist()
+        [3.0]
         """
-        [values] = explain_together([self], x, y)
-        return values
-
-    def ask(self, observed: Observed) -> SAGEDraw:
-        """Return what to ask; see :func:`~pipeline.explain.explain_together`."""
-        check_observation(observed, self.players.features)
-        return self._sampler.draw(observed.x)
-
-    def take(self, y: Any, question: SAGEDraw, answers: Sequence[Output] | Table) -> None:
-        """Take the answers."""
-        if not isinstance(answers, Table):
-            self._take_outputs(y, question, answers)
-            return
-        loss, mean = compiled_loss(self.loss, y, answers.labels), None
-        if loss and question.places.size:
-            mean = self._sampler.mean_prediction.advance(answers.labels)
-        if not loss or not mean:
-            self._take_outputs(y, question, answers.outputs())
-            return
-        means = self._means
-        kernels.explain_revealed(
-            *loss,
-            2.0,
-            answers.numbers,
-            *mean,
-            len(question.chosen),
-            question.places,
-            means.values,
-            means.variances,
-            means.advance(),
-            self._increments,
-        )
-        self._smooth_others()
-
-    def _take_outputs(self, y: Any, question: SAGEDraw, outputs: Sequence[Output]) -> None:
-        prediction, *others = outputs
-        self._sampler.update_mean(prediction)
-        if question.places.size:
-            n = question.places.size
-            restricted = self._sampler.restricted(n, range(1, n), prediction, others)
-            losses = each_loss(self.loss, y, list(restricted.values()))
-            self._smooth(kernels.falls(losses, question.places, len(self.players)))
-
-    def store(self, observed: Observed) -> None:
-        """Keep the observation."""
-        self._sampler.update(observed.x, observed.some(self.players.features))
+        losses = losses_on(loss, ys, labels, blocks)
+        return losses[:, 0] - losses[:, 1]

@@ -1,16 +1,16 @@
 """The smoothed effect of two features together: a surface over the grids of both."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from itertools import product
 
 import numpy as np
 
-from pipeline.evaluate import Label, Value
-from pipeline.evaluate.table import Table
+from pipeline.evaluate import Label, Table, Value
+from pipeline.evaluate.encoding import Floats
 from pipeline.explain import kernels
 from pipeline.explain.categories import KeyedCurve
 from pipeline.explain.curve import Grid, check_size
-from pipeline.explain.ranks import RankCurve
+from pipeline.explain.ranks import RankCurve, RankCurves
 from pipeline.explain.smoothing import ExponentialMeans
 
 Axes = tuple[Grid, Grid]
@@ -60,7 +60,7 @@ class Surface:
         self._effects: RankCurve | KeyedCurve[tuple[Value, Value]] = (
             KeyedCurve(alpha, deviation_and_slopes, debias=debias)
             if any(categorical)
-            else RankCurve(alpha, debias=debias)
+            else RankCurve(RankCurves(1, alpha, debias=debias))
         )
 
     def update_table(self, axes: Axes, answers: Table) -> float:
@@ -80,10 +80,10 @@ class Surface:
         """
         numeric = [axis for axis, c in zip(axes, self._categorical, strict=True) if not c]
         grids = self._grids or [
-            ExponentialMeans(len(axis), self.alpha, debias=self.debias) for axis in numeric
+            ExponentialMeans(len(axis), [self.alpha], debias=self.debias) for axis in numeric
         ]
         for grid, axis in zip(grids, numeric, strict=True):
-            check_size(len(grid.values), len(axis))
+            check_size(grid.values.shape[1], len(axis))
         check_size(len(axes[0]) * len(axes[1]), len(answers.numbers))  # before they are multiplied
         if isinstance(self._effects, RankCurve):
             increment = self._effects.update_table([*range(len(answers.numbers))], answers)
@@ -95,7 +95,7 @@ class Surface:
             width = max(len(axes[1 - i]) for i, c in enumerate(self._categorical) if c)
             increment = self._effects.update_keys([*product(first, second)], answers, width=width)
         for grid, axis in zip(grids, numeric, strict=True):
-            grid.update(np.array(axis, np.float64))
+            grid.update(np.array([axis], np.float64))
         self._grids, self._axes = grids, axes
         return increment
 
@@ -124,7 +124,7 @@ class Surface:
         """The smoothed grid points, or the categories, of each feature."""
         numeric = iter(self._grids)
         axes: list[Grid] = [
-            [*axis] if c or not self._grids else [*next(numeric).values.tolist()]
+            [*axis] if c or not self._grids else [*next(numeric).values[0].tolist()]
             for axis, c in zip(self._axes, self._categorical, strict=True)
         ]
         return axes[0], axes[1]
@@ -154,17 +154,17 @@ def shown_surface(effects: Mapping[Label | None, list[float]], width: int) -> Su
     return next(iter(surfaces.values()), [])
 
 
-def deviation_and_slopes(effects: Sequence[float]) -> tuple[float, list[float]]:
+def deviation_and_slopes(effects: Floats) -> tuple[float, Floats]:
     """Return the standard deviation of some effects, and its derivative by each.
 
     Examples
     --------
-    >>> deviation_and_slopes([1.0, 0.0, 2.0])
+    >>> value, slopes = deviation_and_slopes(np.array([1.0, 0.0, 2.0]))
+    >>> value, slopes.tolist()
     (1.0, [0.0, -0.5, 0.5])
     """
-    values = np.array(effects)
-    deviation = float(kernels.deviation(values))
+    deviation = float(kernels.deviation(effects))
     if deviation == 0.0:
-        return 0.0, [0.0] * len(effects)
-    slopes = (values - values[0] - kernels.middle(values)) / (deviation * (len(values) - 1))
-    return deviation, slopes.tolist()
+        return 0.0, np.zeros(len(effects))
+    distances = effects - effects[0] - kernels.middle(effects)
+    return deviation, distances / (deviation * (len(effects) - 1))

@@ -2,37 +2,43 @@
 
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any, Protocol, cast
+from typing import Any, Protocol
 
-import numpy as np
-
-from pipeline.evaluate import Evaluator, NoOutputError, Observation, Output
-from pipeline.evaluate.inputs import NoNumberError
-from pipeline.evaluate.table import Table, TableEvaluator
+from pipeline.evaluate import Encoding, Evaluator, NoOutputError, Observation, Observed, Table
 from pipeline.explain.losses import Target
-from pipeline.explain.questions import Observed, Question
+from pipeline.explain.method import Method, Question, ask_model
 
 
 class Explainer(Protocol):
-    """What asks a model about changed inputs, and takes its answers."""
+    """A method with estimates.
+
+    Attributes
+    ----------
+    evaluator
+        How the model is asked.
+    encoding
+        How observations become rows, where it is asked alone.
+    """
 
     evaluator: Evaluator
+    encoding: Encoding
+
+    @property
+    def method(self) -> Method:
+        """What asks the model."""
+        ...
 
     @property
     def values(self) -> dict[str, float]:
         """Feature → current importance."""
         ...
 
-    def ask(self, observed: Observed) -> Question:
-        """Return what to ask."""
+    def check(self, observed: Observed) -> None:
+        """Raise ``ValueError`` if an observation cannot be explained."""
         ...
 
-    def take(self, y: Target | None, question: Any, answers: Sequence[Output] | Table) -> None:
-        """Take the answers, in the order of the question's inputs."""
-        ...
-
-    def store(self, observed: Observed) -> None:
-        """Keep the observation as a source of replacements, after it was explained."""
+    def take(self, y: Any, question: Question | None, prediction: Table, table: Table) -> None:
+        """Take the outputs on the observation itself and on what was asked, if anything was."""
         ...
 
 
@@ -78,70 +84,33 @@ def explain_together(
     for explainer in explainers:
         if explainer.evaluator is not evaluator:
             raise ValueError("the explainers ask different models, or one in different ways")
-    observed = Observed(x)
-    questions = [explainer.ask(observed) for explainer in explainers]
+    encoding = explainers[0].encoding if explainers else Encoding()
+    for explainer in explainers:
+        explainer.method.prepare(encoding)
+    observed = encoding.observe(x)
+    for explainer in explainers:
+        explainer.check(observed)
+    questions = [explainer.method.ask(observed) for explainer in explainers]
     try:
         _explain(explainers, questions, observed, y)
     except NoOutputError:
         for explainer, question in zip(explainers, questions, strict=True):
-            with suppress(NoOutputError):  # the model has nothing to say yet
+            with suppress(NoOutputError):  # the model may have no output yet
                 _explain([explainer], [question], observed, y)
     for explainer in explainers:
-        explainer.store(observed)
+        explainer.method.store(observed)
     return [explainer.values for explainer in explainers]
 
 
 def _explain(
-    explainers: Sequence[Explainer], questions: Sequence[Question], observed: Observed, y: Any
+    explainers: Sequence[Explainer],
+    questions: Sequence[Question | None],
+    observed: Observed,
+    y: Any,
 ) -> None:
-    if not sum([question.size for question in questions]):
+    if not explainers:
         return
-    answers = ask_model(explainers[0].evaluator, questions, observed)
-    begin = 0
-    for explainer, question in zip(explainers, questions, strict=True):
-        end = begin + question.size
-        if end > begin:
-            if isinstance(answers, Table):
-                explainer.take(y, question, Table(answers.labels, answers.numbers[begin:end]))
-            else:
-                explainer.take(y, question, answers[begin:end])
-        begin = end
-
-
-def ask_model(
-    evaluator: Evaluator, questions: Sequence[Question], observed: Observed
-) -> Sequence[Output] | Table:
-    """Return the answers to questions about one observation, those to one after the other.
-
-    Raises
-    ------
-    NoOutputError
-        If the model has nothing to say yet.
-    """
-    size = sum([question.size for question in questions])
-    answers: Sequence[Output] | Table | None = _table(evaluator, questions, observed, size)
-    if answers is None:
-        replacements = [each for question in questions for each in question.replacements()]
-        answers = evaluator(observed.x, replacements)
-    given = len(answers.numbers if isinstance(answers, Table) else answers)
-    if given != size:
-        raise ValueError(f"the evaluator gave {given} outputs on {size} inputs")
-    return answers
-
-
-def _table(
-    evaluator: Evaluator, questions: Sequence[Question], observed: Observed, size: int
-) -> Table | None:
-    """Return the answers as an array; None if not all that is asked are numbers."""
-    if observed.numbers is None or not hasattr(evaluator, "evaluate_rows"):
-        return None
-    rows = np.empty((size, len(observed.numbers)))
-    rows[:] = observed.numbers
-    begin = 0
-    try:
-        for question in questions:
-            question.fill(observed.features, rows, begin)
-            begin += question.size
-    except NoNumberError:
-        return None
-    return cast(TableEvaluator, evaluator).evaluate_rows(observed.x, rows)
+    prediction, tables = ask_model(explainers[0].evaluator, observed, questions)
+    for explainer, question, table in zip(explainers, questions, tables, strict=True):
+        explainer.method.see(prediction)
+        explainer.take(y, question, prediction, table)

@@ -1,40 +1,58 @@
-"""Settings that every client of Kafka shares, and what can go wrong with the broker."""
+"""Client settings, metadata requests, and errors that name the broker and the remedy."""
 
 import logging
 import re
 import time
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Any, NamedTuple, TypeVar
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
+import confluent_kafka
+from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, Consumer, KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient, ClusterMetadata
 
 from pipeline.config import Config
-from pipeline.kafka.timeouts import CLUSTER_S, NEW_TOPIC_S, connection_settings
+from pipeline.errors import UserError
+from pipeline.kafka.timeouts import (
+    CLUSTER_S,
+    LOG_RANGE_S,
+    NEW_TOPIC_S,
+    REQUEST_S,
+    TAKEOVER_S,
+    connection_settings,
+)
+from schemas import stream_name
+
+Answer = TypeVar("Answer")
 
 LIBRDKAFKA_LOG = "fluxplain.librdkafka"
 
 librdkafka_log = logging.getLogger(LIBRDKAFKA_LOG)
-"""What librdkafka says of its connections, over and over. Workers put it into their log; for
-commands the error that follows says it once."""
+"""librdkafka's connection messages. Workers log them; commands raise one error instead."""
 librdkafka_log.propagate = False
 librdkafka_log.addHandler(logging.NullHandler())
 
 
-Place = tuple[str, int]
-"""A topic, by its full name, and a partition."""
+class TopicPartition(NamedTuple):
+    """A topic, by its full name, and a partition."""
+
+    topic: str
+    partition: int
+
+    def __str__(self) -> str:
+        return stream_name(*self)
 
 
-class BrokerError(RuntimeError):
+class BrokerError(UserError):
     """The broker does not answer, or refuses. The message says which one and what to do."""
 
 
 class AccessError(BrokerError):
-    """The broker does not let this client in, or is not who it should be: nothing to try again."""
+    """The broker refuses this client, or cannot prove its identity: retrying does not help."""
 
 
 def client_settings(config: Config) -> dict[str, Any]:
-    """Return librdkafka's settings for a client of the configured broker; secrets are in them."""
+    """Return librdkafka's settings for the configured broker; they contain secrets."""
     return {
         "bootstrap.servers": config.kafka.bootstrap_servers,
         **connection_settings(),
@@ -44,35 +62,29 @@ def client_settings(config: Config) -> dict[str, Any]:
     }
 
 
-def cluster(config: Config, timeout_s: float = CLUSTER_S) -> ClusterMetadata:
-    """Return what the cluster says of itself: brokers, topics, id.
+def asking_consumer(config: Config, group: str, **settings: Any) -> Consumer:
+    """Return a consumer that never joins its group: it is asked, or its partitions are assigned."""
+    group_settings = {"group.id": group, "enable.auto.commit": False}
+    return Consumer({**client_settings(config), **group_settings, **settings})
 
-    Raises
-    ------
-    AccessError
-        If a broker refuses the username and password, or TLS fails.
-    BrokerError
-        If no broker answers in time.
+
+def cluster(config: Config, timeout_s: float = CLUSTER_S) -> ClusterMetadata:
+    """Return the cluster's metadata: brokers, topics, id.
+
+    Raises ``AccessError`` if a broker refuses the credentials or TLS fails, else ``BrokerError`` if
+    none answers in time.
     """
     problems: list[KafkaError] = []
     admin = AdminClient({**client_settings(config), "error_cb": problems.append})
     try:
         return admin.list_topics(timeout=timeout_s)
     except KafkaException:
-        admin.poll(0)  # calls error_cb: only that is told why
+        admin.poll(0)  # calls error_cb, which alone hears why
         raise no_answer(config, problems) from None
 
 
 def partitions_of(config: Config, topic: str) -> list[int]:
-    """Return the partitions of a topic, by its full name.
-
-    A topic that was made a moment ago is waited for: brokers tell each other a little later.
-
-    Raises
-    ------
-    BrokerError
-        If the broker does not answer, or there is no such topic.
-    """
+    """Return a topic's partitions; wait for one that was just created; raise ``BrokerError``."""
     deadline = time.monotonic() + NEW_TOPIC_S
     while True:
         known = cluster(config).topics
@@ -86,27 +98,13 @@ def partitions_of(config: Config, topic: str) -> list[int]:
 def log_offsets(
     consumer: Consumer, topic: str, partitions: Sequence[int], which: int, timeout_s: float
 ) -> dict[int, int]:
-    """Return partition → the oldest offset that is there, or the next one to come.
+    """Return partition → first offset (``OFFSET_BEGINNING``) or end of the log (``OFFSET_END``).
 
     Not by ``get_watermark_offsets``, whose time limit does not hold: asked of a broker that goes
     away, it waits until the broker is back (librdkafka's issue 4878).
-
-    Parameters
-    ----------
-    consumer, topic, partitions
-        Who asks, and for which partitions of which topic, by its full name.
-    which
-        ``OFFSET_BEGINNING`` or ``OFFSET_END``.
-    timeout_s
-        Seconds to wait for the answers.
-
-    Raises
-    ------
-    KafkaException
-        If they do not come, or one of them is an error.
     """
     # as a time, either stands for that end of the log (Kafka protocol, ListOffsets)
-    asked = [TopicPartition(topic, partition, which) for partition in partitions]
+    asked = [confluent_kafka.TopicPartition(topic, each, which) for each in partitions]
     answers = consumer.offsets_for_times(asked, timeout=timeout_s)
     for answer in answers:
         if answer.error:
@@ -114,8 +112,64 @@ def log_offsets(
     return {answer.partition: answer.offset for answer in answers}
 
 
+PASSING = frozenset(
+    {
+        KafkaError.NOT_COORDINATOR,
+        KafkaError.COORDINATOR_NOT_AVAILABLE,
+        KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+        KafkaError.NOT_LEADER_FOR_PARTITION,
+        KafkaError.UNKNOWN_TOPIC_OR_PART,
+        KafkaError._UNKNOWN_PARTITION,
+        KafkaError.LEADER_NOT_AVAILABLE,
+        KafkaError.FENCED_LEADER_EPOCH,
+        KafkaError.UNKNOWN_LEADER_EPOCH,
+        KafkaError.OFFSET_NOT_AVAILABLE,
+        KafkaError._WAIT_COORD,
+        KafkaError._TRANSPORT,
+        KafkaError._TIMED_OUT,
+    }
+)
+"""Transient errors: a broker takes over, or does not know a new topic yet."""
+
+RETRY_S = 0.2
+
+
+def ask(
+    config: Config, consumer: Consumer, topic: str, what: str, question: Callable[[], Answer]
+) -> Answer:
+    """Return the answer to a request about a topic; retry for a minute while a broker takes over.
+
+    Raises ``BrokerError``, which begins with ``what``, if the broker refuses or does not answer.
+    """
+    deadline = time.monotonic() + TAKEOVER_S
+    while True:
+        try:
+            return question()
+        except KafkaException as error:
+            problem = error.args[0]
+            if problem.code() not in PASSING or time.monotonic() > deadline:
+                raise refusal(config, what, problem) from None
+        # what the client knows of the partitions may be from before a broker's death
+        with suppress(KafkaException):
+            consumer.list_topics(topic, timeout=REQUEST_S)
+        time.sleep(RETRY_S)
+
+
+def ask_log_ranges(
+    config: Config, consumer: Consumer, topic: str, partitions: Sequence[int], what: str
+) -> dict[TopicPartition, range]:
+    """Return which offsets of partitions are there now; see :func:`ask`."""
+
+    def asked(which: int) -> dict[int, int]:
+        question = consumer, topic, partitions, which, LOG_RANGE_S
+        return ask(config, consumer, topic, what, lambda: log_offsets(*question))
+
+    starts, ends = asked(OFFSET_BEGINNING), asked(OFFSET_END)
+    return {TopicPartition(topic, each): range(starts[each], ends[each]) for each in partitions}
+
+
 def no_topics(config: Config, names: Sequence[str]) -> BrokerError:
-    """Return what to raise when topics, by their full names, do not exist."""
+    """Return the error for missing topics."""
     user = config.kafka.username
     return BrokerError(
         f"topics are missing: {', '.join(names)}. `fluxplain topics create` makes them"
@@ -124,17 +178,7 @@ def no_topics(config: Config, names: Sequence[str]) -> BrokerError:
 
 
 def refusal(config: Config, what: str, error: KafkaError) -> BrokerError:
-    """Return what to raise when the broker answers a request with an error.
-
-    Parameters
-    ----------
-    config
-        The settings.
-    what
-        What cannot be done, as "cannot create topic x".
-    error
-        The answer.
-    """
+    """Return the error to raise when the broker refuses ``what``, as "cannot create topic x"."""
     if error.code() not in NOT_AUTHORIZED:
         return BrokerError(f"{what}: {error.str()}")
     user = config.kafka.username
@@ -143,7 +187,7 @@ def refusal(config: Config, what: str, error: KafkaError) -> BrokerError:
 
 
 def no_answer(config: Config, problems: Sequence[KafkaError]) -> BrokerError:
-    """Return what to raise when no broker answers, by what ``error_cb`` was told meanwhile."""
+    """Return the error when no broker answers, from the errors that ``error_cb`` received."""
     kafka = config.kafka
     for problem in reversed(problems):
         if problem.code() in _AUTHENTICATION:
@@ -187,4 +231,4 @@ _NOISE = re.compile(
     r"^\S+/\w+: |error:\w+:SSL routines::|, verify that ssl\.ca\.location .*package\)"
     r"| \(after \d+ms in state \w+(, \d+ identical error\(s\) suppressed)?\)"
 )
-"""What librdkafka adds to its messages: addresses, timing, advice on its own settings."""
+"""Addresses, timing and advice on its own settings in librdkafka's messages."""

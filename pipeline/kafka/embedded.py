@@ -30,7 +30,7 @@ PARTITIONS = 4
 """Partitions of every topic of the embedded broker."""
 
 PARTITION_BYTES = 5 * 1024 * 1024
-"""What a partition of the embedded broker keeps; what is older is dropped, read or not."""
+"""Bytes that a partition of the embedded broker keeps; older ones are dropped, read or not."""
 
 CHECKPOINT_INTERVAL_S = 0.5
 """Seconds between checkpoints on the embedded broker: what feeds it waits for commits."""
@@ -59,13 +59,7 @@ class EmbeddedBroker:
         self._address_file: Path | None = None
 
     def settings_for(self, config: Config) -> Config:
-        """Return the settings for this broker.
-
-        Raises
-        ------
-        ConfigError
-            If they are for a broker that has authentication or encryption.
-        """
+        """Return the settings for this broker; raise ``ConfigError`` if they are about security."""
         if config.kafka.security_protocol != "PLAINTEXT":
             raise ConfigError(
                 f"kafka.security_protocol is {config.kafka.security_protocol!r}, but the embedded "
@@ -76,10 +70,7 @@ class EmbeddedBroker:
     def publish_address(self, path: Path = ADDRESS_FILE) -> None:
         """Write the address where ``bootstrap_servers = "embedded"`` looks for it.
 
-        Raises
-        ------
-        ConfigError
-            If another embedded broker runs from the same directory.
+        Raises ``ConfigError`` if another embedded broker runs from the same directory.
         """
         if path.exists() and _answers(path.read_text().strip()):
             raise ConfigError(
@@ -120,10 +111,7 @@ def _answers(address: str) -> bool:
 def resolve(config: Config) -> Config:
     """Return the settings with ``"embedded"`` replaced by the running broker's address.
 
-    Raises
-    ------
-    ConfigError
-        If no embedded broker was started from this directory.
+    Raises ``ConfigError`` if no embedded broker was started from this directory.
     """
     if config.kafka.bootstrap_servers != EMBEDDED:
         return config
@@ -142,15 +130,7 @@ def is_embedded_cluster(metadata: ClusterMetadata) -> bool:
 
 
 def workers_environment(broker: EmbeddedBroker, state: Path) -> dict[str, str]:
-    """Return the variables that make workers use this broker.
-
-    Parameters
-    ----------
-    broker
-        Where they are to connect.
-    state
-        Folder for their checkpoints, which are worth nothing once the broker is gone.
-    """
+    """Return the variables that make workers use this broker, with a folder for their state."""
     return {
         f"{ENV_PREFIX}KAFKA__BOOTSTRAP_SERVERS": broker.bootstrap_servers,
         f"{ENV_PREFIX}CHECKPOINT__DIRECTORY": str(state),

@@ -1,4 +1,4 @@
-"""How a worker process ends when it cannot go on, and what its exit status says."""
+"""How a worker process ends when it cannot go on, with which exit status, and why."""
 
 import logging
 import os
@@ -6,7 +6,8 @@ from typing import NoReturn
 
 from pipeline.kafka.client import BrokerError
 from pipeline.kafka.producer import DeliveryError, OversizeError
-from pipeline.stages.announced import NotYetError
+from pipeline.parts import Part
+from pipeline.stages.awaiting import NotYetError
 
 log = logging.getLogger("fluxplain.worker")
 
@@ -44,3 +45,22 @@ def end(status: int) -> NoReturn:
     # not sys.exit: Faust would stop in good order, and commit
     logging.shutdown()
     os._exit(status)
+
+
+def replaced_settings(part: Part) -> str:
+    """Return why a worker whose settings were replaced must end."""
+    return (
+        f"{part}: other settings were registered for this pipeline since this worker was started "
+        "(`fluxplain settings replace`): start it with those; `fluxplain settings show` names the "
+        "keys that differ"
+    )
+
+
+def shorter_log(slot: object, offset: int, end: int) -> str:
+    """Return why a slot cannot go on at an offset beyond the end of the log."""
+    return (
+        f"{slot} goes on at offset {offset}, but the topic ends at {end}: messages were lost, or "
+        "the topic was made anew. New messages would have the offsets, and so the identity, of "
+        "others that were published before. Use another topics.prefix, or make all topics anew "
+        "and remove the checkpoints (`fluxplain checkpoints remove`)"
+    )

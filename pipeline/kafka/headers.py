@@ -1,11 +1,26 @@
 """Headers of messages, which anybody may have written."""
 
 from collections.abc import Iterable
+from typing import Any, Self
 
 from confluent_kafka import Message
 
+from pipeline.stages.limits import HEADER_MEMORY_BYTES
+
 OWN = "fluxplain-"
 """Begins the names of the pipeline's own headers."""
+
+
+class Unreadable(tuple[()]):
+    """Empty headers of a record that cannot be read, with the reason."""
+
+    reason: str
+
+    def __new__(cls, reason: str) -> Self:
+        """Return empty headers with a reason."""
+        made = super().__new__(cls)
+        made.reason = reason
+        return made
 
 
 def usable_headers(
@@ -13,12 +28,7 @@ def usable_headers(
 ) -> dict[str, bytes]:
     """Return the headers that a stage may see; of several with one name, the last.
 
-    Parameters
-    ----------
-    headers
-        Names and values, as they were read.
-    is_own
-        Whether a role of the pipeline wrote the message; else its own headers are forged.
+    Unless a role of the pipeline wrote the message (``is_own``), its own headers are forged.
 
     Examples
     --------
@@ -42,3 +52,11 @@ def headers_of(message: Message) -> dict[str, bytes]:
         message.set_headers([])  # the client keeps a broken list, and would return it next time
         return {}
     return {name: value for name, value in headers or () if value is not None}
+
+
+def size_of(message: Any) -> int:
+    """Return about how many bytes a message takes in memory, without its value decoded."""
+    size = len(message.key or b"") + len(message.value or b"")
+    if message.headers:
+        size += sum(HEADER_MEMORY_BYTES + len(content or b"") for _, content in message.headers)
+    return size

@@ -7,13 +7,14 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from pipeline.config import Config
-from pipeline.kafka.client import Place, client_settings, refusal
-from pipeline.kafka.partitioner import key_hash
+from pipeline.errors import UserError
+from pipeline.kafka.client import TopicPartition, client_settings, refusal
 from pipeline.kafka.timeouts import (
     COMMAND_DEADLINE_S,
     DELIVERY_DEADLINE_S,
@@ -36,7 +37,7 @@ FATAL_REPORT_S = 1.0
 _PURGED = {KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT}
 
 
-class DeliveryError(RuntimeError):
+class DeliveryError(UserError):
     """The broker did not take a message, so nothing that led to it may be committed."""
 
 
@@ -47,7 +48,7 @@ class OversizeError(DeliveryError):
 class _Held(NamedTuple):
     """A message that waits until the broker knows this producer in its partition."""
 
-    place: Place
+    tp: TopicPartition
     value: bytes | None
     key: bytes | None
     headers: Mapping[str, bytes] | None
@@ -66,13 +67,6 @@ class RecordProducer:
     3. No message has a timeout of its own. If none is acknowledged for ``deadline_s``, all fail.
     4. After the first failure nothing is sent any more (``enable.gapless.guarantee``), and all
        calls raise.
-
-    Parameters
-    ----------
-    config
-        The settings.
-    deadline_s
-        Seconds to wait without any acknowledgement.
     """
 
     def __init__(self, config: Config, *, deadline_s: float = DELIVERY_DEADLINE_S) -> None:
@@ -95,8 +89,9 @@ class RecordProducer:
         self._partition_counts: dict[str, int] = {}
         self._any_partition = itertools.count()
         self._lock = threading.RLock()
-        self._acknowledged_at: dict[Place, float] = {}
-        self._introduced: dict[Place, deque[_Held]] = {}  # and what waits behind the first message
+        self._acknowledged_at: dict[TopicPartition, float] = {}
+        # and what waits behind the first message
+        self._introduced: dict[TopicPartition, deque[_Held]] = {}
         self._released: deque[_Held] = deque()
         self._moved_at = time.monotonic()
         self.obstacle: str | None = None
@@ -110,26 +105,14 @@ class RecordProducer:
         *,
         headers: Mapping[str, bytes] | None = None,
     ) -> None:
-        """Queue one message; waits while the queue is full.
+        """Queue one message, for a partition (``place``) or for that of its key.
 
-        Parameters
-        ----------
-        topic
-            Its full name.
-        value, key
-            The message; without a value it removes the key's others from a compacted topic.
-        place
-            Partition; None for the one of the key.
-        headers
-            What else it carries.
-
-        Raises
-        ------
-        DeliveryError
-            If an earlier message failed, or this one cannot be sent at all.
+        Waits while the queue is full; raises ``DeliveryError`` if an earlier message failed, or
+        this one cannot be sent at all.
         """
         self.serve()  # what has failed is known before anything else is sent
-        message = _Held((topic, self._partition(topic, key, place)), value, key, headers)
+        tp = TopicPartition(topic, self._partition(topic, key, place))
+        message = _Held(tp, value, key, headers)
         if not self.waiting:
             self._moved_at = time.monotonic()
         while not self._put(message):
@@ -139,22 +122,15 @@ class RecordProducer:
     def serve(self) -> None:
         """Process delivery reports, and send the messages that they release.
 
-        Whoever sends calls it from time to time, also when there is nothing to send.
-
-        Raises
-        ------
-        DeliveryError
-            If a message failed.
+        To be called from time to time, also when there is nothing to send; raises
+        ``DeliveryError`` if a message failed.
         """
         self._serve(self._producer.poll, 0.0)
 
     def flush(self) -> None:
         """Wait until the broker has acknowledged every message.
 
-        Raises
-        ------
-        DeliveryError
-            If one failed, or none was acknowledged before the deadline.
+        Raises ``DeliveryError`` if one failed, or none was acknowledged before the deadline.
         """
         since = time.monotonic()
         try:
@@ -184,23 +160,9 @@ class RecordProducer:
     def partitions(
         self, topic: str, *, beyond: int = 0, timeout_s: float = COMMAND_DEADLINE_S
     ) -> int:
-        """Return how many partitions a topic has.
+        """Return how many partitions a topic has; raise ``DeliveryError`` without an answer.
 
         The broker is asked once, and again if the topic had no partition ``beyond`` then.
-
-        Parameters
-        ----------
-        topic
-            Its full name.
-        beyond
-            The partition that is needed.
-        timeout_s
-            Seconds to wait for an answer.
-
-        Raises
-        ------
-        DeliveryError
-            If it does not answer.
         """
         if self._partition_counts.get(topic, 0) <= beyond:
             try:
@@ -227,7 +189,7 @@ class RecordProducer:
         with self._lock:
             if self._released:
                 return False
-            behind = self._introduced.get(message.place)
+            behind = self._introduced.get(message.tp)
             if behind is not None:
                 if len(behind) >= MAX_HELD:
                     return False
@@ -235,14 +197,14 @@ class RecordProducer:
                 return True
             if not self._produce(message):
                 return False
-            at = self._acknowledged_at.get(message.place)
+            at = self._acknowledged_at.get(message.tp)
             if at is None or time.monotonic() - at > INTRODUCTION_S:
-                self._introduced[message.place] = deque()
+                self._introduced[message.tp] = deque()
             return True
 
     def _produce(self, message: _Held) -> bool:
         """Give a message to librdkafka; False if its queue is full."""
-        topic, partition = message.place
+        topic, partition = message.tp
         more: dict[str, Any] = {"headers": dict(message.headers)} if message.headers else {}
         try:
             self._producer.produce(
@@ -280,16 +242,16 @@ class RecordProducer:
             self._fatal = self._fatal or fatal.args[0]
 
     def _note_delivery(self, error: KafkaError | None, message: Message) -> None:
-        place = str(message.topic()), int(message.partition() or 0)
+        tp = TopicPartition(str(message.topic()), int(message.partition() or 0))
         if error is not None:
-            self._fail(_explained(error, place[0], len(message.value() or b"")), error)
+            self._fail(_explained(error, tp.topic, len(message.value() or b"")), error)
             return
         with self._lock:
-            self._moved_at = self._acknowledged_at[place] = time.monotonic()
-            self._released += self._introduced.pop(place, ())
+            self._moved_at = self._acknowledged_at[tp] = time.monotonic()
+            self._released += self._introduced.pop(tp, ())
 
     def _fail(self, failure: DeliveryError, error: KafkaError | None = None) -> None:
-        """Send nothing any more; only the first failure says why."""
+        """Stop sending; only the first failure says why."""
         if error is not None and error.code() in _PURGED:
             return
         with self._lock:
@@ -359,3 +321,31 @@ def _oversize(what: str) -> OversizeError:
         f"{what}: raise the topic's max.message.bytes to {MAX_MESSAGE_BYTES:,}, or if the message "
         "is larger than that, take fewer grid points or inner samples"
     )
+
+
+_MASK = 0xFFFFFFFF
+
+_M = 0x5BD1E995
+
+
+@lru_cache(maxsize=10_000)
+def key_hash(key: bytes) -> int:
+    """Return the hash by which Kafka's Java clients choose a key's partition.
+
+    It is murmur2 (Appleby, 2008), without its sign bit.
+
+    Examples
+    --------
+    >>> key_hash(b"21"), key_hash(b"foobar"), key_hash(b"")
+    (1173551340, 1357151166, 275646681)
+    """
+    h = (0x9747B28C ^ len(key)) & _MASK
+    whole = len(key) & ~3
+    for i in range(0, whole, 4):
+        k = int.from_bytes(key[i : i + 4], "little") * _M & _MASK
+        k = (k ^ k >> 24) * _M & _MASK
+        h = h * _M & _MASK ^ k
+    if whole < len(key):
+        h = (h ^ int.from_bytes(key[whole:], "little")) * _M & _MASK
+    h = (h ^ h >> 13) * _M & _MASK
+    return (h ^ h >> 15) & 0x7FFFFFFF

@@ -89,6 +89,9 @@ WATCH_REQUEST_S = 5.0
 REQUEST_S = 10.0
 """Seconds that a command waits for offsets; it asks again while brokers take over."""
 
+LOG_RANGE_S = 30.0
+"""Seconds that a reader of a log waits to hear where it begins and ends; it asks again."""
+
 TAKEOVER_S = 60.0
 """Seconds that a new cluster may take to make its topic of offsets, or a broker to take over groups
 and partitions."""
@@ -133,13 +136,7 @@ def producer_settings() -> dict[str, Any]:
 
 
 def group_settings(*, is_static: bool) -> dict[str, Any]:
-    """Return Faust's settings for a consumer group.
-
-    Parameters
-    ----------
-    is_static
-        Whether the member keeps its partitions over a restart.
-    """
+    """Return Faust's settings for a group whose static members keep partitions over a restart."""
     return {
         "consumer_metadata_max_age_ms": _ms(TOPICS_MAX_AGE_S),
         "broker_session_timeout": STATIC_SESSION_TIMEOUT_S if is_static else SESSION_TIMEOUT_S,

@@ -1,4 +1,4 @@
-"""Observations as rows of numbers, for models that know nothing else."""
+"""Observations as rows of numbers, for array-based models."""
 
 from collections.abc import Mapping, Sequence
 from typing import Protocol
@@ -7,16 +7,16 @@ import numpy as np
 from river import preprocessing
 
 from pipeline.evaluate import Observation, Value
-from pipeline.evaluate.inputs import Floats
+from pipeline.evaluate.encoding import Floats
 
 
 class Rows(Protocol):
-    """Turns observations into what a model takes, a row each."""
+    """Turns each observation into a row."""
 
     width: int
 
     def learn(self, x: Observation) -> None:
-        """Take an observation into account."""
+        """Learn an observation."""
         ...
 
     def rows(self, xs: Sequence[Observation]) -> Floats:
@@ -28,29 +28,23 @@ class Encoder:
     """Scales numbers, and gives each category a column of its own.
 
     A row has the numeric features first, in their order, and then for each categorical feature as
-    many columns as it may have categories. Of these one is 1, the others are 0. A category gets its
-    column when it is first learned. What was never learned, or came when all columns were taken, is
-    0 in all of them.
+    many columns as it may have categories. One of these is 1, the others are 0. A category gets its
+    column when it is first learned; without one, all of them are 0.
 
     Parameters
     ----------
     features
         Feature → ``"numeric"`` or ``"categorical"``.
     scale
-        Whether numbers are given in standard deviations from their mean, both of all that was
-        learned so far.
+        Whether numbers are given in standard deviations from their mean, both over all learned
+        observations.
     categories
         Columns of each categorical feature.
-
-    Attributes
-    ----------
-    width
-        Columns of a row.
 
     Raises
     ------
     ValueError
-        If a feature is of no such kind, or there is not one column for a category.
+        If a feature is of another kind, or `categories` is less than 1.
 
     Examples
     --------
@@ -79,7 +73,7 @@ class Encoder:
         self.width = len(self._numeric) + categories * len(self._categorical)
 
     def learn(self, x: Observation) -> None:
-        """Take an observation into the means and deviations, and its categories into columns."""
+        """Update means and deviations, and give new categories their columns."""
         numbers = self._numbers([x])[0]
         if self._scaler is not None:
             self._scaler.learn_one(dict(zip(self._numeric, numbers.tolist(), strict=True)))
@@ -90,13 +84,7 @@ class Encoder:
                 columns.setdefault(_value(x, feature), begin + len(columns))
 
     def rows(self, xs: Sequence[Observation]) -> Floats:
-        """Return the observations as rows, shape (observations, width).
-
-        Raises
-        ------
-        ValueError
-            If one lacks a feature, or a number is none.
-        """
+        """Return rows, shape (observations, width); raise ValueError for a missing number."""
         rows = np.zeros((len(xs), self.width))
         rows[:, : len(self._numeric)] = self._scaled(self._numbers(xs))
         for feature, columns in self._columns.items():
@@ -116,7 +104,6 @@ class Encoder:
         means, variances = self._scaler.means, self._scaler.vars
         deviations = np.sqrt([variances.get(feature, 0.0) for feature in self._numeric])
         centred = numbers - np.array([means.get(feature, 0.0) for feature in self._numeric])
-        # what has not varied yet is 0
         scaled = np.zeros_like(numbers)
         np.divide(centred, deviations, out=scaled, where=deviations > 0.0)
         return scaled

@@ -1,29 +1,29 @@
-"""Parts of models, made as a table of settings says."""
+"""Models and their parts from tables of settings."""
 
 from collections.abc import Mapping
 from typing import Any
 
-from pipeline.references import load, parameters
+from pipeline.import_strings import load, parameters
 
 FACTORY = "factory"
 
 SEEDS = ("seed", "random_state")
-"""What River and scikit-learn call it."""
+"""The names of River and scikit-learn."""
 
 
 def make(what: Any, *args: object, seed: int | None = None, **more: object) -> Any:
-    """Return what a reference, or a table with a ``factory``, says.
+    """Call the factory that a reference, or a table with a ``factory``, names.
 
     Parameters
     ----------
     what
         ``"module:name"``, or a table of ``factory = "module:name"`` and its arguments, among which
-        there may be such tables again. In a program it may also be made already, or, with further
-        arguments, be a function of these.
+        there may be such tables again. In a program also an object, or, with further arguments, a
+        function of these.
     args, more
         Further arguments.
     seed
-        For what takes a ``seed`` or ``random_state``, and has none in its table.
+        For a factory that takes a ``seed`` or ``random_state``, and has none in its table.
 
     Raises
     ------

@@ -1,6 +1,5 @@
 """Anomaly detectors, explained through their score."""
 
-from collections.abc import Sequence
 from typing import Any
 
 from pipeline.evaluate import Label, Observation, Output
@@ -23,7 +22,7 @@ def minus_score(y: object, output: Output) -> float:  # noqa: ARG001  a loss is 
 
 
 def title(model: object) -> str:
-    """Return what a model calls itself, or else its class.
+    """Return a model's own name, or else its class.
 
     Examples
     --------
@@ -34,13 +33,24 @@ def title(model: object) -> str:
     return type(model).__name__ if type(model).__str__ is object.__str__ else str(model)
 
 
-class Scored:
-    """A detector whose prediction is its score, and that is given a label, but does not get it.
+class _Detecting:
+    """A model around a detector, which learns without the label."""
 
-    Parameters
-    ----------
-    detector
-        Has ``score_one(x)`` and, unless it is frozen, ``learn_one(x)``.
+    def __init__(self, detector: Any) -> None:
+        self.detector = detector
+
+    def __str__(self) -> str:
+        return title(self.detector)
+
+    def learn_one(self, x: Observation, y: object) -> None:  # noqa: ARG002  as other models
+        """Learn the observation."""
+        self.detector.learn_one(x)
+
+
+class Scored(_Detecting):
+    """A detector (``score_one(x)``, ``learn_one(x)``) whose prediction is its score.
+
+    Its ``score_many`` becomes ``predict_many``, except River's, which takes data frames.
 
     Examples
     --------
@@ -53,14 +63,12 @@ class Scored:
     """
 
     def __init__(self, detector: Any) -> None:
-        self.detector = detector
+        from river import base  # noqa: PLC0415  the explainer needs the loss, but no River
 
-    def __str__(self) -> str:
-        return title(self.detector)
-
-    def learn_one(self, x: Observation, y: object) -> None:  # noqa: ARG002  as other models
-        """Learn the observation; there is no label."""
-        self.detector.learn_one(x)
+        super().__init__(detector)
+        score_many = getattr(detector, "score_many", None)
+        if callable(score_many) and not isinstance(detector, base.Base):
+            self.predict_many = score_many
 
     def predict_one(self, x: Observation) -> float:
         """Return the score."""
@@ -68,51 +76,21 @@ class Scored:
         return score
 
 
-class ScoredTogether(Scored):
-    """One that takes many observations in one call, with ``score_many``."""
-
-    def predict_many(self, xs: Sequence[Observation]) -> Sequence[float]:
-        """Return the score of each observation."""
-        scores: Sequence[float] = self.detector.score_many(xs)
-        return scores
-
-
 def as_asked(model: Any, label: str) -> Any:
-    """Return a model as the pipeline asks it: without labels, for its score.
-
-    Parameters
-    ----------
-    model
-        Of any kind that can be explained.
-    label
-        The label's type; ``"none"`` without labels.
-    """
-    return scored(model) if label == "none" else model
+    """Return a model as the pipeline asks it: for its score if the label type is ``"none"``."""
+    return Scored(model) if label == "none" else model
 
 
-def scored(detector: Any) -> Scored:
-    """Return the detector as a model whose prediction is its score.
-
-    River's own ``score_many`` takes data frames, so it is not used.
-    """
-    from river import base  # noqa: PLC0415  the explainer needs the loss, but no River
-
-    is_rivers = isinstance(detector, base.Base)
-    many = callable(getattr(detector, "score_many", None)) and not is_rivers
-    return ScoredTogether(detector) if many else Scored(detector)
-
-
-class FaultClassifier:
+class FaultClassifier(_Detecting):
     """Takes a detector's score as the probability of ``True``, a fault.
 
     It learns from every observation, without the label. A filter of River's (``QuantileFilter``,
-    ``ThresholdFilter``) says 1 or 0.
+    ``ThresholdFilter``) gives 1 or 0.
 
     Parameters
     ----------
     detector
-        One of River's, or a pipeline that ends with one; its score must be between 0 and 1, or it
-        a filter.
+        One of River's, or a pipeline that ends with one; a filter, or with scores between 0 and 1.
 
     Examples
     --------
@@ -128,25 +106,12 @@ class FaultClassifier:
 
         from pipeline.evaluate.generic import final_step  # noqa: PLC0415  loads River
 
-        self.detector = detector
+        super().__init__(detector)
         final: Any = final_step(detector)
         self._filter = final if isinstance(final, base.AnomalyFilter) else None
 
-    def __str__(self) -> str:
-        return title(self.detector)
-
-    def learn_one(self, x: Observation, y: object) -> None:  # noqa: ARG002  as other models
-        """Learn the observation; what it is does not matter."""
-        self.detector.learn_one(x)
-
     def predict_proba_one(self, x: Observation) -> dict[Label, float]:
-        """Return how probable it is that the observation is no fault, or one.
-
-        Raises
-        ------
-        ValueError
-            If the score is no probability.
-        """
+        """Return both probabilities; raise ValueError if the score is none."""
         score = self.detector.score_one(x)
         p = float(score if self._filter is None else self._filter.classify(score))
         if not 0.0 <= p <= 1.0:

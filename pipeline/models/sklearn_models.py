@@ -2,8 +2,8 @@
 
 Why not River's ``compat.convert_sklearn_to_river``: it takes numbers only, no categories; it asks
 by position, where a fitted pipeline wants columns by name; it takes the classes in any order, where
-scikit-learn sorts them; and what has no ``predict_proba`` or no ``partial_fit`` it does not take.
-What it has made may be used as any model of River.
+scikit-learn sorts them; and it takes nothing without ``predict_proba`` or ``partial_fit``. What it
+has made may be used as any model of River.
 """
 
 import copy
@@ -13,11 +13,25 @@ from typing import Any, cast
 import numpy as np
 
 from pipeline.evaluate import Label, Observation
-from pipeline.evaluate.inputs import Floats
+from pipeline.evaluate.encoding import Floats
+from pipeline.models.adapters import (
+    CLASS_TYPES,
+    Adapter,
+    Classifier,
+    Detector,
+    adapter,
+    check_label,
+    classes_of,
+    output_count,
+)
 from pipeline.models.encoder import Encoder, Rows
-from pipeline.models.fronts import Autoencoder, Classifier, Detector, Front, Regressor
 from pipeline.models.making import make
-from pipeline.models.targets import KINDS, check_label, classes_of
+
+NEEDED = {
+    "number": "a regressor",
+    "none": "an outlier detector, or a regressor that becomes an autoencoder",
+}
+"""Label type → estimator; for the others a classifier."""
 
 
 def from_sklearn(
@@ -30,34 +44,34 @@ def from_sklearn(
     categories: int = 20,
     learn: bool = True,
     seed: int | None = None,
-) -> Front:
+) -> Adapter:
     """Return an estimator of scikit-learn as a model that learns and is asked by observation.
 
-    What is predicted decides what is taken: a classifier, a regressor, or without labels
+    The label type decides which estimators fit: a classifier, a regressor, or without labels
     (``"none"``) an outlier detector, whose score is minus its ``score_samples``, or a regressor of
     many outputs, which becomes an autoencoder.
 
-    What is to learn must have ``partial_fit``. An estimator that is not fitted gets rows of an
+    One that is to learn must have ``partial_fit``. An estimator that is not fitted gets rows of an
     :class:`~pipeline.models.Encoder`. A fitted one gets the values as they are, by name in a data
     frame if it was fitted with names, else in the order of ``features``.
 
     Parameters
     ----------
     estimator
-        As ``"module:name"``, as a table with a ``factory`` and its arguments, or made already; see
+        As ``"module:name"``, a table with a ``factory`` and its arguments, or an estimator; see
         :func:`~pipeline.models.making.make`.
     features
         Feature → ``"numeric"`` or ``"categorical"``.
     label
         ``"boolean"``, ``"integer"`` or ``"string"`` (classes), ``"number"``, or ``"none"``.
     classes
-        All that there are, for ``"integer"`` and ``"string"``. A fitted estimator knows its own.
+        All of them, for ``"integer"`` and ``"string"``. A fitted estimator knows its own.
     scale, categories
         Of the encoder.
     learn
         Whether it is to learn, and not only to be asked.
     seed
-        For what takes a ``random_state``, and has none.
+        For a factory that takes a ``random_state``, and has none.
 
     Raises
     ------
@@ -88,26 +102,14 @@ def from_sklearn(
             "and set model.learn to false"
         )
     if is_fitted:
-        return _front(made, _rows_of_fitted(made, features), label, classes)
-    front = _front(made, Encoder(features, scale=scale, categories=categories), label, classes)
-    _try(front, {f: 0.0 if kind == "numeric" else "" for f, kind in features.items()})
-    return front
+        return _adapter(made, _values(made, features), label, classes)
+    model = _adapter(made, Encoder(features, scale=scale, categories=categories), label, classes)
+    _try(model, {f: 0.0 if kind == "numeric" else "" for f, kind in features.items()})
+    return model
 
 
 class Estimator:
-    """What an estimator says, as an array; before it is fitted, nothing: equal shares, or zeros.
-
-    Parameters
-    ----------
-    estimator
-        The estimator.
-    method
-        How it is asked.
-    outputs
-        How many numbers it gives for each row.
-    classes
-        Of a classifier.
-    """
+    """A learner; before it is fitted, its outputs are equal shares, or zeros."""
 
     def __init__(
         self, estimator: Any, method: str, outputs: int, classes: Sequence[Label] = ()
@@ -119,7 +121,7 @@ class Estimator:
         self._is_fitted = _is_fitted(estimator)
 
     def learn(self, row: Any, target: Any) -> None:
-        """Learn one row; see :class:`~pipeline.models.fronts.Learner`."""
+        """Learn one row."""
         if self._classes is not None:
             self.estimator.partial_fit(row, np.array([target]), classes=self._classes)
         elif target is None:
@@ -129,31 +131,23 @@ class Estimator:
         self._is_fitted = True
 
     def outputs(self, rows: Any) -> Floats:
-        """Return what it says; see :class:`~pipeline.models.fronts.Learner`."""
+        """Return the outputs."""
         if not self._is_fitted:
-            before = 0.0 if self._classes is None else 1.0 / len(self._classes)
-            return np.full((len(rows), self._outputs), before)
-        given = getattr(self.estimator, self._method)(rows)
+            share = 0.0 if self._classes is None else 1.0 / len(self._classes)
+            return np.full((len(rows), self._outputs), share)
+        found = getattr(self.estimator, self._method)(rows)
         if self._method == "predict_proba":
-            return cast(Floats, given)
+            return cast(Floats, found)
         if self._classes is not None:
-            return cast(Floats, (given[:, None] == self._classes).astype(np.float64))
+            return cast(Floats, (found[:, None] == self._classes).astype(np.float64))
         if self._method == "score_samples":
-            given = -given
-        numbers: Floats = np.asarray(given, np.float64).reshape(len(given), self._outputs)
+            found = -found
+        numbers: Floats = np.asarray(found, np.float64).reshape(len(found), self._outputs)
         return numbers
 
 
 class Values:
-    """Observations as a fitted estimator takes them: their values, as they are.
-
-    Parameters
-    ----------
-    features
-        Their order.
-    named
-        Whether it wants columns by name, in a data frame of pandas.
-    """
+    """Rows of a fitted estimator: the values as they are, in a data frame if it wants names."""
 
     def __init__(self, features: Sequence[str], *, named: bool) -> None:
         self._features = list(features)
@@ -167,93 +161,72 @@ class Values:
         """Return the observations as rows."""
         rows = [[x[feature] for feature in self._features] for x in xs]
         if not self._named:
-            return np.array(rows, object if _has_text(rows) else np.float64)
+            has_text = any(isinstance(value, str) for row in rows for value in row)
+            return np.array(rows, object if has_text else np.float64)
         import pandas  # noqa: PLC0415  only for estimators that were fitted with it
 
         return pandas.DataFrame(rows, columns=self._features)
 
 
-def _has_text(rows: Sequence[Sequence[object]]) -> bool:
-    return any(isinstance(value, str) for row in rows for value in row)
-
-
-def _front(estimator: Any, rows: Rows, label: str, classes: Sequence[Label] | None) -> Front:
+def _adapter(estimator: Any, rows: Rows, label: str, classes: Sequence[Label] | None) -> Adapter:
     from sklearn.base import is_classifier, is_outlier_detector, is_regressor  # noqa: PLC0415
 
     name = type(estimator).__name__
-    fits = is_regressor(estimator) if label in {"number", "none"} else is_classifier(estimator)
     if label == "none" and is_outlier_detector(estimator):
         return Detector(name, rows, Estimator(estimator, "score_samples", 1))
-    if not fits:
-        needed = "a classifier"
-        if label == "number":
-            needed = "a regressor"
-        elif label == "none":
-            needed = "an outlier detector, or a regressor that becomes an autoencoder"
+    if not (is_regressor if label in NEEDED else is_classifier)(estimator):
+        needed = NEEDED.get(label, "a classifier")
         raise ValueError(f"{name} is not {needed}, as label.type = {label!r} needs")
-    if label == "none":
-        return Autoencoder(name, rows, Estimator(estimator, "predict", rows.width))
-    if label == "number":
-        return Regressor(name, rows, Estimator(estimator, "predict", 1))
-    known = _classes(name, estimator, label, classes)
-    method = "predict_proba" if hasattr(estimator, "predict_proba") else "predict"
-    return Classifier(name, rows, Estimator(estimator, method, len(known), known), known)
+    known = _classes(estimator, label, classes)
+    method = "predict_proba" if known and hasattr(estimator, "predict_proba") else "predict"
+    learner = Estimator(estimator, method, output_count(label, rows, known), known)
+    return adapter(label, name, rows, learner, known)
 
 
-def _classes(name: str, estimator: Any, label: str, classes: Sequence[Label] | None) -> list[Label]:
+def _classes(estimator: Any, label: str, classes: Sequence[Label] | None) -> list[Label]:
     fitted = getattr(estimator, "classes_", None)
     if fitted is None:
         return classes_of(label, classes)
     own: list[Label] = np.asarray(fitted).tolist()
-    if any(type(each) is not KINDS[label] for each in own):
+    if any(type(each) is not CLASS_TYPES[label] for each in own):
+        name = type(estimator).__name__
         raise ValueError(f"{name} was fitted to the classes {own}, but label.type is {label!r}")
     return own
 
 
-def _rows_of_fitted(estimator: Any, features: Mapping[str, str]) -> Rows:
+def _values(estimator: Any, features: Mapping[str, str]) -> Values:
+    name, known = type(estimator).__name__, ", ".join(features)
     names = getattr(estimator, "feature_names_in_", None)
     if names is None:
         expected = getattr(estimator, "n_features_in_", len(features))
         if expected != len(features):
             raise ValueError(
-                f"{type(estimator).__name__} was fitted to {expected} features, but there are "
-                f"{len(features)}: {', '.join(features)}"
+                f"{name} was fitted to {expected} features, but there are {len(features)}: {known}"
             )
         return Values(list(features), named=False)
-    missing = [name for name in names if name not in features]
+    missing = [each for each in names if each not in features]
     if missing:
         raise ValueError(
-            f"{type(estimator).__name__} was fitted to the feature {missing[0]!r}, but there are "
-            f"only {', '.join(features)}"
+            f"{name} was fitted to the feature {missing[0]!r}, but there are only {known}"
         )
-    return Values([str(name) for name in names], named=True)
+    return Values([str(each) for each in names], named=True)
 
 
-def _try(front: Front, x: Observation) -> None:
-    """Let a copy learn and be asked, so that what cannot be done is said at once."""
+def _try(model: Any, x: Observation) -> None:
+    """Let a copy learn and be asked once, so that an impossible estimator is refused at once."""
+    trial, y = copy.deepcopy(model), model.classes[0] if isinstance(model, Classifier) else 0.0
     try:
         with np.errstate(all="ignore"):
-            numbers = _answers(copy.deepcopy(front), x)
+            trial.learn_one(*((x,) if isinstance(model, Detector) else (x, y)))
+            outputs = trial.outputs([x])[0].tolist()
     except Exception as error:
         raise ValueError(
-            f"{front} cannot learn and be asked record by record: {type(error).__name__}: {error}"
+            f"{model} cannot learn and be asked record by record: {type(error).__name__}: {error}"
         ) from error
-    if not np.isfinite(numbers).all():
+    if not np.isfinite(outputs).all():
         raise ValueError(
-            f"{front} gives {numbers} after one record: it cannot learn record by record"
+            f"{model} gives {outputs} after one record: it cannot learn record by record"
         )
-
-
-def _answers(model: Any, x: Observation) -> list[float]:
-    """Return what a model says after it has learned one observation."""
-    if isinstance(model, Classifier):
-        model.learn_one(x, model.classes[0])
-        return list(model.predict_proba_one(x).values())
-    if isinstance(model, Regressor):
-        model.learn_one(x, 0.0)
-        return [model.predict_one(x)]
-    model.learn_one(x)
-    return [model.score_one(x)]
 
 
 def _is_fitted(estimator: Any) -> bool:

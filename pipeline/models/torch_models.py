@@ -1,8 +1,7 @@
 """Networks of torch that learn one record at a time.
 
-All that is random comes from the seed, and none of it from torch's global generator. Torch computes
-on one thread then, in this whole process: with more, sums may come out differently, and small
-networks are no faster.
+All random numbers come from the seed, none from torch's global generator. Torch is limited to one
+thread in this whole process: with more, sums may differ, and small networks are no faster.
 """
 
 import io
@@ -14,15 +13,26 @@ from typing import Any
 import numpy as np
 
 from pipeline.evaluate import Label
-from pipeline.evaluate.inputs import Floats
+from pipeline.evaluate.encoding import Floats
+from pipeline.models.adapters import Adapter, adapter, check_label, classes_of, output_count
 from pipeline.models.encoder import Encoder
-from pipeline.models.fronts import Autoencoder, Classifier, Front, Regressor
 from pipeline.models.making import make
-from pipeline.models.targets import check_label, classes_of
+
+try:
+    import torch
+except ImportError:  # few have it
+    torch = None
+
+MISSING = (
+    "torch is not installed: pip install 'fluxplain[torch]', or a smaller build for CPUs from "
+    "PyTorch's own package index"
+)
 
 SGD = {"factory": "torch.optim:SGD", "lr": 0.01}
 
 RELU = "torch.nn:ReLU"
+
+LAYERS = "pipeline.models.torch_models:layers"
 
 
 def from_torch(
@@ -37,74 +47,55 @@ def from_torch(
     scale: bool = True,
     categories: int = 20,
     seed: int = 0,
-) -> Front:
+) -> Adapter:
     """Return a network that takes one gradient step for each observation.
 
     It learns classes by cross-entropy, numbers by the mean squared error. Without labels
-    (``"none"``) it is an autoencoder, which learns to give back its input. Numbers are of double
+    (``"none"``) it is an autoencoder, which learns to reproduce its input. Numbers are of double
     precision, so that many rows and one by one give the same output within 1e-12.
 
     Parameters
     ----------
     module
-        What makes a ``torch.nn.Module``, as ``"module:name"`` or a table with a ``factory``; it is
+        Factory of a ``torch.nn.Module``, as ``"module:name"`` or a table with a ``factory``; it is
         called with ``inputs`` and ``outputs``, the numbers of columns. For classes the outputs are
         logits. By default there are layers of ``hidden`` units.
-    features
-        Feature → ``"numeric"`` or ``"categorical"``.
-    label
-        ``"boolean"``, ``"integer"`` or ``"string"`` (classes), ``"number"``, or ``"none"``.
-    classes
-        All that there are, for ``"integer"`` and ``"string"``.
+    features, label, classes, scale, categories
+        As of :func:`~pipeline.models.from_sklearn`.
     hidden, activation
-        Units of each layer between input and output, and what is behind each of these.
+        Units of each layer between input and output, and the function that follows each.
     optimizer
         As ``"module:name"`` or a table with a ``factory``; it is called with the parameters.
-    scale, categories
-        Of the :class:`~pipeline.models.Encoder`.
     seed
-        Of weights, dropout, and all else that is random.
+        Of weights, dropout, and every other random number.
 
     Raises
     ------
     ValueError
         If torch is not installed, or something cannot be made.
     """
-    _check_installed()
+    if torch is None:
+        raise ValueError(MISSING)
     check_label(label)
     rows = Encoder(features, scale=scale, categories=categories)
-    known = [] if label in {"number", "none"} else classes_of(label, classes)
-    outputs = {"number": 1, "none": rows.width}.get(label, len(known))
+    known = classes_of(label, classes)
     if module is None:
-        module = {
-            "factory": "pipeline.models.torch_models:layers",
-            "hidden": list(hidden),
-            "activation": activation,
-        }
+        module = {"factory": LAYERS, "hidden": list(hidden), "activation": activation}
     network = Network(
-        module, optimizer, inputs=rows.width, outputs=outputs, classes=known, seed=seed
+        module,
+        optimizer,
+        inputs=rows.width,
+        outputs=output_count(label, rows, known),
+        classes=known,
+        seed=seed,
     )
-    name = f"{type(network.module).__name__} of torch"
-    if label == "none":
-        return Autoencoder(name, rows, network)
-    if label == "number":
-        return Regressor(name, rows, network)
-    return Classifier(name, rows, network, known)
+    return adapter(label, f"{type(network.module).__name__} of torch", rows, network, known)
 
 
 class Network:
-    """A module, its optimizer, and where its random numbers are.
+    """A learner: a module, its optimizer, and the state of its random numbers.
 
-    Parameters
-    ----------
-    module, optimizer
-        What makes them; see :func:`from_torch`.
-    inputs, outputs
-        Columns.
-    classes
-        What the outputs stand for; empty if they are numbers.
-    seed
-        Of all that is random.
+    Without `classes` the outputs are numbers.
     """
 
     def __init__(
@@ -117,8 +108,6 @@ class Network:
         classes: Sequence[Label],
         seed: int,
     ) -> None:
-        import torch  # noqa: PLC0415  few have it
-
         torch.set_num_threads(1)
         self._places = {label: place for place, label in enumerate(classes)}
         self._random = torch.Generator().manual_seed(seed).get_state()
@@ -130,21 +119,19 @@ class Network:
             self.optimizer = make(optimizer, self.module.parameters())
 
     def __getstate__(self) -> bytes:
-        """Return the state, the same bytes for the same numbers: torch's have addresses in them."""
+        """Return the same bytes for the same numbers: torch's own pickles hold addresses."""
         buffer = io.BytesIO()
         _Pickler(buffer).dump(vars(self))
         return buffer.getvalue()
 
     def __setstate__(self, state: bytes) -> None:
-        import torch  # noqa: PLC0415  as above
-
+        if torch is None:
+            raise ImportError(MISSING)
         torch.set_num_threads(1)
         vars(self).update(pickle.loads(state))  # noqa: S301  a part of what is unpickled anyway
 
     def learn(self, row: Floats, target: Any) -> None:
-        """Take one gradient step; see :class:`~pipeline.models.fronts.Learner`."""
-        import torch  # noqa: PLC0415  as above
-
+        """Take one gradient step."""
         places = self._places
         wanted = torch.tensor(
             [places[target]] if places else np.asarray(target, np.float64).reshape(1, -1)
@@ -160,9 +147,7 @@ class Network:
                 self.module.eval()
 
     def outputs(self, rows: Floats) -> Floats:
-        """Return probabilities or numbers; see :class:`~pipeline.models.fronts.Learner`."""
-        import torch  # noqa: PLC0415  as above
-
+        """Return probabilities or numbers."""
         with torch.no_grad():
             output = self.module(torch.from_numpy(rows))
             if self._places:
@@ -172,9 +157,7 @@ class Network:
 
     @contextmanager
     def _own_random_numbers(self) -> Iterator[None]:
-        """Draw from a generator that is part of the state, and leave torch's as it was."""
-        import torch  # noqa: PLC0415  as above
-
+        """Draw from the generator in the state; leave torch's global one as it was."""
         with torch.random.fork_rng(devices=[]):
             torch.set_rng_state(self._random)
             try:
@@ -187,8 +170,6 @@ class _Pickler(pickle.Pickler):
     """Pickles tensors as arrays."""
 
     def reducer_override(self, obj: Any) -> Any:
-        import torch  # noqa: PLC0415  as above
-
         if not isinstance(obj, torch.Tensor):
             return NotImplemented
         is_parameter = isinstance(obj, torch.nn.Parameter)
@@ -196,8 +177,6 @@ class _Pickler(pickle.Pickler):
 
 
 def _tensor(numbers: Any, is_parameter: bool, requires_grad: bool) -> Any:
-    import torch  # noqa: PLC0415  as above
-
     tensor = torch.from_numpy(numbers)
     if is_parameter:
         return torch.nn.Parameter(tensor, requires_grad)
@@ -206,20 +185,8 @@ def _tensor(numbers: Any, is_parameter: bool, requires_grad: bool) -> Any:
 
 def layers(*, inputs: int, outputs: int, hidden: Sequence[int], activation: Any) -> Any:
     """Return a network of layers, with the activation behind each but the last."""
-    import torch  # noqa: PLC0415  as above
-
     sizes = [inputs, *hidden]
     between: list[Any] = []
     for size, following in zip(sizes, hidden, strict=False):
         between += [torch.nn.Linear(size, following), make(activation)]
     return torch.nn.Sequential(*between, torch.nn.Linear(sizes[-1], outputs))
-
-
-def _check_installed() -> None:
-    try:
-        import torch  # noqa: F401, PLC0415
-    except ImportError:
-        raise ValueError(
-            "torch is not installed: pip install 'fluxplain[torch]', or a smaller build for CPUs "
-            "from PyTorch's own package index"
-        ) from None

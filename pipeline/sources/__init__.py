@@ -1,8 +1,8 @@
-"""Where recorded observations come from: a CSV or Parquet file, or a River data set.
+"""Recorded observations: of a CSV or Parquet file, or a River data set.
 
 Each observation is the JSON that a producer would send to the topic ``features``: ``x``, and ``y``
-where there is a label. What cannot be read as configured is passed on as it is, so that the
-pipeline's own validation says what is wrong with it.
+where there is a label. Values that do not fit the configuration are passed on as they are, so that
+the pipeline's own validation names the problem.
 """
 
 from dataclasses import replace
@@ -31,18 +31,18 @@ def open_source(
         file; or ``river:NAME?parameter=value&…``. A synthetic data set without a seed gets
         ``config.seed``.
     config
-        Its ``features`` are read, and the label as ``label.type``.
+        Names the features, and the type of the label.
     columns
-        Those of a file that hold more than features. That of the label is by default
+        Columns of a file for label, id and time. The label's is by default
         ``config.label.column``; without either, observations have no label.
     limit
-        Observations to read at most; None for all.
+        Most observations to read; None for all.
 
     Raises
     ------
     SourceError
-        If there is no such source, or a feature or the label is not in it. Reading raises it too,
-        when the source turns out to be damaged.
+        If there is no such source, or it lacks a feature or the label. Reading raises it too, if
+        the source is damaged.
 
     Examples
     --------

@@ -1,31 +1,37 @@
-"""What a source is, and how its values become JSON."""
+"""The interface of sources, and how their values become JSON."""
 
 import math
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from decimal import Decimal
+from functools import partial
 from typing import Any
 
+import orjson
+
 from pipeline.config import Config, FeatureType, LabelType
+from pipeline.errors import UserError
+
+Convert = Callable[[Any], Any]
+
+Column = tuple[str, str, Convert]
+"""Field of the observation, name of the column, and conversion of its values."""
+
+MOST_WHOLE = 2**63
+"""Decimals from here on become floats: not all JSON readers have larger integers."""
 
 
-class SourceError(ValueError):
+class SourceError(UserError, ValueError):
     """Observations that cannot be read. The message is one line, for people."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """Observations in order, as JSON; iterating again begins anew.
+    """Observations in order, as JSON; each iteration reads from the beginning.
 
-    Attributes
-    ----------
-    name
-        What was asked for.
-    total
-        Number of observations; None if it is not known cheaply, or there is no end.
-    read
-        Begins to read.
+    `total` is None if it is not known cheaply, or there is no end.
     """
 
     name: str
@@ -39,13 +45,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """Columns of a file, beside the features.
-
-    Attributes
-    ----------
-    label, id, ts
-        Of what becomes ``y``, ``id`` and ``ts`` of the observation; None if there is none.
-    """
+    """Columns of a file that become ``y``, ``id`` and ``ts`` of the observation, if named."""
 
     label: str | None = None
     id: str | None = None
@@ -53,20 +53,13 @@ class Columns:
 
     @property
     def names(self) -> dict[str, str]:
-        """What it is for → its name, of those that there are."""
+        """Role → name of the columns that are named."""
         named = {"label": self.label, "id": self.id, "ts": self.ts}
         return {use: name for use, name in named.items() if name is not None}
 
 
-FIELDS = {"label": "y", "id": "id", "ts": "ts"}
-"""What a column is for → the field of the observation."""
-
-
 def check_columns(source: str, header: Sequence[str], config: Config, columns: Columns) -> None:
-    """Raise ``SourceError`` unless each feature and the others have one column.
-
-    The label's is its own.
-    """
+    """Raise SourceError unless each feature and role has one column, the label one of its own."""
     listed = f"its columns, separated by commas, are {', '.join(header)}"
     for feature in config.features:
         if feature not in header:
@@ -82,8 +75,33 @@ def check_columns(source: str, header: Sequence[str], config: Config, columns: C
             raise SourceError(f"{source} has more than one column {name!r}: {listed}")
 
 
+class Observations:
+    """Builds observations from the columns of a file; `passed` converts id and time."""
+
+    def __init__(self, config: Config, columns: Columns, passed: Convert) -> None:
+        self._features: list[Column] = [
+            (name, name, partial(feature, kind=kind)) for name, kind in config.features.items()
+        ]
+        read: dict[str, Convert] = {
+            "label": partial(label, kind=config.label.type),
+            "id": passed,
+            "ts": passed,
+        }
+        self._others: list[Column] = [
+            ("y" if use == "label" else use, name, read[use]) for use, name in columns.names.items()
+        ]
+
+    def encode(self, row: Mapping[str, Any]) -> bytes:
+        """Return the observation of a row: column → value, None for none."""
+        return orjson.dumps({"x": _converted(row, self._features), **_converted(row, self._others)})
+
+
+def _converted(row: Mapping[str, Any], columns: Iterable[Column]) -> dict[str, Any]:
+    return {field: read(row[name]) for field, name, read in columns if row[name] is not None}
+
+
 def as_written(text: str) -> int | str:
-    """Return the integer that the text is, if it is written as JSON writes it; else the text.
+    """Return an integer that is written as JSON writes it; else the text.
 
     Examples
     --------
@@ -94,11 +112,11 @@ def as_written(text: str) -> int | str:
 
 
 _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,14}")
-"""With more digits not all who read JSON keep them."""
+"""Not all JSON readers keep more digits."""
 
 
 def finite(text: str) -> float | str:
-    """Return the number that the text is; the text if it is none."""
+    """Return a finite number; else the text."""
     try:
         number = float(text)
     except ValueError:
@@ -107,13 +125,48 @@ def finite(text: str) -> float | str:
     return number if math.isfinite(number) and "_" not in text else text
 
 
+def feature(value: Any, kind: FeatureType) -> Any:
+    """Return a feature's value; a text that is no finite number stays."""
+    if isinstance(value, str):
+        return finite(value) if kind == "numeric" else value
+    return plain(value, kind)
+
+
+def label(value: Any, kind: LabelType) -> Any:
+    """Return a label of the configured type if that is the same value; else as it is."""
+    y = plain(value)
+    if kind == "string":
+        return str(y)
+    if isinstance(y, str):
+        return _label_of_text(y, kind)
+    if kind == "boolean":
+        return bool(y) if y in {0, 1} else y
+    if kind == "integer":
+        return int(y) if isinstance(y, bool) or _is_whole(float(y)) else y
+    return float(y) if not isinstance(y, bool) else y
+
+
+def plain(value: Any, kind: FeatureType = "numeric") -> Any:
+    """Return a value as JSON has it: Python's types for NumPy's, dates as text."""
+    if hasattr(value, "item"):
+        value = value.item()
+    if isinstance(value, date):
+        return value.isoformat()
+    if isinstance(value, Decimal):
+        is_whole = abs(value) < MOST_WHOLE and value == value.to_integral_value()
+        value = int(value) if is_whole else float(value)
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            return str(value)
+        if kind == "categorical" and _is_whole(value):
+            return int(value)
+    return value
+
+
 _BOOLEANS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
 
 
-def label_of_text(text: str, kind: LabelType) -> bool | int | float | str:
-    """Return the label that the text is in the configured type; the text if it is none."""
-    if kind == "string":
-        return text
+def _label_of_text(text: str, kind: LabelType) -> bool | float | str:
     number = finite(text)
     if kind == "number":
         return number
@@ -124,33 +177,6 @@ def label_of_text(text: str, kind: LabelType) -> bool | int | float | str:
     return _BOOLEANS.get((text if whole is None else str(whole)).strip().lower(), text)
 
 
-def label_of_value(y: Any, kind: LabelType) -> Any:
-    """Return the label in the configured type, where it says the same; else as it is."""
-    if kind == "string":
-        return str(y)
-    if isinstance(y, str):
-        return y
-    if kind == "boolean":
-        return bool(y) if y in {0, 1} else y
-    if kind == "integer":
-        return int(y) if isinstance(y, bool) or _is_whole(float(y)) else y
-    return float(y) if not isinstance(y, bool) else y
-
-
-def plain(value: Any, kind: FeatureType = "numeric") -> Any:
-    """Return a value that JSON has: Python's own in place of NumPy's, dates as text."""
-    if hasattr(value, "item"):
-        value = value.item()
-    if isinstance(value, date):
-        return value.isoformat()
-    if isinstance(value, float):
-        if not math.isfinite(value):
-            return str(value)
-        if kind == "categorical" and _is_whole(value):
-            return int(value)
-    return value
-
-
 def _is_whole(number: float) -> bool:
-    """Return whether an integer says the same; beyond 2⁵³ a float is no longer exact."""
+    """Return whether an integer is the same; beyond 2⁵³ a float is no longer exact."""
     return number.is_integer() and abs(number) <= 2**53

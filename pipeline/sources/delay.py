@@ -1,4 +1,4 @@
-"""Labels that come later, made of observations that have them."""
+"""Separates labels from their observations, to send them later."""
 
 from collections import deque
 from collections.abc import Iterable, Iterator
@@ -9,16 +9,9 @@ from schemas.late_label import LabelValue
 
 
 def with_label_delay(values: Iterable[bytes], delay: int) -> Iterator[bytes | LabelValue]:
-    """Yield observations without their labels, and these later, as records of their own.
+    """Yield observations without their labels, and each label `delay` observations later.
 
-    An observation without an ``id`` gets its number. What is none is passed on as it is.
-
-    Parameters
-    ----------
-    values
-        Observations, as JSON.
-    delay
-        How many observations later a label comes; at the end all that are left come.
+    An observation without an ``id`` gets its number. Other values are passed on as they are.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Observations of a River data set that needs no download."""
+"""Observations of a River data set, if it needs no download."""
 
 import inspect
 from collections import deque
@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl
 import orjson
 
 from pipeline.config import Config
-from pipeline.sources.base import Source, SourceError, finite, label_of_value, plain
+from pipeline.sources.base import Source, SourceError, feature, finite, label
 
 RIVER = "river:"
 
@@ -32,7 +32,7 @@ def open_river(source: str, config: Config, limit: int | None) -> Source:
     params = dict.fromkeys(seeds, config.seed) | params
 
     def samples() -> Generator[tuple[dict[Any, Any], Any], None, None]:
-        # the parameters are the user's, so whatever the data set raises is about them
+        # any error is about the parameters, which are the user's
         try:
             data = iter(factory(**params))
             try:
@@ -101,10 +101,10 @@ def _check_sample(source: str, sample: tuple[dict[Any, Any], Any] | None, config
     if sample is None:
         return
     names = [str(name) for name in sample[0]]
-    for feature in config.features:
-        if feature not in names:
+    for name in config.features:
+        if name not in names:
             listed = ", ".join(names)
-            raise SourceError(f"{source} has no feature {feature!r}; it has: {listed}")
+            raise SourceError(f"{source} has no feature {name!r}; it has: {listed}")
     if isinstance(sample[1], dict):
         raise SourceError(f"{source} has several labels ({', '.join(sample[1])}): one is needed")
 
@@ -114,8 +114,8 @@ def _encode(samples: Iterable[tuple[dict[Any, Any], Any]], config: Config) -> It
     for x, y in samples:
         values = {str(name): value for name, value in x.items()}
         record: dict[str, Any] = {
-            "x": {f: plain(values[f], k) for f, k in features.items() if f in values}
+            "x": {f: feature(values[f], k) for f, k in features.items() if f in values}
         }
         if y is not None and kind != "none":
-            record["y"] = label_of_value(plain(y), kind)
+            record["y"] = label(y, kind)
         yield orjson.dumps(record)

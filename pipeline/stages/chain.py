@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 MAX_GAPS = 100
 """Gaps to remember in each chain. A worker that dies leaves at most one, and most of these are
-filled; without a bound whoever writes forged numbers would fill the memory."""
+filled; without a bound, forged numbers would fill the memory."""
 
 
 class Sight(Enum):

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import get_args
 
 from pipeline.config import Config
-from pipeline.detectors import Signal
+from pipeline.drift.detectors import Signal
 from pipeline.stages.base import Message
 from pipeline.stages.chain import Chain, Gap, Sight
 from pipeline.stages.incarnations import FollowsLives
@@ -190,7 +190,7 @@ class _State:
         seqs = e.seqs if e.seqs and e.seqs[-1] == e.seq else [*e.seqs, e.seq]
         read, previous, is_late, left = self.chain.next, e.previous_seq, False, None
         for seq in seqs:
-            # an explainer that began anew may group seqs that were taken with others
+            # a restarted explainer may group seqs that were taken with others
             is_late |= seq < read and self.chain.see(seq) is not Sight.SEEN
             gap = self.chain.take(seq, previous)
             left, previous = left or gap, seq
@@ -220,7 +220,7 @@ class _Stream:
     curves: dict[str, Thinned[Curve]] = field(default_factory=dict)
 
     def is_over(self, e: Explanation) -> bool:
-        """Return whether an explainer has begun anew since; begin anew if it does now."""
+        """Return whether a newer incarnation has begun; start the explanation's if it is new."""
         newest = self.incarnations.setdefault(e.feature, e.incarnation)
         if is_newer(newest, than=e.incarnation):
             return True
@@ -248,7 +248,7 @@ def _signal(e: Explanation, signal: Signal, read: int) -> list[tuple[int, float]
     """Return what an explanation brings that is new, with its seqs."""
     if signal == "value":
         return [(e.seq, e.value)] if e.seqs else []
-    # an explainer that began anew may group increments that were seen with new ones
+    # a restarted explainer may group increments that were seen with new ones
     numbers = zip(e.seqs, e.increments, strict=True)
     return [(seq, increment) for seq, increment in numbers if seq > read]
 

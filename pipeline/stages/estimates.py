@@ -1,27 +1,33 @@
-"""What is estimated of one feature, and what each curve must keep to."""
+"""The estimates of one feature, group or pair of one stream."""
 
-from collections.abc import Collection, Sequence
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import zip_longest
-from typing import cast
+from itertools import groupby
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from pipeline.evaluate.inputs import Floats
-from pipeline.evaluate.table import Table
+from pipeline.evaluate import Table, Value
+from pipeline.evaluate.encoding import Floats
+from pipeline.evaluate.table import MIXED, Labels
 from pipeline.explain import kernels
-from pipeline.explain.curve import MIXED, PDPCurve
-from pipeline.explain.curves import make_curve
+from pipeline.explain.effects import Curve, Effects
 from pipeline.explain.ice import IceCurves
-from pipeline.explain.smoothing import ExponentialMean
+from pipeline.explain.losses import Loss
+from pipeline.explain.method import Axis, as_grid
+from pipeline.explain.smoothing import ExponentialMeans
 from pipeline.explain.surface import Surface
 from pipeline.stages.chain import Chain, Gap
 from pipeline.stages.limits import NUMBER_BYTES, text_bytes
+from pipeline.stages.methods import KINDS, OF_EFFECT, Increments
 from pipeline.stages.pairs import split
 from schemas.evaluation import Evaluation, Row
 from schemas.explanation import Method
 from schemas.numbers import MAX_NUMBER, are_moderate, is_moderate
-from schemas.record import FIRST_INCARNATION, Label, Value, describe
+from schemas.record import FIRST_INCARNATION, Label, describe
+
+UNLIKE = "its outputs are not all alike: numbers, or one probability for each class"
 
 
 @dataclass(slots=True)
@@ -47,6 +53,10 @@ class FeatureState:
 
     Parameters
     ----------
+    name
+        Of the feature, group or pair.
+    methods
+        That explain it.
     alphas
         Smoothing rates: with each of them the same increments are smoothed.
     categorical
@@ -62,35 +72,55 @@ class FeatureState:
         Observations since the last explanation.
     """
 
-    def __init__(self, alphas: Sequence[float], *, categorical: tuple[bool, ...], ice: int) -> None:
-        self._model_version: str | None = None
+    def __init__(
+        self,
+        name: str,
+        methods: Sequence[Method],
+        alphas: Sequence[float],
+        *,
+        categorical: tuple[bool, ...],
+        ice: int,
+    ) -> None:
+        self._name, self._methods = name, methods
         self._alphas, self._kept = alphas, ice
         self._categorical = categorical
+        self._model_version: str | None = None
         self._begin()
-        self.restart()
+        self.restart(methods)
 
     def _begin(self) -> None:
-        ice, categorical = self._kept, self._categorical
-        self.estimates: dict[Method, list[ExponentialMean]] = {
-            "ipfi": [ExponentialMean(alpha) for alpha in self._alphas],
-            "isage": [ExponentialMean(alpha) for alpha in self._alphas],
-        }
-        self.curves = [_curve(alpha, categorical) for alpha in self._alphas]
-        self.ice = IceCurves(ice) if ice and len(categorical) == 1 else None
-        self._copies = 1 + ice if self.ice else 1  # of a curve in a message
-        self._classes: frozenset[Label] = frozenset()  # of the curve
+        self.means: dict[Method, ExponentialMeans] = {}
+        self.effects: list[Effects] = []
+        self.ice: IceCurves | None = None
+        self._copies = 1  # of a curve in a message
+        self._add_estimates()
+        # of the curves so far
+        self._classes: frozenset[Label] = frozenset()
+        self._shape: tuple[int, ...] | None = None
+        self._is_number: bool | None = None
 
-    def restart(self) -> None:
-        """Begin with another stream, with what was learned."""
+    def _add_estimates(self) -> None:
+        """Add those of methods that have none yet."""
+        for method in self._methods:
+            if method not in OF_EFFECT:
+                self.means.setdefault(method, ExponentialMeans(1, self._alphas))
+            elif not self.effects:
+                kinds = {self._name: self._categorical}
+                self.effects = [Effects(kinds, alpha) for alpha in self._alphas]
+                if self._kept and len(self._categorical) == 1:
+                    self.ice, self._copies = IceCurves(self._kept), 1 + self._kept
+
+    def restart(self, methods: Sequence[Method]) -> None:
+        """Begin with another stream, with what was learned; of other methods, with nothing."""
+        self._methods = methods
+        self._add_estimates()
         self.incarnation = FIRST_INCARNATION
         self.chain = Chain()
         self.silent = 0
         self._has_begun = False
-        self.pending: dict[Method, Pending] = {
-            "ipfi": Pending(),
-            "isage": Pending(),
-            "ipdp": Pending(),
-        }
+        self.pending = {method: Pending() for method in self._methods}
+        self._queues: dict[Method, list[float]] = {method: [] for method in self._methods}
+        self._curves: list[Curve] = []
 
     def take(self, run: Evaluation, first: int) -> Gap | None:
         """Take the seqs of a run from one on, all of them new; return the gap before them."""
@@ -100,89 +130,227 @@ class FeatureState:
         return gap
 
     def be_of(self, model_version: str | None) -> None:
-        """Know of which model the next answers are: of another one the estimates begin anew."""
+        """Set the model version; a new version resets the estimates."""
         if self._has_begun and model_version != self._model_version:
             self._begin()
         self._model_version, self._has_begun = model_version, True
 
-    def move_curve(
-        self,
-        seq: int,
-        points: list[Value],
-        rows: list[Row],
-        classes: list[Label] | None,
-        *,
-        room: int,
-    ) -> float:
-        """Take the ICE curve of one observation and return its importance.
+    def read(self, run: Evaluation, first: int, loss: Loss, room: int) -> "Reading":
+        """Return what a run tells, from one observation on; the estimates do not change.
 
         Parameters
         ----------
-        seq, points, rows, classes
-            Whose curve, and the curve.
+        run, first
+            The run, and the first observation in it that is new.
+        loss
+            That of iPFI and iSAGE.
         room
             Bytes that the curve, with all classes seen so far, may need in a message.
-
-        Raises
-        ------
-        ValueError, TypeError
-            If they do not fit; then nothing has changed.
         """
+        reading = Reading({}, {}, {})
+        for method, blocks in run.outputs.items():
+            if method in self.means:
+                asked = range(first, len(blocks))
+                places = [i for i in asked if blocks[i] and run.y[i] is not None]
+                reading.increments[method] = _increments(run, method, places, loss, reading.errors)
+        for method in run.points.keys() & set(self._methods):
+            points, blocks = run.points[method], run.outputs.get(method, [])
+            asked = range(first, len(blocks))
+            places = [i for i in asked if blocks[i] and points[i] and i not in reading.errors]
+            self._read_curves(run, method, places, room, reading)
+        return reading
+
+    def _read_curves(
+        self, run: Evaluation, method: Method, places: list[int], room: int, reading: "Reading"
+    ) -> None:
+        """Add the ICE curves, or why one does not fit."""
+        points, outputs = run.points[method], run.outputs[method]
+        for i in places:
+            try:
+                curve = self._curve(run.seqs[i], points[i] or [], outputs[i] or [], run.classes)
+                self._check_fits(curve, points[i] or [], room)
+            except (ValueError, TypeError) as error:
+                reading.errors.setdefault(i, error)
+            else:
+                reading.curves[i] = curve
+
+    def _curve(
+        self, seq: int, points: list[Value], rows: list[Row], classes: list[Label] | None
+    ) -> Curve:
         axes = split(points) if len(self._categorical) == 2 else (points,)
         for axis, categorical in zip(axes, self._categorical, strict=True):
             _check_points(axis, categorical=categorical)
-        size, texts = len(rows), text_bytes(points)
-        width = max([len(row) for row in rows if isinstance(row, list)], default=0)
-        self._check_room(size, width, texts, room)  # before the curve is made
-        table = _table(rows, classes)
-        _check_outputs(table.numbers)
-        known = self._with_classes(table.labels, size, texts, room)
-        # what fits one curve fits all, since all have seen the same
-        increments = [
-            curve.update_table((axes[0], axes[-1]), table)
-            if isinstance(curve, Surface)
-            else curve.update_table(points, table)
-            for curve in self.curves
+        made: list[Axis] = [
+            axis if categorical else np.array(axis, np.float64)
+            for axis, categorical in zip(axes, self._categorical, strict=True)
         ]
-        if self.ice is not None:
-            grid = points if self._categorical[0] else [*map(float, points)]
-            self.ice.update(seq, [*grid], table)
-        self._classes = known
-        return increments[0]
+        labels, blocks = _blocks([rows], classes)
+        whole = (made[0], made[1]) if len(made) == 2 else made[0]
+        return Curve(seq, whole, Table(labels, blocks[0]))
 
-    def expect_classes(self, labels: Collection[Label | None], size: int, room: int) -> None:
-        """Take note of the classes of curves of a numeric feature, of ``size`` points each.
-
-        Raises
-        ------
-        ValueError
-            If there is no room; then nothing has changed.
-        """
-        self._classes = self._with_classes(labels, size, 0, room)
-
-    def _with_classes(
-        self, labels: Collection[Label | None], size: int, texts: int, room: int
-    ) -> frozenset[Label]:
-        """Return all classes seen, if there is room for a curve with each."""
-        known = self._classes
-        if not known.issuperset(labels):
-            known = known.union([label for label in labels if label is not None])
-        self._check_room(size, len(known), texts + text_bytes(known), room)
-        return known
-
-    def _check_room(self, points: int, classes: int, texts: int, room: int) -> None:
+    def _check_fits(self, curve: Curve, points: list[Value], room: int) -> None:
+        """Raise an error if a curve does not fit to those before it, or not into a message."""
+        labels, numbers, _ = curve.outputs
+        if not kernels.are_moderate(numbers, MAX_NUMBER):
+            large = next(number for number in numbers.T.flat if not is_moderate(number))
+            raise ValueError(f"an output is not finite or too large to square: {large}")
+        axes = curve.axes if isinstance(curve.axes, tuple) else (curve.axes,)
+        kinds = list(zip(axes, self._categorical, strict=True))
+        shape = tuple(len(axis) for axis, categorical in kinds if not categorical)
+        size = math.prod(len({*as_grid(a)}) if c else len(a) for a, c in kinds)
+        if size != len(numbers) or (self._shape is not None and shape != self._shape):
+            raise ValueError(f"{len(numbers)} outputs do not fit a curve of {size} points")
+        if self._is_number is not None and self._is_number != (labels == (None,)):
+            raise TypeError(MIXED)
+        known = self._classes.union([label for label in labels if label is not None])
+        texts = text_bytes(points) + text_bytes(known)
         # the numbers of grid and effect, and the names in front of them
-        each = NUMBER_BYTES * (points + 2) * (max(classes, 1) + 1) + texts
+        each = NUMBER_BYTES * (len(points) + 2) * (max(len(known), 1) + 1) + texts
         if self._copies * each > room:
             raise ValueError(
-                f"a curve of {points:,} points and {classes:,} classes does not fit into a message"
+                f"a curve of {len(points):,} points and {len(known):,} classes does not fit into a "
+                "message"
             )
+        self._classes, self._shape = known, shape
+        self._is_number = labels == (None,)
+
+    def queue(self, reading: "Reading", run: Evaluation, i: int) -> list[Method]:
+        """Queue an observation's increments and curve; return the methods that have one."""
+        methods: list[Method] = []
+        for method, increments in reading.increments.items():
+            if i in increments:
+                self._queues[method].append(increments[i])
+                methods.append(method)
+        if i in reading.curves:
+            self._curves.append(reading.curves[i])
+            methods.append(next(method for method in self._methods if method not in self.means))
+        for method in methods:
+            pending = self.pending[method]
+            pending.seqs.append(run.seqs[i])
+            if (loss := run.loss[i]) is not None:
+                pending.losses.append(loss)
+        return methods
+
+    def smooth(self, method: Method) -> None:
+        """Move the estimates of a method by what was taken note of."""
+        if method in self.means:
+            queue = self._queues[method]
+            if queue:
+                self.means[method].update(np.array(queue)[:, None])
+                self.pending[method].increments += queue
+                self._queues[method] = []
+        elif self._curves:
+            curves, self._curves = self._curves, []
+            moved = [effects.take_run(self._name, curves) for effects in self.effects]
+            self.pending[method].increments += moved[0]
+            if self.ice is not None:
+                for seq, axes, outputs in curves:
+                    self.ice.update(seq, as_grid(cast(Axis, axes)), outputs)
+
+    def estimate(self, method: Method, place: int) -> dict[str, Any]:
+        """Return the estimate with one of the smoothing rates, as an explanation holds it."""
+        if method in self.means:
+            means = self.means[method]
+            error = means.std_errors[place, 0].item() if means.n else 0.0
+            value = means.values[place, 0].item()
+            return {"updates": means.n, "value": value, "std_error": error}
+        effect = self.effects[place].of(self._name)
+        fields: dict[str, Any] = {
+            "updates": effect.n,
+            "value": effect.value,
+            "std_error": effect.std_error if effect.n else 0.0,
+            "effect": effect.effect,
+        }
+        if isinstance(effect.effect, dict):
+            fields |= {"effect": list(effect.effect.values()), "classes": list(effect.effect)}
+        if isinstance(effect, Surface):
+            fields["grid"], fields["second_grid"] = effect.axes
+        else:
+            fields["grid"] = effect.grid
+        return fields
+
+    def smooth_all(self) -> None:
+        """Move the estimates of all methods."""
+        for method in self._methods:
+            self.smooth(method)
 
 
-def _curve(alpha: float, categorical: tuple[bool, ...]) -> PDPCurve | Surface:
-    if len(categorical) == 2:
-        return Surface(alpha, categorical=(categorical[0], categorical[1]))
-    return make_curve(alpha, categorical=categorical[0])
+class Reading(NamedTuple):
+    """What a run tells of one feature.
+
+    Attributes
+    ----------
+    increments
+        Method → place in the run → increment, of methods that explain the loss.
+    curves
+        Place → ICE curve.
+    errors
+        Place → why the observation cannot be used, for any method.
+    """
+
+    increments: dict[Method, dict[int, float]]
+    curves: dict[int, Curve]
+    errors: dict[int, Exception]
+
+
+def _increments(
+    run: Evaluation,
+    method: Method,
+    places: list[int],
+    loss: Loss,
+    errors: dict[int, Exception],
+) -> dict[int, float]:
+    """Return the increments of some observations; those that have none are added to the errors."""
+    blocks = run.outputs[method]
+    found: dict[int, float] = {}
+    for _, group in groupby(places, lambda i: len(blocks[i] or ())):
+        together = list(group)
+        try:
+            made = _together(run, method, together, loss)
+        except MemoryError:
+            raise
+        except Exception as error:  # the user's loss may raise anything
+            if len(together) == 1:
+                errors.setdefault(together[0], error)
+                continue
+            for i in together:
+                found |= _increments(run, method, [i], loss, errors)
+        else:
+            for i, increment in zip(together, made, strict=True):
+                if is_moderate(increment):
+                    found[i] = increment
+                else:
+                    errors.setdefault(
+                        i,
+                        ValueError(
+                            f"the {method} increment is not finite or too large to square: "
+                            f"{increment}"
+                        ),
+                    )
+    return found
+
+
+def _together(run: Evaluation, method: Method, places: list[int], loss: Loss) -> list[float]:
+    labels, predictions = _blocks([[run.prediction[i]] for i in places], run.classes)
+    _, blocks = _blocks([run.outputs[method][i] or [] for i in places], run.classes)
+    ys = [y for i in places if (y := run.y[i]) is not None]
+    increments = cast(Increments, KINDS[method].increments)
+    made: list[float] = increments(loss, ys, labels, predictions[:, 0], blocks).tolist()
+    return made
+
+
+def _blocks(rows: Sequence[Sequence[Row]], classes: list[Label] | None) -> tuple[Labels, Floats]:
+    """Return equally long blocks of outputs as an array, shape (blocks, outputs, labels)."""
+    try:
+        numbers = np.array(rows, np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(UNLIKE) from None
+    labels: Labels = (None,) if classes is None else tuple(classes)
+    if classes is None:
+        numbers = numbers[..., None]
+    if numbers.ndim != 3 or numbers.shape[2] != len({*labels}):
+        raise ValueError(UNLIKE)
+    return labels, numbers
 
 
 def _check_points(points: list[Value], *, categorical: bool) -> None:
@@ -195,27 +363,3 @@ def _check_points(points: list[Value], *, categorical: bool) -> None:
             fits = not isinstance(point, bool | str) and is_moderate(point)
         if not fits:
             raise ValueError(f"a point is not of the feature's type: {describe(point)}")
-
-
-def _table(rows: list[Row], classes: list[Label] | None) -> Table:
-    """Return the outputs on the classes that any of them knows; a class that one lacks has 0."""
-    numbers = [row for row in rows if not isinstance(row, list)]
-    if numbers and len(numbers) < len(rows):
-        raise TypeError(MIXED)
-    if numbers:
-        return Table((None,), np.array(numbers, np.float64)[:, None])
-    shares, labels = cast(list[list[float | None]], rows), classes or []
-    is_whole = not any(None in row for row in shares)
-    if is_whole and all(len(row) == len(labels) for row in shares):
-        return Table(tuple(labels), np.array(shares, np.float64))
-    columns = zip(labels, zip_longest(*shares), strict=False)
-    known = {label: column for label, column in columns if any(p is not None for p in column)}
-    filled = [[0.0 if p is None else p for p in column] for column in known.values()]
-    table = np.array(filled, np.float64).reshape(len(filled), len(rows))
-    return Table(tuple(known), np.ascontiguousarray(table.T))
-
-
-def _check_outputs(numbers: Floats) -> None:
-    if not kernels.are_moderate(numbers, MAX_NUMBER):
-        large = next(number for number in numbers.T.flat if not is_moderate(number))
-        raise ValueError(f"an output is not finite or too large to square: {large}")

@@ -4,16 +4,9 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import replace
-from operator import attrgetter
-from typing import Any
 
 from pipeline.config import Config
-from pipeline.evaluate import Output
-from pipeline.explain.curve import PDPCurve
 from pipeline.explain.ice import IceCurves
-from pipeline.explain.increments import pfi_increment, sage_increment
-from pipeline.explain.smoothing import ExponentialMean
-from pipeline.explain.surface import Surface
 from pipeline.stages.base import Message
 from pipeline.stages.chain import Gap, Sight
 from pipeline.stages.estimates import FeatureState, Pending
@@ -27,7 +20,6 @@ from pipeline.stages.limits import (
     check_order,
     check_origin,
 )
-from pipeline.stages.runs import Moves, moves_of_run
 from schemas import (
     BadRecordError,
     Change,
@@ -38,10 +30,7 @@ from schemas import (
     is_newer,
     parse_stream,
 )
-from schemas.evaluation import Row
 from schemas.explanation import Ice, Method
-from schemas.numbers import is_moderate
-from schemas.record import Label
 
 SILENCE = 1000
 """Observations after which a feature without an explanation gets one that says nothing new: what is
@@ -76,7 +65,7 @@ class ExplainerStage(FollowsLives):
         self._methods = {name: config.methods_of(name) for name in config.explained}
         self._room = MAX_RECORD_BYTES - 2 * NUMBER_BYTES * self._emit_every
         self._states: dict[tuple[str, str], FeatureState] = {}
-        # in checkpoints too: a stream that begins anew begins with it again
+        # in checkpoints too: a stream that restarts begins with it again
         self._learned: dict[str, FeatureState] = config.learned("estimates") or {}
 
     def decode(self, message: Message) -> tuple[Message, Evaluation]:
@@ -119,13 +108,21 @@ class ExplainerStage(FollowsLives):
         gap = state.take(run, first)
         if gap is not None and run.previous_seq is not None:
             records.append(_gap(run, gap))
-        silent = state.silent + len(run.seqs) - first
-        # where exactly a silence ends, only one by one can be said
-        if silent < self._silence:
-            moves = moves_of_run(state, run, first, self._loss, self._room)
-            if moves is not None:
-                return records + self._at_once(state, run, moves, first)
-        return records + self._one_by_one(state, message, run, first)
+        reading = state.read(run, first, self._loss, self._room)
+        for i in range(first, len(run.seqs)):
+            due: list[Explanation] = []
+            if i in reading.errors:
+                records.append(_unusable(message, run.single(i), reading.errors[i]))
+            else:
+                for method in state.queue(reading, run, i):
+                    if len(state.pending[method].seqs) >= self._emit_every:
+                        due += self._explanations(state, run, i, method)
+            state.silent = 0 if due else state.silent + 1
+            if state.silent >= self._silence:
+                due = self._after_silence(state, run, i)
+            records += due
+        state.smooth_all()
+        return records
 
     def _state_of(self, run: Evaluation) -> FeatureState | None:
         """Return the state of a run's feature; None if the run is of an earlier incarnation."""
@@ -159,111 +156,34 @@ class ExplainerStage(FollowsLives):
     def _new_state(self, feature: str) -> FeatureState:
         if feature in self._learned:
             state = deepcopy(self._learned[feature])
-            state.restart()
+            state.restart(self._methods[feature])
             return state
-        categorical = self._categorical[feature]
-        return FeatureState(self._alphas, categorical=categorical, ice=self._ice)
+        return FeatureState(
+            feature,
+            self._methods[feature],
+            self._alphas,
+            categorical=self._categorical[feature],
+            ice=self._ice,
+        )
 
     def estimates(self, stream: str) -> dict[str, FeatureState]:
         """Return what was learned of the features of a stream."""
         return {name: state for (of, name), state in self._states.items() if of == stream}
 
-    def _at_once(
-        self, state: FeatureState, run: Evaluation, moves: Moves, first: int
-    ) -> list[Explanation]:
-        """Smooth the increments of a run, as far as the next explanation each time."""
-        due: list[Explanation] = []
-        for method, (places, move) in moves.items():
-            begin = 0
-            while begin < len(places):
-                end = begin + self._emit_every - len(state.pending[method].seqs)
-                due += self._due(state, run, method, places[begin:end], move(begin, end))
-                begin = end
-        due.sort(key=attrgetter("seq"))
-        begin = bisect_right(run.seqs, due[-1].seq) if due else first
-        state.silent = len(run.seqs) - begin + (0 if due else state.silent)
-        return due
-
-    def _one_by_one(
-        self, state: FeatureState, message: Message, run: Evaluation, first: int
-    ) -> list[Record]:
-        records: list[Record] = []
-        for i in range(first, len(run.seqs)):
-            try:
-                explained = self._increments(state, run, i)
-            except MemoryError:
-                raise
-            except Exception as error:  # the user's loss may raise anything
-                records.append(_unusable(message, run.single(i), error))
-                explained = {}
-            due: list[Explanation] = []
-            for method, increment in explained.items():
-                due += self._due(state, run, method, [i], [increment])
-            records += due or self._after_silence(state, run, i)
-            if due:
-                state.silent = 0
-        return records
-
     def _after_silence(self, state: FeatureState, run: Evaluation, i: int) -> list[Explanation]:
         """Return what there is of a feature without an explanation for long, if only that."""
-        state.silent += 1
-        if state.silent < self._silence:
-            return []
         state.silent = 0
         methods = [method for method, pending in state.pending.items() if pending.seqs]
         methods = methods or self._methods[run.feature][:1]
         return [each for method in methods for each in self._explanations(state, run, i, method)]
 
-    def _increments(self, state: FeatureState, run: Evaluation, i: int) -> dict[Method, float]:
-        """Smooth the increments of one observation, all or none."""
-        y, prediction = run.y[i], _output(run.prediction[i], run.classes)
-        increments: dict[Method, float] = {}
-        if y is not None and (ipfi := run.ipfi[i]):
-            outputs = [_output(row, run.classes) for row in ipfi]
-            increments["ipfi"] = pfi_increment(self._loss, y, prediction, outputs)
-        if y is not None and (isage := run.isage[i]):
-            before, after = (_output(row, run.classes) for row in isage)
-            increments["isage"] = sage_increment(self._loss, y, before, after)
-        for method, increment in increments.items():
-            if not is_moderate(increment):
-                raise ValueError(
-                    f"the {method} increment is not finite or too large to square: {increment}"
-                )
-        curve: dict[Method, float] = {}
-        if (points := run.ipdp_points[i]) and (ipdp := run.ipdp[i]):
-            asked = (points, ipdp, run.classes)
-            curve["ipdp"] = state.move_curve(run.seqs[i], *asked, room=self._room)
-        for method, increment in increments.items():
-            for estimate in state.estimates[method]:
-                estimate.update(increment)
-        return {**increments, **curve}
-
-    def _due(
-        self,
-        state: FeatureState,
-        run: Evaluation,
-        method: Method,
-        places: list[int],
-        increments: list[float],
-    ) -> list[Explanation]:
-        """Take note of new increments, and return explanations if there are enough."""
-        pending = state.pending[method]
-        pending.seqs += [run.seqs[i] for i in places]
-        pending.increments += increments
-        pending.losses += [loss for i in places if (loss := run.loss[i]) is not None]
-        if len(pending.seqs) < self._emit_every:
-            return []
-        return self._explanations(state, run, places[-1], method)
-
     def _explanations(
         self, state: FeatureState, run: Evaluation, i: int, method: Method
     ) -> list[Explanation]:
         """Return one with each smoothing rate."""
+        state.smooth(method)
         pending = state.pending[method]
-        estimates: Sequence[PDPCurve | Surface | ExponentialMean] = (
-            state.curves if method == "ipdp" else state.estimates[method]
-        )
-        ice = None if state.ice is None or method != "ipdp" else _ice(state.ice)
+        ice = None if state.ice is None or method in state.means else _ice(state.ice)
         records = [
             Explanation(
                 stream=run.stream,
@@ -273,42 +193,20 @@ class ExplainerStage(FollowsLives):
                 previous_seq=pending.previous_seq,
                 ts=run.ts[i],
                 alpha=alpha,
-                updates=estimate.n,
-                value=estimate.value,
-                std_error=estimate.std_error if estimate.n else 0.0,
                 seqs=pending.seqs,
                 increments=pending.increments,
                 loss=pending.loss,
                 coverage=run.coverage[i],
                 skipped=run.skipped[i],
                 model_version=run.model_version,
-                **({} if isinstance(estimate, ExponentialMean) else _curve(estimate)),
+                **state.estimate(method, place),
                 ice=ice,
                 incarnation=run.incarnation,
             )
-            for alpha, estimate in zip(self._alphas, estimates, strict=True)
+            for place, alpha in enumerate(self._alphas)
         ]
         state.pending[method] = Pending(previous_seq=run.seqs[i])
         return records
-
-
-def _output(row: Row, classes: list[Label] | None) -> Output:
-    if not isinstance(row, list):
-        return row
-    known = zip(classes or (), row, strict=False)
-    return {label: p for label, p in known if p is not None}
-
-
-def _curve(curve: PDPCurve | Surface) -> dict[str, Any]:
-    effect = curve.effect
-    fields: dict[str, Any] = {"effect": effect}
-    if isinstance(effect, dict):
-        fields = {"effect": list(effect.values()), "classes": list(effect)}
-    if isinstance(curve, Surface):
-        fields["grid"], fields["second_grid"] = curve.axes
-    else:
-        fields["grid"] = curve.grid
-    return fields
 
 
 def _ice(ice: IceCurves) -> list[Ice]:

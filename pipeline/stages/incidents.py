@@ -78,11 +78,11 @@ class Incidents:
         self._name = ""
 
     def note(self, feature: str, method: Method, seq: int, mean: float) -> None:
-        """Know the mean that a detector holds, behind the explanation with this seq."""
+        """Record a detector's mean after the explanation with this seq."""
         course = self._courses.setdefault((method, feature), deque())
         frame = seq // FRAME
         if course and course[-1][0] >= frame:
-            frame, _ = course.pop()  # later already, if an explainer has begun anew
+            frame, _ = course.pop()  # later already, if an explainer has restarted
         course.append((frame, mean))
 
     def add(self, seq: int, change: Change) -> None:
@@ -90,7 +90,7 @@ class Incidents:
         insort(self._drafts, Draft(seq, change), key=attrgetter("seq"))
 
     def advance(self, feature: str, seq: int) -> list[Change]:
-        """Know how far a feature is; return the changes that all features have reached."""
+        """Record a feature's progress; return the changes that all features have reached."""
         before = self._progress[feature]
         if seq <= before:  # of another method, perhaps with a change
             return self._release(self._reached)

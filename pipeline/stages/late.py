@@ -1,4 +1,4 @@
-"""Observations that wait for their label, and labels that wait for their observation."""
+"""Late labels: joins observations and labels by id, whichever comes first."""
 
 from collections import OrderedDict
 from collections.abc import Iterable
@@ -9,33 +9,33 @@ from pipeline.config import LabelSettings
 from pipeline.stages.base import Message
 from pipeline.stages.limits import HEADER_MEMORY_BYTES
 from pipeline.stages.sample import Moment, Sample, Unlabelled
-from schemas import BadRecordError, DeadLetter, LateLabel
+from schemas import BadRecordError, DeadLetter, LateLabel, Record
 from schemas.observation import Id
 from schemas.prediction import LabelCounts
 from schemas.record import Target, Value, shown
 
 MAX_KEPT_BYTES = 32 * 1024 * 1024
-"""Of texts that wait, and messages that may become dead letters: what came first is given up when
-they are more. A category may have 1,000 characters, so 10,000 observations of 100 could have 1 GB.
-Of labels that are known, as many are remembered."""
+"""Limit of waiting texts and messages in bytes; beyond it the oldest are given up. A category may
+have 1,000 characters, so 10,000 observations of 100 features could need 1 GB. Known labels have the
+same limit."""
 
 
 class _Waits(Protocol):
-    """Something that waits for its other half."""
+    """An observation or a label that waits for the other."""
 
     @property
     def since(self) -> "Moment":
-        """When it came."""
+        """When it arrived."""
         ...
 
     @property
     def message(self) -> Message | None:
-        """What becomes a dead letter if it waits in vain; None if nothing does."""
+        """The message that becomes a dead letter if it waits in vain, if any."""
         ...
 
     @property
     def values(self) -> Iterable[Value | None]:
-        """What it holds beside the message, of which texts may be long."""
+        """Its other values; texts may be long."""
         ...
 
 
@@ -71,7 +71,7 @@ class Known:
 
 
 class _Queue(Generic[W]):
-    """What waits, by id, the oldest first."""
+    """Waiting items by id, oldest first."""
 
     def __init__(self) -> None:
         # of a dict, the first item is far when many before it were deleted
@@ -140,22 +140,22 @@ class LateLabels:
         )
 
     def advance(self, message: Message, *, is_observation: bool) -> list[DeadLetter]:
-        """Know that a message came, and return dead letters of what has waited too long."""
+        """Advance to a message's time; return dead letters for items that waited too long."""
         time = max(self._now.time, message.time or 0)
         self._now = Moment(self._now.observed + is_observation, time)
-        letters: list[DeadLetter] = []
+        records: list[DeadLetter] = []
         while self._is_over(self._unlabelled):
-            letters += self._give_up()
+            records += self._give_up()
         while self._is_over(self._early):
-            letters.append(self._give_up_early())
+            records.append(self._give_up_early())
         while self._is_over(self._known):
             self._known.pop(self._known.oldest()[0])
-        return letters
+        return records
 
-    def observe(self, id_: Id | None, y: Target | None, letters: list[DeadLetter]) -> Target | None:
+    def observe(self, id_: Id | None, y: Target | None, records: list[Record]) -> Target | None:
         """Return the label of an observation: its own, or one that came before it.
 
-        One that says something else than its own is added to the dead letters. One that came before
+        One that says something else than its own is added to the records. One that came before
         is used up, whatever becomes of the observation.
         """
         if id_ is None:
@@ -172,7 +172,7 @@ class LateLabels:
         if y == early.y:
             self._repeated += 1
         else:
-            letters.append(early.message.dead_letter(_contradiction(id_, y, early.y)))
+            records.append(early.message.dead_letter(_contradiction(id_, y, early.y)))
         return y
 
     def wait(
@@ -180,11 +180,12 @@ class LateLabels:
         id_: Id | None,
         sample: Sample,
         prediction: Target | None,
-        letters: list[DeadLetter],
+        records: list[Record],
     ) -> None:
-        """Let an observation wait for its label; without an id, or if one with that id waits, not.
+        """Queue an observation until its label arrives.
 
-        What has to go for it is added to the dead letters.
+        Ignored without an id, or if that id is already queued. Evicted items are added to the
+        records as dead letters.
         """
         if id_ is None or not self._wait:
             return
@@ -192,21 +193,19 @@ class LateLabels:
         message = sample.message if self._keeps_messages else None
         if id_ in self._unlabelled:
             self._missing += 1
-            letters += [] if message is None else [_without_label(id_, message)]
+            records += [] if message is None else [_without_label(id_, message)]
             return
         self._known.pop(id_)  # that was of another observation
         waits = Unlabelled(sample.seq, sample.x, sample.ts, prediction, self._now, message)
         self._unlabelled.add(id_, waits)
         while self._unlabelled.bytes > MAX_KEPT_BYTES:
-            letters += self._give_up()
+            records += self._give_up()
 
-    def join(
-        self, label: LateLabel, message: Message, letters: list[DeadLetter]
-    ) -> Unlabelled | None:
+    def join(self, label: LateLabel, message: Message, records: list[Record]) -> Unlabelled | None:
         """Return what waits for a label; None if nothing does, or it was known already.
 
-        A label without an observation waits for that. What has to go for it is added to the dead
-        letters.
+        A label without an observation waits for that. What has to go for it is added to the
+        records.
 
         Raises
         ------
@@ -226,7 +225,7 @@ class LateLabels:
             self._early.add(label.id, Early(label.y, self._now, message))
             # while no observation comes, none of them grows old
             while len(self._early) > self._wait or self._early.bytes > MAX_KEPT_BYTES:
-                letters.append(self._give_up_early())
+                records.append(self._give_up_early())
         elif before.y == label.y:
             self._repeated += 1
         elif before.y is not None:
@@ -234,7 +233,7 @@ class LateLabels:
         return None
 
     def pass_over(self, id_: Id | None) -> None:
-        """Know that the label of an observation is not wanted; one that came before is used up."""
+        """Mark an observation's label as unwanted, and drop one that came before."""
         if id_ is not None and self._wait:
             self._early.pop(id_)
             self._know(id_, None)

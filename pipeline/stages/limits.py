@@ -30,10 +30,10 @@ MAX_HEADERS = 1_000
 """Most headers that are passed on."""
 
 HEADER_BYTES = 10
-"""What a header takes in a record beside its name and value: their lengths."""
+"""Bytes of a header in a record besides its name and value: their lengths."""
 
 HEADER_MEMORY_BYTES = 200
-"""What a header takes in memory beside its own bytes, about."""
+"""Approximate memory of a header besides its own bytes."""
 
 NUMBER_BYTES = 26
 """Longest number in JSON, with its comma."""
@@ -42,6 +42,16 @@ NUMBER_BYTES = 26
 def text_bytes(values: Iterable[Label | Value]) -> int:
     """Return the most bytes that the texts among some values need in JSON."""
     return sum(6 * len(value) for value in values if isinstance(value, str))
+
+
+def check_fits(what: str, numbers: int, texts: Iterable[Label | Value] = ()) -> None:
+    """Raise ``ValueError`` if so many numbers, and these texts, may not fit into a message."""
+    size = NUMBER_BYTES * numbers + text_bytes(texts)
+    if size > MAX_RECORD_BYTES:
+        raise ValueError(
+            f"{what} may need {size:,} bytes, but a message holds {MAX_RECORD_BYTES:,}: "
+            "take fewer grid points, inner samples or classes"
+        )
 
 
 def check_length(name: str, value: object) -> None:

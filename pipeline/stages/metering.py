@@ -1,4 +1,4 @@
-"""How what a stage's model takes becomes known to whoever has a clock; a stage has none."""
+"""Lets the caller time a stage's model calls; stages never read a clock."""
 
 from collections.abc import Callable, Mapping
 from typing import Literal, Protocol, TypeVar, runtime_checkable
@@ -8,11 +8,11 @@ from schemas.explanation import Method
 T = TypeVar("T")
 
 Work = Method | Literal["prediction", "learning"]
-"""What a model is called for."""
+"""The purpose of a model call."""
 
 
 class Meter(Protocol):
-    """Makes the calls of a model."""
+    """Times the calls of a model."""
 
     def __call__(self, shares: Mapping[Work, int], call: Callable[[], T]) -> T:
         """Make the call once; return what it returns, and raise what it raises.
@@ -20,7 +20,7 @@ class Meter(Protocol):
         Parameters
         ----------
         shares
-            What it is for, each with how many of its inputs.
+            Purpose → how many of the inputs serve it.
         call
             The call.
         """
@@ -29,6 +29,6 @@ class Meter(Protocol):
 
 @runtime_checkable
 class Metered(Protocol):
-    """A stage whose model's calls may be metered; a meter is no part of its state."""
+    """A stage whose model calls may be timed; the meter is no part of its state."""
 
     meter: Meter | None

@@ -3,9 +3,11 @@
 from collections import Counter, deque
 from collections.abc import Collection, Mapping, Sequence
 
+import numpy as np
+
 from pipeline.config import FeatureType
 from pipeline.evaluate import Value
-from pipeline.explain.smoothing import ExponentialMean
+from pipeline.explain.smoothing import ExponentialMeans
 from schemas import BadRecordError
 
 RECENT = 100
@@ -48,9 +50,7 @@ class Filler:
         learned = [name for name in imputed if name not in constants]
         self._names = list(features)
         self._constants = dict(constants)
-        self._means = {
-            name: ExponentialMean(alpha) for name in learned if features[name] == "numeric"
-        }
+        self._means = {name: Mean(alpha) for name in learned if features[name] == "numeric"}
         self._modes = {name: Mode() for name in learned if features[name] == "categorical"}
 
     def filled(self, x: Mapping[str, Value], missing: Sequence[str]) -> dict[str, Value]:
@@ -83,6 +83,36 @@ class Filler:
                 f"name one by missing.values.{name}"
             )
         return known.value
+
+
+class Mean:
+    """The smoothed mean of numbers.
+
+    Examples
+    --------
+    >>> mean = Mean(0.5)
+    >>> for number in (1.0, 4.0):
+    ...     mean.update(number)
+    >>> mean.value
+    3.0
+    """
+
+    def __init__(self, alpha: float) -> None:
+        self._means = ExponentialMeans(1, [alpha])
+
+    @property
+    def n(self) -> int:
+        """How many were taken."""
+        return self._means.n
+
+    @property
+    def value(self) -> float:
+        """The mean."""
+        return self._means.values.item()
+
+    def update(self, number: float) -> None:
+        """Take the next number."""
+        self._means.update(np.array([[number]]))
 
 
 class Mode:

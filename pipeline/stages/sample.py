@@ -49,7 +49,7 @@ class Unlabelled:
 
     @property
     def values(self) -> Iterable[Value | None]:
-        """What it holds beside the message, of which texts may be long."""
+        """Its values; texts may be long."""
         return (self.ts, self.prediction, *self.x.values())
 
 
@@ -66,9 +66,11 @@ class Sample:
     missing
         Features that have no value.
     others
-        What it has values of beside the features.
+        Its unconfigured fields.
     unlabelled
         What waited for the label; None for an observation that comes.
+    is_skipped
+        Whether it has no prediction, since a feature has no value.
     """
 
     seq: int
@@ -80,6 +82,7 @@ class Sample:
     missing: Sequence[str] = ()
     others: Sequence[str] = ()
     unlabelled: Unlabelled | None = None
+    is_skipped: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 import math
 
-from pipeline.digits import moved, written
+from pipeline.wording import moved, written
 from schemas import Change
 from schemas.change import METHOD_NAMES
 

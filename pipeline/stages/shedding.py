@@ -1,31 +1,25 @@
 """Which observations are explained, where not all are."""
 
 import random
+from collections.abc import Callable
 from typing import Protocol, runtime_checkable
 
 
 @runtime_checkable
 class Sheds(Protocol):
-    """A stage that explains one of some observations."""
+    """A stage that explains one of ``every`` observations."""
 
     @property
     def every(self) -> int:
-        """One of how many is explained."""
+        """How many observations there are for each that is explained."""
         ...
 
 
 class OneOf:
     """Chooses one of each k in a row, at random.
 
-    So what is smoothed has the same expectation as if all were taken, also in a stream that has a
+    So smoothed means have the same expectation as if all were taken, also in a stream that has a
     period: every k-th would always meet the same phase of it.
-
-    Parameters
-    ----------
-    k
-        From 1 on.
-    rng
-        Source of its random numbers; of none where k is 1.
 
     Examples
     --------
@@ -52,3 +46,34 @@ class OneOf:
         is_chosen = self._place == self._chosen
         self._place = (self._place + 1) % self.k
         return is_chosen
+
+
+class Subsampling:
+    """Chooses among observations without a label, with one, and late labels, each by itself.
+
+    Attributes
+    ----------
+    skipped
+        How many were not explained so far.
+    """
+
+    def __init__(self, every: int, rng_of: Callable[[str], random.Random]) -> None:
+        kinds = ((False, True), (True, True), (True, False))
+        self._turns = {kind: OneOf(every, rng_of(f"every/{kind[0]}/{kind[1]}")) for kind in kinds}
+        self.skipped = 0
+
+    @property
+    def every(self) -> int:
+        """How many observations there are for each that is explained."""
+        return self._turns[True, True].k
+
+    @every.setter
+    def every(self, k: int) -> None:
+        for turn in self._turns.values():
+            turn.begin(k)
+
+    def takes(self, *, of_loss: bool, of_effect: bool) -> bool:
+        """Return whether the next observation of a kind is explained."""
+        takes = self._turns[of_loss, of_effect].takes()
+        self.skipped += not takes
+        return takes

@@ -6,7 +6,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from pipeline.config import MAX_VERSION, FeatureType, LabelType
-from pipeline.stages.limits import check_length
+from pipeline.stages.base import Message
+from pipeline.stages.limits import check_key, check_length
 from schemas import BadRecordError, Control, LateLabel, Observation
 from schemas.numbers import MAX_NUMBER, is_moderate
 from schemas.record import Target, Value, describe
@@ -104,28 +105,6 @@ class ObservationValidator:
         check_length("ts", label.ts)
         return replace(label, y=self._checked(label.y))
 
-    def control(self, control: Control) -> Control:
-        """Return what is other from here on.
-
-        Raises
-        ------
-        BadRecordError
-            If it cannot be.
-        """
-        k, model = control.every, control.model
-        if k is not None and not 1 <= k <= MOST_SKIPPED:
-            raise BadRecordError(f"every must be from 1 to {MOST_SKIPPED:,}, not {describe(k)}")
-        if model is not None:
-            check_version("model.version", model.version)
-            if not is_sha256(model.sha256):
-                raise BadRecordError(
-                    "model.sha256 must be 64 hexadecimal digits, 0 to 9 and a to f, not "
-                    f"{_escaped(model.sha256)}"
-                )
-        if control.withdraw is not None:
-            check_version("withdraw", control.withdraw)
-        return control
-
     def _checked(self, y: Target) -> Target:
         if self._label == "number":
             return _number("y", y)
@@ -134,6 +113,25 @@ class ObservationValidator:
             raise BadRecordError(f"y must be of type {self._label}, not {describe(y)}")
         check_length("y", y)
         return y
+
+
+def decoded_control(message: Message) -> Control:
+    """Return the validated control record in a message, or raise ``BadRecordError``."""
+    check_key(message)
+    control = Control.of(message.fields())
+    k, model = control.every, control.model
+    if k is not None and not 1 <= k <= MOST_SKIPPED:
+        raise BadRecordError(f"every must be from 1 to {MOST_SKIPPED:,}, not {describe(k)}")
+    if model is not None:
+        check_version("model.version", model.version)
+        if not is_sha256(model.sha256):
+            raise BadRecordError(
+                "model.sha256 must be 64 hexadecimal digits, 0 to 9 and a to f, not "
+                f"{_escaped(model.sha256)}"
+            )
+    if control.withdraw is not None:
+        check_version("withdraw", control.withdraw)
+    return control
 
 
 def is_sha256(text: str) -> bool:

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from river.drift import ADWIN
 
-from pipeline.detectors import DetectorSettings
+from pipeline.drift.detectors import DetectorSettings
 from pipeline.stages.sentences import sentence
 from pipeline.stages.windows import Part, Windows
 from schemas import FIRST_INCARNATION, Change, Incarnation
@@ -81,7 +81,7 @@ class Watch:
         """
         adwin = self._detector if isinstance(self._detector, ADWIN) else None
         if adwin is None:
-            if self._detector.drift_detected:  # it begins anew with this number
+            if self._detector.drift_detected:  # it restarts with this number
                 self._count, self._total = 0, 0.0
             self._count, self._total = self._count + 1, self._total + number
         self._windows.add(seq, number, loss)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from pipeline.alerts import filter as filter_module
 from pipeline.alerts.filter import AlertFilter, effect
-from pipeline.alerts.settings import AlertSettings
+from pipeline.config import AlertSettings
 from schemas import Change
 from schemas.change import Kind, Watched
 from tests.monitor.records import STREAM, change, loss_change

@@ -2,7 +2,7 @@
 
 import itertools
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -10,8 +10,7 @@ import pytest
 from river import forest, linear_model
 
 from pipeline.baselines import batch_sage
-from pipeline.evaluate import Table
-from pipeline.evaluate.inputs import Floats
+from pipeline.evaluate import Inputs, Table
 from pipeline.explain import get_loss
 from tests.support import Linear, Scripted, agrawal, normal_rows
 
@@ -116,19 +115,14 @@ def test_a_class_that_some_outputs_lack_counts_as_zero() -> None:
     assert sum(found.values()) == pytest.approx(statistics.fmean(gains))
 
 
-class Forgetful:
-    """An evaluator whose arrays have only the class that an observation's label is of."""
-
-    def __call__(self, x: Mapping[str, Any], replacements: Sequence[Any]) -> list[Any]:
-        return [{x["a"] > 0.0: 1.0} for _ in replacements]
-
-    def evaluate_rows(self, x: Mapping[str, Any], rows: Floats) -> Table:
-        return Table((x["a"] > 0.0,), np.ones((len(rows), 1)))
+def forgetful(inputs: Inputs) -> Table:
+    """Know only the class that the observation's label is of."""
+    return Table((float(inputs.observed.x["a"]) > 0.0,), np.ones((len(inputs.rows), 1)))
 
 
-def test_a_class_of_the_mean_prediction_that_arrays_lack_counts_too() -> None:
+def test_a_class_of_the_mean_prediction_that_outputs_lack_counts_too() -> None:
     ys = [float(x["a"]) > 0.0 for x in XS]
-    found = batch_sage(None, XS, ys, ["a"], loss="brier", evaluator=Forgetful())
+    found = batch_sage(None, XS, ys, ["a"], loss="brier", evaluator=forgetful)
     share = ys.count(True) / len(ys)
     gains = [2.0 * (1.0 - share if y else share) ** 2 for y in ys]
     assert found["a"] == pytest.approx(statistics.fmean(gains))

@@ -10,8 +10,8 @@ from typing import Any
 import psutil
 import pytest
 
+from pipeline.cli.supervisor import Supervisor
 from pipeline.kafka.embedded import EmbeddedBroker
-from pipeline.supervisor import Supervisor
 from tests.behaviour.kafka_pipeline import KafkaPipeline
 from tests.behaviour.preloaded import Preloaded, bare_path
 

@@ -12,12 +12,15 @@ from typing import Any, cast
 
 from agents import factory
 from pipeline.config import load_config
-from pipeline.kafka.app import run
 from pipeline.kafka.checkpoints import Envelope, State
-from pipeline.kafka.outbox import Outbox
+from pipeline.kafka.faust.app import run
+from pipeline.kafka.ownership.register import Register
 from pipeline.kafka.producer import RecordProducer
-from pipeline.kafka.register import Register
-from pipeline.kafka.worker import Partition, RoleWorker
+from pipeline.kafka.worker.commit import Committer
+from pipeline.kafka.worker.outbox import Outbox, Publisher
+from pipeline.kafka.worker.partition import AssignedPartition
+from pipeline.kafka.worker.turn import Turn
+from pipeline.kafka.worker.worker import RoleWorker
 from pipeline.parts import Part, Role
 from pipeline.stages import ModelStage
 from schemas import Change, Record
@@ -39,14 +42,13 @@ def dies(owner: Any, name: str, *, after: bool = False) -> None:
     sound: Callable[..., Any] = getattr(owner, name)
     calls = 0
 
-    async def faulty(worker: RoleWorker, *args: Any, **kwargs: Any) -> Any:
+    async def faulty(committer: Committer, *args: Any, **kwargs: Any) -> Any:
         nonlocal calls
-        partitions = worker._partitions.values()
-        calls += any(p.next_offset > p.committed_offset for p in partitions)
+        calls += any(p.next_offset > p.committed_offset for p in committer.assignment)
         last = calls == AT_CHECKPOINT
         if last and not after:
             die()
-        result = await sound(worker, *args, **kwargs)
+        result = await sound(committer, *args, **kwargs)
         if last:
             die()
         return result
@@ -121,10 +123,10 @@ def dies_before_delivery() -> None:
 
 def dies_deciding(*, published: bool) -> None:
     """Die after it was decided about an announced model, or when that was published too."""
-    sound = RoleWorker._publish
+    sound = Publisher.publish
 
     def publish(
-        self: RoleWorker, partition: Partition, records: Sequence[Record], incoming: Any
+        self: Publisher, partition: AssignedPartition, records: Sequence[Record], incoming: Any
     ) -> None:
         is_decision = any(isinstance(each, Change) and each.kind == "model" for each in records)
         if is_decision and not published:
@@ -135,7 +137,7 @@ def dies_deciding(*, published: bool) -> None:
             self._outbox._producer.flush()
             die()
 
-    RoleWorker._publish = publish  # type: ignore[method-assign]
+    Publisher.publish = publish  # type: ignore[method-assign]
 
 
 def freezes_deciding() -> None:
@@ -154,27 +156,26 @@ def freezes_deciding() -> None:
 
 def hangs() -> None:
     """Take nothing more after a while, as a consumer that died quietly."""
-    sound = RoleWorker._step
+    sound = RoleWorker._turn
 
-    async def step(self: RoleWorker, message: Any) -> None:
-        if message.offset < AT_SEQ:
-            await sound(self, message)
+    async def turn(self: RoleWorker, message: Any) -> Turn | None:
+        return await sound(self, message) if message.offset < AT_SEQ else None
 
-    RoleWorker._step = step  # type: ignore[method-assign]
+    RoleWorker._turn = turn  # type: ignore[method-assign]
 
 
 def drops() -> None:
     """Lose a message on its way, once, as Faust does when a seek comes at the wrong moment."""
-    sound, dropped = RoleWorker._step, False
+    sound, dropped = RoleWorker._turn, False
 
-    async def step(self: RoleWorker, message: Any) -> None:
+    async def turn(self: RoleWorker, message: Any) -> Turn | None:
         nonlocal dropped
         if message.offset == AT_SEQ and not dropped:
             dropped = True
-        else:
-            await sound(self, message)
+            return None
+        return await sound(self, message)
 
-    RoleWorker._step = step  # type: ignore[method-assign]
+    RoleWorker._turn = turn  # type: ignore[method-assign]
 
 
 FAULTS: dict[str, Callable[[], None]] = {
@@ -188,11 +189,11 @@ FAULTS: dict[str, Callable[[], None]] = {
     "hangs": hangs,
     "drops": drops,
     # each step of the commit protocol
-    "dies-before-1": lambda: dies(RoleWorker, "_begin"),
-    "dies-between-1-and-2": lambda: dies(RoleWorker, "_save"),
+    "dies-before-1": lambda: dies(Committer, "_begin"),
+    "dies-between-1-and-2": lambda: dies(Committer, "_save"),
     "dies-within-2": dies_while_saving,
-    "dies-between-2-and-3": lambda: dies(RoleWorker, "_commit"),
-    "dies-after-3": lambda: dies(RoleWorker, "_finish", after=True),
+    "dies-between-2-and-3": lambda: dies(Committer, "_commit"),
+    "dies-after-3": lambda: dies(Committer, "_finish", after=True),
 }
 
 

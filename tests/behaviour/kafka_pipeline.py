@@ -11,19 +11,19 @@ from typing import Any, Self
 
 import orjson
 
+from pipeline.cli.supervisor import ROLES, Supervisor
 from pipeline.config import Config, load_config
 from pipeline.kafka.embedded import CHECKPOINT_INTERVAL_S
-from pipeline.kafka.lives import FIRST, Life
+from pipeline.kafka.ownership.lives import FIRST, Life
 from pipeline.kafka.producer import RecordProducer
-from pipeline.kafka.progress import GroupOffsets, PipelineProgress
-from pipeline.kafka.reader import TopicReader
-from pipeline.kafka.replay import ReplayOptions, replay
 from pipeline.kafka.topics import create_topics
+from pipeline.kafka.topics.progress import GroupOffsets, PipelineProgress
+from pipeline.kafka.topics.reader import TopicReader
+from pipeline.kafka.topics.replay import ReplayOptions, replay
 from pipeline.local import LocalPipeline
 from pipeline.outputs import OUTPUTS
 from pipeline.parts import Role
 from pipeline.stages import Message
-from pipeline.supervisor import ROLES, Supervisor
 
 Published = dict[tuple[Any, ...], set[bytes]]
 """Identity → the different records that were published under it."""

@@ -24,7 +24,7 @@ from typing import IO, Any, Self
 
 LOADED = (
     *("pipeline.cli.main", "agents.join", "agents.model", "agents.explainer", "agents.drift"),
-    *("pipeline.kafka.app", "pipeline.stages.model", "pipeline.stages.explainer"),
+    *("pipeline.kafka.faust.app", "pipeline.stages.model", "pipeline.stages.explainer"),
     *("pipeline.stages.drift", "pipeline.stages.join", "pipeline.explain.kernels"),
     *("pipeline.evaluate.hoeffding", "pipeline.evaluate.linear", "pipeline.models.scores"),
     *("river.forest", "river.tree", "river.naive_bayes", "river.linear_model", "river.drift"),

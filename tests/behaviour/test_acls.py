@@ -30,11 +30,11 @@ from river.tree import HoeffdingTreeClassifier
 from deploy.kafka import Cluster
 from deploy.strimzi import Manifest, users
 from pipeline.config import Config, load_config
-from pipeline.kafka.budget import WINDOW
 from pipeline.kafka.client import client_settings
 from pipeline.kafka.producer import RecordProducer
-from pipeline.kafka.progress import GroupOffsets
 from pipeline.kafka.topics import create_topics, topic_specs
+from pipeline.kafka.topics.progress import GroupOffsets
+from pipeline.kafka.worker.budget import WINDOW
 from tests.behaviour.conftest import SETTINGS, topic_store, write_config
 from tests.behaviour.kafka_pipeline import KafkaPipeline, assert_same, reference_of
 from tests.behaviour.test_alerts import Receiver, receiver, wait

@@ -17,9 +17,9 @@ import psutil
 import pytest
 from river.tree import HoeffdingTreeClassifier
 
-from pipeline.exchange import ModelFolder
+from pipeline.cli.supervisor import ROLES
+from pipeline.models.model_store import ModelFolder
 from pipeline.parts import Role
-from pipeline.supervisor import ROLES
 from tests.behaviour.conftest import SETTINGS, topics, write_config
 from tests.behaviour.kafka_pipeline import (
     KafkaPipeline,

@@ -5,8 +5,8 @@ from pathlib import Path
 import orjson
 import pytest
 
+from pipeline.cli.supervisor import ROLES
 from pipeline.parts import Role
-from pipeline.supervisor import ROLES
 from tests.behaviour.conftest import SETTINGS, topics, write_config
 from tests.behaviour.kafka_pipeline import assert_same, reference_of
 from tests.behaviour.test_pipeline import Start, observations

@@ -14,6 +14,7 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource
 
+from pipeline.cli.supervisor import ROLES
 from pipeline.config import Config, load_config
 from pipeline.kafka.checkpoints import (
     Checkpoint,
@@ -27,12 +28,11 @@ from pipeline.kafka.checkpoints import topic as topic_module
 from pipeline.kafka.checkpoints.records import GENERATIONS
 from pipeline.kafka.checkpoints.topic import partition_of
 from pipeline.kafka.client import client_settings, partitions_of
-from pipeline.kafka.peek import read_on
+from pipeline.kafka.faust.peek import read_on
 from pipeline.kafka.topics import create_topics
 from pipeline.stages import DriftStage
-from pipeline.supervisor import ROLES
 from tests.behaviour.conftest import SETTINGS, topic_store, topics, write_config
-from tests.kafka.test_checkpoints import Large
+from tests.kafka.checkpoints.test_stores import Large
 
 pytestmark = pytest.mark.kafka
 

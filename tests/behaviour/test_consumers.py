@@ -8,9 +8,9 @@ import pytest
 
 from deploy.kafka.java import jars, java
 from pipeline.config import Config, load_config
-from pipeline.kafka.outbox import Outbox
 from pipeline.kafka.producer import RecordProducer
 from pipeline.kafka.topics import create_topics
+from pipeline.kafka.worker.outbox import Outbox
 from tests.docs.documents import snippets
 from tests.monitor.records import change
 

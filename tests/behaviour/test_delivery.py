@@ -20,11 +20,11 @@ from confluent_kafka.admin import (
 )
 
 from deploy.kafka import Cluster
-from pipeline import supervisor
+from pipeline.cli import supervisor
+from pipeline.cli.supervisor import WorkerRefusedError
 from pipeline.kafka.client import client_settings
 from pipeline.kafka.exits import EXIT_NOT_YET, EXIT_REFUSED
 from pipeline.kafka.topics import create_topics
-from pipeline.supervisor import WorkerRefusedError
 from tests.behaviour.conftest import SETTINGS, topics, write_config
 from tests.behaviour.kafka_pipeline import KafkaPipeline, Published, assert_same, reference
 from tests.behaviour.test_pipeline import Start, observations

@@ -13,9 +13,9 @@ import pytest
 from confluent_kafka.admin import AdminClient
 
 from deploy.kafka import Cluster
+from pipeline.cli.supervisor import ROLES, WorkerRefusedError
 from pipeline.kafka.exits import EXIT_REFUSED
 from pipeline.parts import Role
-from pipeline.supervisor import ROLES, WorkerRefusedError
 from tests.behaviour.conftest import SETTINGS, topics, write_config
 from tests.behaviour.kafka_pipeline import KafkaPipeline, Published, assert_same, reference_of
 from tests.behaviour.kafka_topics import add_partitions, set_topic

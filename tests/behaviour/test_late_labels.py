@@ -8,10 +8,10 @@ import orjson
 import pytest
 from confluent_kafka import Producer
 
+from pipeline.cli.supervisor import ROLES
 from pipeline.kafka.client import client_settings
-from pipeline.kafka.progress import GroupOffsets
+from pipeline.kafka.topics.progress import GroupOffsets
 from pipeline.parts import Role
-from pipeline.supervisor import ROLES
 from schemas.prediction import LabelCounts
 from tests.behaviour.conftest import SETTINGS, topics, write_config
 from tests.behaviour.kafka_pipeline import KafkaPipeline, assert_same, reference_of

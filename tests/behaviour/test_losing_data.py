@@ -17,16 +17,16 @@ import pytest
 from faust.types import TP
 
 from pipeline.config import Config, load_config
-from pipeline.kafka.app import create_worker
 from pipeline.kafka.checkpoints import fingerprint_of, identity_of
 from pipeline.kafka.client import cluster
 from pipeline.kafka.exits import EXIT_FAILED, EXIT_REFUSED
+from pipeline.kafka.faust.app import create_worker
+from pipeline.kafka.faust.transport import PAUSED_S
+from pipeline.kafka.ownership.register import Register
 from pipeline.kafka.producer import DeliveryError, RecordProducer
-from pipeline.kafka.progress import GroupOffsets
-from pipeline.kafka.reader import TopicReader
-from pipeline.kafka.register import Register
 from pipeline.kafka.topics import create_topics
-from pipeline.kafka.transport import PAUSED_S
+from pipeline.kafka.topics.progress import GroupOffsets
+from pipeline.kafka.topics.reader import TopicReader
 from pipeline.outputs import OUTPUTS
 from pipeline.parts import Part
 from pipeline.stages import ExplainerStage

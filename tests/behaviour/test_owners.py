@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Producer
 
+from pipeline.cli.supervisor import ROLES
 from pipeline.kafka.checkpoints import DirectoryCheckpointStore, Envelope, identity_of, slots
 from pipeline.kafka.client import client_settings, cluster
 from pipeline.kafka.exits import EXIT_REFUSED
-from pipeline.kafka.lives import Life
-from pipeline.kafka.reader import TopicReader
-from pipeline.kafka.register import Register
-from pipeline.kafka.writers import WRITER, Writer
-from pipeline.supervisor import ROLES
+from pipeline.kafka.ownership.lives import Life
+from pipeline.kafka.ownership.register import Register
+from pipeline.kafka.ownership.writers import WRITER, Writer
+from pipeline.kafka.topics.reader import TopicReader
 from schemas import FIRST_INCARNATION, DeadLetter, Evaluation
 from tests.behaviour.conftest import SETTINGS, topics, write_config
 from tests.behaviour.kafka_pipeline import KafkaPipeline, assert_same, of_incarnation, reference

@@ -13,7 +13,7 @@ from river.datasets import synth
 
 from pipeline.config import load_config
 from pipeline.kafka.producer import RecordProducer
-from pipeline.kafka.progress import GroupOffsets
+from pipeline.kafka.topics.progress import GroupOffsets
 from pipeline.parts import Role
 from tests.behaviour.conftest import SETTINGS, topics, write_config
 from tests.behaviour.kafka_pipeline import (

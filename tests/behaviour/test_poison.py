@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from pipeline.kafka.worker import NOT_OURS
+from pipeline.cli.supervisor import ROLES
+from pipeline.kafka.worker.claims import NOT_OURS
 from pipeline.parts import Role
-from pipeline.supervisor import ROLES
 from tests.behaviour.conftest import SETTINGS, topics, write_config
 from tests.behaviour.kafka_pipeline import assert_same, reference_of
 from tests.behaviour.poisoned import (

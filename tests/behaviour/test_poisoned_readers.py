@@ -2,17 +2,19 @@
 
 import random
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from pipeline.alerts.changes import ChangeConsumer
 from pipeline.config import Config, load_config
+from pipeline.kafka.faust.peek import batch_end, first_offset
 from pipeline.kafka.headers import headers_of
-from pipeline.kafka.peek import batch_end, first_offset
-from pipeline.kafka.reader import TopicReader, read_to_end
-from pipeline.kafka.register import Fingerprint, Register, RegisteredError
+from pipeline.kafka.ownership.register import Register
+from pipeline.kafka.ownership.registered import Fingerprint, RegisteredError
 from pipeline.kafka.topics import create_topics
+from pipeline.kafka.topics.reader import TopicReader, read_to_end
 from tests.batches import ZSTD, batch, record, send_batches
 from tests.chaos.poison import bomb, poison
 from tests.fuzz.poison import Poison, poisons
@@ -71,7 +73,7 @@ def test_a_reader_of_what_is_new_gets_past_too(config: Config) -> None:
 
 
 def test_alerts_get_past_it_and_go_on(config: Config) -> None:
-    with ChangeConsumer(config) as changes:
+    with closing(ChangeConsumer(config)) as changes:
         while not changes._consumer.assignment():
             assert changes.poll(0.5) is None
         fill(config, "changes")

@@ -16,7 +16,7 @@ from deploy.kafka import Cluster
 from pipeline.config import Config, load_config
 from pipeline.kafka.client import client_settings
 from pipeline.kafka.producer import DeliveryError, OversizeError, RecordProducer
-from pipeline.kafka.reader import TopicReader
+from pipeline.kafka.topics.reader import TopicReader
 from tests.behaviour.kafka_topics import set_topic
 
 pytestmark = pytest.mark.kafka

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from pipeline.cli.supervisor import ROLES
 from pipeline.parts import Role
-from pipeline.supervisor import ROLES
 from tests.behaviour.conftest import SETTINGS, topic_store, topics, write_config
 from tests.behaviour.kafka_pipeline import KafkaPipeline, Published, assert_same, reference
 from tests.behaviour.test_pipeline import Start, observations, with_hostile

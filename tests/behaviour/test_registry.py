@@ -7,9 +7,9 @@ from typing import Any
 import orjson
 import pytest
 
-from pipeline.kafka.reader import TopicReader
-from pipeline.kafka.registry.settings import RegistrySettings
+from pipeline.config import RegistrySettings
 from pipeline.kafka.registry.wire import framed
+from pipeline.kafka.topics.reader import TopicReader
 from pipeline.outputs import OUTPUTS
 from tests.behaviour.conftest import SETTINGS, topics, write_config
 from tests.behaviour.kafka_pipeline import KafkaPipeline, Published, assert_same, reference

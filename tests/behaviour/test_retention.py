@@ -10,12 +10,12 @@ import pytest
 from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient
 
+from pipeline.cli.supervisor import WorkerRefusedError
 from pipeline.config import Config
 from pipeline.kafka.client import client_settings
 from pipeline.kafka.exits import EXIT_REFUSED
-from pipeline.kafka.lives import Life
+from pipeline.kafka.ownership.lives import Life
 from pipeline.local import LocalPipeline
-from pipeline.supervisor import WorkerRefusedError
 from schemas import FIRST_INCARNATION
 from tests.behaviour.kafka_pipeline import (
     KafkaPipeline,

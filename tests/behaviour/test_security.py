@@ -16,8 +16,8 @@ from confluent_kafka.admin import (
 )
 
 from deploy.kafka import Cluster
+from pipeline.cli.supervisor import WorkerRefusedError
 from pipeline.config import load_config
-from pipeline.supervisor import WorkerRefusedError
 from tests.behaviour.conftest import SETTINGS, write_config
 from tests.behaviour.kafka_pipeline import KafkaPipeline, assert_same, reference
 from tests.behaviour.test_pipeline import observations

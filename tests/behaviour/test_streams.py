@@ -5,11 +5,11 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
+from pipeline.cli.supervisor import ROLES
 from pipeline.config import Config
 from pipeline.kafka.checkpoints import CheckpointStore, open_store, slots
 from pipeline.kafka.client import cluster
-from pipeline.kafka.progress import GroupOffsets
-from pipeline.supervisor import ROLES
+from pipeline.kafka.topics.progress import GroupOffsets
 from tests.behaviour.conftest import REAL_KAFKA, SETTINGS, topics, write_config
 from tests.behaviour.kafka_pipeline import KafkaPipeline, Published, assert_same, reference
 from tests.behaviour.test_pipeline import Start, observations, with_hostile

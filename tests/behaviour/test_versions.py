@@ -11,10 +11,10 @@ import orjson
 import pytest
 from river.tree import HoeffdingTreeClassifier
 
+from pipeline.cli.supervisor import ROLES
 from pipeline.config import Config
 from pipeline.local import LocalPipeline
 from pipeline.parts import Role
-from pipeline.supervisor import ROLES
 from schemas import Explanation
 from tests.behaviour.conftest import SETTINGS, topics, write_config
 from tests.behaviour.kafka_pipeline import KafkaPipeline, assert_same, reference_of

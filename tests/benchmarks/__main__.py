@@ -21,6 +21,7 @@ from tests.benchmarks import (
     report,
     scaling,
     sizing,
+    stage,
     variance,
 )
 from tests.benchmarks.run import Measure, Run
@@ -29,6 +30,7 @@ from tests.command import Clock, execute, say
 PARTS: dict[str, Measure] = {
     "pfi": library.pfi_and_training,
     "full": library.full_sets,
+    "stage": stage.explaining_in_the_stage,
     "features": library.by_features,
     "variance": variance.error_for_time,
     "producer": producer.two_clients,

@@ -16,8 +16,8 @@ import orjson
 import psutil
 from playwright.sync_api import Page
 
-from pipeline.kafka.progress import GroupOffsets
-from pipeline.supervisor import ROLES, command_of
+from pipeline.cli.supervisor import ROLES, command_of
+from pipeline.kafka.topics.progress import GroupOffsets
 from tests.behaviour.conftest import write_config
 from tests.benchmarks.rig import ALL, Rig, observations, rig, settings
 from tests.benchmarks.run import Run

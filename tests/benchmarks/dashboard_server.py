@@ -17,7 +17,7 @@ import psutil
 
 from pipeline.config import Config
 from pipeline.monitor.dashboard.server import Server
-from pipeline.monitor.dashboard.state import State
+from pipeline.results.store import Store
 from schemas import Explanation
 from tests.monitor.dashboard.stream import EMIT_EVERY, change, explanation, name, records
 
@@ -41,22 +41,22 @@ def _listen(address: str) -> None:
 
 
 async def _serve() -> None:
-    state, told = State(), {}
+    store, told = Store(), {}
     for part, (first, last) in {
         "tenth": (0, POINTS // 10),
         "whole": (POINTS // 10, POINTS),
     }.items():
-        _fill(state, first, last)
+        _fill(store, first, last)
         told[part] = psutil.Process().memory_info().rss / 1e6
-    state.operations.is_loaded = True
-    server = Server(Config(**SETTINGS), state)
+    store.status.is_loaded = True
+    server = Server(Config(**SETTINGS), store)
     told["address"] = await server.start()
     print(orjson.dumps(told).decode(), flush=True)
-    threading.Thread(target=_go_on, args=(state,), daemon=True).start()
+    threading.Thread(target=_go_on, args=(store,), daemon=True).start()
     await asyncio.Event().wait()
 
 
-def _fill(state: State, first: int, last: int) -> None:
+def _fill(store: Store, first: int, last: int) -> None:
     rng = random.Random(1)
     half = POINTS * EMIT_EVERY // 2
     pattern: list[Explanation] = []
@@ -65,22 +65,22 @@ def _fill(state: State, first: int, last: int) -> None:
         if not pattern or point % 1_000 == 0:
             pattern = [explanation(i, seq, half, rng) for i in range(FEATURES)]
             for i in range(FEATURES):
-                state.add(explanation(i, seq, half, rng, method="ipdp"), 0)
-                state.add(change(name(i), seq, "ipfi"), 0)
+                store.add(explanation(i, seq, half, rng, method="ipdp"), 0)
+                store.add(change(name(i), seq, "ipfi"), 0)
             for record in records(10, features=0, first=seq):
-                state.add(record, 0)
+                store.add(record, 0)
         for each in pattern:
-            state.add(replace(each, seq=seq), 0)
+            store.add(replace(each, seq=seq), 0)
 
 
-def _go_on(state: State) -> None:
+def _go_on(store: Store) -> None:
     rng = random.Random(2)
     point = POINTS
     while True:
-        with state.lock:
+        with store.lock:
             for i in range(FEATURES):
                 seq = point * EMIT_EVERY
-                state.add(explanation(i, seq, POINTS * EMIT_EVERY // 2, rng), 0, time.monotonic())
+                store.add(explanation(i, seq, POINTS * EMIT_EVERY // 2, rng), 0, time.monotonic())
         point += 1
         time.sleep(0.2)
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from unittest.mock import patch
 
-from pipeline import supervisor
+from pipeline.cli import supervisor
 from pipeline.parts import Part
 from tests.benchmarks.rig import ALL, full_speed, rig, settings
 from tests.benchmarks.run import Run

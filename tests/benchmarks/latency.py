@@ -12,7 +12,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 
 from pipeline.config import Config
 from pipeline.kafka.client import client_settings
-from pipeline.kafka.progress import GroupOffsets, PipelineProgress
+from pipeline.kafka.topics.progress import GroupOffsets, PipelineProgress
 from tests.benchmarks.rig import (
     BROKERS,
     FEATURES,

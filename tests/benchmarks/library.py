@@ -18,7 +18,7 @@ from typing import Any
 from river import forest, linear_model, preprocessing
 from river.datasets import synth
 
-from pipeline.evaluate import GenericEvaluator, evaluator_for
+from pipeline.evaluate import Encoding, GenericEvaluator, Inputs, evaluator_for
 from pipeline.explain import IncrementalPDP, IncrementalPFI, IncrementalSAGE, explain_together
 from tests.benchmarks.run import Run
 from tests.benchmarks.timing import Figure, Stopwatch, faster, share
@@ -66,6 +66,7 @@ class Case:
         watch, order = Stopwatch(), list(sides)
         fast, generic = evaluator_for(self.model), GenericEvaluator(self.model)
         past: list[dict[str, Any]] = []
+        encoding = Encoding()
         for i, (x, y) in enumerate(itertools.islice(self.records, records)):
             clock.progress(functools.partial("{:,} of {:,} records".format, i, records))
             past = [*past[-99:], x]
@@ -78,7 +79,8 @@ class Case:
                 timer.time(side, sides[side], x, y)
             if i % 20 == 0:
                 asked = _questions(x, past, random.Random(i))
-                self._compare(fast(x, asked), generic(x, asked))
+                inputs = Inputs.replacing(encoding.observe(x), asked)
+                self._compare(fast(inputs).outputs(), generic(inputs).outputs())
             timer.time("learn", self.model.learn_one, x, y)
             order.append(order.pop(0))  # each side comes first now and then
         return watch

@@ -7,8 +7,8 @@ from contextlib import closing
 from functools import partial
 from typing import Any
 
-from pipeline.kafka.progress import GroupOffsets
-from pipeline.kafka.replay import ReplayOptions, replay
+from pipeline.kafka.topics.progress import GroupOffsets
+from pipeline.kafka.topics.replay import ReplayOptions, replay
 from tests.behaviour.conftest import write_config
 from tests.benchmarks.bare import noisy
 from tests.benchmarks.rig import ALL, rig

@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any, cast
 
-import faust
 from faust.sensors import Monitor
 from faust.sensors.prometheus import FaustMetrics, PrometheusMonitor
 from faust.types import TP
@@ -12,8 +11,8 @@ from prometheus_client import CollectorRegistry
 
 from pipeline.config import Config
 from pipeline.kafka.metrics.worker import WorkerMetrics
-from pipeline.kafka.outbox import Outbox
 from pipeline.kafka.producer import RecordProducer
+from pipeline.kafka.worker.outbox import Outbox
 from pipeline.parts import Part, Role
 from pipeline.stages import DriftStage, ExplainerStage, Message, ModelStage, Stage, process
 from pipeline.stages.metering import Work
@@ -59,7 +58,7 @@ def counting(_run: Run) -> Iterator[Figure]:
     for role, passed_on in roles:
         watch, sent, outputs = Stopwatch(), list[Record](), list[Record]()
         outbox = Outbox(config, cast(RecordProducer, _Nowhere()), 4, sent.append)
-        metrics = WorkerMetrics(config, Part(role), faust.App(f"bench-{role}"))
+        metrics = WorkerMetrics(config, Part(role))
         for i, message in enumerate(inputs, 1):
             for record in watch.time("stage", process, stages[role], message):
                 outbox.send(record, None, 0)

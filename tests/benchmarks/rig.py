@@ -13,12 +13,12 @@ from river.datasets import synth
 
 from deploy.kafka import Cluster
 from deploy.kafka.cluster import say as tell
+from pipeline.cli.supervisor import ROLES
 from pipeline.config import Config, load_config
 from pipeline.kafka.embedded import CHECKPOINT_INTERVAL_S, EmbeddedBroker
-from pipeline.kafka.progress import GroupOffsets
 from pipeline.kafka.topics import create_topics
+from pipeline.kafka.topics.progress import GroupOffsets
 from pipeline.parts import Part, Role
-from pipeline.supervisor import ROLES
 from tests.behaviour.conftest import write_config
 from tests.benchmarks import library
 from tests.benchmarks.run import Run

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import psutil
 
-from pipeline.kafka.progress import PipelineProgress
-from pipeline.kafka.replay import ReplayOptions, replay
-from pipeline.supervisor import ROLES
+from pipeline.cli.supervisor import ROLES
+from pipeline.kafka.topics.progress import PipelineProgress
+from pipeline.kafka.topics.replay import ReplayOptions, replay
 from schemas import RECORDS
 from tests.benchmarks.rig import ALL, Rig, observations, rig, settings
 from tests.benchmarks.run import Run

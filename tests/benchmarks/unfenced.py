@@ -6,22 +6,21 @@
 from collections.abc import Collection
 from typing import Any
 
-from faust.types import TP
-
 from pipeline.cli.main import main
 from pipeline.kafka.checkpoints import Slot
-from pipeline.kafka.outbox import Outbox
-from pipeline.kafka.transport import _Consumer
-from pipeline.kafka.worker import Partition, RoleWorker
+from pipeline.kafka.faust.transport import _Consumer
+from pipeline.kafka.worker.claims import Claims
+from pipeline.kafka.worker.outbox import Outbox
+from pipeline.kafka.worker.partition import AssignedPartition
 from pipeline.stages import Message
 
 
-async def claim(self: RoleWorker, tps: Collection[TP]) -> None:
+async def claim(self: Claims, slots: Collection[Slot]) -> None:
     """Own the partitions without a claim."""
-    self._epochs |= {str(Slot.of(self.part, tp.topic, tp.partition)): 1 for tp in tps}
+    self._epochs |= {str(slot): 1 for slot in slots}
 
 
-async def of_its_owner(_self: RoleWorker, _partition: Partition, incoming: Message) -> Message:
+async def checked(_self: Claims, _partition: AssignedPartition, incoming: Message) -> Message:
     """Believe everybody."""
     return incoming
 
@@ -40,8 +39,8 @@ def send_unnamed(self: Outbox, *record: Any, writer: object = None) -> None:
 
 
 if __name__ == "__main__":
-    RoleWorker.claim = claim  # type: ignore[method-assign]
-    RoleWorker._of_its_owner = of_its_owner  # type: ignore[method-assign,assignment]
+    Claims.claim = claim  # type: ignore[method-assign]
+    Claims.checked = checked  # type: ignore[method-assign,assignment]
     _Consumer._is_member = is_member  # type: ignore[method-assign,assignment]
     Outbox.send = send_unnamed  # type: ignore[method-assign,assignment]
     main()

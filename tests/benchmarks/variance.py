@@ -12,12 +12,13 @@ from river import forest
 from pipeline.evaluate import Evaluator, evaluator_for
 from pipeline.explain import IncrementalPFI, IncrementalSAGE
 from pipeline.explain.checks import ALL
-from pipeline.explain.importance import InnerSamples
+from pipeline.explain.imputers import InnerSamples
 from pipeline.explain.losses import cross_entropy
 from tests.benchmarks.library import Record, agrawal
 from tests.benchmarks.run import Run
 from tests.benchmarks.timing import Figure, Stopwatch
 from tests.command import Clock
+from tests.support import outputs_of
 
 TRAINED = 5000
 
@@ -140,9 +141,9 @@ def batch_pfi(evaluator: Evaluator, records: Sequence[Record], clock: Clock) -> 
     grown = dict.fromkeys(values, 0.0)
     for i, (x, y) in enumerate(records):
         clock.progress(partial("batch PFI: {:,} of {:,} records".format, i, len(records)))
-        base = cross_entropy(y, evaluator(x, [{}])[0])
+        base = cross_entropy(y, outputs_of(evaluator, x, [{}])[0])
         for feature, counts in values.items():
-            outputs = evaluator(x, [{feature: value} for value in counts])
+            outputs = outputs_of(evaluator, x, [{feature: value} for value in counts])
             losses = (cross_entropy(y, output) for output in outputs)
             total = math.fsum(n * loss for n, loss in zip(counts.values(), losses, strict=True))
             grown[feature] += total - len(records) * base

@@ -14,7 +14,7 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
 from deploy.kafka import Cluster
-from pipeline.supervisor import Supervisor, describe_status
+from pipeline.cli.supervisor import Supervisor, describe_status
 from tests.chaos.exits import Stop
 from tests.chaos.faults import Aside, Foreigners, Poisoner, Topics
 from tests.chaos.recovery import Recoveries

@@ -5,8 +5,8 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from pipeline.cli.supervisor import describe_status
 from pipeline.kafka.exits import EXIT_FAILED, EXIT_NOT_YET
-from pipeline.supervisor import describe_status
 
 OWN = {EXIT_FAILED, EXIT_NOT_YET}
 """With what a worker may end by itself: the next start repeats what was not committed."""

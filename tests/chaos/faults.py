@@ -23,11 +23,11 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
+from pipeline.cli.supervisor import describe_status
 from pipeline.config import Config
 from pipeline.kafka.client import BrokerError, client_settings, partitions_of
 from pipeline.kafka.exits import EXIT_REFUSED
 from pipeline.parts import Role
-from pipeline.supervisor import describe_status
 from tests.batches import NOW_MS, send_batches
 from tests.behaviour.conftest import write_config
 from tests.chaos.poison import bomb, poison

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from threading import Event, Thread
 
 from pipeline.config import Config
-from pipeline.kafka.replay import ReplayOptions, replay
+from pipeline.kafka.topics.replay import ReplayOptions, replay
 from schemas.late_label import LabelValue
 
 

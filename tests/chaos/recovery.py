@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from pipeline.config import Config
 from pipeline.kafka.client import BrokerError
-from pipeline.kafka.progress import GroupOffsets
+from pipeline.kafka.topics.progress import GroupOffsets
 from pipeline.parts import Part
 
 LOOK_S = 0.3

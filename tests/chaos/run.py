@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from deploy.kafka import Cluster
+from pipeline.cli.supervisor import Supervisor
 from pipeline.config import Config, load_config
-from pipeline.kafka.progress import GroupOffsets
 from pipeline.kafka.timeouts import SESSION_TIMEOUT_S
 from pipeline.kafka.topics import create_topics
-from pipeline.supervisor import Supervisor
+from pipeline.kafka.topics.progress import GroupOffsets
 from schemas.late_label import LabelValue
 from tests.behaviour.conftest import write_config
 from tests.behaviour.kafka_pipeline import Published

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from itertools import cycle, islice
 from typing import Literal
 
+from pipeline.cli.supervisor import ROLES as OF_ALL
 from pipeline.parts import Role
-from pipeline.supervisor import ROLES as OF_ALL
 
 ROLES: tuple[Role, ...] = ("join", *OF_ALL)
 """Labels have a topic of their own."""

@@ -7,7 +7,7 @@ import pytest
 
 from deploy.kafka.java import kafka_version
 from pipeline.config import Config, load_config
-from pipeline.kafka.app import SHUTDOWN_S
+from pipeline.kafka.faust.app import SHUTDOWN_S
 from pipeline.parts import Role
 from tests.deploy.processes import COMPOSE, CONFIG, DEPLOY, KEY, SERVICES, options, read
 

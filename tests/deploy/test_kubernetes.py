@@ -9,7 +9,7 @@ import yaml
 import pipeline
 from deploy.strimzi import topics, users
 from pipeline.config import ENV_PREFIX, Config, ControlSettings, load_config
-from pipeline.kafka.app import SHUTDOWN_S
+from pipeline.kafka.faust.app import SHUTDOWN_S
 from pipeline.parts import Role
 from tests.deploy.processes import (
     CONFIG,

@@ -9,9 +9,9 @@ import pytest
 from typer import BadParameter
 
 import pipeline
+from pipeline.cli.supervisor import STOP_TIMEOUT_S
 from pipeline.config import ENV_PREFIX, Config, load_config
 from pipeline.kafka.exits import EXIT_REFUSED
-from pipeline.supervisor import STOP_TIMEOUT_S
 from tests.deploy.documented import README
 from tests.deploy.processes import (
     CONFIG,

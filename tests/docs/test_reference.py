@@ -10,7 +10,7 @@ import pytest
 
 from deploy.docs.pages import BEGIN, FOLDER, filled, parts
 from deploy.docs.records import PARTS, attributes
-from deploy.docs.settings import sections
+from deploy.docs.settings import descriptions, sections
 from pipeline.cli.setup import TEMPLATE
 from schemas import RECORDS
 from schemas.record import Typed
@@ -36,11 +36,14 @@ def test_every_reference_is_in_a_page() -> None:
     assert sorted(begun) == sorted(parts())
 
 
-@pytest.mark.parametrize("key", KEYS)
-def test_every_setting_says_what_it_means(key: str) -> None:
-    description = KEYS[key].description
-    is_table = key in dict(sections())
-    assert is_table or (description and description.endswith("."))
+@pytest.mark.parametrize("path", dict(sections()))
+def test_every_setting_says_what_it_means(path: str) -> None:
+    model = dict(sections())[path]
+    tables = {
+        name for name in model.model_fields if f"{path}.{name}".strip(".") in dict(sections())
+    }
+    assert descriptions(model).keys() == model.model_fields.keys() - tables
+    assert all(each.endswith(".") for each in descriptions(model).values())
 
 
 @pytest.mark.parametrize("kind", [*RECORDS, *PARTS], ids=lambda kind: kind.__name__)

@@ -11,7 +11,7 @@ from sklearn.linear_model import SGDClassifier, SGDRegressor
 
 from pipeline.evaluate import GenericEvaluator, choose
 from tests.evaluate.test_conformance import assert_same, question
-from tests.support import Row, normal_rows
+from tests.support import Row, normal_rows, outputs_of
 
 
 class Network:
@@ -65,13 +65,17 @@ def test_the_answers_are_those_of_asking_one_by_one(name: str) -> None:
     for x, y in records(300):
         past.append(x)
         asked = question(x, past, rng)
-        assert_same(choice.evaluator(x, asked), GenericEvaluator(model)(x, asked))
+        assert_same(
+            outputs_of(choice.evaluator, x, asked), outputs_of(GenericEvaluator(model), x, asked)
+        )
         model.learn_one(x, float(y == "yes") if "regressor" in name or "scaled" in name else y)
 
 
 def test_all_inputs_take_one_call() -> None:
     model = Network()
-    choose(model).evaluator({"a": 1.0, "b": 2.0, "c": 3.0}, [{}, {"a": 2.0}, {"b": 1.0}])
+    outputs_of(
+        choose(model).evaluator, {"a": 1.0, "b": 2.0, "c": 3.0}, [{}, {"a": 2.0}, {"b": 1.0}]
+    )
     assert model.calls == 1
 
 
@@ -85,14 +89,14 @@ def test_a_river_model_of_many_is_asked_so_only_if_told() -> None:
     evaluate = choose(model, "batch").evaluator
     replacements = [{}, {"a": True}, {"a": False, "b": False}]
     assert_same(
-        evaluate({"a": True, "b": True}, replacements),
-        GenericEvaluator(model)({"a": True, "b": True}, replacements),
+        outputs_of(evaluate, {"a": True, "b": True}, replacements),
+        outputs_of(GenericEvaluator(model), {"a": True, "b": True}, replacements),
     )
 
 
 def test_an_input_that_fails_gives_its_own_error() -> None:
     with pytest.raises(KeyError, match="c"):
-        choose(Network()).evaluator({"a": 1.0, "b": 2.0}, [{}])
+        outputs_of(choose(Network()).evaluator, {"a": 1.0, "b": 2.0}, [{}])
 
 
 def test_a_model_that_cannot_be_asked_so_is_named() -> None:

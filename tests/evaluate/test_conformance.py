@@ -14,8 +14,7 @@ from river import ensemble, forest, linear_model, preprocessing, tree
 from river.datasets import synth
 
 from pipeline.evaluate import GenericEvaluator, Output, Value, choose
-from pipeline.evaluate.hoeffding import kernels
-from tests.support import Row
+from tests.support import Row, outputs_of
 
 RECORDS = 2000
 TOLERANCE = 1e-12
@@ -161,42 +160,33 @@ def test_conformance(
     check(name, monkeypatch, categorical=categorical, missing=missing)
 
 
-@pytest.mark.parametrize("missing", [False, True], ids=["whole", "missing"])
-@pytest.mark.parametrize("name", ["tree", "tree-bayes", "forest", "bagging", "adaboost"])
-def test_conformance_without_a_compiler(
-    name: str, missing: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(kernels, "IS_COMPILED", False)
-    check(name, monkeypatch, categorical=False, missing=missing)
-
-
 def check(name: str, monkeypatch: pytest.MonkeyPatch, *, categorical: bool, missing: bool) -> None:
     rng = random.Random(1)
     kept: Any = None
     for i, (model, x, replacements) in enumerate(
         asked(name, categorical=categorical, missing=missing)
     ):
-        expected = GenericEvaluator(model)(x, replacements)
+        expected = outputs_of(GenericEvaluator(model), x, replacements)
         before = pickle.dumps((model, x, replacements)) if i % 10 == 0 else b""
         kept = kept or choose(model).evaluator
         with monkeypatch.context() as patch:
             # a forest has no trees before it learns; the compiled loops leave out single inputs
             if i and not missing:
                 patch.setattr(GenericEvaluator, "__call__", asked_one_by_one)
-            outputs = list(kept(x, replacements))
+            outputs = list(outputs_of(kept, x, replacements))
         assert_same(outputs, expected)
         if i % 5 == 0:
             # bit for bit: shards of a pipeline ask about different features
             order = rng.sample(range(len(replacements)), len(replacements))
             for part in (order[:1], order[1:5], order[5:], []):
-                some = kept(x, [replacements[row] for row in part])
+                some = outputs_of(kept, x, [replacements[row] for row in part])
                 assert list(some) == [outputs[row] for row in part]
         if before:
             assert pickle.dumps((model, x, replacements)) == before
             # bit for bit: after a crash an evaluator comes out of a pickle, or is made anew
             restored, _ = pickle.loads(pickle.dumps((kept, model)))
-            assert list(restored(x, replacements)) == outputs
-            assert list(choose(model).evaluator(x, replacements)) == outputs
+            assert list(outputs_of(restored, x, replacements)) == outputs
+            assert list(outputs_of(choose(model).evaluator, x, replacements)) == outputs
 
 
 @pytest.mark.parametrize("value", ["text", None])
@@ -208,12 +198,12 @@ def test_what_is_no_number_fails_as_the_model_fails(name: str, value: Any) -> No
     for feature in x:
         replacements: list[dict[str, Value]] = [{}, {feature: value}]
         try:
-            expected = GenericEvaluator(model)(x, replacements)
+            expected = outputs_of(GenericEvaluator(model), x, replacements)
         except Exception as error:
             with pytest.raises(type(error)):
-                choose(model).evaluator(x, replacements)
+                outputs_of(choose(model).evaluator, x, replacements)
         else:
-            assert_same(choose(model).evaluator(x, replacements), expected)
+            assert_same(outputs_of(choose(model).evaluator, x, replacements), expected)
 
 
 def shops(n: int) -> Iterator[Row]:
@@ -229,8 +219,8 @@ def test_a_categorical_branch_that_grows_while_the_category_is_not_asked_about()
     for i, x in enumerate(shops(4000)):
         numbers = {"a": x["a"], "b": x["b"]}
         replacements: list[Row] = [{}, {"a": 0.9}, {"b": 0.1}, {"a": 0.1}]
-        outputs = list(evaluate(numbers, replacements))
-        assert_same(outputs, GenericEvaluator(model)(numbers, replacements))
+        outputs = list(outputs_of(evaluate, numbers, replacements))
+        assert_same(outputs, outputs_of(GenericEvaluator(model), numbers, replacements))
         high = float(x["a"]) > 0.5
         model.learn_one(x, int(high) if i < 1500 else int(high and x["shop"] in {"a", "b"}))
 
@@ -245,8 +235,11 @@ def test_a_class_that_comes_later_in_another_leaf() -> None:
     replacements: list[Row] = [{}, {"a": 0.9}, {"a": 0.1}]
     assert model.n_leaves > 1
     for late in range(2):
-        outputs = list(evaluate(x, replacements))
-        assert_same(outputs, GenericEvaluator(model)(x, replacements))
+        outputs = list(outputs_of(evaluate, x, replacements))
+        assert_same(outputs, outputs_of(GenericEvaluator(model), x, replacements))
         model.learn_one({**x, "a": 0.9}, 2 + late)
         model.learn_one({**x, "a": 0.9}, 2 + late)
-        assert_same(evaluate(x, replacements), GenericEvaluator(model)(x, replacements))
+        assert_same(
+            outputs_of(evaluate, x, replacements),
+            outputs_of(GenericEvaluator(model), x, replacements),
+        )

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from river import forest, linear_model, multiclass, preprocessing
 
 from pipeline.evaluate import GenericEvaluator, Output, Value, evaluator_for
-from tests.support import PROPERTY, AgrawalRule, Linear, Scripted, agrawal, normal_rows
+from tests.support import PROPERTY, AgrawalRule, Linear, Scripted, agrawal, normal_rows, outputs_of
 
 NUMERIC = ["salary", "commission", "age", "loan"]
 
@@ -30,7 +30,7 @@ class Answer:
 @given(
     st.fixed_dictionaries({"a": st.floats(-9, 9), "b": st.floats(-9, 9)}),
     st.lists(
-        st.dictionaries(st.sampled_from(["a", "b", "new"]), st.floats(-9, 9), max_size=3),
+        st.dictionaries(st.sampled_from(["a", "b"]), st.floats(-9, 9), max_size=2),
         max_size=10,
     ),
 )
@@ -38,7 +38,7 @@ def test_the_answers_are_those_of_asking_one_by_one(
     x: dict[str, float], replacements: list[dict[str, float]]
 ) -> None:
     model = Linear({"a": 2.0, "b": -3.0})
-    assert GenericEvaluator(model)(x, replacements) == [
+    assert outputs_of(GenericEvaluator(model), x, replacements) == [
         model.predict_one({**x, **replacement}) for replacement in replacements
     ]
 
@@ -57,12 +57,12 @@ def test_a_river_classifier_is_asked_for_probabilities(factory: Callable[[], Any
         numbers: dict[str, Value] = {name: x[name] for name in NUMERIC}
         replacements: list[Mapping[str, Value]] = [{}, {"age": 30}, {"age": 70, "salary": 60_000.0}]
         expected = [model.predict_proba_one({**numbers, **each}) for each in replacements]
-        assert evaluate(numbers, replacements) == expected
+        assert outputs_of(evaluate, numbers, replacements) == expected
         model.learn_one(numbers, bool(y))
 
 
 def test_nothing_to_ask_gives_no_answers() -> None:
-    assert evaluator_for(AgrawalRule())({}, []) == []
+    assert outputs_of(evaluator_for(AgrawalRule()), {}, []) == []
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_nothing_to_ask_gives_no_answers() -> None:
     ],
 )
 def test_answers_become_plain_numbers_and_labels(answer: object, expected: Output) -> None:
-    [output] = evaluator_for(Answer(answer))({}, [{}])
+    [output] = outputs_of(evaluator_for(Answer(answer)), {}, [{}])
     assert output == expected
     if isinstance(output, dict):
         assert {type(p) for p in output.values()} <= {float}
@@ -108,13 +108,13 @@ def test_answers_become_plain_numbers_and_labels(answer: object, expected: Outpu
 )
 def test_what_cannot_be_explained_is_refused_with_its_reason(answer: object, reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
-        evaluator_for(Answer(answer))({}, [{}])
+        outputs_of(evaluator_for(Answer(answer)), {}, [{}])
 
 
 def test_one_wrong_answer_among_many_is_refused() -> None:
     model = Scripted(lambda x: math.inf if x["a"] > 2.0 else 1.0)
     with pytest.raises(ValueError, match="not finite"):
-        evaluator_for(model)({"a": 0.0}, [{}, {"a": 1.0}, {"a": 3.0}])
+        outputs_of(evaluator_for(model), {"a": 0.0}, [{}, {"a": 1.0}, {"a": 3.0}])
 
 
 def test_a_classifier_without_probabilities_is_sure_of_its_class() -> None:
@@ -122,10 +122,10 @@ def test_a_classifier_without_probabilities_is_sure_of_its_class() -> None:
         linear_model.LogisticRegression(), code_size=4, coding_method="random", seed=1
     )
     evaluate = evaluator_for(model)
-    assert evaluate({"a": 1.0}, [{}]) == [{}]
+    assert outputs_of(evaluate, {"a": 1.0}, [{}]) == [{}]
     for x in normal_rows(50, ["a"], seed=1):
         model.learn_one(x, "positive" if float(x["a"]) > 0.0 else "negative")
-    assert evaluate({"a": 1.0}, [{}]) == [{model.predict_one({"a": 1.0}): 1.0}]
+    assert outputs_of(evaluate, {"a": 1.0}, [{}]) == [{model.predict_one({"a": 1.0}): 1.0}]
 
 
 @pytest.mark.parametrize("model", [object(), preprocessing.StandardScaler(), "a string", None])
@@ -136,4 +136,4 @@ def test_a_model_that_cannot_be_asked_is_named(model: object) -> None:
 
 def test_a_models_own_error_passes_through() -> None:
     with pytest.raises(KeyError, match="age"):
-        evaluator_for(AgrawalRule())({}, [{}])
+        outputs_of(evaluator_for(AgrawalRule()), {}, [{}])

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from pipeline.interruption import until_interrupted
+from pipeline.cli.interruption import until_interrupted
 from tests.command import say
 from tests.experiments.catalogue import EXPERIMENTS
 from tests.experiments.experiment import Experiment

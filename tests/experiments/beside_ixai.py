@@ -18,8 +18,7 @@ from river import metrics, tree
 from river.datasets import synth
 
 from pipeline.explain import IncrementalPFI, IncrementalSAGE
-from pipeline.explain.importance import InnerSamples
-from pipeline.explain.sampling.imputers import ObservationalImputer
+from pipeline.explain.imputers import InnerSamples, ObservationalImputer
 from pipeline.explain.storage import GeometricReservoir, UniformReservoir
 from tests.support import AgrawalRule, Linear
 

@@ -16,7 +16,7 @@ from typing import Any, get_args
 from matplotlib.figure import Figure
 
 from pipeline.config import DriftSettings
-from pipeline.detectors import ADWINParameters, DetectorSettings, Signal
+from pipeline.drift.detectors import ADWIN_DEFAULTS, DetectorSettings, Signal
 from schemas.change import Watched
 from tests.experiments import drift_streams as streams
 from tests.experiments.drift_signals import EMIT_EVERY, WARM_UP, Signals, signals
@@ -460,7 +460,7 @@ def _draw(figure: Figure, found: Found) -> None:
     """Draw what a setting costs: false alarms against the delay after a sudden drift."""
     figure.set_size_inches(6, 3.5)
     axes = figure.subplots()
-    grace, smallest = DriftSettings().grace_period, ADWINParameters().min_window_length
+    grace, smallest = DriftSettings().grace_period, ADWIN_DEFAULTS["min_window_length"]
     for method, color in zip(METHODS, ("C0", "C1", "C2", "C7"), strict=True):
         for signal, marker in (("increment", "o"), ("value", "^")):
             points = []

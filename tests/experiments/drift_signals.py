@@ -11,6 +11,7 @@ from pipeline.evaluate import evaluator_for
 from pipeline.explain import IncrementalPDP, IncrementalPFI, IncrementalSAGE, explain_together
 from pipeline.explain.losses import cross_entropy
 from tests.experiments.streams import Record
+from tests.support import outputs_of
 
 EMIT_EVERY = 10
 """Observations from one published value to the next: the default."""
@@ -73,7 +74,7 @@ def signals(
     values = {method: np.zeros((records // EMIT_EVERY, len(features))) for method in explainers}
     losses = np.zeros(records)
     for t, (x, y) in enumerate(islice(stream, records)):
-        [prediction] = ask(x, [{}])
+        [prediction] = outputs_of(ask, x, [{}])
         losses[t] = loss(y, prediction)
         explain_together([*explainers.values()], x, y)
         for method, explainer in explainers.items():

@@ -2,14 +2,14 @@
 
 import itertools
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from river import forest
 from river.datasets import synth
 
-from pipeline.evaluate import Observation, Output, Table, Value, evaluator_for
-from pipeline.evaluate.hoeffding import TreeClassifierEvaluator
+from pipeline.evaluate import Encoding, Inputs, Table, evaluator_for
+from pipeline.evaluate.table import aligned
 from tests.experiments.array_sage import Floats, Places
 from tests.experiments.streams import Record
 
@@ -35,27 +35,14 @@ class Forests:
         self._evaluators = [evaluator_for(each, "hoeffding") for each in forests]
         self.used = 0
 
-    def __call__(
-        self, x: Observation, replacements: Sequence[Mapping[str, Value]]
-    ) -> Sequence[Output]:
-        """Return one output per replacement; see :class:`~pipeline.evaluate.Evaluator`."""
-        return self._evaluators[self.used](x, replacements)
-
-    def evaluate_rows(self, x: Observation, rows: Floats) -> Table | None:
-        """Return the outputs as an array; see :class:`~pipeline.evaluate.table.TableEvaluator`."""
-        evaluator = self._evaluators[self.used]
-        assert isinstance(evaluator, TreeClassifierEvaluator)
-        return evaluator.evaluate_rows(x, rows)
+    def __call__(self, inputs: Inputs) -> Table:
+        """Return the outputs; see :class:`~pipeline.evaluate.Evaluator`."""
+        return self._evaluators[self.used](inputs)
 
     def probabilities(self, features: Sequence[str], rows: Floats) -> Floats:
         """Return the probabilities of 0 and 1 for whole inputs, shape (rows, 2)."""
         x = dict(zip(features, rows[0].tolist(), strict=True))
-        table = self.evaluate_rows(x, rows)
-        if table is None:
-            inputs = [dict(zip(features, row, strict=True)) for row in rows.tolist()]
-            outputs = self(x, inputs)
-            return np.array([[o[0], o[1]] for o in outputs if isinstance(o, dict)])
-        return table.numbers[:, [table.labels.index(label) for label in (0, 1)]]
+        return aligned(self(Inputs(Encoding().observe(x), rows)), (0, 1))
 
 
 def concept_records(concept: int, seed: int, n: int) -> list[Record]:

@@ -20,6 +20,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from pipeline.baselines import batch_pdp
+from pipeline.evaluate import Inputs, Table
 from pipeline.explain import IncrementalPDP
 from tests.experiments.curves import distance_between
 from tests.experiments.experiment import Line, Report, Task
@@ -111,9 +112,9 @@ def explain(
 def _evaluator(estimator: Any, features: list[str]) -> Any:
     """Return what asks the network about all inputs with one call."""
 
-    def ask(x: Mapping[str, Any], replacements: Any) -> list[float]:
-        rows = [[each.get(name, x[name]) for name in features] for each in replacements]
-        return [float(output) for output in estimator.predict(rows)]
+    def ask(inputs: Inputs) -> Table:
+        columns = [inputs.observed.features.index(name) for name in features]
+        return Table((None,), estimator.predict(inputs.rows[:, columns])[:, None])
 
     return ask
 

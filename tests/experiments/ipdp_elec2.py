@@ -19,7 +19,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from river import forest
 
-from pipeline.detectors import DetectorSettings
+from pipeline.drift.detectors import DetectorSettings
 from pipeline.explain import IncrementalPDP
 from tests.experiments.experiment import Line, Report, Task
 from tests.experiments.repeated import runs_of

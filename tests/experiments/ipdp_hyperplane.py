@@ -24,6 +24,7 @@ from tests.experiments import drift_streams as streams
 from tests.experiments.experiment import Line, Report, Task
 from tests.experiments.repeated import runs_of
 from tests.experiments.tables import table
+from tests.support import outputs_of
 
 FEATURES = ("x1", "x2")
 WATCHED = (*(f"{method} {feature}" for method in ("iPDP", "iPFI") for feature in FEATURES), "loss")
@@ -74,7 +75,7 @@ def explain(
     curves: dict[str, dict[str, Any]] = {f: {} for f in FEATURES}
     course: list[dict[str, float]] = []
     for t, (x, y) in enumerate(islice(streams.hyperplane(seed, drift), records)):
-        [prediction] = ask(x, [{}])
+        [prediction] = outputs_of(ask, x, [{}])
         explain_together([pdp, pfi], x, y)
         watched = {"loss": cross_entropy(y, prediction)}
         for name, each in (("iPDP", pdp), ("iPFI", pfi)):

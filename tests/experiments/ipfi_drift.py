@@ -27,7 +27,7 @@ from river import forest
 from river.datasets import synth
 
 from pipeline.baselines import IntervalPFI
-from pipeline.evaluate.inputs import Floats
+from pipeline.evaluate.encoding import Floats
 from pipeline.explain import IncrementalPFI, explain_together
 from pipeline.explain.smoothing import ExponentialMeans
 from tests.experiments.errors import error, median_and_iqr, printed, thousandths
@@ -180,7 +180,7 @@ def follow(
     }
     # the mean of the realizations' smoothed increments is their smoothed mean
     means = {
-        (sampling, alpha): ExponentialMeans(len(features), alpha)
+        (sampling, alpha): ExponentialMeans(len(features), [alpha])
         for sampling in SAMPLINGS
         for alpha in alphas
     }
@@ -196,12 +196,12 @@ def follow(
         values = truth.explain_one(x, y)
         for (sampling, alpha), mean in means.items():
             if (increments := _mean_increments(explainers[sampling])) is not None:
-                mean.update(increments)
+                mean.update(increments[None])
             if t % interval == 0:
-                ours = dict(zip(features, mean.values.tolist(), strict=True))
+                ours = dict(zip(features, mean.values[0].tolist(), strict=True))
                 errors[_key(sampling, alpha)].append(error(ours, values))
             if t % DRAWN_EVERY == 0 and alpha == alphas[0]:
-                course[sampling].append([round(value, 4) for value in mean.values.tolist()])
+                course[sampling].append([round(value, 4) for value in mean.values[0].tolist()])
         if t % interval == 0:
             ends.append(t)
             intervals.append([round(value, 4) for value in values.values()])

@@ -26,7 +26,7 @@ from matplotlib.figure import Figure
 from sklearn.neural_network import MLPRegressor
 from sklearn.preprocessing import StandardScaler
 
-from pipeline.evaluate import Observation, Output, Table, Value
+from pipeline.evaluate import Inputs, Output, Table
 from pipeline.explain import IncrementalSAGE
 from pipeline.explain.losses import Target
 from tests.experiments.array_sage import Floats
@@ -76,14 +76,9 @@ class Autoencoder:
         errors: Floats = ((self._network.predict(scaled) - scaled) ** 2).mean(axis=1)
         return errors
 
-    def __call__(self, x: Observation, replacements: Sequence[Mapping[str, Value]]) -> list[Output]:
+    def __call__(self, inputs: Inputs) -> Table:
         """Return the error of each input; see :class:`~pipeline.evaluate.Evaluator`."""
-        rows = [list({**x, **replacement}.values()) for replacement in replacements]
-        return self.errors(np.array(rows, np.float64)).tolist()  # type: ignore[no-any-return]
-
-    def evaluate_rows(self, x: Observation, rows: Floats) -> Table:
-        """Return the error of each row; see :class:`~pipeline.evaluate.table.TableEvaluator`."""
-        return Table((None,), self.errors(rows)[:, None])
+        return Table((None,), self.errors(inputs.rows)[:, None])
 
 
 def minus_output(y: Target, output: Output) -> float:

@@ -9,9 +9,8 @@ import pytest
 from river import forest
 
 from pipeline.baselines import SlidingWindowSAGE, batch_sage
-from pipeline.explain.players import Players
-from pipeline.explain.sampling.permutation import draw_permutation
-from pipeline.explain.storage import UniformReservoir
+from pipeline.explain.imputers import draws
+from pipeline.explain.permutations import permuted
 from tests.experiments.array_sage import Places, array_sage, interventional, random_draws
 from tests.experiments.forests import Forests, as_arrays, concept_records
 from tests.experiments.isage_table_2 import window_estimates
@@ -32,12 +31,9 @@ def forests() -> Forests:
 
 def library_draws(records: Sequence[Record], m: int, seed: int) -> tuple[Places, Places]:
     """Return the orders and choices that ``batch_sage`` draws."""
-    reservoir, rng = UniformReservoir(len(records), random.Random(0)), random.Random(seed)
-    for x, _ in records:
-        reservoir.update(x)
-    features = tuple(records[0][0])
-    draws = [draw_permutation(Players(features), x, reservoir, m, rng) for x, _ in records]
-    return np.array([d.places for d in draws]), np.array([list(d.chosen) for d in draws])
+    rng, d = random.Random(seed), len(records[0][0])
+    drawn = [(permuted(d, rng), draws(len(records), m, rng)) for _ in records]
+    return np.array([order for order, _ in drawn]), np.array([chosen for _, chosen in drawn])
 
 
 @pytest.mark.parametrize("m", [1, 3])

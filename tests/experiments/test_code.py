@@ -22,7 +22,7 @@ def test_a_result_depends_on_the_packages_that_explain() -> None:
     assert not _mentions("class DetectorSettings", "isage_sensors", "run")
     # of these, what is used, and not what stands beside it
     assert _mentions("class DriftSettings", "ipdp_hyperplane", "explain")
-    assert _mentions("class ADWINParameters", "ipdp_hyperplane", "explain")
+    assert _mentions("ADWIN_DEFAULTS =", "ipdp_hyperplane", "explain")
     assert not _mentions("class KafkaSettings", "ipdp_hyperplane", "explain")
 
 

@@ -8,14 +8,15 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import numpy as np
 import pytest
 from river import linear_model
 
-from pipeline.evaluate import Value
+from pipeline.evaluate import Encoding, Inputs, Value
 from pipeline.explain import IncrementalPFI, IncrementalSAGE, explain_together
+from pipeline.explain.imputers import ObservationalImputer, mixed
 from pipeline.explain.players import Players
-from pipeline.explain.sampling.imputers import Mixture, ObservationalImputer
-from pipeline.explain.sampling.sage import SAGESampler
+from pipeline.explain.sage import SAGE
 from pipeline.explain.storage import GeometricReservoir
 from tests.support import Row, Scripted, pickled
 
@@ -161,12 +162,9 @@ def test_conditional_ipfi_of_a_feature_that_another_one_tells_is_zero(imputer: s
 
 def test_a_product_of_features_takes_each_from_an_observation_of_its_own() -> None:
     """All pairs of four stored values are equally likely: χ² with 15 degrees of freedom."""
-    reservoir = GeometricReservoir(4, random.Random(1))
-    for t in range(4):
-        reservoir.update({"a": t, "b": -t})
+    stored = np.array([[t, -t] for t in range(4)], np.float64)
     n = 8_000
-    rows = Mixture(("a", "b"), reservoir, n, random.Random(2)).rows
-    counts = Counter((row["a"], row["b"]) for row in rows)
+    counts = Counter(map(tuple, mixed(stored, n, random.Random(2)).tolist()))
     chi_squared = sum((counts[a, -b] - n / 16) ** 2 / (n / 16) for a in range(4) for b in range(4))
     assert chi_squared < 15 + 4.0 * math.sqrt(2.0 * 15)
 
@@ -174,7 +172,7 @@ def test_a_product_of_features_takes_each_from_an_observation_of_its_own() -> No
 @pytest.mark.parametrize("imputer", ["interventional", "product", "observational"])
 def test_what_isage_asks_about_is_possible_unless_features_are_mixed(imputer: str) -> None:
     """With b = a, asking about another pair needs draws of each alone."""
-    sampler = SAGESampler(
+    sampler = SAGE(
         Players(FEATURES),
         reservoir=GeometricReservoir(20, random.Random(1)),
         imputer=imputer,
@@ -183,18 +181,20 @@ def test_what_isage_asks_about_is_possible_unless_features_are_mixed(imputer: st
         inner_samples=4,
         rng=random.Random(1),
     )
-    mixed = {frozenset({"c"}): 0, frozenset({"a"}): 0}
+    others = {"c": 0, "a": 0}  # known alone → inputs with another pair
+    encoding = Encoding()
     for t, x in enumerate(copies(1_500)):
-        question = sampler.question(x)
+        observed = encoding.observe(x)
+        question = sampler.ask(observed)
         if t >= 500 and question:
-            for replacement in question.replacements:
-                known = frozenset(FEATURES) - set(replacement)
-                row = {**x, **replacement}
-                if known in mixed:
-                    mixed[known] += row["a"] != row["b"]
-        sampler.update(x)
-    assert bool(mixed[frozenset({"a"})]) == (imputer != "observational")
-    assert bool(mixed[frozenset({"c"})]) == (imputer != "interventional")
+            order, levels, m = question.about
+            first = FEATURES[order[0]]
+            if first in others and 1 in levels:
+                for row in Inputs(observed, question.rows[:m]).dicts():
+                    others[first] += row["a"] != row["b"]
+        sampler.store(observed)
+    assert bool(others["a"]) == (imputer != "observational")
+    assert bool(others["c"]) == (imputer != "interventional")
 
 
 def test_features_beyond_the_explained_ones_are_known() -> None:

@@ -7,10 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.evaluate import Label, Output
+from pipeline.evaluate import Label
 from pipeline.explain import IncrementalPDP, IncrementalPFI, IncrementalSAGE, get_loss
 from pipeline.explain.losses import squared_error
-from pipeline.explain.outputs import mean_output, move
 from tests.support import (
     NUMBERS,
     PROPERTY,
@@ -283,30 +282,3 @@ def test_with_a_single_feature_isage_is_the_whole_gain(rows: list[Row]) -> None:
                 1.0, model.predict_one(x)
             )
             assert sage.increments == {"a": gain}
-
-
-@PROPERTY
-@given(st.lists(NUMBERS, min_size=1, max_size=20))
-def test_the_mean_output_is_the_mean(values: list[float]) -> None:
-    outputs: list[Output] = list(values)
-    scale = max(map(abs, values))
-    expected = sum(values) / len(values)
-    assert mean_output(outputs) == pytest.approx(expected, rel=0, abs=1e-12 * scale)
-
-
-@PROPERTY
-@given(CLASS_PROBABILITIES, st.integers(1, 20))
-def test_the_mean_of_equal_outputs_is_that_output(output: dict[Label, float], n: int) -> None:
-    assert mean_output([output] * n) == output
-
-
-@PROPERTY
-@given(CLASS_PROBABILITIES, CLASS_PROBABILITIES, st.floats(0.0, 1.0))
-def test_moving_changes_neither_output(
-    current: dict[Label, float], towards: dict[Label, float], weight: float
-) -> None:
-    before = (dict(current), dict(towards))
-    moved = move(current, towards, weight)
-    assert (current, towards) == before
-    assert isinstance(moved, dict)
-    assert set(moved) == {*current, *towards}

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from pipeline.baselines import batch_pair_pdp
 from pipeline.evaluate import Output
-from pipeline.evaluate.inputs import Floats
+from pipeline.evaluate.encoding import Floats
 from pipeline.evaluate.table import Table
 from pipeline.explain import IncrementalPairPDP
 from pipeline.explain.categories import KeyedCurve
@@ -53,7 +53,7 @@ def test_numbers_and_keys_give_the_same_surface(
 @given(st.lists(NUMBERS, min_size=2, max_size=6))
 def test_slopes_are_the_derivatives_of_the_deviation(effects: list[float]) -> None:
     """The deviation scales with the effects, and does not change if all are moved (Euler)."""
-    deviation, slopes = deviation_and_slopes(effects)
+    deviation, slopes = deviation_and_slopes(np.array(effects))
     scale = max(map(abs, effects))
     product_sum = sum(s * v for s, v in zip(slopes, effects, strict=True))
     assert product_sum == pytest.approx(deviation, rel=1e-6, abs=1e-9 * scale)

@@ -3,20 +3,21 @@
 import math
 import random
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.evaluate import Label, Output
+from pipeline.evaluate import Encoding, Label, Output
+from pipeline.evaluate.table import table_of
 from pipeline.explain import IncrementalPDP, kernels
 from pipeline.explain.categories import range_and_slopes
-from pipeline.explain.curves import make_curve
 from pipeline.explain.grids import GridKind, GridSettings, StorageKind
-from pipeline.explain.questions import Observed
-from pipeline.explain.sampling.pdp import PDPGrid
+from pipeline.explain.method import as_grid
+from pipeline.explain.points import PointStorage, seeded
+from pipeline.explain.ranks import RankCurve, RankCurves
 from tests.support import NUMBERS, PROPERTY, Linear, Row, Scripted, normal_rows
 
 CURVES = st.lists(NUMBERS, min_size=2, max_size=12)
@@ -28,12 +29,13 @@ def numbers(effect: object) -> list[float]:
     return effect
 
 
-def a_grid(points: list[float], n: int = 50, kind: GridKind = "quantile-range") -> PDPGrid:
+def a_grid(points: list[float], n: int = 50, kind: GridKind = "quantile-range") -> list[Any]:
     settings = GridSettings(kind=kind, size=5, storage_size=n, warm_up=1)
-    grid = PDPGrid(settings, categorical=False, rng=random.Random(1))
+    storage = PointStorage(["a"], settings, categorical=[], rng_of=seeded(1))
+    encoding = Encoding()
     for point in points:
-        grid.update(point)
-    return grid
+        storage.store(encoding.observe({"a": point}))
+    return as_grid(storage.points(encoding)["a"].axis)
 
 
 @PROPERTY
@@ -43,7 +45,7 @@ def test_the_grid_is_equidistant_between_the_5_and_the_95_percent_quantile(
 ) -> None:
     low, high = np.quantile(values, [0.05, 0.95])
     scale = max(map(abs, values))
-    assert a_grid(values).points() == pytest.approx(
+    assert a_grid(values) == pytest.approx(
         list(np.linspace(low, high, 5)), rel=0, abs=1e-11 * scale
     )
 
@@ -61,7 +63,7 @@ def test_the_range_is_that_of_the_window_and_quantiles_are_those_of_the_storage(
     }
     kinds: list[GridKind] = ["range", "quantiles"]
     for kind in kinds:
-        points = a_grid(values, n, kind).points()
+        points = a_grid(values, n, kind)
         assert points == pytest.approx(list(expected[kind]), rel=0, abs=1e-11 * scale)
         assert points == sorted(map(float, points))
 
@@ -140,7 +142,7 @@ def test_importance_of_a_numeric_curve_is_its_standard_deviation(curve: list[flo
 @PROPERTY
 @given(CURVES)
 def test_importance_of_a_categorical_curve_is_a_quarter_of_its_range(curve: list[float]) -> None:
-    assert range_and_slopes(curve)[0] == (max(curve) - min(curve)) / 4.0
+    assert range_and_slopes(np.array(curve))[0] == (max(curve) - min(curve)) / 4.0
 
 
 def test_a_categorical_curve_has_the_categories_of_the_storage() -> None:
@@ -230,10 +232,13 @@ def test_more_than_two_classes_have_one_curve_each_and_importance_is_their_mean(
 
 def test_a_late_class_counts_as_zero_before_it_appeared() -> None:
     alpha = 0.5
-    curve = make_curve(alpha, categorical=False)
+    curve = RankCurve(RankCurves(1, alpha))
     points: list[bool | int | float | str] = [0.0, 1.0]
-    curve.update(points, [{"a": 1.0, "b": 0.0}, {"a": 1.0, "b": 0.0}])
-    curve.update(points, [{"a": 0.0, "b": 0.0, "c": 1.0}, {"a": 0.0, "b": 1.0, "c": 0.0}])
+    for outputs in (
+        [{"a": 1.0, "b": 0.0}, {"a": 1.0, "b": 0.0}],
+        [{"a": 0.0, "b": 0.0, "c": 1.0}, {"a": 0.0, "b": 1.0, "c": 0.0}],
+    ):
+        curve.update_table(points, table_of(cast(Any, outputs)))
     # the weights are 1/3 and 2/3
     assert isinstance(curve.effect, dict)
     assert list(curve.effect) == ["a", "b", "c"]
@@ -298,9 +303,11 @@ def test_the_ice_curves_are_the_outputs_on_the_last_observations(kind: str, feat
     ]
     pdp = IncrementalPDP(model, ["a", "c"], grid_size=3, storage_size=4, ice=5, seed=1)
     kept: list[dict[str, list[bool | int | float | str]]] = []
+    encoding = Encoding()
     for x in rows:
-        question = pdp.ask(Observed(x))
-        kept.append(question.grids())
+        question = pdp.method.ask(encoding.observe(x))
+        about = question.about if question else []
+        kept.append({name: as_grid(axis) for name, _, axis in about})
         pdp.explain_one(x)
     curves = pdp.ice[feature]
     assert [curve.seq for curve in curves] == [15, 16, 17, 18, 19]
@@ -322,9 +329,9 @@ def test_few_ice_curves_or_none_are_kept() -> None:
 
 
 def test_a_class_that_came_later_is_zero_in_earlier_ice_curves() -> None:
-    early: list[dict[Label, float]] = [{"a": 1.0, "b": 0.0}] * 4
-    late: list[dict[Label, float]] = [{"a": 0.5, "b": 0.25, "c": 0.25}] * 2
-    outputs = iter([*early, *late])
+    early: list[dict[Label, float]] = [{"a": 1.0, "b": 0.0}] * 7
+    late: list[dict[Label, float]] = [{"a": 0.5, "b": 0.25, "c": 0.25}] * 3
+    outputs = iter([*early, *late])  # of the first only the output itself, of the others two more
     pdp = IncrementalPDP(
         Scripted(lambda x: next(outputs)), ["a"], grid_size=2, storage_size=1, ice=5, seed=1
     )
@@ -344,9 +351,11 @@ def test_each_storage_gives_categories_and_quantiles_of_recent_values(storage: S
     )
     for t in range(1000):
         pdp.explain_one({"a": t, "c": str(t // 250)})
-    question = pdp.ask(Observed({"a": 0, "c": "3"}))
-    assert question.categories == {"c": ["3"]}
-    [[low, middle, high]] = question.points.tolist()
+    question = pdp.method.ask(Encoding().observe({"a": 0, "c": "3"}))
+    assert question is not None
+    points = {name: as_grid(axis) for name, _, axis in question.about}
+    assert points["c"] == ["3"]
+    low, middle, high = map(float, points["a"])
     oldest = 999 - 20 if storage == "frequency" else 999 - 250
     assert oldest <= low < middle < high <= 999
     # of the youngest 20 values all are there, or nearly

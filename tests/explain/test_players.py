@@ -40,7 +40,7 @@ def test_groups_keep_their_place_and_their_order() -> None:
     assert players.members == (("c", "b"), ("a",), ("e",), ("f", "d"))
     assert players.features == ("c", "b", "a", "e", "f", "d")
     assert players.of([3, 1]) == ["f", "d", "a"]
-    assert players.only({"more", "pair"}).members == (("c", "b"), ("f", "d"))
+    assert players.chosen({"more", "pair"}) == ("pair", "more")
 
 
 @pytest.mark.parametrize(

@@ -9,13 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.evaluate import Value
+from pipeline.evaluate import Encoding, Value
 from pipeline.explain.storage import (
-    AgeWeightedStorage,
     CategoryStorage,
-    FrequencyStorage,
     GeometricReservoir,
     Histogram,
+    NumberStorage,
     Reservoir,
     RollingExtremes,
     make_reservoir,
@@ -26,9 +25,9 @@ SAMPLERS = ("uniform", "geometric", "window")
 
 
 def filled(sampler: str, size: int, n: int, seed: int) -> Reservoir:
-    reservoir = make_reservoir(sampler, size, random.Random(seed))
+    reservoir, encoding = make_reservoir(sampler, size, random.Random(seed)), Encoding()
     for t in range(n):
-        reservoir.update({"t": t})
+        reservoir.update(encoding.observe({"t": t}))
     return reservoir
 
 
@@ -66,10 +65,10 @@ def test_geometric_ages_follow_the_geometric_distribution() -> None:
     size, draws, apart = 5, 5_000, 50  # apart: the draws share a row with probability (4/5)^50
     p, last = 1.0 / size, 25
     rng = random.Random(2)
-    reservoir = GeometricReservoir(size, random.Random(1))
+    reservoir, encoding = GeometricReservoir(size, random.Random(1)), Encoding()
     ages = []
     for t in range(draws * apart):
-        reservoir.update({"t": t})
+        reservoir.update(encoding.observe({"t": t}))
         if t % apart == apart - 1:
             ages.append(t + 1 - int(rng.choice(reservoir.rows)["t"]))
     counts = Counter(min(age, last) for age in ages)
@@ -81,9 +80,9 @@ def test_geometric_ages_follow_the_geometric_distribution() -> None:
 
 
 def test_the_newest_observation_is_always_in_a_geometric_reservoir() -> None:
-    reservoir = GeometricReservoir(3, random.Random(1))
+    reservoir, encoding = GeometricReservoir(3, random.Random(1)), Encoding()
     for t in range(50):
-        reservoir.update({"t": t})
+        reservoir.update(encoding.observe({"t": t}))
         assert {"t": t} in reservoir.rows
 
 
@@ -94,9 +93,13 @@ def test_an_unknown_sampler_is_named_with_what_is_allowed() -> None:
 
 @pytest.mark.parametrize("probability", [0.0, -0.5, 1.5, math.nan])
 def test_an_entrance_probability_out_of_range_is_named(probability: float) -> None:
-    for kind in (FrequencyStorage, AgeWeightedStorage, CategoryStorage):
+    rng = random.Random(1)
+    for make in (
+        lambda: NumberStorage(5, [rng], entrance_probability=probability),
+        lambda: CategoryStorage(5, rng, probability),
+    ):
         with pytest.raises(ValueError, match="entrance_probability is"):
-            kind(5, random.Random(1), probability)
+            make()
 
 
 @PROPERTY
@@ -106,13 +109,13 @@ def test_an_entrance_probability_out_of_range_is_named(probability: float) -> No
     st.floats(0.0, 1.0),
 )
 def test_quantiles_are_those_of_the_last_values(values: list[float], size: int, q: float) -> None:
-    storage = FrequencyStorage(size, random.Random(1))
+    storage = NumberStorage(size, [random.Random(1)])
     for v in values:
-        storage.update(v)
+        storage.update(np.array([v], np.float64))
     kept = values[-size:]
-    assert len(storage) == len(kept)
+    assert storage.counts.item() == len(kept)
     scale = max(map(abs, kept))
-    assert storage.quantile(q) == pytest.approx(
+    assert storage.quantiles(np.array([q])).item() == pytest.approx(
         float(np.quantile(kept, q)), rel=0, abs=1e-12 * scale
     )
 
@@ -140,20 +143,27 @@ def test_the_order_of_categories_does_not_depend_on_the_order_of_arrival(
     assert storage.categories() == [2, 10, "10", "a", "b"]
 
 
-@pytest.mark.parametrize("kind", [FrequencyStorage, CategoryStorage])
+@pytest.mark.parametrize("is_categorical", [False, True])
 def test_with_an_entrance_probability_the_storage_spans_size_over_it_values(
-    kind: type[FrequencyStorage] | type[CategoryStorage],
+    is_categorical: bool,
 ) -> None:
     """The i-th newest stored value has the age of i successes: mean i/p, variance i(1-p)/p²."""
     size, p = 100, 0.1
-    storage = kind(size, random.Random(1), p)
+    rng = random.Random(1)
+    categories, numbers = (
+        CategoryStorage(size, rng, p),
+        NumberStorage(size, [rng], entrance_probability=p),
+    )
     for t in range(5_000):
-        storage.update(t)
-    assert len(storage) == size
-    if isinstance(storage, FrequencyStorage):
-        oldest = 5_000 - storage.quantile(0.0)
+        if is_categorical:
+            categories.update(t)
+        else:
+            numbers.update(np.array([float(t)]))
+    assert size in {len(categories), numbers.counts.item()}
+    if is_categorical:
+        oldest = 5_000 - float(categories.categories()[0])
     else:
-        oldest = 5_000 - float(storage.categories()[0])
+        oldest = 5_000 - numbers.quantiles(np.array([0.0])).item()
     assert abs(oldest - size / p) < 4.0 * math.sqrt(size * (1 - p)) / p
 
 
@@ -192,13 +202,13 @@ def test_of_two_values_the_older_one_goes_in_proportion_to_its_age() -> None:
     k + 1; else the other one is the older one next, of age 2.
     """
     n, last = 40_000, 6
-    storage = AgeWeightedStorage(2, random.Random(1))
+    storage = NumberStorage(2, [random.Random(1)], by_age=True)
     ages: Counter[int] = Counter()
     for t in range(n):
-        storage.update(t)
+        storage.update(np.array([float(t)]))
         # 8 steps apart, so that the chain, which starts anew with 2/3 at least, forgets
         if t % 8 == 7:
-            ages[min(t + 1 - int(storage.quantile(0.0)), last)] += 1
+            ages[min(t + 1 - int(storage.quantiles(np.array([0.0])).item()), last)] += 1
     draws = n // 8
     shares = [1.0 / (math.factorial(k) * (math.e - 2.0)) for k in range(2, last)]
     expected = [draws * share for share in (*shares, 1.0 - sum(shares))]

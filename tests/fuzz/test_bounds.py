@@ -114,7 +114,7 @@ def test_a_long_time_is_refused(topic: str) -> None:
     [
         ("evaluations", {"seqs": ["a"] * 200_000}),
         ("evaluations", {"prediction": [["a"] * 200_000]}),
-        ("evaluations", {"ipfi": [[["a"]] * 150_000]}),
+        ("evaluations", {"outputs": {"ipfi": [[["a"]] * 150_000]}}),
         ("explanations", {"grid": [None] * 190_000}),
         ("explanations", {"effect": [["a"]] * 150_000}),
     ],
@@ -131,11 +131,13 @@ def test_a_run_that_is_too_long_is_refused() -> None:
     """Each of its observations may become a dead letter of 256 KiB."""
     good = newest("evaluations")
     first = good["seqs"][0]
-    columns = {
+    columns: dict[str, Any] = {
         name: column * (MAX_RUN + 1)
         for name, column in good.items()
         if isinstance(column, list) and name != "seqs"
     }
+    for name in ("outputs", "points"):
+        columns[name] = {method: each * (MAX_RUN + 1) for method, each in good[name].items()}
     long = {**good, **columns, "seqs": [*range(first, first + MAX_RUN + 1)]}
     assert_refused(sent("evaluations", long), "seqs has 257 items, but at most 256 may be")
 
@@ -174,7 +176,8 @@ def curve(points: Sequence[Any], outputs: Sequence[Any], **fields: Any) -> dict[
     )
     good = orjson.loads(name or b"")
     seq = good["seqs"][0] + 1
-    return {**good, "seqs": [seq], "ipdp_points": [points], "ipdp": [outputs], **fields}
+    told = {"outputs": {"ipdp": [outputs]}, "points": {"ipdp": [points]}}
+    return {**good, "seqs": [seq], **told, **fields}
 
 
 def test_a_curve_of_many_points_and_classes_is_refused_before_it_is_made() -> None:
@@ -183,7 +186,7 @@ def test_a_curve_of_many_points_and_classes_is_refused_before_it_is_made() -> No
     outputs = [[0] * n, *([[]] * (n - 1))]
     many = curve([*range(n)], outputs, classes=[*range(n)])
     [letter] = of_kind(sent("evaluations", many, kind="classes"), DeadLetter)
-    assert "does not fit into a message" in letter.reason
+    assert "its outputs are not all alike" in letter.reason
 
 
 def test_classes_that_come_a_few_at_a_time_do_not_grow_without_bound() -> None:
@@ -214,7 +217,7 @@ def test_points_that_are_none_of_the_feature_are_one_dead_letter(
     if kind == "classes":
         fields = curve(points, [[0.5, 0.5]] * len(points))
     else:
-        fields = newest("evaluations", ipdp_points=[points])
+        fields = newest("evaluations", points={"ipdp": [points]})
     [letter] = of_kind(sent("evaluations", fields, kind=kind), DeadLetter)
     assert f"a point is not of the feature's type: {reason}" in letter.reason
 
@@ -225,7 +228,7 @@ def test_labels_of_any_length_fill_no_message() -> None:
         features={"a": "numeric"},
         label={"type": "string"},
         model={"factory": "river.dummy:PriorClassifier", "params": {}},
-        explain={"loss": "brier", "methods": ["ipfi"], "ipfi": {"warm_up": 1}},
+        explain={"loss": "brier", "methods": ["ipfi"], "ipfi": {"warm_up": 1, "inner_samples": 20}},
     )
     pipeline = LocalPipeline(config)
     published: list[Record] = []
@@ -307,4 +310,4 @@ def test_what_the_pools_hold_is_what_these_tests_are_about() -> None:
     each: Pool = pool("evaluations", "classes")
     runs = [Evaluation.decode(m.value) for m in each.rest]
     assert {run_.stream for run_ in runs} == {STREAM}
-    assert all(run_.ipfi[0] and run_.isage[0] and run_.ipdp[0] for run_ in runs)
+    assert all(blocks[0] for run_ in runs for blocks in run_.outputs.values())

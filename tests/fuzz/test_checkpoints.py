@@ -26,8 +26,8 @@ from pipeline.kafka.checkpoints import (
     base,
     envelope,
 )
-from pipeline.kafka.lives import FIRST, Life
-from pipeline.kafka.writers import Fence
+from pipeline.kafka.ownership.lives import FIRST, Life
+from pipeline.kafka.ownership.writers import Fence
 from pipeline.stages import DriftStage
 from tests.fuzz.pools import REGRESSION
 from tests.fuzz.profile import FUZZ

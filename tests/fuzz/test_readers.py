@@ -12,16 +12,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from pipeline.kafka.replay import _seqs, _Traffic
+from pipeline.kafka.topics.replay import _seqs, _Traffic
 from pipeline.local import LocalPipeline
-from pipeline.monitor.history import MAX_CHANGES, History
-from pipeline.monitor.plots import plot_importances
-from pipeline.monitor.story import render_incident, render_story
-from pipeline.monitor.summary import render_summary, summarize
-from pipeline.monitor.tail import line
-from pipeline.monitor.text import printable
-from pipeline.monitor.watch import WatchView
+from pipeline.monitor.figures import importance_figure, save
+from pipeline.monitor.terminal.change_story import render_incident, render_story
+from pipeline.monitor.terminal.drift_summary import render_summary, summarize
+from pipeline.monitor.terminal.record_lines import line
+from pipeline.monitor.terminal.watch import WatchView
 from pipeline.outputs import OUTPUTS
+from pipeline.results.store import MAX_CHANGES, Store
+from pipeline.wording import printable
 from schemas import BadRecordError, Change, Record
 from tests.fuzz.pools import REGRESSION, pool
 from tests.fuzz.profile import FUZZ, SLOW_FUZZ
@@ -62,9 +62,9 @@ def decoded(topic: str, value: bytes | None) -> Record | None:
         return None
 
 
-def history_of(read: list[tuple[str, bytes | None]]) -> History:
-    """Return the history of good messages with these behind them."""
-    history = History(drift_seq=DRIFT_SEQ)
+def store_of(read: list[tuple[str, bytes | None]]) -> Store:
+    """Return a store with good messages, and these behind them."""
+    store = Store()
     pools = published().items()
     good = [(topic, orjson.dumps(r)) for topic, records in pools for r in records[:10]]
     now = 0.0
@@ -72,9 +72,9 @@ def history_of(read: list[tuple[str, bytes | None]]) -> History:
         record = decoded(topic, value)
         if record is not None:
             now += 0.125
-            history.add(record, now)
+            store.add(record, 0, now)
             assert line(record)
-    return history
+    return store
 
 
 def test_there_are_good_messages_of_every_topic() -> None:
@@ -84,18 +84,19 @@ def test_there_are_good_messages_of_every_topic() -> None:
 
 @FUZZ
 @given(messages())
-def test_any_history_can_be_shown(read: list[tuple[str, bytes | None]]) -> None:
-    history = history_of(read)
+def test_any_results_can_be_shown(read: list[tuple[str, bytes | None]]) -> None:
+    store = store_of(read)
     console = Console(file=io.StringIO(), width=80, force_terminal=True, color_system=None)
-    for stream in [None, *list(history.streams)[-2:]]:
-        console.print(WatchView(history, stream=stream, now=100.0))
-        console.print(render_summary(summarize(history, DRIFT_SEQ, stream=stream)))
-    for state in history.streams.values():
-        assert len(state.changes) <= MAX_CHANGES
-        for change in state.changes[-2:]:
-            console.print(render_story(change, state.changes, None))
-        if state.changes:
-            console.print(render_incident(state.changes, None))
+    for stream in [None, *list(store.streams)[-2:]]:
+        console.print(WatchView(store, stream=stream, now=100.0))
+        console.print(render_summary(summarize(store, DRIFT_SEQ, stream=stream)))
+    for results in store.streams.values():
+        changes = results.at().changes
+        assert len(changes) <= MAX_CHANGES
+        for change in changes[-2:]:
+            console.print(render_story(change, changes, None))
+        if changes:
+            console.print(render_incident(changes, None))
     shown = console.file.getvalue()  # type: ignore[attr-defined]
     assert "\x1b" not in shown
     assert "\x00" not in shown
@@ -104,12 +105,13 @@ def test_any_history_can_be_shown(read: list[tuple[str, bytes | None]]) -> None:
 @SLOW_FUZZ
 @given(messages())
 @pytest.mark.filterwarnings("ignore:Glyph:UserWarning")
-def test_any_history_can_be_drawn(
+def test_any_results_can_be_drawn(
     tmp_path_factory: pytest.TempPathFactory, read: list[tuple[str, bytes | None]]
 ) -> None:
-    history = history_of(read)
+    store = store_of(read)
     path: Path = tmp_path_factory.getbasetemp() / "any.png"
-    plot_importances(history, path, drift_seq=DRIFT_SEQ, stream=history.current, dpi=40)
+    view = store.streams[store.current or ""].at()
+    save(importance_figure(view, drift_seq=DRIFT_SEQ), path, dpi=40)
     assert path.stat().st_size > 0
 
 

@@ -92,12 +92,9 @@ def test_evaluations_are_decoded_as_validation_of_the_whole_gives_them(
 
 def validated(value: bytes | None) -> Evaluation:
     run = Evaluation.validated(load_object(value))
-    if len({len(getattr(run, name)) for name in ("seqs", *COLUMNS)}) > 1 or not run.seqs:
+    if not run.seqs or set(map(len, run._lists())) != {len(run.seqs)}:
         raise BadRecordError(f"the lists must be as long as seqs ({len(run.seqs)}), and not 0")
     return run
-
-
-COLUMNS = ("ts", "y", "prediction", "ipfi", "isage", "ipdp_points", "ipdp")
 
 
 def outcome(decode: Callable[[bytes | None], Evaluation], value: bytes | None) -> str:

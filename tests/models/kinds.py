@@ -19,20 +19,9 @@ NUMBERS = dict.fromkeys(LOANS, "numeric")
 
 @dataclass(frozen=True)
 class Kind:
-    """One line of the table.
+    """One line of the table; `params` may be a function that puts files into a folder.
 
-    Attributes
-    ----------
-    title
-        What it is.
-    stream, features, label, loss
-        What it learns.
-    factory, params
-        The model; what is a function of a folder is called with it, and may put files there.
-    learn
-        False if it is frozen.
-    extra
-        What must be installed beside fluxplain.
+    `extra` must be installed alongside fluxplain.
     """
 
     title: str
@@ -47,11 +36,9 @@ class Kind:
 
     @property
     def adapter(self) -> str:
-        """What brings it to the pipeline."""
         return self.factory if self.factory.startswith("pipeline.") else "none"
 
     def settings(self, folder: Path) -> dict[str, Any]:
-        """Return the settings of its pipeline."""
         params = self.params(folder) if callable(self.params) else self.params
         return {
             "features": dict(self.features),
@@ -63,28 +50,23 @@ class Kind:
 
 
 def classifier(title: str, factory: str, *, numbers: bool = False, **more: Any) -> Kind:
-    """Return a kind that learns who gets a loan."""
     features = NUMBERS if numbers else LOANS
     return Kind(title, streams.loans, features, "boolean", "brier", factory, **more)
 
 
 def regressor(title: str, factory: str, **more: Any) -> Kind:
-    """Return a kind that learns Friedman's function."""
     return Kind(title, streams.friedman, FRIEDMAN, "number", "absolute_error", factory, **more)
 
 
 def detector(title: str, factory: str, **more: Any) -> Kind:
-    """Return a kind that learns how sensors are, without labels."""
     return Kind(title, streams.sensors, SENSORS, "none", "minus_score", factory, **more)
 
 
 def river(*steps: Any) -> dict[str, Any]:
-    """Return what makes a kind of a pipeline of River's."""
     return {"factory": "pipeline.models:from_river", "params": {"steps": list(steps)}}
 
 
 def sklearn(estimator: str, **arguments: Any) -> dict[str, Any]:
-    """Return what makes a kind of an estimator of scikit-learn."""
     table = {"factory": f"sklearn.{estimator}", **arguments}
     return {
         "factory": "pipeline.models:from_sklearn",
@@ -94,7 +76,6 @@ def sklearn(estimator: str, **arguments: Any) -> dict[str, Any]:
 
 
 def torch(**params: Any) -> dict[str, Any]:
-    """Return what makes a kind of a network of torch."""
     return {"factory": "pipeline.models:from_torch", "params": params, "extra": "torch"}
 
 
@@ -114,12 +95,7 @@ def frozen(estimator: str, train: Callable[[], tuple[Records, bool]]) -> dict[st
         joblib.dump(fitted, path)
         return {"estimator": {"factory": "joblib:load", "filename": str(path)}}
 
-    return {
-        "factory": "pipeline.models:from_sklearn",
-        "params": params,
-        "learn": False,
-        "extra": "sklearn",
-    }
+    return {**sklearn(""), "params": params, "learn": False}
 
 
 KINDS: dict[str, Kind] = {

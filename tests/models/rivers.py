@@ -43,7 +43,6 @@ def estimators() -> dict[str, Any]:
 
 
 def label(name: str) -> str:
-    """Return the type of the labels that an estimator predicts."""
     estimator = estimators()[name]
     if issubclass(estimator, DETECTORS):
         return "none"
@@ -63,33 +62,26 @@ def _arguments(name: str) -> dict[str, Any]:
     """Return arguments where River has none, or such as leave something to chance."""
     logistic, linear = linear_model.LogisticRegression, linear_model.LinearRegression
     sampled = {"classifier": logistic(), "desired_dist": {False: 0.5, True: 0.5}}
+    classifiers = {
+        "models": [logistic(l2=l2) for l2 in (0.0, 0.1)],
+        "metric": metrics.Accuracy(),
+    }
+    absolute = {"func": abs, "inverse_func": abs}
     policy = {"policy": bandit.EpsilonGreedy(0.2, seed=1)}
     trees = anomaly.HalfSpaceTrees(n_trees=3, window_size=20, seed=1)
     given: dict[str, dict[str, Any]] = {
         "anomaly:ThresholdFilter": {"anomaly_detector": trees, "threshold": 0.95},
-        "compose:TargetTransformRegressor": {
-            "regressor": linear(),
-            "func": abs,
-            "inverse_func": abs,
-        },
+        "compose:TargetTransformRegressor": {"regressor": linear(), **absolute},
         "imblearn:RandomOverSampler": sampled,
         "imblearn:RandomSampler": sampled,
         "imblearn:RandomUnderSampler": sampled,
-        "model_selection:BanditClassifier": {
-            "models": [logistic(l2=l2) for l2 in (0.0, 0.1)],
-            "metric": metrics.Accuracy(),
-            **policy,
-        },
+        "model_selection:BanditClassifier": {**classifiers, **policy},
         "model_selection:BanditRegressor": {
             "models": [linear(l2=l2) for l2 in (0.0, 0.1)],
             "metric": metrics.MAE(),
             **policy,
         },
-        "model_selection:SuccessiveHalvingClassifier": {
-            "models": [logistic(l2=l2) for l2 in (0.0, 0.1)],
-            "metric": metrics.Accuracy(),
-            "budget": 30,
-        },
+        "model_selection:SuccessiveHalvingClassifier": {**classifiers, "budget": 30},
         "preprocessing:TargetMinMaxScaler": {"regressor": linear()},
         "preprocessing:TargetStandardScaler": {"regressor": linear()},
     }
@@ -97,7 +89,6 @@ def _arguments(name: str) -> dict[str, Any]:
 
 
 def settings(name: str, methods: tuple[str, ...] = ("ipfi", "isage", "ipdp")) -> Config:
-    """Return settings of a short stream of three numbers."""
     return Config(
         features=dict.fromkeys("abc", "numeric"),
         label={"type": label(name)},
@@ -113,7 +104,6 @@ def settings(name: str, methods: tuple[str, ...] = ("ipfi", "isage", "ipdp")) ->
 
 
 def values(kind: str) -> Iterator[dict[str, Any]]:
-    """Yield observations with labels of a type."""
     rng = random.Random(1)
     for _ in range(RECORDS):
         a, b, c = rng.random(), rng.random(), rng.random()
@@ -122,7 +112,6 @@ def values(kind: str) -> Iterator[dict[str, Any]]:
 
 
 def published(config: Config, *, restarted_at: int | None = None) -> list[bytes]:
-    """Return what a model stage publishes, at one time pickled and unpickled."""
     stage = ModelStage(config, "fluxplain.features-0")
     records: list[Record] = []
     for seq, value in enumerate(values(config.label.type)):
@@ -133,7 +122,6 @@ def published(config: Config, *, restarted_at: int | None = None) -> list[bytes]
 
 
 def refusal(config: Config) -> str | None:
-    """Return why a model cannot be used, if that is told before anything starts."""
     try:
         check_references(config)
     except ConfigError as error:

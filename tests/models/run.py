@@ -26,32 +26,11 @@ WARM = 200
 
 @dataclass(frozen=True)
 class Result:
-    """What one kind did.
+    """Measurements of one kind.
 
-    Attributes
-    ----------
-    title, adapter, label
-        What it is; see :class:`~tests.models.kinds.Kind`.
-    evaluator
-        How it was asked.
-    broker
-        Where.
-    records, published, different
-        Observations, what the pipeline published, and how many of that the reference has not, or
-        others, bit for bit.
-    dead_letters
-        Among these.
-    figure
-        How good its predictions were.
-    ipfi, isage
-        The most important feature at last, and its value.
-    rate
-        Records a second through all roles.
-    ratio
-        Seconds of asking, for all methods and for the prediction, for each second of learning; None
-        if it never learns.
-    state
-        Bytes of the model role's state.
+    `different` counts published records that are missing in the reference or differ by a bit;
+    `rate` is in records a second through all roles; `ratio` in seconds of asking for each second of
+    learning (None: never learns); `state` in bytes of the model role's state.
     """
 
     title: str
@@ -79,7 +58,6 @@ class Seconds:
         self.learning = 0.0
 
     def __call__(self, shares: Mapping[Work, int], call: Callable[[], T]) -> T:
-        """Make a call, and take note of its seconds."""
         began_at = time.perf_counter()
         result = call()
         taken = time.perf_counter() - began_at
@@ -91,19 +69,6 @@ class Seconds:
 
 
 def run(kind: Kind, records: int, folder: Path, servers: str, broker: str, prefix: str) -> Result:
-    """Return what a kind did on a broker.
-
-    Parameters
-    ----------
-    kind, records
-        What is run, and for how long.
-    folder
-        For its files.
-    servers, broker
-        Addresses of the broker, and what it is.
-    prefix
-        Of the topics.
-    """
     path = folder / "pipeline.toml"
     settings = {**kind.settings(folder), "topics": topics(prefix)}
     values = messages(kind.stream, records)
@@ -136,7 +101,6 @@ def run(kind: Kind, records: int, folder: Path, servers: str, broker: str, prefi
 
 
 def alone(config: Config, values: Sequence[bytes]) -> tuple[Seconds, int]:
-    """Return what the model's calls take in one process, and how large the state is then."""
     stage = ModelStage(config, f"{config.topic('features')}-0")
     stage.meter = seconds = Seconds()
     for seq, value in enumerate(values):
@@ -145,14 +109,12 @@ def alone(config: Config, values: Sequence[bytes]) -> tuple[Seconds, int]:
 
 
 def differences(published: Published, expected: Published) -> int:
-    """Return how many records are only in one of both, or are others."""
     return sum(
         published.get(key) != expected.get(key) for key in published.keys() | expected.keys()
     )
 
 
 def of(published: Published, topic: str) -> list[dict[str, Any]]:
-    """Return the records of a topic, in their order."""
     records = [
         orjson.loads(value) for key in published if key[0] == topic for value in published[key]
     ]
@@ -172,7 +134,6 @@ def figure(label: str, records: int, predictions: Sequence[Mapping[str, Any]]) -
 
 
 def most_important(method: str, explanations: Sequence[Mapping[str, Any]]) -> str:
-    """Return the most important feature at last, with its value."""
     last = {r["feature"]: r["value"] for r in explanations if r["method"] == method}
     best = max(last, key=lambda feature: last[feature])
     return f"{best} {last[best]:.3g}"

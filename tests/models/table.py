@@ -1,7 +1,7 @@
 """What was measured, as files, and as one table for people."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -9,6 +9,9 @@ from typing import Any
 from tests.experiments.tables import table
 from tests.models.kinds import KINDS
 from tests.models.run import Result
+
+Results = dict[str, tuple[Result, Mapping[str, str]]]
+"""Kind → what was measured, and on which machine."""
 
 RESULTS = Path(__file__).parent / "results"
 
@@ -19,24 +22,24 @@ all three methods; what was published was compared with the reference, bit for b
 means is beneath the table.
 """
 
-COLUMNS = (
-    "model",
-    "labels",
-    "adapter",
-    "evaluator",
-    "predictions",
-    "iPFI: first",
-    "iSAGE: first",
-    "records/s",
-    "asking ÷ learning",
-    "state",
-    "records",
-    "published",
-    "differ",
-    "broker",
-)
+COLUMNS: dict[str, Callable[[Result], str]] = {
+    "model": lambda result: result.title,
+    "labels": lambda result: result.label,
+    "adapter": lambda result: f"`{result.adapter}`" if ":" in result.adapter else result.adapter,
+    "evaluator": lambda result: result.evaluator,
+    "predictions": lambda result: result.figure,
+    "iPFI: first": lambda result: result.ipfi,
+    "iSAGE: first": lambda result: result.isage,
+    "records/s": lambda result: f"{result.rate:.0f}",
+    "asking ÷ learning": lambda result: _ratio(result.ratio),
+    "state": lambda result: f"{result.state / 1024:,.0f} KiB",
+    "records": lambda result: f"{result.records:,}",
+    "published": lambda result: f"{result.published:,}",
+    "differ": lambda result: f"{result.different:,}",
+    "broker": lambda result: result.broker,
+}
 
-SHORT = (*COLUMNS[:7], "differ")
+SHORT = (*list(COLUMNS)[:7], "differ")
 """Columns of the table in ``deploy/docs/models.md``."""
 
 FEET = """
@@ -63,8 +66,8 @@ def write(folder: Path, name: str, result: Result, machine: Mapping[str, str]) -
     (folder / "README.md").write_text("\n".join(_lines(folder)) + "\n", encoding="utf-8")
 
 
-def read(folder: Path) -> dict[str, tuple[Result, Mapping[str, str]]]:
-    """Return kind → what was measured, and on which machine; in the order of the table."""
+def read(folder: Path) -> Results:
+    """Return all results, in the order of the table."""
     found = {}
     for name in KINDS:
         path = folder / f"{name}.json"
@@ -77,35 +80,23 @@ def read(folder: Path) -> dict[str, tuple[Result, Mapping[str, str]]]:
 
 def short_table(folder: Path) -> str:
     """Return the table of ``deploy/docs/models.md``."""
-    rows = [_row(result) for result, _ in read(folder).values()]
-    shown = [COLUMNS.index(column) for column in SHORT]
-    return table(SHORT, [[row[place] for place in shown] for row in rows])
+    return _table(read(folder), SHORT)
 
 
 def _lines(folder: Path) -> Iterator[str]:
     results = read(folder)
     yield HEAD
-    yield table(COLUMNS, [_row(result) for result, _ in results.values()])
+    yield _table(results, list(COLUMNS))
     yield FEET
     machines = {json.dumps(machine): machine for _, machine in results.values()}
     for machine in machines.values():
         yield "Measured on: " + ", ".join(f"{key} {value}" for key, value in machine.items())
 
 
-def _row(result: Result) -> list[str]:
-    return [
-        result.title,
-        result.label,
-        f"`{result.adapter}`" if ":" in result.adapter else result.adapter,
-        result.evaluator,
-        result.figure,
-        result.ipfi,
-        result.isage,
-        f"{result.rate:.0f}",
-        "–" if result.ratio is None else f"{result.ratio:,.{0 if result.ratio > 10 else 1}f}",
-        f"{result.state / 1024:,.0f} KiB",
-        f"{result.records:,}",
-        f"{result.published:,}",
-        f"{result.different:,}",
-        result.broker,
-    ]
+def _table(results: Results, columns: Sequence[str]) -> str:
+    rows = [[COLUMNS[column](result) for column in columns] for result, _ in results.values()]
+    return table(columns, rows)
+
+
+def _ratio(ratio: float | None) -> str:
+    return "–" if ratio is None else f"{ratio:,.{0 if ratio > 10 else 1}f}"

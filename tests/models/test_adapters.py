@@ -11,7 +11,7 @@ import pytest
 from pipeline.evaluate import GenericEvaluator, choose
 from pipeline.models import as_asked, from_sklearn, from_torch
 from tests.evaluate.test_conformance import assert_same, question
-from tests.support import Row
+from tests.support import Row, outputs_of
 
 FEATURES = {"a": "numeric", "b": "numeric", "shop": "categorical"}
 
@@ -19,7 +19,6 @@ Factory = Callable[..., Any]
 
 
 def sklearn(estimator: str, label: str, **options: Any) -> Factory:
-    """Return what makes a model of scikit-learn; all else are arguments of the estimator."""
     table = {"factory": f"sklearn.{estimator}", **options}
     return lambda seed=1: from_sklearn(
         table, features=FEATURES, label=label, classes=CLASSES.get(label), categories=3, seed=seed
@@ -27,7 +26,6 @@ def sklearn(estimator: str, label: str, **options: Any) -> Factory:
 
 
 def torch(label: str, **options: Any) -> Factory:
-    """Return what makes a network of torch."""
     return lambda seed=1: from_torch(
         features=FEATURES,
         label=label,
@@ -50,10 +48,7 @@ CLASSES: dict[str, list[Any]] = {"string": ["small", "large", "medium"], "intege
 ADAM = {"factory": "torch.optim:Adam", "lr": 0.05}
 
 MODELS: dict[str, tuple[str, Factory]] = {
-    "logistic": (
-        "boolean",
-        sklearn("linear_model:SGDClassifier", "boolean", loss="log_loss"),
-    ),
+    "logistic": ("boolean", sklearn("linear_model:SGDClassifier", "boolean", loss="log_loss")),
     "hinge": ("string", sklearn("linear_model:SGDClassifier", "string")),
     "network of three classes": (
         "string",
@@ -112,12 +107,13 @@ def test_many_answers_are_those_of_asking_one_by_one(name: str) -> None:
         past.append(x)
         asked = question(x, past, rng)
         before = copy.deepcopy((x, asked)), pickle.dumps(model)
-        outputs = choice.evaluator(x, asked)
-        assert_same(outputs, GenericEvaluator(model)(x, asked))
+        outputs = outputs_of(choice.evaluator, x, asked)
+        assert_same(outputs, outputs_of(GenericEvaluator(model), x, asked))
         assert ((x, asked), pickle.dumps(model)) == before, "asking changes nothing"
         model.learn_one(x, y)
     changed = {**x, "shop": "never learned"}
-    assert_same(choice.evaluator(x, [changed]), GenericEvaluator(model)(changed, [{}]))
+    given = outputs_of(choice.evaluator, x, [changed])
+    assert_same(given, outputs_of(GenericEvaluator(model), changed, [{}]))
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -132,7 +128,7 @@ def test_a_restart_and_the_same_seed_change_no_bit(name: str) -> None:
             again = pickle.loads(pickle.dumps(again))
         for each in (model, again):
             each.learn_one(dict(x), y)
-        given = [list(choose(each).evaluator(x, asked)) for each in (model, again)]
+        given = [outputs_of(choose(each).evaluator, x, asked) for each in (model, again)]
         assert given[0] == given[1]
 
 
@@ -142,7 +138,7 @@ def test_it_learns(name: str) -> None:
     evaluate, stream = choose(model).evaluator, records(600, label)
 
     def error() -> float:
-        return sum(_error(label, evaluate(x, [{}])[0], y) for x, y in stream[-100:])
+        return sum(_error(label, outputs_of(evaluate, x, [{}])[0], y) for x, y in stream[-100:])
 
     early = error()
     for x, y in stream[:-100]:

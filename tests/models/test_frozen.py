@@ -40,7 +40,7 @@ def test_it_never_learns_and_is_explained_all_the_same() -> None:
     assert len(predictions) == len(RECORDS)
     assert all(record.loss is not None for record in predictions)
     last = of_kind(records, Evaluation)[-len(LINEAR_FEATURES) :]
-    assert all(each.ipfi[0] and each.isage[0] and each.ipdp[0] for each in last)
+    assert all(blocks[0] for each in last for blocks in each.outputs.values())
 
 
 def test_it_is_made_and_asked_without_a_method_to_learn() -> None:

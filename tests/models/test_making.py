@@ -76,6 +76,7 @@ def test_a_library_that_is_missing_is_told(
     factory: str, library: str, remedy: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, library, None)  # an import fails
+    monkeypatch.setattr("pipeline.models.torch_models.torch", None)
     params = {"estimator": "sklearn.linear_model:SGDClassifier"} if library == "sklearn" else {}
     config = make_config(model={"factory": f"pipeline.models:{factory}", "params": params})
     with pytest.raises(ConfigError, match=remedy):

@@ -11,9 +11,10 @@ from river import anomaly, compose
 
 from pipeline.config import Config, ConfigError, check_references
 from pipeline.evaluate import choose
-from pipeline.exchange import ModelFolder
 from pipeline.local import LocalPipeline
-from pipeline.models import FaultClassifier, from_river, minus_score, scored
+from pipeline.models import FaultClassifier, from_river, minus_score
+from pipeline.models.model_store import ModelFolder
+from pipeline.models.scores import Scored
 from pipeline.stages import ModelStage
 from schemas import DeadLetter, Evaluation, Explanation, Prediction
 from tests.stages.test_versions import announcement, taken
@@ -129,7 +130,7 @@ def test_a_pipeline_that_ends_with_a_detector_fits_the_labels(label: str, kind: 
     model = from_river(steps, label=label, seed=1)
     assert type(model) is kind
     assert str(model) == "MinMaxScaler | HalfSpaceTrees"
-    assert str(scored(model)) == str(model)
+    assert str(Scored(model)) == str(model)
 
 
 @pytest.mark.parametrize(

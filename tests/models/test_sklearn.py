@@ -20,7 +20,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from pipeline.evaluate import GenericEvaluator, choose
 from pipeline.models import from_sklearn
 from tests.models.test_adapters import FEATURES, records
-from tests.support import Row
+from tests.support import Row, outputs_of
 
 TRAINED = records(200, "string")
 ROWS: list[Row] = [x for x, _ in TRAINED]
@@ -43,11 +43,11 @@ def test_a_fitted_pipeline_gets_a_frame_with_names() -> None:
     for x in ROWS[:20]:
         asked = {**x, "other": 1.0}
         expected = fitted.predict_proba(pd.DataFrame([x]))[0]
-        [output] = evaluator(asked, [{}])
+        [output] = outputs_of(evaluator, asked, [{}])
         assert isinstance(output, dict)
         assert list(output) == ["large", "medium", "small"]
         assert list(output.values()) == pytest.approx(list(expected), rel=1e-12)
-        assert list(evaluator(asked, [{}])) == GenericEvaluator(model)(asked, [{}])
+        assert [output] == outputs_of(GenericEvaluator(model), asked, [{}])
 
 
 def test_a_fitted_estimator_without_names_gets_values_in_the_order_of_the_features() -> None:

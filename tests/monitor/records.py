@@ -1,6 +1,8 @@
 """Records for the monitor's tests, with only what matters spelled out."""
 
-from pipeline.monitor.history import History
+from dataclasses import replace
+
+from pipeline.results.store import Store
 from pipeline.stages import Message
 from schemas import Change, DeadLetter, Explanation, Prediction
 from schemas.change import change_id
@@ -85,18 +87,11 @@ def change(
 
 
 def loss_change(seq: int, *, before: float = 0.2, after: float = 0.9) -> Change:
-    return Change(
+    return replace(
+        change("", seq, method="ipfi", before=before, after=after),
         id=change_id(STREAM, "drift", None, "loss", seq),
-        stream=STREAM,
-        kind="drift",
-        seq=seq,
-        previous_seq=None,
-        ts=None,
         feature=None,
         method="loss",
-        signal="increment",
-        before=before,
-        after=after,
         window=64,
         value=None,
         std_error=None,
@@ -105,27 +100,23 @@ def loss_change(seq: int, *, before: float = 0.2, after: float = 0.9) -> Change:
 
 
 def letter(
-    offset: int,
-    reason: str = "x.age is missing",
-    *,
-    partition: int = 0,
-    topic: str = "features",
+    offset: int, reason: str = "x.age is missing", *, partition: int = 0, topic: str = "features"
 ) -> DeadLetter:
     return Message(topic, partition, offset, None, b"{}").dead_letter(reason)
 
 
-def drifting_history(*, drift_seq: int = 1000, features: int = 9) -> History:
-    """Return a history in which f0 gives way to f1 at the drift, and the others do not matter."""
-    history = History(drift_seq=drift_seq)
+def drifting_store(*, drift_seq: int = 1000, features: int = 9) -> Store:
+    """Return a store in which f0 gives way to f1 at the drift, and the others do not matter."""
+    store = Store()
     for seq in range(0, 2 * drift_seq, 10):
-        history.add(prediction(seq))
+        store.add(prediction(seq))
         for method in METHODS:
             for i in range(features):
                 important = i == (0 if seq < drift_seq else 1)
                 value = 0.3 if important else 0.001 * i
-                history.add(explanation(f"f{i}", seq, value, method=method))
-    history.add(change("f1", drift_seq - 500))
-    history.add(change("f0", drift_seq + 120))
-    history.add(change("f1", drift_seq + 70, method="isage", before=0.0, after=0.3))
-    history.add(change("f1", drift_seq + 300, method="isage"))
-    return history
+                store.add(explanation(f"f{i}", seq, value, method=method))
+    store.add(change("f1", drift_seq - 500))
+    store.add(change("f0", drift_seq + 120))
+    store.add(change("f1", drift_seq + 70, method="isage", before=0.0, after=0.3))
+    store.add(change("f1", drift_seq + 300, method="isage"))
+    return store

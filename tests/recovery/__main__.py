@@ -10,10 +10,10 @@ from typing import Annotated
 import typer
 
 from deploy.kafka import Cluster
+from pipeline.cli.supervisor import ROLES
 from pipeline.config import load_config
 from pipeline.kafka.topics import create_topics
 from pipeline.parts import Role
-from pipeline.supervisor import ROLES
 from tests.behaviour.conftest import write_config
 from tests.command import Clock, execute, say
 from tests.recovery.all_killed import BACK_S, Back, all_killed

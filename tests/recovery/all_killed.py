@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from deploy.kafka import Cluster
+from pipeline.cli.supervisor import ROLES
 from pipeline.config import Config, load_config
-from pipeline.kafka.progress import GroupOffsets
 from pipeline.kafka.topics import create_topics
+from pipeline.kafka.topics.progress import GroupOffsets
 from pipeline.parts import Role
-from pipeline.supervisor import ROLES
 from tests.behaviour.conftest import write_config
 from tests.command import Clock, FailedError
 from tests.recovery.feed import SETTINGS, feed

@@ -7,10 +7,10 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import TypeVar
 
+from pipeline.cli.supervisor import ROLES
 from pipeline.config import Config
-from pipeline.kafka.progress import GroupOffsets
+from pipeline.kafka.topics.progress import GroupOffsets
 from pipeline.parts import Role
-from pipeline.supervisor import ROLES
 from tests.chaos.feed import Feed
 from tests.command import FailedError
 from tests.recovery.outputs import Outputs

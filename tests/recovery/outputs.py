@@ -7,7 +7,7 @@ import orjson
 from confluent_kafka import Message
 
 from pipeline.config import Config
-from pipeline.kafka.reader import TopicReader
+from pipeline.kafka.topics.reader import TopicReader
 from pipeline.parts import Role
 from schemas import parse_stream
 from tests.behaviour.kafka_pipeline import identity

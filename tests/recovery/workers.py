@@ -12,9 +12,9 @@ from urllib.request import urlopen
 
 import orjson
 
+from pipeline.cli.supervisor import Supervisor
 from pipeline.config import Config
 from pipeline.parts import Part, Role
-from pipeline.supervisor import Supervisor
 from tests.command import LOG
 
 _HEALTH = re.compile(r"^\S+ \S+ (\d+) INFO \S+ [\w-]+: health at (\S+)$", re.MULTILINE)

@@ -56,8 +56,9 @@ LABELS = st.booleans() | INTEGERS | TEXT
 VALUES = LABELS | FLOATS
 SEQS = st.integers(0, 2**63 - 1)
 TIMES = st.none() | INTEGERS | FLOATS | TEXT
-ROWS = FLOATS | st.lists(st.none() | FLOATS, max_size=3)
+ROWS = FLOATS | st.lists(FLOATS, max_size=3)
 METHODS: st.SearchStrategy[Any] = st.sampled_from(["ipfi", "isage", "ipdp"])
+SOME: st.SearchStrategy[Any] = st.lists(METHODS, unique=True)
 SURFACES = st.lists(st.lists(FLOATS, max_size=3), min_size=1, max_size=3)
 EFFECTS: st.SearchStrategy[Any] = st.lists(FLOATS, max_size=3) | SURFACES
 
@@ -85,10 +86,8 @@ def evaluations(draw: st.DrawFn) -> Evaluation:
         prediction=column(ROWS),
         coverage=column(FLOATS),
         skipped=column(SEQS),
-        ipfi=column(maybe(st.lists(ROWS, max_size=2))),
-        isage=column(maybe(st.tuples(ROWS, ROWS))),
-        ipdp_points=column(maybe(st.lists(VALUES, max_size=2))),
-        ipdp=column(maybe(st.lists(ROWS, max_size=2))),
+        outputs={method: column(maybe(st.lists(ROWS, max_size=2))) for method in draw(SOME)},
+        points={method: column(maybe(st.lists(VALUES, max_size=2))) for method in draw(SOME)},
     )
 
 

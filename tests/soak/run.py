@@ -9,13 +9,13 @@ from pathlib import Path
 import orjson
 
 from deploy.kafka import Cluster
+from pipeline.cli.supervisor import Supervisor
 from pipeline.config import Config, load_config
-from pipeline.kafka.progress import GroupOffsets, PipelineProgress
-from pipeline.kafka.reader import read_to_end
-from pipeline.kafka.replay import ReplayOptions, replay
 from pipeline.kafka.topics import create_topics
+from pipeline.kafka.topics.progress import GroupOffsets, PipelineProgress
+from pipeline.kafka.topics.reader import read_to_end
+from pipeline.kafka.topics.replay import ReplayOptions, replay
 from pipeline.outputs import OUTPUTS
-from pipeline.supervisor import Supervisor
 from schemas.late_label import LabelValue
 from tests.behaviour.conftest import write_config
 from tests.behaviour.kafka_pipeline import wait_until_idle

@@ -10,9 +10,10 @@ import orjson
 import pytest
 
 from pipeline.config import Config
-from pipeline.exchange import ModelFolder
+from pipeline.models.model_store import ModelFolder
 from pipeline.stages import Message, ModelStage
-from pipeline.stages.announced import Found, NotYetError, settled
+from pipeline.stages.awaiting import NotYetError
+from pipeline.stages.exchange import Found, settled
 from schemas import Change, DeadLetter, Prediction, Record
 from tests.stages.test_versions import STREAM, announcement, config_of, messages, taken
 from tests.support import Constant, encoded, linear_records, of_kind, pickled, run
@@ -31,7 +32,7 @@ def config(tmp_path: Path) -> Config:
 
 def stage_of(config: Config) -> ModelStage:
     stage = ModelStage(config, STREAM)
-    stage.models = ModelFolder(config.model.directory)
+    stage.exchange.models = ModelFolder(config.model.directory)
     return stage
 
 
@@ -40,7 +41,7 @@ def waiting(config: Config) -> ModelStage:
     stage = stage_of(config)
     assert run(stage, messages(config, [announcement(SHA256)])) == []
     copy = pickled(stage)
-    copy.models = ModelFolder(config.model.directory)
+    copy.exchange.models = ModelFolder(config.model.directory)
     return copy
 
 
@@ -57,8 +58,8 @@ def behind(config: Config, value: object, offset: int = 1, origin: str = "") -> 
 
 def test_until_it_is_decided_nothing_else_is_taken(config: Config) -> None:
     stage = waiting(config)
-    assert stage.awaited is not None
-    assert stage.awaited.version == "v2"
+    assert stage.exchange.awaited is not None
+    assert stage.exchange.awaited.model.version == "v2"
     with pytest.raises(RuntimeError, match="model v2 is awaited"):
         run(stage, [behind(config, linear_records(1)[0])])
 
@@ -74,7 +75,7 @@ def test_it_is_awaited_after_a_new_start_too(config: Config) -> None:
     assert isinstance(notice, Change)
     assert notice.detail == "model v2 takes over from v1"
 
-    [notice] = waiting(config).withdraw()
+    [notice] = waiting(config).conclude(None)
     assert isinstance(notice, Change)
     assert (notice.seq, notice.model_version) == (0, "v1")
     assert notice.detail == "model v2 was withdrawn before it took over: v1 stays"
@@ -82,11 +83,11 @@ def test_it_is_awaited_after_a_new_start_too(config: Config) -> None:
 
 def test_nothing_is_withdrawn_where_nothing_is_awaited(config: Config) -> None:
     stage = waiting(config)
-    stage.withdraw()
+    stage.conclude(None)
     with pytest.raises(RuntimeError, match="no model is awaited"):
-        stage.withdraw()
+        stage.conclude(None)
     with pytest.raises(RuntimeError, match="no model is awaited"):
-        stage.take_over(Found(None))
+        stage.conclude(Found(None))
 
 
 @pytest.mark.parametrize(
@@ -109,8 +110,8 @@ def test_nothing_is_withdrawn_where_nothing_is_awaited(config: Config) -> None:
 def test_nothing_else_withdraws_it(config: Config, value: object, offset: int, origin: str) -> None:
     """Also not the withdrawal of one before, which was passed on twice."""
     message = behind(config, value, offset, origin)
-    assert not waiting(config).is_withdrawn_by(message)
-    assert waiting(config).is_withdrawn_by(behind(config, WITHDRAWAL))
+    assert not waiting(config).exchange.is_withdrawn_by(message)
+    assert waiting(config).exchange.is_withdrawn_by(behind(config, WITHDRAWAL))
 
 
 def results(config: Config, withdrawn_at: int) -> tuple[list[Record], list[Record]]:

@@ -4,14 +4,15 @@ import math
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.explain.increments import pfi_increment
 from pipeline.explain.losses import squared_error
-from pipeline.explain.smoothing import ExponentialMean
+from pipeline.explain.smoothing import ExponentialMeans
 from pipeline.stages import DriftStage, ExplainerStage, ModelStage
+from pipeline.stages.missing import Mean
 from schemas import BadRecordError, Change, DeadLetter, Evaluation, Explanation, Prediction, Record
 from schemas.explanation import Method
 from tests.support import (
@@ -66,8 +67,8 @@ def test_efficiency_the_published_isage_increments_sum_to_the_gain_over_the_mean
     records = run(ModelStage(config, STREAM), messages)
     published = run(ExplainerStage(config), passed_on(of_kind(records, Evaluation)))
     gains: dict[int, float] = {}
-    known = {label: ExponentialMean(config.explain.alpha) for label in (0, 1)}
-    mean = ExponentialMean(config.explain.alpha)
+    known = {label: Mean(config.explain.alphas[0]) for label in (0, 1)}
+    mean = Mean(config.explain.alphas[0])
     for p in of_kind(records, Prediction):
         assert p.loss is not None
         assert p.y is not None
@@ -89,19 +90,18 @@ def test_efficiency_the_published_isage_increments_sum_to_the_gain_over_the_mean
 
 
 def test_ipfi_is_the_smoothed_mean_difference_of_losses() -> None:
-    estimate = ExponentialMean(CONFIG.explain.alpha)
+    estimate = ExponentialMeans(1, CONFIG.explain.alphas)
     for each, e in zip(A, of_method(explained(A), "ipfi"), strict=True):
-        [y], [prediction], [ipfi] = each.y, each.prediction, each.ipfi
+        [y], [prediction], [rows] = each.y, each.prediction, each.outputs["ipfi"]
         assert y is not None
         assert isinstance(prediction, float)
-        assert ipfi is not None
-        outputs = [row for row in ipfi if isinstance(row, float)]
-        estimate.update(pfi_increment(squared_error, y, prediction, list(outputs)))
-        assert (e.value, e.std_error, e.updates) == (
-            estimate.value,
-            estimate.std_error,
-            estimate.n,
-        )
+        assert rows is not None
+        losses = [squared_error(y, row) for row in rows if isinstance(row, float)]
+        [lost] = each.loss
+        assert lost is not None
+        estimate.update(np.array([[sum(losses) / len(losses) - lost]]))
+        told = estimate.values.item(), estimate.std_errors.item(), estimate.n
+        assert (e.value, e.std_error, e.updates) == pytest.approx(told, rel=1e-12)
         assert e.alpha == CONFIG.explain.alpha
 
 
@@ -191,23 +191,28 @@ def test_a_feature_that_is_not_configured_is_refused() -> None:
 def with_answers(run_: Evaluation, **columns: Any) -> Evaluation:
     """Return a run of one with other answers."""
     fields: dict[str, Any] = {name: [value] for name, value in columns.items()}
-    return replace(run_, **fields)
+    outputs: dict[Any, Any] = {
+        **run_.outputs,
+        **{each: fields.pop(each) for each in METHODS if each in fields},
+    }
+    points: dict[Any, Any] = {"ipdp": fields.pop("ipdp_points", run_.points["ipdp"])}
+    return replace(run_, outputs=outputs, points=points, **fields)
 
 
 @pytest.mark.parametrize(
     ("columns", "reason"),
     [
         ({"ipfi": [1e200]}, "not finite"),
-        ({"isage": (1e200, 0.0)}, "not finite"),
+        ({"isage": [1e200, 0.0]}, "not finite"),
         # its square overflows, and with it the variance, for ever
         ({"ipfi": [1e90]}, "not finite"),
-        ({"isage": (1e90, 0.0)}, "not finite"),
+        ({"isage": [1e90, 0.0]}, "not finite"),
         ({"ipdp": [1e300, 0.0, -1e300]}, "not finite"),
         ({"ipdp": [1e160, 0.0, 0.0]}, "not finite"),
         ({"ipdp": [0.0]}, "1 outputs do not fit a curve of 3 points"),
-        ({"ipfi": [[0.5, 0.5]]}, "needs a number"),
-        ({"isage": ([0.5], 1.0)}, "needs a number"),
-        ({"ipdp": [[0.5], 0.0, 0.0]}, "a number once and probabilities another time"),
+        ({"ipfi": [[0.5, 0.5]]}, "are not all alike"),
+        ({"isage": [[0.5], 1.0]}, "are not all alike"),
+        ({"ipdp": [[0.5], 0.0, 0.0]}, "are not all alike"),
     ],
 )
 def test_what_cannot_be_explained_is_one_dead_letter_and_changes_no_estimate(
@@ -248,9 +253,7 @@ def test_runs_that_are_none_are_refused() -> None:
     short = replace(A[0], ts=[1, 2])
     for bad in (
         short,
-        replace(
-            A[0], seqs=[], ts=[], y=[], prediction=[], ipfi=[], isage=[], ipdp_points=[], ipdp=[]
-        ),
+        replace(A[0], seqs=[], ts=[], y=[], prediction=[], outputs={}, points={}),
     ):
         [letter] = run(ExplainerStage(CONFIG), passed_on([bad]))
         assert isinstance(letter, DeadLetter)
@@ -260,7 +263,7 @@ def test_runs_that_are_none_are_refused() -> None:
 
 
 def test_the_curve_of_more_than_two_classes_is_published_with_its_classes() -> None:
-    rows: list[list[float | None]] = [[0.2, 0.3, 0.5], [0.5, 0.3, 0.2], [0.1, 0.8, 0.1]]
+    rows = [[0.2, 0.3, 0.5], [0.5, 0.3, 0.2], [0.1, 0.8, 0.1]]
     config = linear_config(
         label={"type": "string"}, explain={"emit_every": 1, "loss": "brier", "methods": ["ipdp"]}
     )
@@ -271,27 +274,7 @@ def test_the_curve_of_more_than_two_classes_is_published_with_its_classes() -> N
     [e] = of_kind(run(ExplainerStage(config), passed_on([each])), Explanation)
     assert e.classes == ["x", "y", "z"]
     assert e.effect == [[0.2, 0.5, 0.1], [0.3, 0.3, 0.8], [0.5, 0.2, 0.1]]
-    assert e.grid == each.ipdp_points[0]
-
-
-def test_a_class_that_the_model_does_not_know_yet_is_absent_from_the_output() -> None:
-    """The row of an observation may be shorter than the classes, or hold nulls."""
-    config = linear_config(label={"type": "string"}, explain={"emit_every": 1, "loss": "brier"})
-    each = replace(
-        with_answers(
-            A[0],
-            ipfi=[[1.0]],
-            isage=None,
-            ipdp=None,
-            ipdp_points=None,
-            prediction=[None, 1.0],
-            y="y",
-        ),
-        classes=["x", "y"],
-    )
-    [e] = of_kind(run(ExplainerStage(config), passed_on([each])), Explanation)
-    # the perturbed input says x for sure, the model y: 1 + 1 more loss
-    assert e.increments == [2.0]
+    assert e.grid == each.points["ipdp"][0]
 
 
 def test_explanations_lead_to_changes_of_the_same_stream_and_feature() -> None:

@@ -191,10 +191,8 @@ def without_answers(n: int) -> list[Evaluation]:
                 first[-1],
                 previous_seq=before,
                 seqs=[t],
-                ipfi=[None],
-                isage=[None],
-                ipdp_points=[None],
-                ipdp=[None],
+                outputs={method: [None] for method in first[-1].outputs},
+                points={method: [None] for method in first[-1].points},
             )
         )
     return records

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.kafka.writers import WRITER, Writer
+from pipeline.kafka.ownership.writers import WRITER, Writer
 from pipeline.local import LocalPipeline
 from pipeline.stages import JoinStage, Message, ModelStage, process
 from pipeline.stages.base import ORIGIN, ORIGIN_TIME, PREVIOUS

@@ -184,12 +184,12 @@ def test_points_that_are_those_of_no_pair_are_a_dead_letter(points: Any, reason:
     config = config_for(Number)
     messages = [message(t, {"x": x, "y": y}) for t, (x, y) in enumerate(records(Number))]
     runs = by_feature(run(ModelStage(config, "fluxplain.features-0"), messages))["a|c"]
-    bad = replace(runs[5], ipdp_points=[points])
+    bad = replace(runs[5], points={"ipdp": [points]})
     explained = run(ExplainerStage(config), passed_on([*runs[:5], bad, *runs[6:]]))
     [letter] = of_kind(explained, DeadLetter)
     assert letter.reason.startswith("cannot explain a|c: ")
     assert reason in letter.reason
-    absent = replace(runs[5], ipdp=[None], ipdp_points=[None])
+    absent = replace(runs[5], outputs={"ipdp": [None]}, points={"ipdp": [None]})
     without = run(ExplainerStage(config), passed_on([*runs[:5], absent, *runs[6:]]))
     assert of_kind(explained, Explanation) == of_kind(without, Explanation)
 

@@ -97,8 +97,9 @@ def test_every_call_of_the_model_is_metered_with_what_its_inputs_are_for(part: P
     assert sum(asked.values()) == model.asked
     assert asked["prediction"] == tally.inputs["learning"] == model.learned == len(MESSAGES)
     evaluations = of_kind(published, Evaluation)
-    assert asked["ipfi"] == sum(len(own or ()) for e in evaluations for own in e.ipfi) > 0
-    assert asked["ipdp"] == sum(len(own or ()) for e in evaluations for own in e.ipdp) > 0
+    for method in ("ipfi", "ipdp"):
+        blocks = [own for e in evaluations for own in e.outputs[method] if own]
+        assert asked[method] == sum(map(len, blocks)) > 0
     assert asked["isage"] > 0
 
 

@@ -1,4 +1,4 @@
-"""Runs that are taken as arrays give what their observations give one by one, bit for bit."""
+"""Runs give what their observations give one by one, bit for bit."""
 
 import random
 from collections.abc import Sequence
@@ -6,20 +6,17 @@ from dataclasses import replace
 from typing import Any
 
 import orjson
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.config import Config
 from pipeline.evaluate import Output
 from pipeline.explain.losses import Target, brier, squared_error
-from pipeline.stages import ExplainerStage, Message, process, runs
-from pipeline.stages.estimates import FeatureState
-from pipeline.stages.limits import MAX_RUN
+from pipeline.stages import ExplainerStage, Message, process
 from schemas import BadRecordError, Evaluation, Record
 from tests.fuzz.profile import FUZZ
 from tests.fuzz.strategies import SEEDS, strained
-from tests.support import PROPERTY, encoded, linear_config, message, passed_on, pickled
+from tests.support import encoded, linear_config, message, passed_on, pickled
 
 STREAM = "fluxplain.features-0"
 CLASSES: dict[str, list[Any] | None] = {
@@ -109,10 +106,12 @@ def observations(
                 prediction=[row()],
                 coverage=[rng.random()],
                 skipped=[rng.randrange(9)],
-                ipfi=[[row() for _ in range(m)] if is_known and is_asked["ipfi"] else None],
-                isage=[(row(), row()) if is_known and is_asked["isage"] else None],
-                ipdp_points=[grid if is_asked["ipdp"] else None],
-                ipdp=[[row() for _ in range(points)] if is_asked["ipdp"] else None],
+                outputs={
+                    "ipfi": [[row() for _ in range(m)] if is_known and is_asked["ipfi"] else None],
+                    "isage": [[row(), row()] if is_known and is_asked["isage"] else None],
+                    "ipdp": [[row() for _ in range(points)] if is_asked["ipdp"] else None],
+                },
+                points={"ipdp": [grid if is_asked["ipdp"] else None]},
             )
         )
         before = seq
@@ -149,9 +148,12 @@ def spoil(rng: random.Random, each: Evaluation) -> bytes:
     if rng.random() < 0.5:
         return strained(rng, [orjson.loads(each.encode())])
     fields = orjson.loads(each.encode())
-    holder, key = fields, rng.choice(["ipfi", "isage", "ipdp", "ipdp_points", "prediction"])
-    while isinstance(holder[key], list) and holder[key] and rng.random() < 0.8:
-        holder, key = holder[key], rng.randrange(len(holder[key]))  # type: ignore[assignment]
+    holder, key = fields, rng.choice(["outputs", "points", "prediction"])
+    while isinstance(holder[key], dict) or (
+        isinstance(holder[key], list) and holder[key] and rng.random() < 0.8
+    ):
+        holder = holder[key]
+        key = rng.choice([*holder] if isinstance(holder, dict) else range(len(holder)))
     if isinstance(holder[key], list):
         holder[key] = rng.choice([[], holder[key][1:], holder[key] * 2, [None], 0.5])
     else:
@@ -179,22 +181,12 @@ def cut(rng: random.Random, singles: Sequence[Evaluation], mean: int) -> list[Ev
     return made
 
 
-def published(
-    stage: ExplainerStage, messages: Sequence[Message], shortest: Sequence[int]
-) -> list[bytes]:
-    """Return what a stage publishes that is pickled before each message.
-
-    Parameters
-    ----------
-    shortest
-        How many observations of each message make it worth to take them as arrays.
-    """
+def published(stage: ExplainerStage, messages: Sequence[Message]) -> list[bytes]:
+    """Return what a stage publishes that is pickled before each message."""
     records: list[Record] = []
-    with pytest.MonkeyPatch.context() as patch:
-        for each, n in zip(messages, shortest, strict=True):
-            patch.setattr(runs, "SHORTEST", n)
-            stage = pickled(stage)
-            records += process(stage, each)
+    for each in messages:
+        stage = pickled(stage)
+        records += process(stage, each)
     return encoded(records)
 
 
@@ -208,7 +200,7 @@ def published(
     st.integers(1, 12) | st.just(17_304),  # which leaves hardly any room for a curve
     st.sampled_from(["", "", "kind", "twice", "size", "label", "point", "far"]),
 )
-def test_arrays_give_the_same_bytes_as_one_by_one_wherever_the_stream_is_cut(
+def test_the_bytes_are_the_same_wherever_the_stream_is_cut(
     seed: int, label: str, loss: int, feature: str, share: float, emit_every: int, odd: str
 ) -> None:
     rng = random.Random(seed)
@@ -219,32 +211,11 @@ def test_arrays_give_the_same_bytes_as_one_by_one_wherever_the_stream_is_cut(
     alone = passed_on(
         [each.single(i) for each in read(config, cuts) for i in range(len(each.seqs))]
     )
-    expected = published(ExplainerStage(config), alone, [MAX_RUN + 1] * len(alone))
-    whole = [MAX_RUN + 1] * len(cuts)
-    assert published(ExplainerStage(config), cuts, whole) == expected
-    assert published(ExplainerStage(config), cuts, [1] * len(cuts)) == expected
-    # the state is the same in both ways: one goes on where the other was
-    either = [rng.choice([1, MAX_RUN + 1]) for _ in cuts]
-    assert published(ExplainerStage(config), cuts, either) == expected
+    assert published(ExplainerStage(config), cuts) == published(ExplainerStage(config), alone)
 
 
 def read(config: Config, messages: Sequence[Message]) -> list[Evaluation]:
     return [ExplainerStage(config).decode(each)[1] for each in messages]
-
-
-@PROPERTY
-@given(SEEDS, st.sampled_from(sorted(CLASSES)), st.integers(0, 3))
-def test_what_a_model_writes_is_taken_as_arrays(seed: int, label: str, loss: int) -> None:
-    """Also where labels are missing or unseen."""
-    rng = random.Random(seed)
-    name = LOSSES["number" if label == "number" else "classes"][loss]
-    singles = [each for each in observations(rng, label, "a", 80) if each.seqs[0] >= 40]
-    config = config_of(label, name, 3)
-    state = FeatureState([0.1], categorical=(False,), ice=2)
-    [run] = read(config, passed_on([singles[0].extended(singles[1:])]))
-    moves = runs.moves_of_run(state, run, 0, config.loss(), 10**6)
-    has_no_compiled_form = name.endswith("own_loss") or (label, name) == ("number", "zero_one")
-    assert (moves is None) == has_no_compiled_form
 
 
 def test_a_message_that_was_seen_already_changes_nothing() -> None:

@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.monitor.sentences import in_short
-from pipeline.monitor.text import compared
 from pipeline.stages.sentences import sentence
+from pipeline.wording import compared, in_short
 from tests.monitor.records import change
 from tests.support import PROPERTY
 

@@ -43,6 +43,20 @@ class Picky:
         self._learned += 1
 
 
+class Silent:
+    """Names no class before it has learned often."""
+
+    def __init__(self) -> None:
+        self._learned = 0
+
+    def predict_proba_one(self, x: Mapping[str, Any]) -> dict[int, float]:
+        p = float(x["age"]) / 100
+        return {0: p, 1: 1 - p} if self._learned > 60 else {}
+
+    def learn_one(self, _x: Mapping[str, Any], _y: int) -> None:
+        self._learned += 1
+
+
 def hostile(messages: Sequence[Message]) -> list[Message]:
     """Put what cannot be used, and what has no label, between observations."""
     mixed: list[Message] = []
@@ -131,7 +145,14 @@ def late_class() -> tuple[Config, list[Message]]:
     return config, observations(records)
 
 
+def no_class() -> tuple[Config, list[Message]]:
+    """A model that knows no class yet when the reservoirs are warm."""
+    model = {"factory": "tests.stages.test_shards:Silent", "params": {}}
+    return make_config(model=model, explain={"loss": "brier"}), observations(agrawal(100))
+
+
 CASES = {
+    "no class at first": no_class,
     "a class that comes late": late_class,
     "groups": groups,
     "groups of a forest": groups_of_a_forest,
@@ -188,7 +209,8 @@ def test_a_feature_on_whose_changed_values_the_model_fails_is_a_dead_letter() ->
     runs = by_feature(published)
     # all go on: of b there is an evaluation in which nothing was asked
     assert len(runs["a"]) == len(runs["c"]) == len(runs["b"])
-    empty = [run.seqs[0] for run in runs["b"] if [*run.ipfi, *run.isage, *run.ipdp] == [None] * 3]
+    nothing = [[None]] * 3
+    empty = [run.seqs[0] for run in runs["b"] if [*run.outputs.values()] == nothing]
     assert {letter.seq for letter in letters} <= set(empty)
     for each in runs.values():
         seqs = [run.seqs[0] for run in each]

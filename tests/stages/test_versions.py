@@ -10,10 +10,11 @@ import pytest
 from river.naive_bayes import GaussianNB
 
 from pipeline.config import Config
-from pipeline.exchange import ModelFolder
 from pipeline.local import LocalPipeline
+from pipeline.models.model_store import ModelFolder
 from pipeline.stages import Message, ModelStage
-from pipeline.stages.announced import NotYetError, settled
+from pipeline.stages.awaiting import NotYetError
+from pipeline.stages.exchange import settled
 from schemas import Change, DeadLetter, Evaluation, Explanation, Prediction, Record
 from tests.support import (
     Additive,
@@ -117,10 +118,10 @@ def run_all(config: Config, log: list[Message], *, copies: bool) -> list[Record]
     stage, records = ModelStage(config, STREAM), []
     for each in log:
         stage = pickled(stage) if copies else stage
-        stage.models = ModelFolder(config.model.directory)
+        stage.exchange.models = ModelFolder(config.model.directory)
         records += run(stage, [each])
         stage = pickled(stage) if copies else stage
-        stage.models = ModelFolder(config.model.directory)
+        stage.exchange.models = ModelFolder(config.model.directory)
         records += settled(stage)
     return records
 
@@ -193,8 +194,8 @@ def test_what_is_no_announcement_is_a_dead_letter(
 
 def test_where_models_are_is_no_part_of_the_state(tmp_path: Path) -> None:
     stage = ModelStage(config_of(tmp_path), STREAM)
-    stage.models = ModelFolder(tmp_path)
-    assert pickled(stage).models is None
+    stage.exchange.models = ModelFolder(tmp_path)
+    assert pickled(stage).exchange.models is None
     assert str(tmp_path).encode() not in pickle.dumps(stage)
 
 

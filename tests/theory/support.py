@@ -1,21 +1,14 @@
 """Models and weights of which everything is known."""
 
-from collections.abc import Mapping, Sequence
-
 import numpy as np
 
-from pipeline.evaluate import Observation, Table, Value
-from pipeline.evaluate.inputs import Floats
+from pipeline.evaluate import Inputs, Table
+from pipeline.evaluate.encoding import Floats
 
 
-class Sum:
-    """Evaluator of a model that adds up all features."""
-
-    def __call__(self, x: Observation, replacements: Sequence[Mapping[str, Value]]) -> list[float]:
-        return [float(sum(map(float, {**x, **each}.values()))) for each in replacements]
-
-    def evaluate_rows(self, x: Observation, rows: Floats) -> Table:
-        return Table((None,), rows.sum(axis=1)[:, None])
+def summed(inputs: Inputs) -> Table:
+    """Evaluate a model that adds up all features."""
+    return Table((None,), inputs.rows.sum(axis=1)[:, None])
 
 
 def weights(alpha: float, n: int) -> Floats:

@@ -13,7 +13,7 @@ import pytest
 
 from pipeline.baselines import batch_pdp
 from pipeline.evaluate import Label, Output
-from pipeline.evaluate.inputs import Floats
+from pipeline.evaluate.encoding import Floats
 from pipeline.explain import IncrementalPDP
 from pipeline.explain.grids import GridKind, StorageKind
 from tests.support import Row, Scripted

@@ -16,13 +16,13 @@ import numpy as np
 import pytest
 
 from pipeline.baselines import batch_pfi, expected_pfi
-from pipeline.evaluate.inputs import Floats
+from pipeline.evaluate.encoding import Floats
 from pipeline.explain import IncrementalPFI
 from pipeline.explain.players import Players
 from pipeline.explain.smoothing import ExponentialMeans
 from tests.support import Row, Scripted
 from tests.theory.bounds import hoeffding, mean_and_tolerance
-from tests.theory.support import Sum, weights
+from tests.theory.support import summed, weights
 
 SAMPLERS = ("geometric", "uniform")
 
@@ -119,7 +119,7 @@ def test_theorem_2_the_bias_is_that_of_the_weights(sampler: str, debias: bool) -
             reservoir_size=size,
             debias=debias,
             seed=seed,
-            evaluator=Sum(),
+            evaluator=summed,
         )
         rng = np.random.default_rng(seed)
         for t in range(size + max(lengths)):
@@ -198,19 +198,17 @@ def measured_variances(
             reservoir_size=size,
             warm_up=warm_up,
             seed=seed,
-            evaluator=Sum(),
+            evaluator=summed,
         )
-        smoothed = [ExponentialMeans(len(FEATURES), alpha) for alpha in ALPHAS]
+        smoothed = ExponentialMeans(len(FEATURES), ALPHAS)
         for values in np.random.default_rng(seed).normal(size=(n + warm_up, len(FEATURES))):
             x = dict(zip(FEATURES, values.tolist(), strict=True))
             pfi.explain_one(x, values.sum().item())
             if pfi.increments:
-                increments = np.array(list(pfi.increments.values()))
-                for means in smoothed:
-                    means.update(increments)
-        for means in smoothed:
-            assert means.n == n
-            squares[means.alpha].append(float(np.mean((means.values - MEAN) ** 2)))
+                smoothed.update(np.array([list(pfi.increments.values())]))
+        assert smoothed.n == n
+        for alpha, values in zip(smoothed.alphas, smoothed.values, strict=True):
+            squares[alpha].append(float(np.mean((values - MEAN) ** 2)))
     for alpha in ALPHAS:
         yield alpha, *mean_and_tolerance(squares[alpha], checks=len(ALPHAS) + 1)
 

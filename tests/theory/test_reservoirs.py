@@ -5,6 +5,7 @@ from collections import Counter
 
 import pytest
 
+from pipeline.evaluate import Encoding
 from pipeline.explain.storage import make_reservoir
 from tests.theory.bounds import chi_squared, chi_squared_quantiles, hoeffding
 
@@ -14,9 +15,9 @@ SIZE = 5
 
 def drawn(sampler: str, seen: int, rng: random.Random) -> int:
     """Return which of the observations 0, …, seen - 1 a reservoir of its own gives."""
-    reservoir = make_reservoir(sampler, SIZE, rng)
+    reservoir, encoding = make_reservoir(sampler, SIZE, rng), Encoding()
     for t in range(seen):
-        reservoir.update({"t": t})
+        reservoir.update(encoding.observe({"t": t}))
     return int(rng.choice(reservoir.rows)["t"])
 
 

@@ -224,7 +224,7 @@ def test_theorem_3_2_the_variance_is_of_order_alpha() -> None:
         seed=1,
     )
     alphas, settle, block, blocks = (0.2, 0.1, 0.05, 0.025), 5_000, 1_000, 60
-    smoothed = [ExponentialMeans(2, alpha) for alpha in alphas]
+    smoothed = ExponentialMeans(2, alphas)
     known = rademacher_increments()
     means = [statistics.fmean(known[f]) for f in ("a", "b")]
     squares = np.zeros((len(alphas), blocks, 2))
@@ -233,11 +233,9 @@ def test_theorem_3_2_the_variance_is_of_order_alpha() -> None:
         a, b = rng.choice((-1.0, 1.0)), rng.choice((-1.0, 1.0))
         sage.explain_one({"a": a, "b": b}, V * a + W * b)
         if sage.increments:
-            increments = np.array(list(sage.increments.values()))
-            for i, each in enumerate(smoothed):
-                each.update(increments)
-                if t >= settle:
-                    squares[i, (t - settle) // block] += (each.values - means) ** 2 / block
+            smoothed.update(np.array([list(sage.increments.values())]))
+            if t >= settle:
+                squares[:, (t - settle) // block] += (smoothed.values - means) ** 2 / block
     for j, feature in enumerate(("a", "b")):
         measured = {}
         for i, alpha in enumerate(alphas):

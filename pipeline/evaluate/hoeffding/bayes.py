@@ -1,218 +1,212 @@
 """What the leaves of classification trees answer, of a whole forest at once.
 
-What a naive-Bayes leaf has learned is copied into flat arrays when it is reached and has learned
-since. The formula, and the order of its operations, are those of ``do_naive_bayes_prediction`` in
-River.
+The formula, and the order of its operations, are those of ``do_naive_bayes_prediction`` in River.
 """
 
 import math
-import weakref
-from collections.abc import Hashable, Mapping, Sequence
-from typing import Any
+from collections.abc import Hashable, Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from river.tree.nodes.hatc_nodes import AdaLeafClassifier
 from river.tree.nodes.htc_nodes import LeafMajorityClass, LeafNaiveBayes, LeafNaiveBayesAdaptive
 from river.tree.splitter import GaussianSplitter
 from river.tree.splitter.nominal_splitter_classif import NominalSplitterClassif
 
-from pipeline.evaluate.base import Label, Observation, Value
-from pipeline.evaluate.hoeffding.kernels import FAR, HALF_LOG_TAU
-from pipeline.evaluate.hoeffding.leaves import Leaves, Place
-from pipeline.evaluate.inputs import Floats, Inputs
+from pipeline.evaluate.base import Label, Value
+from pipeline.evaluate.encoding import Encoding, Floats, Observed
+from pipeline.evaluate.hoeffding import kernels
+from pipeline.evaluate.hoeffding.branches import Branches, is_text
+from pipeline.evaluate.hoeffding.kernels import Flags, Integers
+from pipeline.evaluate.hoeffding.leaves import Leaves
 
 
-class BayesPlace(Place):
-    """A leaf's row in the arrays.
-
-    Attributes
-    ----------
-    counted
-        The labels that it has seen.
-    nominal
-        Its categorical features: name, position among all of its features, splitter.
-    logs
-        What each category adds to the votes, as far as it was needed.
-    """
-
-    __slots__ = ("counted", "logs", "nominal")
-
-    def __init__(self, index: int, leaf: "weakref.ref[Any]") -> None:
-        super().__init__(index, leaf)
-        self.counted: set[Label] = set()
-        self.nominal: list[tuple[str, int, Any]] = []
-        self.logs: dict[tuple[str, Value], list[float]] = {}
-
-
-class BayesLeaves(Leaves[BayesPlace]):
-    """The leaves of a forest's classification trees, as arrays.
+class Table(NamedTuple):
+    """What a leaf has learned of one categorical feature.
 
     Attributes
     ----------
-    columns
-        Feature → column of the inputs, from 1 on.
+    feature, position
+        Which feature, and where it is among the leaf's.
+    values
+        Its categories.
+    weights
+        Of each category and class, shape (categories, classes).
+    totals
+        Of each class the sum of all weights.
     """
 
-    def __init__(self) -> None:
-        super().__init__(BayesPlace)
-        self.columns: dict[str, int] = {}
-        self._column: NDArray[np.intp] = np.zeros((0, 0), dtype=np.intp)
+    feature: str
+    position: int
+    values: list[Value]
+    weights: Floats
+    totals: Floats
+
+
+class BayesLeaves(Leaves):
+    """The leaves of classification trees."""
+
+    def __init__(self, branches: Branches) -> None:
+        super().__init__(branches)
+        self._fixed: Flags = np.zeros(0, np.bool_)
+        self._answers: Floats = np.zeros((0, 0))
+        self._features: Integers = np.zeros((0, 0), np.int32)
         self._prior: Floats = np.zeros((0, 0))
         self._terms: Floats = np.zeros((0, 3, 0, 0))  # mean, -2 variance, half of its logarithm
         self._flat: Floats = np.zeros((0, 0))
-        self._fixed: NDArray[np.bool_] = np.zeros(0, dtype=np.bool_)
-        self._answers: Floats = np.zeros((0, 0))
-
-    def ask(self, inputs: Inputs, rows: Sequence[int], places: Sequence[BayesPlace]) -> Floats:
-        """Return probabilities; 0 for a class that a leaf does not know. See :class:`Leaves`."""
-        matrix = inputs.matrix(self.columns)
-        at = np.array([place.index for place in places])
-        x = matrix[np.array(rows)[:, None], self._column[at]]
-        mean, scale, spread = np.moveaxis(self._terms[at], 1, 0)
-        terms = x[:, :, None] - mean
-        terms *= terms
-        terms /= scale
-        terms -= HALF_LOG_TAU
-        terms -= spread
-        for here in zip(*np.nonzero(terms < FAR), strict=True):
-            # Python squares with a last bit of its own, which matters in large terms
-            distance = float(x[here[:2]] - mean[here])
-            terms[here] = distance**2 / float(scale[here]) - HALF_LOG_TAU - float(spread[here])
-        # no number: the feature is missing, or categorical; no scale: the class has no density
-        terms = np.where((terms > -math.inf) & (scale > -math.inf), terms, 0.0)
-        for i, place in enumerate(places):
-            for feature, position, splitter in place.nominal:
-                terms[i, position] = self._nominal(place, feature, splitter, inputs, rows[i])
-        terms[:, 0] += self._prior[at]
-        votes: Floats = terms.sum(axis=1)
-        highest = votes.max(axis=1)
-        total = np.exp(votes - highest[:, None]).sum(axis=1)
-        answers: Floats = np.exp(votes - (highest + np.log(total))[:, None])
-        return answers
-
-    def arrays(self) -> tuple[NDArray[np.bool_], Floats, NDArray[np.intp], Floats, Floats]:
-        """Return of each place: whether its answer is fixed, that answer, columns, prior, terms.
-
-        The terms have the shape (places, 3, features, classes): mean, -2 variance (-inf where the
-        class has no density) and half the variance's logarithm.
-        """
-        return self._fixed, self._answers, self._column, self._prior, self._terms
-
-    def ask_itself(self, tree: Any, leaf: Any, x: Observation) -> Mapping[Any, float]:
-        """Return River's answer; see :class:`Leaves`."""
-        answer: Mapping[Any, float]
-        answer = tree.predict_proba_one(x) if leaf is None else leaf.prediction(x, tree=tree)
-        return answer
+        self._tables: dict[int, list[Table]] = {}
 
     def _version(self, leaf: Any) -> Hashable:
         return (leaf.splitters is None, *leaf.stats.values())
 
-    def _fill(self, place: BayesPlace, leaf: Any, tree: Any) -> None:
+    def _fill(self, slot: int, leaf: Any, tree: Any) -> bool:
         stats = leaf.stats
         for label in stats:
             self.labels.setdefault(label, len(self.labels))
-        place.nominal = []
-        place.logs = {}
         how = _reading(leaf, tree)
-        place.asked = how is None
         self._reserve(len(leaf.splitters or ()))
-        if how == "majority":
-            place.answer = self._shares(stats)
-        elif how == "bayes" and not sum(stats.values()):
-            place.answer = [0.0] * len(self.labels)
+        self._tables.pop(slot, None)
+        self._fixed[slot] = is_fixed = how == "majority" or not sum(stats.values())
+        if is_fixed:
+            self._answers[slot] = self._shares(stats) if how == "majority" else 0.0
         elif how == "bayes":
-            self._fill_bayes(place, stats, leaf.splitters)
-        self._fixed[place.index] = place.answer is not None
-        if place.answer is not None:
-            self._answers[place.index, : len(place.answer)] = place.answer
+            return self._fill_bayes(slot, stats, leaf.splitters)
+        return how is not None
 
-    def _shares(self, stats: dict[Label, float]) -> list[float]:
+    def _shares(self, stats: Mapping[Label, float]) -> list[float]:
         total = sum(stats.values())
         factor = 1 / total if total else 1.0
-        shares = [0.0] * len(self.labels)
+        shares = [0.0] * self._answers.shape[1]
         for label, weight in stats.items():
             shares[self.labels[label]] = weight * factor
         return shares
 
     def _fill_bayes(
-        self, place: BayesPlace, stats: dict[Label, float], splitters: dict[str, Any]
-    ) -> None:
-        features, classes = self._terms.shape[2:]
-        total = sum(stats.values())
-        labels = self.labels
+        self, slot: int, stats: Mapping[Label, float], splitters: Mapping[str, Any]
+    ) -> bool:
+        most, classes = self._terms.shape[2:]
+        total, labels = sum(stats.values()), self.labels
         prior = [-math.inf] * classes
-        size = features * classes
+        size = most * classes
         terms = [0.0] * size + [-math.inf] * size + [0.0] * size
-        place.counted = {label for label, weight in stats.items() if weight > 0}
+        counted = {label for label, weight in stats.items() if weight > 0}
         for label, weight in stats.items():
             # River's quirk: a class of weight 0 counts as if it were certain
             prior[labels[label]] = math.log(weight / total) if weight > 0 else 0.0
-        columns = [0] * features
+        features = [-1] * most
+        tables = []
         for position, (feature, splitter) in enumerate(splitters.items()):
-            if type(splitter) is not GaussianSplitter:
-                if type(splitter) is not NominalSplitterClassif:
-                    place.asked = True
-                    return
-                place.nominal.append((feature, position, splitter))
+            features[position] = self._branches.names.number(feature)
+            if type(splitter) is NominalSplitterClassif:
+                tables.append(self._table(feature, position, splitter, counted))
                 continue
-            columns[position] = self.columns.setdefault(feature, len(self.columns) + 1)
+            if type(splitter) is not GaussianSplitter:
+                return False
             for label, density in splitter._att_dist_per_class.items():
                 spread = density._var
                 mean = spread.mean
                 degrees = mean.n - spread.ddof
-                if degrees > 0 and label in place.counted:
+                if degrees > 0 and label in counted:
                     variance = spread._S / degrees
                     if variance > 0.0:
                         i = position * classes + labels[label]
                         terms[i] = mean._mean
                         terms[size + i] = -2.0 * variance
                         terms[2 * size + i] = 0.5 * math.log(variance)
-        place.uses = tuple(splitters)
-        self._column[place.index] = columns
-        self._prior[place.index] = prior
-        self._flat[place.index] = terms
+        self._features[slot] = features
+        self._prior[slot] = prior
+        self._flat[slot] = terms
+        if tables:
+            self._tables[slot] = tables
+        return True
+
+    def _table(self, feature: str, position: int, splitter: Any, counted: set[Label]) -> Table:
+        learned = {
+            label: weights
+            for label, weights in splitter._att_dist_per_class.items()
+            if label in counted
+        }
+        places = {
+            value: i
+            for i, value in enumerate(dict.fromkeys(v for w in learned.values() for v in w))
+        }
+        weights = np.zeros((len(places), self._prior.shape[1]))
+        totals = np.ones(self._prior.shape[1])
+        for label, of in learned.items():
+            column = self.labels[label]
+            for value, weight in of.items():
+                weights[places[value], column] = weight
+            totals[column] = sum(of.values())
+        return Table(feature, position, list(places), weights, totals)
 
     def _reserve(self, features: int) -> None:
-        """Make room for all places, for so many features a leaf, and for all labels."""
-        rows, most, classes = old = (*self._prior.shape[:1], *self._terms.shape[2:])
-        if self.size <= rows and features <= most and len(self.labels) <= classes:
+        """Make room for all slots, for so many features a leaf, and for all labels."""
+        slots, most, classes = old = (*self._prior.shape[:1], *self._terms.shape[2:])
+        size = self._branches.slots.size
+        if size <= slots and features <= most and len(self.labels) <= classes:
             return
-        rows = rows if self.size <= rows else 2 * self.size
+        slots = slots if size <= slots else 2 * size
         most, classes = max(features, most, 1), max(len(self.labels), classes, 1)
         kept = (slice(0, old[0]), slice(0, old[1]), slice(0, old[2]))
-        column, prior, terms = self._column, self._prior, self._terms
-        fixed, answers = self._fixed, self._answers
-        self._column = np.zeros((rows, most), dtype=np.intp)
-        self._prior = np.full((rows, classes), -math.inf)
-        self._terms = np.zeros((rows, 3, most, classes))
+        before = self._features, self._prior, self._terms, self._answers
+        fixed = self._fixed
+        self._features = np.full((slots, most), -1, np.int32)
+        self._prior = np.full((slots, classes), -math.inf)
+        self._terms = np.zeros((slots, 3, most, classes))
         self._terms[:, 1] = -math.inf
-        self._flat = self._terms.reshape(rows, -1)  # the same numbers, a row a place
-        self._fixed = np.zeros(rows, dtype=np.bool_)
-        self._answers = np.zeros((rows, classes))
-        self._column[kept[:2]] = column
-        self._prior[kept[0], kept[2]] = prior
-        self._terms[kept[0], :, kept[1], kept[2]] = terms
+        self._flat = self._terms.reshape(slots, -1)  # the same numbers, a row a slot
+        self._answers = np.zeros((slots, classes))
+        self._fixed = np.zeros(slots, np.bool_)
+        self._features[kept[:2]] = before[0]
+        self._prior[kept[0], kept[2]] = before[1]
+        self._terms[kept[0], :, kept[1], kept[2]] = before[2]
+        self._answers[kept[0], kept[2]] = before[3]
         self._fixed[kept[0]] = fixed
-        self._answers[kept[0], kept[2]] = answers
 
-    def _nominal(
-        self, place: BayesPlace, feature: str, splitter: Any, inputs: Inputs, row: int
-    ) -> list[float]:
-        """Return the logarithms that one category adds to the votes."""
+    def _given(self, observed: Observed, x: Floats, reached: Integers) -> Floats:
+        given = np.zeros((*reached.shape, self._prior.shape[1]))
+        if not len(self._prior):
+            return given[:, :, : len(self.labels)]
+        kernels.vote(
+            x,
+            self._branches.names.columns(observed),
+            is_text(observed),
+            reached,
+            self._fixed,
+            self._answers,
+            self._features,
+            self._prior,
+            self._terms,
+            *self._joined(observed.encoding, reached),
+            2.0,
+            given,
+        )
+        return given[:, :, : len(self.labels)]
+
+    def _joined(
+        self, encoding: Encoding, reached: Integers
+    ) -> tuple[Integers, Integers, Floats, Floats, Floats]:
+        """Return the tables of the reached leaves, one after the other; see the kernel."""
         classes = self._prior.shape[1]
-        try:
-            value = inputs.value(row, feature)
-        except KeyError:
-            return [0.0] * classes
-        logs = place.logs.get((feature, value))
-        if logs is None or len(logs) < classes:  # a class may have come since, in another leaf
-            logs = place.logs[feature, value] = [0.0] * classes
-            for label, weights in splitter._att_dist_per_class.items():
-                weight = weights.get(value, 0.0)
-                if weight > 0 and label in place.counted:
-                    logs[self.labels[label]] = math.log(weight / sum(weights.values()))
-        return logs
+        which = np.full(self._features.shape, -1, np.int32)
+        if not self._tables:
+            none = np.zeros((0, classes))
+            return which, np.zeros(1, np.int32), np.zeros(0), none, none
+        slots = set(reached.ravel().tolist()) & self._tables.keys()
+        tables = [(slot, table) for slot in slots for table in self._tables[slot]]
+        starts = [0]
+        codes: list[float] = []
+        for number, (slot, table) in enumerate(tables):
+            which[slot, table.position] = number
+            codes += [encoding.code(table.feature, value) for value in table.values]
+            starts.append(len(codes))
+        wide = np.zeros((len(codes), classes))
+        totals = np.ones((len(tables), classes))
+        for number, (_, table) in enumerate(tables):
+            known = table.weights.shape[1]  # a class may have come since, in another leaf
+            wide[starts[number] : starts[number + 1], :known] = table.weights
+            totals[number, :known] = table.totals
+        return which, np.array(starts, np.int32), np.array(codes), wide, totals
 
 
 def _reading(leaf: Any, tree: Any) -> str | None:

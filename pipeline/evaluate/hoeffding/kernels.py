@@ -1,7 +1,6 @@
-"""The two inner loops over a forest, compiled by Numba where it is installed.
+"""The inner loops over a forest's arrays; see :mod:`pipeline.evaluate.compiled`.
 
-Without Numba these functions are not used. They compute what River computes, in the order in which
-River does, on the arrays of :class:`~pipeline.evaluate.hoeffding.mirror.Mirror`.
+They compute what River computes, in the order in which River does.
 """
 
 import math
@@ -9,13 +8,14 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.evaluate.compiled import IS_COMPILED, compiled
-from pipeline.evaluate.inputs import Floats
-
-__all__ = ["FAR", "HALF_LOG_TAU", "IS_COMPILED", "reach", "vote"]
+from pipeline.evaluate.compiled import compiled
+from pipeline.evaluate.encoding import Floats
 
 Integers = NDArray[np.int32]
 Flags = NDArray[np.bool_]
+
+LEAF, NUMERIC, NOMINAL, OTHER = range(4)
+"""What a node is; one of another kind cannot be passed here."""
 
 HALF_LOG_TAU = 0.5 * math.log(math.tau)
 
@@ -25,15 +25,20 @@ matters in large terms; above, it makes less than 1e-13."""
 
 
 @compiled
-def reach(  # noqa: PLR0917  compiled functions take arrays, not objects
+def reach(  # noqa: PLR0917  compiled functions take arrays; loops are what they are for
     x: Floats,
+    columns: Integers,
+    is_text: Flags,
     roots: Integers,
+    kind: NDArray[np.int8],
     feature: Integers,
     threshold: Floats,
-    children: Integers,
+    below: Integers,
+    codes: Floats,
+    ways: Integers,
+    common: Integers,
+    lost: Flags,
     reached: Integers,
-    leaves: Flags,
-    unknown: Flags,
 ) -> None:
     """Find the leaf that each row reaches in each tree.
 
@@ -41,125 +46,247 @@ def reach(  # noqa: PLR0917  compiled functions take arrays, not objects
     ----------
     x
         Inputs, shape (rows, columns).
+    columns
+        Of each feature its column; -1 if there is none.
+    is_text
+        Of each column whether it has codes of categories.
     roots
-        The first node of each tree.
-    feature, threshold, children
-        Of each node: its column of ``x``, or -1 if it is a leaf; where it parts the values; the
-        two nodes below, or the leaf's place twice.
+        The first node of each tree; -1 of one that has none.
+    kind, feature, threshold
+        Of each node: what it is, what it tests, where it parts numbers.
+    below
+        Of each node, shape (3, nodes): of a leaf its slot; of a numeric branch the two nodes below;
+        of a nominal one the first edge and that behind the last, and the node for all other
+        categories, -1 if there is none.
+    codes, ways
+        Of each edge the category, and the node that it leads to.
+    common
+        Of each node the one below that most observations went to, where it is known; else -1.
+    lost
+        Set for each node where it is needed: a feature is missing, or a category new.
     reached
-        Filled with the leaves' places, shape (trees, rows).
-    leaves
-        Set for each place that is reached.
-    unknown
-        Set for each row that lacks what a branch tests.
+        Filled with the leaves' slots, shape (trees, rows); -1 where no leaf is found.
     """
-    for tree in range(roots.shape[0]):
+    for t in range(roots.shape[0]):
         for row in range(x.shape[0]):
-            node = roots[tree]
-            column = feature[node]
-            while column >= 0:
-                if math.isnan(x[row, column]):
-                    unknown[row] = True
-                node = children[node, 0 if x[row, column] <= threshold[node] else 1]
-                column = feature[node]
-            place = children[node, 0]
-            reached[tree, row] = place
-            leaves[place] = True
+            node = roots[t]
+            while node >= 0 and kind[node] != LEAF:
+                if kind[node] == OTHER:
+                    node = -1
+                    break
+                column = columns[feature[node]]
+                if column < 0:
+                    lost[node] = True
+                    node = common[node]
+                elif kind[node] == NUMERIC:
+                    if is_text[column]:
+                        node = -1
+                    else:
+                        node = below[0 if x[row, column] <= threshold[node] else 1, node]
+                else:
+                    way = below[2, node]
+                    for edge in range(below[0, node], below[1, node]):
+                        if codes[edge] == x[row, column]:
+                            way = ways[edge]
+                            break
+                    if way < 0:
+                        lost[node] = True
+                        way = common[node]
+                    node = way
+            reached[t, row] = below[0, node] if node >= 0 else -1
+
+
+@compiled
+def joint(  # noqa: PLR0917  compiled functions take arrays, not objects
+    x: Floats,
+    columns: Integers,
+    is_text: Flags,
+    features: Integers,
+    log_share: float,
+    terms: Floats,
+    tables: Integers,
+    table_start: Integers,
+    table_codes: Floats,
+    table_weights: Floats,
+    table_totals: Floats,
+    two: float,
+) -> float:
+    """Return the logarithm of a class's share in a leaf times the densities of an input.
+
+    NaN if it cannot be told here. The parameters are those of :func:`vote`, of one row, slot and
+    class.
+    """
+    if log_share == -np.inf:
+        return log_share
+    for k in range(features.shape[0]):
+        if features[k] < 0:
+            break
+        column = columns[features[k]]
+        if column < 0:
+            continue
+        value, table = x[column], tables[k]
+        if table >= 0:
+            for entry in range(table_start[table], table_start[table + 1]):
+                if table_codes[entry] == value:
+                    if table_weights[entry] > 0.0:
+                        log_share += math.log(table_weights[entry] / table_totals[table])
+                    break
+            continue
+        scale = terms[1, k]
+        if scale == -np.inf:
+            continue
+        distance = value - terms[0, k]
+        if is_text[column] or math.isinf(distance * distance):
+            return math.nan
+        term = distance * distance / scale - HALF_LOG_TAU - terms[2, k]
+        if term < FAR:
+            term = math.pow(distance, two) / scale - HALF_LOG_TAU - terms[2, k]
+        if term > -np.inf:
+            log_share += term
+    return log_share
 
 
 @compiled
 def vote(  # noqa: PLR0912, PLR0917  compiled functions take arrays; loops are what they are for
     x: Floats,
+    columns: Integers,
+    is_text: Flags,
     reached: Integers,
-    weights: Floats,
     fixed: Flags,
     answers: Floats,
-    column: NDArray[np.intp],
+    features: Integers,
     prior: Floats,
     terms: Floats,
+    tables: Integers,
+    table_start: Integers,
+    table_codes: Floats,
+    table_weights: Floats,
+    table_totals: Floats,
     two: float,
-    votes: Floats,
-    unknown: Flags,
+    given: Floats,
 ) -> None:
-    """Add up what the reached leaves answer.
+    """Fill in what the reached leaves of classification trees answer.
 
     Parameters
     ----------
     x
         Inputs, shape (rows, columns); the last row is the observation itself.
+    columns, is_text
+        See :func:`reach`.
     reached
-        Places, shape (trees, rows).
-    weights
-        Of each tree.
+        Slots, shape (trees, rows); -1, now also where a leaf has no answer here, is left out.
     fixed, answers
-        Of each place: whether its answer depends on nothing, and that answer.
-    column, prior, terms
-        Of each place: columns of its features (0 behind the last), logarithms of the classes'
-        shares, and for each feature and class the mean, -2 variance and half its logarithm.
+        Of each slot: whether its answer depends on nothing, and that answer.
+    features, prior, terms
+        Of each slot: its features (-1 behind the last), logarithms of the classes' shares, and for
+        each feature and class the mean, -2 variance and half its logarithm.
+    tables
+        Of each slot and feature, which table of categories; -1 of a numeric one.
+    table_start, table_codes, table_weights, table_totals
+        Where each table begins; its categories; of each of them and each class the weight that was
+        learned; and of each table the sums of the classes' weights.
     two
         2.0: the compiler must not know it, or it would square in another way than Python.
-    votes
-        Filled, shape (rows, classes).
-    unknown
-        Set for each row at which a square is infinite.
+    given
+        Filled, shape (trees, rows, classes).
     """
-    rows, classes = votes.shape
-    features = column.shape[1]
+    trees, rows, classes = given.shape
+    most = features.shape[1]
     itself = rows - 1
     own = np.zeros(classes)
-    shares = np.zeros(classes)
-    for tree in range(reached.shape[0]):
+    for t in range(trees):
         for i in range(rows):
             row = itself - i  # the observation itself first
-            place = reached[tree, row]
-            same = i > 0 and place == reached[tree, itself]
-            if same and not fixed[place]:
-                for k in range(features):
-                    c = column[place, k]
-                    if c == 0:
-                        break
-                    if x[row, c] != x[itself, c]:
-                        same = False
-                        break
-            if not same:
-                if fixed[place]:
-                    for c in range(classes):
-                        shares[c] = answers[place, c]
-                else:
-                    highest = -np.inf
-                    for c in range(classes):
-                        log_share = prior[place, c]
-                        if log_share > -np.inf:
-                            for k in range(features):
-                                if column[place, k] == 0:
-                                    break
-                                scale = terms[place, 1, k, c]
-                                if scale == -np.inf:
-                                    continue
-                                distance = x[row, column[place, k]] - terms[place, 0, k, c]
-                                if math.isinf(distance * distance):
-                                    unknown[row] = True
-                                spread = terms[place, 2, k, c]
-                                term = distance * distance / scale - HALF_LOG_TAU - spread
-                                if term < FAR:
-                                    square = math.pow(distance, two)
-                                    term = square / scale - HALF_LOG_TAU - spread
-                                if term > -np.inf:
-                                    log_share += term
-                        shares[c] = log_share
-                        highest = max(highest, log_share)
-                    total = 0.0
-                    for c in range(classes):
-                        total += math.exp(shares[c] - highest)
-                    total = highest + math.log(total)
-                    for c in range(classes):
-                        shares[c] = math.exp(shares[c] - total)
-                if i == 0:
-                    for c in range(classes):
-                        own[c] = shares[c]
+            slot = reached[t, row]
+            if slot < 0:
+                continue
+            shares = given[t, row]
+            if fixed[slot]:
+                for c in range(classes):
+                    shares[c] = answers[slot, c]
+                continue
+            same = i > 0 and slot == reached[t, itself]
+            for k in range(most):
+                if not same or features[slot, k] < 0:
+                    break
+                column = columns[features[slot, k]]
+                same = column < 0 or x[row, column] == x[itself, column]
             if same:
                 for c in range(classes):
-                    votes[row, c] += weights[tree] * own[c]
-            else:
+                    shares[c] = own[c]
+                continue
+            highest = -np.inf
+            for c in range(classes):
+                shares[c] = joint(
+                    x[row],
+                    columns,
+                    is_text,
+                    features[slot],
+                    prior[slot, c],
+                    terms[slot, :, :, c],
+                    tables[slot],
+                    table_start,
+                    table_codes,
+                    table_weights[:, c],
+                    table_totals[:, c],
+                    two,
+                )
+                if math.isnan(shares[c]):
+                    reached[t, row] = -1
+                highest = max(highest, shares[c])
+            total = 0.0
+            for c in range(classes):
+                total += math.exp(shares[c] - highest)
+            total = highest + math.log(total)
+            for c in range(classes):
+                shares[c] = math.exp(shares[c] - total)
+            if i == 0:
                 for c in range(classes):
-                    votes[row, c] += weights[tree] * shares[c]
+                    own[c] = shares[c]
+
+
+@compiled
+def regress(  # noqa: PLR0917  compiled functions take arrays, not objects
+    x: Floats,
+    features: Integers,
+    any_text: bool,
+    reached: Integers,
+    fixed: Flags,
+    means: Floats,
+    weights: Floats,
+    intercepts: Floats,
+    given: Floats,
+) -> None:
+    """Fill in what the reached leaves of regression trees answer.
+
+    Parameters
+    ----------
+    x
+        Inputs, shape (rows, columns).
+    features
+        Which feature each column is.
+    any_text
+        Whether a column has codes of categories; no linear model multiplies them.
+    reached
+        Slots, shape (trees, rows); -1, now also where a leaf has no answer here, is left out.
+    fixed, means
+        Of each slot: whether its answer is a mean, and that mean.
+    weights, intercepts
+        Of each slot the linear model; shapes (slots, features) and (slots,).
+    given
+        Filled, shape (trees, rows).
+    """
+    for t in range(given.shape[0]):
+        for row in range(given.shape[1]):
+            slot = reached[t, row]
+            if slot < 0:
+                continue
+            if fixed[slot]:
+                given[t, row] = means[slot]
+            elif any_text:
+                reached[t, row] = -1
+            else:
+                total = 0.0
+                for column in range(x.shape[1]):
+                    total += x[row, column] * weights[slot, features[column]]
+                given[t, row] = total + intercepts[slot]

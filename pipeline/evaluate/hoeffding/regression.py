@@ -3,80 +3,76 @@
 A leaf answers the mean of its targets, or asks a linear model of its own.
 """
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
 from river import linear_model
 from river.tree.nodes.htr_nodes import LeafAdaptive, LeafMean, LeafModel
 
-from pipeline.evaluate.base import Observation
-from pipeline.evaluate.hoeffding.leaves import Leaves, Place
-from pipeline.evaluate.inputs import Floats, Inputs
+from pipeline.evaluate.encoding import Floats, Observed
+from pipeline.evaluate.hoeffding import kernels
+from pipeline.evaluate.hoeffding.branches import Branches, is_text
+from pipeline.evaluate.hoeffding.kernels import Flags, Integers
+from pipeline.evaluate.hoeffding.leaves import Leaves
 from pipeline.evaluate.linear import is_linear
 
 
-class RegressionLeaves(Leaves[Place]):
-    """The leaves of a forest's regression trees, as arrays."""
+class RegressionLeaves(Leaves):
+    """The leaves of regression trees."""
 
-    def __init__(self) -> None:
-        super().__init__(Place)
+    def __init__(self, branches: Branches) -> None:
+        super().__init__(branches)
         self.labels = {None: 0}
-        self._columns: dict[str, int] = {}
-        self._features: list[str] = []
-        self._weights: Floats = np.zeros((1, 0))  # (features + 1, leaves), the first row is unused
+        self._fixed: Flags = np.zeros(0, np.bool_)
+        self._means: Floats = np.zeros(0)
+        self._weights: Floats = np.zeros((0, 0))
         self._intercepts: Floats = np.zeros(0)
 
-    def begin(self, x: Observation) -> None:
-        """Take the next observation; see :class:`Leaves`."""
-        super().begin(x)
-        for feature in x:
-            if feature not in self._columns:
-                self._features.append(feature)
-                self._columns[feature] = len(self._features)
-
-    def ask(self, inputs: Inputs, rows: Sequence[int], places: Sequence[Place]) -> Floats:
-        """Return the outputs of linear models; see :class:`Leaves`."""
-        order = [self._columns[feature] for feature in dict.fromkeys((*inputs.x, *self._columns))]
-        at = np.array([place.index for place in places])
-        matrix = inputs.matrix(self._columns).T[order]
-        terms = matrix[:, rows] * self._weights[order][:, at]
-        # one after the other in the order of the input, as River does; what is missing has none
-        sums = np.where(np.isnan(terms), 0.0, terms).cumsum(axis=0)[-1]
-        return (sums + self._intercepts[at])[:, None]  # type: ignore[no-any-return]
-
-    def ask_itself(self, tree: Any, leaf: Any, x: Observation) -> Mapping[Any, float]:
-        """Return River's answer; see :class:`Leaves`."""
-        return {None: tree.predict_one(x) if leaf is None else leaf.prediction(x, tree=tree)}
-
     def _version(self, leaf: Any) -> Hashable:
-        return (leaf.stats.mean.n, len(self._features))
+        seen: float = leaf.stats.mean.n
+        return seen
 
-    def _fill(self, place: Place, leaf: Any, tree: Any) -> None:  # noqa: ARG002
+    def _fill(self, slot: int, leaf: Any, tree: Any) -> bool:  # noqa: ARG002
         prediction = type(leaf).prediction
         if prediction is LeafAdaptive.prediction:
             better = leaf._fmse_mean < leaf._fmse_model
             prediction = (LeafMean if better else LeafModel).prediction
-        if prediction is LeafMean.prediction:
-            place.answer = [leaf.stats.mean.get()]
-        elif prediction is LeafModel.prediction and _is_linear(leaf._leaf_model):
-            self._fill_linear(place, leaf._leaf_model)
-        else:
-            place.asked = True
+        is_mean = prediction is LeafMean.prediction
+        is_model = prediction is LeafModel.prediction and _is_linear(leaf._leaf_model)
+        numbers = {}
+        if is_model:
+            weights = leaf._leaf_model.weights
+            numbers = {self._branches.names.number(f): w for f, w in weights.items()}
+        self._reserve()
+        self._fixed[slot] = is_mean
+        if is_mean:
+            self._means[slot] = leaf.stats.mean.get()
+        elif is_model:
+            self._weights[slot] = 0.0
+            self._weights[slot, list(numbers)] = list(numbers.values())
+            self._intercepts[slot] = leaf._leaf_model.intercept
+        return is_mean or is_model
 
-    def _fill_linear(self, place: Place, model: Any) -> None:
-        size = (len(self._features) + 1, self.size)
-        if size[0] > self._weights.shape[0] or size[1] > self._weights.shape[1]:
-            old, intercepts = self._weights, self._intercepts
-            self._weights = np.zeros((size[0], 2 * size[1]))
-            self._weights[: old.shape[0], : old.shape[1]] = old
-            self._intercepts = np.zeros(2 * size[1])
-            self._intercepts[: len(intercepts)] = intercepts
-        weights = model.weights
-        column = [0.0, *(weights.get(feature, 0.0) for feature in self._features)]
-        self._weights[:, place.index] = column
-        self._intercepts[place.index] = model.intercept
-        place.uses = self._features
+    def _reserve(self) -> None:
+        """Make room for all slots and features."""
+        slots, features = self._branches.slots.size, len(self._branches.names)
+        old = self._weights.shape
+        if slots <= old[0] and features <= old[1]:
+            return
+        more = (0, 2 * slots - old[0] if slots > old[0] else 0)
+        self._fixed = np.pad(self._fixed, more)
+        self._means, self._intercepts = np.pad(self._means, more), np.pad(self._intercepts, more)
+        self._weights = np.pad(self._weights, (more, (0, max(features - old[1], 0))))
+
+    def _given(self, observed: Observed, x: Floats, reached: Integers) -> Floats:
+        features = self._branches.names.numbers(observed)
+        given = np.zeros(reached.shape)
+        self._reserve()
+        any_text = bool(is_text(observed).any())
+        linear = self._fixed, self._means, self._weights, self._intercepts
+        kernels.regress(x, features, any_text, reached, *linear, given)
+        return given[:, :, None]
 
 
 def _is_linear(model: Any) -> bool:

@@ -1,14 +1,13 @@
 """Reservoirs: random samples of past observations."""
 
-import math
 import random
 from collections.abc import Callable
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
-from pipeline.evaluate import Observation, Value
-from pipeline.evaluate.inputs import Floats
+from pipeline.evaluate import Encoding, Observed, Value
+from pipeline.evaluate.encoding import Floats, columns_of
 from pipeline.explain.checks import check_size
 
 
@@ -21,38 +20,57 @@ class Reservoir(Protocol):
         How many it holds.
     rows
         The observations.
-    numbers
-        Those that were offered as numbers too, NaN for the others; shape (size, features).
     """
 
     size: int
     rows: list[dict[str, Value]]
-    numbers: Floats | None
 
-    def update(self, x: Observation, numbers: Floats | None = None) -> None:
-        """Offer the observation to the sample, and with it the values of some features."""
+    def update(self, observed: Observed) -> None:
+        """Offer the observation to the sample."""
+        ...
+
+    def numbers(self, encoding: Encoding, features: tuple[str, ...]) -> Floats:
+        """Return the observations in an encoding, shape (observations, features)."""
         ...
 
 
 class _Observations:
-    """What is in a sample, in both forms."""
+    """The sampled observations, also as rows in the last used encoding."""
 
     def __init__(self, size: int, rng: random.Random) -> None:
         self.size = check_size(size)
         self._rng = rng
         self.rows: list[dict[str, Value]] = []
-        self.numbers: Floats | None = None
+        self._features: tuple[str, ...] = ()
+        self._numbers: Floats = np.empty((0, 0))
+        self._mark: object = None
 
-    def _keep(self, slot: int, x: Observation, numbers: Floats | None) -> None:
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the observations; they are encoded again when they are asked for."""
+        return {**vars(self), "_numbers": np.empty((0, 0)), "_mark": None}
+
+    def numbers(self, encoding: Encoding, features: tuple[str, ...]) -> Floats:
+        """Return the observations in an encoding; see :class:`Reservoir`."""
+        if encoding.mark is not self._mark or features != self._features:
+            for row in self.rows:
+                encoding.learn({feature: row[feature] for feature in features})
+            self._features, self._numbers = features, np.empty((self.size, len(features)))
+            for slot, row in enumerate(self.rows):
+                self._numbers[slot] = [encoding.number(f, row[f]) for f in features]
+            self._mark = encoding.mark
+        return self._numbers[: len(self.rows)]
+
+    def _keep(self, slot: int, observed: Observed) -> None:
+        x = observed.x
         if slot < len(self.rows):
             self.rows[slot] = dict(x)
         else:
             self.rows.append(dict(x))
-        if self.numbers is not None:
-            self.numbers[slot] = math.nan if numbers is None else numbers
-        elif numbers is not None:
-            self.numbers = np.full((self.size, len(numbers)), math.nan)
-            self.numbers[slot] = numbers
+        if observed.encoding.mark is not self._mark:
+            self._mark = None
+        else:
+            columns = columns_of(observed.features, self._features)
+            self._numbers[slot] = observed.numbers[columns]
 
 
 class UniformReservoir(_Observations):
@@ -73,8 +91,9 @@ class UniformReservoir(_Observations):
     Examples
     --------
     >>> reservoir = UniformReservoir(2, random.Random(1))
+    >>> encoding = Encoding()
     >>> for a in range(100):
-    ...     reservoir.update({"a": a})
+    ...     reservoir.update(encoding.observe({"a": a}))
     >>> len(reservoir.rows)
     2
     """
@@ -83,13 +102,13 @@ class UniformReservoir(_Observations):
         super().__init__(size, rng)
         self.seen = 0
 
-    def update(self, x: Observation, numbers: Floats | None = None) -> None:
+    def update(self, observed: Observed) -> None:
         """Keep the observation with probability size / seen."""
         self.seen += 1
         n = len(self.rows)
         slot = n if n < self.size else self._rng.randrange(self.seen)
         if slot < self.size:
-            self._keep(slot, x, numbers)
+            self._keep(slot, observed)
 
 
 class GeometricReservoir(_Observations):
@@ -105,16 +124,17 @@ class GeometricReservoir(_Observations):
     Examples
     --------
     >>> reservoir = GeometricReservoir(2, random.Random(1))
+    >>> encoding = Encoding()
     >>> for a in range(100):
-    ...     reservoir.update({"a": a})
+    ...     reservoir.update(encoding.observe({"a": a}))
     >>> {"a": 99} in reservoir.rows
     True
     """
 
-    def update(self, x: Observation, numbers: Floats | None = None) -> None:
+    def update(self, observed: Observed) -> None:
         """Keep the observation, in place of a uniformly chosen one once the reservoir is full."""
         n = len(self.rows)
-        self._keep(n if n < self.size else self._rng.randrange(self.size), x, numbers)
+        self._keep(n if n < self.size else self._rng.randrange(self.size), observed)
 
 
 class SlidingWindow(_Observations):
@@ -127,8 +147,9 @@ class SlidingWindow(_Observations):
     Examples
     --------
     >>> window = SlidingWindow(2, random.Random(1))
+    >>> encoding = Encoding()
     >>> for a in range(100):
-    ...     window.update({"a": a})
+    ...     window.update(encoding.observe({"a": a}))
     >>> sorted(row["a"] for row in window.rows)
     [98, 99]
     """
@@ -137,9 +158,9 @@ class SlidingWindow(_Observations):
         super().__init__(size, rng)
         self._next = 0
 
-    def update(self, x: Observation, numbers: Floats | None = None) -> None:
+    def update(self, observed: Observed) -> None:
         """Keep the observation, in place of the oldest one once the window is full."""
-        self._keep(self._next, x, numbers)
+        self._keep(self._next, observed)
         self._next = (self._next + 1) % self.size
 
 

@@ -5,8 +5,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol, Self
 
-from pipeline.kafka.lives import FIRST, Life
-from pipeline.kafka.writers import ANY, Begin, Fence
+from pipeline.kafka.client import TopicPartition
+from pipeline.kafka.ownership.lives import FIRST, Life
+from pipeline.kafka.ownership.writers import ANY, Begin, Fence
 from pipeline.parts import Part, Role
 from pipeline.stages import Stage
 
@@ -15,7 +16,6 @@ KEPT = 2
 
 StageFactory = Callable[[str, int], Stage]
 """Makes a new stage for (topic, partition)."""
-
 
 State = bytes | bytearray
 """A pickled stage; one that came from another process is taken as it was read."""
@@ -35,9 +35,14 @@ class Slot:
     shard: str = ""
 
     @classmethod
-    def of(cls, part: Part, topic: str, partition: int) -> "Slot":
+    def of(cls, part: Part, topic: str, partition: int) -> Self:
         """Return the slot of a role, or of a shard."""
         return cls(part.role, topic, partition, str(part).removeprefix(part.role))
+
+    @property
+    def tp(self) -> TopicPartition:
+        """The partition."""
+        return TopicPartition(self.topic, self.partition)
 
     @property
     def owner(self) -> str:
@@ -45,24 +50,12 @@ class Slot:
         return self.role + self.shard
 
     def __str__(self) -> str:
-        return f"{self.owner} {self.topic}-{self.partition}"
+        return f"{self.owner} {self.tp}"
 
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """State after all messages below ``next_offset``.
-
-    Attributes
-    ----------
-    next_offset, stage
-        The offset to read on from, and the stage.
-    life
-        Which life the state belongs to: see :class:`pipeline.kafka.lives.Life`.
-    fence
-        The newest writers of the input that were seen.
-    epoch
-        Of the owner that wrote it: see :mod:`pipeline.kafka.writers`.
-    """
+    """State after all messages below ``next_offset``, and the epoch of the owner that wrote it."""
 
     next_offset: int
     stage: Stage
@@ -86,64 +79,39 @@ class Checkpoint:
 
 
 class Savable(Protocol):
-    """State after all messages below ``next_offset``, as far as a store needs it."""
+    """A checkpoint, or a snapshot of one, as a store needs it."""
 
     @property
     def next_offset(self) -> int:
         """Offset of the next message to take."""
-        ...
 
     @property
     def epoch(self) -> int:
-        """Of the owner."""
-        ...
+        """Epoch of the owner."""
 
     def pickled(self) -> State:
-        """Return the state as bytes.
-
-        Raises
-        ------
-        SnapshotError
-            If it could not be taken.
-        """
-        ...
+        """Return the state as bytes; raise ``SnapshotError`` if it could not be taken."""
 
 
 class CheckpointStore(Protocol):
     """Keeps the newest checkpoints of every slot."""
 
     def save(self, slot: Slot, checkpoint: Savable) -> None:
-        """Keep the checkpoint; when this returns, it survives a crash of its owner.
+        """Keep a checkpoint; when this returns, it survives a crash of its owner.
 
-        Raises
-        ------
-        OSError, DeliveryError, SnapshotError
-            If it cannot be kept.
+        Raises ``OSError``, ``DeliveryError`` or ``SnapshotError`` if it cannot be kept.
         """
-        ...
 
     def load(self, slot: Slot, begin: Begin = ANY) -> Checkpoint | None:
         """Return the newest usable checkpoint; None if there is none.
 
         What is damaged, or of something else, or not allowed by where the newest owner began, is
-        passed over, and the log says so.
-
-        Raises
-        ------
-        CheckpointError
-            If whole checkpoints are there, but all belong to another configuration, cluster,
-            log or version, or have no valid signature.
+        passed over, and logged. Raises ``CheckpointError`` if whole checkpoints are there, but all
+        belong to another configuration, cluster, log or version, or have no valid signature.
         """
-        ...
 
     def remove(self, slot: Slot) -> bool:
         """Remove all checkpoints of the slot, also damaged ones; return whether there were any.
 
         A worker that has the slot meanwhile would write its next one.
-
-        Raises
-        ------
-        OSError, BrokerError, DeliveryError
-            If they cannot be removed.
         """
-        ...

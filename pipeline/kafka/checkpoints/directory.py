@@ -5,7 +5,7 @@ from pathlib import Path
 
 from pipeline.kafka.checkpoints.base import KEPT, Checkpoint, Savable, Slot
 from pipeline.kafka.checkpoints.envelope import DamagedError, Envelope, Opener, newest_usable
-from pipeline.kafka.writers import ANY, Begin
+from pipeline.kafka.ownership.writers import ANY, Begin
 
 
 class DirectoryCheckpointStore:
@@ -13,14 +13,7 @@ class DirectoryCheckpointStore:
 
     A file holds one line of JSON (what it is, and the digest of the rest) and the pickled stage.
     It is written aside, flushed to the disk and then renamed, so that a crash leaves the one
-    before. Without a key only who can write to the directory is trusted: it can run code here.
-
-    Parameters
-    ----------
-    directory
-        Created if it is missing, for this user alone.
-    envelope
-        Seals and opens them.
+    before. Without a key, whoever can write to the directory can run code here.
     """
 
     def __init__(self, directory: Path, envelope: Envelope) -> None:
@@ -66,7 +59,7 @@ class DirectoryCheckpointStore:
     def _folder(self, slot: Slot) -> Path:
         # another cluster's log is another log, even of a topic with the same name
         cluster = self._envelope.identity.cluster
-        return self._directory / cluster / slot.owner / f"{slot.topic}-{slot.partition}"
+        return self._directory / cluster / slot.owner / str(slot.tp)
 
     def _files(self, folder: Path) -> list[Path]:
         """Return the newest owner's newest first."""
@@ -97,10 +90,10 @@ def _abandoned(folder: Path) -> list[Path]:
 def _alive(path: Path) -> bool:
     try:
         os.kill(int(path.name.split(".")[-2]), 0)
+    except PermissionError:
+        return True  # somebody else's
     except (ProcessLookupError, ValueError):
         return False
-    except PermissionError:
-        return True
     return True
 
 

@@ -1,4 +1,4 @@
-"""What stands around a pickled stage: whose it is, whether it is whole, and who wrote it.
+"""The header of a pickled stage: whose it is, whether it is whole, and who wrote it.
 
 Unpickling runs code, so nothing is unpickled before its header, its digest and, where a key is
 configured, its signature were checked.
@@ -13,17 +13,11 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any
+from typing import Any, Self
 
 from pipeline import __version__
-from pipeline.kafka.checkpoints.base import (
-    Checkpoint,
-    CheckpointError,
-    Savable,
-    Slot,
-    State,
-)
-from pipeline.kafka.writers import Begin
+from pipeline.kafka.checkpoints.base import Checkpoint, CheckpointError, Savable, Slot, State
+from pipeline.kafka.ownership.writers import Begin
 
 log = logging.getLogger("fluxplain.checkpoints")
 
@@ -54,21 +48,10 @@ class SupersededError(RefusedError):
 class Identity:
     """What a checkpoint belongs to.
 
-    Attributes
-    ----------
-    settings
-        Key → digest of its value, of the settings that change what is published.
-    cluster
-        Id of the Kafka cluster.
-    versions
-        Package → version, of what the state was made with.
-    logs
-        Topic → its id, which a topic that is deleted and made anew does not keep. Topics of
-        brokers that have no such ids are missing.
-    registered
-        Number of the settings in the register (:mod:`pipeline.kafka.register`).
-    register
-        Id of that topic, where the broker has such ids: in another one, numbers begin anew.
+    Digests of the settings that change what is published, by key; the id of the Kafka cluster; the
+    versions of what the state was made with, by package; the ids of the topics, where the broker
+    has such ids, which a topic that is deleted and made anew does not keep; the number of the
+    settings in the register; and the id of that topic, in another one of which numbers begin again.
     """
 
     settings: Mapping[str, str]
@@ -86,14 +69,14 @@ class Identity:
         logs: Mapping[str, str] | None = None,
         libraries: Iterable[str] = (),
         registered: int = 1,
-    ) -> "Identity":
+    ) -> Self:
         """Return the identity of what runs here, with the libraries of the models."""
         packages = {name: _version(name) for name in ("river", "numpy", "numba", *libraries)}
         versions = {"fluxplain": __version__, **packages, "python": platform.python_version()}
         return cls(settings, cluster, versions, logs or {}, registered)
 
     def fields(self, slot: Slot) -> dict[str, Any]:
-        """Return what stands in the header of a slot's checkpoints."""
+        """Return the fields in the header of a slot's checkpoints."""
         return {
             "settings": dict(self.settings),
             "cluster": self.cluster,
@@ -105,15 +88,7 @@ class Identity:
 
 
 class Envelope:
-    """Seals and opens checkpoints.
-
-    Parameters
-    ----------
-    identity
-        What they belong to.
-    key
-        Signs them (HMAC-SHA256); None where only their own directory is read.
-    """
+    """Seals and opens checkpoints, signed by a key (HMAC-SHA256) unless that is None."""
 
     def __init__(self, identity: Identity, key: bytes | None = None) -> None:
         self.identity = identity
@@ -143,10 +118,7 @@ class Envelope:
     def read_header(self, slot: Slot, data: bytes) -> dict[str, Any]:
         """Return the fields of a header that belongs to the slot and may be used here.
 
-        Raises
-        ------
-        DamagedError, RefusedError, SupersededError
-            With the reason.
+        Raises ``DamagedError``, ``RefusedError`` or ``SupersededError``, with the reason.
         """
         header: Any
         try:
@@ -172,10 +144,7 @@ class Envelope:
     def open(self, header: Mapping[str, Any], state: bytes) -> Checkpoint:
         """Return the checkpoint of a checked header and its state.
 
-        Raises
-        ------
-        DamagedError, RefusedError
-            If the state is not what the header says, or cannot be unpickled.
+        Raises ``DamagedError`` if it is another state, ``RefusedError`` if it cannot be unpickled.
         """
         if hashlib.sha256(state).hexdigest() != header.get("sha256"):
             raise DamagedError("its digest does not fit")
@@ -251,22 +220,11 @@ def _version(package: str) -> str:
 def newest_usable(
     slot: Slot, candidates: Iterable[tuple[str, Opener]], begin: Begin
 ) -> Checkpoint | None:
-    """Return the first checkpoint that can be opened; None if there is nothing to open.
+    """Return the first allowed checkpoint that can be opened; None if there is nothing to open.
 
-    Parameters
-    ----------
-    slot
-        Whose they are.
-    candidates
-        (name for people, function that opens it), the newest first.
-    begin
-        Which ones are allowed.
-
-    Raises
-    ------
-    CheckpointError
-        If none can be opened, and at least one was refused: to start without it must be
-        somebody's decision.
+    Candidates are (name for people, function that opens it), the newest first. Raises
+    ``CheckpointError`` if none can be opened, and at least one was refused: to start without it
+    must be somebody's decision.
     """
     refusal: str | None = None
     for name, open_it in candidates:

@@ -12,8 +12,9 @@ from pipeline.kafka.checkpoints.envelope import Envelope, Identity
 from pipeline.kafka.checkpoints.topic import TopicCheckpointStore
 from pipeline.kafka.client import partitions_of
 from pipeline.kafka.embedded import is_embedded_cluster
-from pipeline.kafka.register import TOPIC as REGISTER
-from pipeline.kafka.register import Fingerprint, Register
+from pipeline.kafka.ownership.register import Register
+from pipeline.kafka.ownership.registered import TOPIC as REGISTER
+from pipeline.kafka.ownership.registered import Fingerprint
 from pipeline.kafka.topics import topic_ids
 from pipeline.parts import Role
 from schemas import INPUTS
@@ -24,21 +25,8 @@ def open_store(
 ) -> CheckpointStore:
     """Return the configured store.
 
-    Parameters
-    ----------
-    config
-        The settings, for a broker that answers.
-    metadata
-        What the cluster says of itself.
-    identity
-        What its checkpoints belong to; None to ask the broker, and the register.
-
-    Raises
-    ------
-    ConfigError
-        If the broker cannot keep checkpoints as configured.
-    BrokerError
-        If it does not answer, or there is no topic for them.
+    Asks the broker, and the register, for the identity of its checkpoints, unless that is given.
+    Raises ``ConfigError`` if the broker cannot keep checkpoints as configured, and ``BrokerError``.
     """
     if config.checkpoint.store == "topic" and is_embedded_cluster(metadata):
         raise ConfigError(
@@ -56,13 +44,7 @@ def open_store(
 
 
 def identity_of(config: Config, metadata: ClusterMetadata, registered: int = 1) -> Identity:
-    """Return what the checkpoints of this configuration belong to.
-
-    Raises
-    ------
-    BrokerError
-        If the broker does not answer.
-    """
+    """Return what the checkpoints of this configuration belong to; may raise ``BrokerError``."""
     ids = topic_ids(config)
     identity = Identity.of(
         config.fingerprint(), str(metadata.cluster_id), ids, libraries(config), registered
@@ -78,29 +60,18 @@ def fingerprint_of(config: Config, identity: Identity) -> Fingerprint:
 
 
 def libraries(config: Config) -> set[str]:
-    """Return the packages whose version decides what the models are, beside River's.
-
-    Those of a model of the user's own are the user's to pin.
-    """
+    """Return the packages besides River whose versions decide what the built-in models are."""
     factories = {each.model.factory for each in (config, *config.own_streams.values())}
     return {package for factory, package in _LIBRARIES.items() if factory in factories}
 
 
-_LIBRARIES = {
-    "pipeline.models:from_sklearn": "scikit-learn",
-    "pipeline.models:from_torch": "torch",
-}
+_LIBRARIES = {"pipeline.models:from_sklearn": "scikit-learn", "pipeline.models:from_torch": "torch"}
 
 
 def slots(config: Config, role: Role | None = None, partition: int | None = None) -> list[Slot]:
     """Return the slots of a role, or all; of a partition of its input, or all.
 
-    Raises
-    ------
-    BrokerError
-        If the broker does not answer, or a topic does not exist.
-    ConfigError
-        If there is no such partition.
+    Raises ``ConfigError`` if there is no such partition.
     """
     found = [
         Slot.of(part, topic, each)

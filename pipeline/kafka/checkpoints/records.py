@@ -13,10 +13,10 @@ and no more. A record without a value, a tombstone, removes what was written und
 """
 
 import hashlib
-import itertools
 import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from pipeline.kafka.checkpoints.base import Checkpoint, Slot, State
@@ -57,60 +57,37 @@ def split(
     yield f"{prefix}/{_HEADER}".encode(), header
 
 
+@dataclass(frozen=True, slots=True)
 class Found:
-    """One checkpoint, put together of what was read so far.
+    """One checkpoint, put together of what was read so far; ``offset`` is that of its header."""
 
-    Attributes
-    ----------
-    offset
-        Of its header.
-    generation
-        Under which it was written.
-    """
-
-    def __init__(
-        self,
-        envelope: Envelope,
-        slot: Slot,
-        header: LogRecord,
-        generation: int,
-        chunks: Mapping[tuple[bytes, str], bytes],
-    ) -> None:
-        self.offset = header.offset
-        self.generation = generation
-        self._envelope = envelope
-        self._slot = slot
-        self._header = header.value or b""
-        self._chunks = chunks
+    envelope: Envelope
+    slot: Slot
+    header: bytes
+    offset: int
+    generation: int
+    chunks: Mapping[tuple[bytes, str], bytes]
 
     def lacks_chunks(self) -> bool:
         """Return whether the header is fine, but chunks of its state were not found."""
         try:
-            header = self._envelope.read_header(self._slot, self._header)
+            header = self.envelope.read_header(self.slot, self.header)
         except (DamagedError, RefusedError):
             return False
         return bool(len(self._state(header)) < header["bytes"])
 
     def open(self) -> Checkpoint:
-        """Return the checkpoint.
-
-        Raises
-        ------
-        DamagedError, RefusedError
-            With the reason.
-        """
-        header = self._envelope.read_header(self._slot, self._header)
-        return self._envelope.open(header, self._state(header))
+        """Return the checkpoint; raise ``DamagedError`` or ``RefusedError``."""
+        header = self.envelope.read_header(self.slot, self.header)
+        return self.envelope.open(header, self._state(header))
 
     def _state(self, header: Mapping[str, Any]) -> bytes:
-        digest = bytes.fromhex(header["sha256"])
+        digest, index = bytes.fromhex(header["sha256"]), 0
         state = bytearray()
-        for index in itertools.count():
-            chunk = self._chunks.get((digest, str(index)))
-            if not chunk or len(state) >= header["bytes"]:
-                return bytes(state)
+        while len(state) < header["bytes"] and (chunk := self.chunks.get((digest, str(index)))):
             state += chunk
-        raise AssertionError("unreachable")
+            index += 1
+        return bytes(state)
 
 
 def newest_first(windows: Windows, slot: Slot, envelope: Envelope) -> Iterator[Found]:
@@ -122,7 +99,7 @@ def newest_first(windows: Windows, slot: Slot, envelope: Envelope) -> Iterator[F
         for (generation, name), record in _backwards(window, slot, removed):
             value = record.value or b""
             if name == _HEADER:
-                waiting.append(Found(envelope, slot, record, generation, chunks))
+                waiting.append(Found(envelope, slot, value, record.offset, generation, chunks))
             else:
                 # of a key that was used again, the digest tells whose chunk it is
                 chunks.setdefault((value[:_DIGEST_BYTES], name), value[_DIGEST_BYTES:])

@@ -1,15 +1,13 @@
 """The state as it is at one moment, pickled while the worker goes on.
 
 Pickling a large model takes tenths of a second, in which nothing else in the process runs. A copy
-of the process, which the operating system makes in milliseconds, does it instead. The copy pickles,
-writes to a pipe and ends: it touches neither threads nor connections, which are not its own.
+of the process, which the operating system makes in milliseconds, does it instead. The copy pickles
+into shared memory and ends: it touches neither threads nor connections, which are not its own.
 """
 
 import gc
 import os
-import select
 import signal
-import struct
 import sys
 import time
 import warnings
@@ -21,13 +19,12 @@ CAN_FORK = sys.platform == "linux"
 """Other systems do not keep what libraries rely on across a fork."""
 
 SLOW_S = 0.02
-"""What is pickled sooner is pickled at once: a copy of the process takes about as long."""
+"""States that pickle faster are pickled in-process: a fork would take as long."""
 
 TIMEOUT_S = 120.0
-"""How long the copy may take."""
+"""Seconds that the copy may take."""
 
-LENGTH = struct.Struct("=q")
-"""What the copy sends first: how many bytes follow."""
+POLL_S = 0.005
 
 
 class SnapshotError(RuntimeError):
@@ -35,28 +32,16 @@ class SnapshotError(RuntimeError):
 
 
 class Snapshot:
-    """A stage as it was when this was made.
+    """A checkpoint as it was when this was made, which held up the worker for ``seconds``.
 
-    Parameters
-    ----------
-    checkpoint
-        The stage; it may change from then on.
-    aside
-        Whether a copy of the process pickles it.
-
-    Attributes
-    ----------
-    next_offset, epoch
-        Of the checkpoint.
-    seconds
-        How long the worker was held up.
+    With ``aside`` a copy of the process pickles it.
     """
 
     def __init__(self, checkpoint: Checkpoint, *, aside: bool) -> None:
         begin = time.perf_counter()
         self.next_offset, self.epoch = checkpoint.next_offset, checkpoint.epoch
         self._state: State = b""
-        self._child = self._pipe = -1
+        self._child = self._memory = -1
         if aside and CAN_FORK:
             self._fork(checkpoint)
         else:
@@ -64,15 +49,12 @@ class Snapshot:
         self.seconds = time.perf_counter() - begin
 
     def pickled(self) -> State:
-        """Return the state as bytes, when they are there.
-
-        Raises
-        ------
-        SnapshotError
-            If the copy of the process failed, or took too long.
-        """
+        """Return the state as bytes, when they are there; may raise ``SnapshotError``."""
         if self._child >= 0:
-            self._state = self._received()
+            self._wait()
+            with os.fdopen(self._memory, "rb") as memory:
+                memory.seek(0)
+                self._state = memory.read()
         return self._state
 
     @property
@@ -84,61 +66,40 @@ class Snapshot:
         """End the copy of the process, if it still runs."""
         if self._child >= 0:
             os.kill(self._child, signal.SIGKILL)
-            self._bury()
+            os.waitpid(self._child, 0)
+            self._child = -1
+            os.close(self._memory)
 
     def _fork(self, checkpoint: Checkpoint) -> None:
-        self._pipe, writing = os.pipe()
+        self._memory = os.memfd_create("checkpoint")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)  # of threads: see above
             self._child = os.fork()
         if not self._child:
-            os.close(self._pipe)  # else it would wait for ever for a worker that was killed
-            _pickle_and_end(checkpoint, writing)
-        os.close(writing)
+            _pickle_and_end(checkpoint, self._memory)
 
-    def _received(self) -> bytearray:
+    def _wait(self) -> None:
         deadline = time.monotonic() + TIMEOUT_S
-        state = bytearray(LENGTH.size)
-        self._fill(state, deadline)
-        [size] = LENGTH.unpack(state)
-        state = bytearray(size)  # parts that were put together would need the memory twice
-        self._fill(state, deadline)
-        self._end_well()
-        return state
-
-    def _fill(self, buffer: bytearray, deadline: float) -> None:
-        """Read as much as the buffer holds."""
-        left = memoryview(buffer)
-        while left:
-            if not select.select([self._pipe], [], [], max(deadline - time.monotonic(), 0.0))[0]:
+        while not (ended := os.waitpid(self._child, os.WNOHANG))[0]:
+            if time.monotonic() > deadline:
                 self.discard()
                 raise SnapshotError(f"the copy of the process took more than {TIMEOUT_S:.0f} s")
-            if not (n := os.readv(self._pipe, [left])):
-                self._end_well()
-                raise SnapshotError("the copy of the process ended early")
-            left = left[n:]
-
-    def _end_well(self) -> None:
-        if status := self._bury():
+            time.sleep(POLL_S)
+        self._child = -1
+        if status := os.waitstatus_to_exitcode(ended[1]):
+            os.close(self._memory)
             raise SnapshotError(f"the copy of the process ended with status {status}")
 
-    def _bury(self) -> int:
-        os.close(self._pipe)
-        child, self._child = self._child, -1
-        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
-
-def _pickle_and_end(checkpoint: Checkpoint, pipe: int) -> NoReturn:
+def _pickle_and_end(checkpoint: Checkpoint, memory: int) -> NoReturn:
     status = 1
     try:
         gc.disable()  # nothing may be finalized here: it belongs to the process that goes on
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        state = checkpoint.pickled()
-        for part in (LENGTH.pack(len(state)), state):
-            left = memoryview(part)
-            while left:
-                left = left[os.write(pipe, left) :]
+        left = memoryview(checkpoint.pickled())
+        while left:
+            left = left[os.write(memory, left) :]
         status = 0
     finally:
         os._exit(status)

@@ -4,18 +4,11 @@ Loading reads the slot's partition from its end backwards, no further than neede
 """
 
 from collections.abc import Iterator
-from types import TracebackType
-from typing import Self
+from contextlib import closing
 
-from confluent_kafka import (
-    OFFSET_BEGINNING,
-    OFFSET_END,
-    Consumer,
-    KafkaException,
-)
+from confluent_kafka import KafkaException
 
 from pipeline.config import Config
-from pipeline.kafka.asking import ask
 from pipeline.kafka.checkpoints.base import Checkpoint, Savable, Slot
 from pipeline.kafka.checkpoints.envelope import Envelope, Opener, newest_usable
 from pipeline.kafka.checkpoints.records import (
@@ -25,11 +18,18 @@ from pipeline.kafka.checkpoints.records import (
     newest_first,
     split,
 )
-from pipeline.kafka.client import BrokerError, client_settings, log_offsets, partitions_of
-from pipeline.kafka.peek import Record, read_on
+from pipeline.kafka.client import (
+    BrokerError,
+    TopicPartition,
+    ask_log_ranges,
+    asking_consumer,
+    partitions_of,
+)
+from pipeline.kafka.driver import Received
+from pipeline.kafka.faust.peek import read_on
+from pipeline.kafka.ownership.writers import ANY, Begin
 from pipeline.kafka.producer import RecordProducer
 from pipeline.kafka.timeouts import CHECKPOINT_READ_S
-from pipeline.kafka.writers import ANY, Begin
 from pipeline.parts import Role
 
 FIRST_WINDOW = 64
@@ -43,15 +43,10 @@ _PLACES: dict[Role, int] = {"model": 0, "explainer": 1, "drift": 2, "join": 2}
 
 
 class TopicCheckpointStore:
-    """Checkpoints in the topic ``checkpoints``.
+    """Checkpoints in the topic ``checkpoints``, for a broker that answers.
 
-    Parameters
-    ----------
-    config
-        The settings, for a broker that answers.
-    envelope
-        Seals and opens them. It must have a key: unpickling what anybody may have written into
-        the topic would run their code.
+    The envelope must have a key: unpickling what anybody may have written into the topic would run
+    their code.
     """
 
     def __init__(self, config: Config, envelope: Envelope) -> None:
@@ -75,26 +70,23 @@ class TopicCheckpointStore:
 
     def load(self, slot: Slot, begin: Begin = ANY) -> Checkpoint | None:
         """Return the newest usable checkpoint, reading only the slot's own partition."""
-        with self._reader(slot) as reader:
-            return newest_usable(slot, self._candidates(slot, reader), begin)
+        return newest_usable(slot, self._candidates(slot), begin)
 
     def remove(self, slot: Slot) -> bool:
         """Remove all checkpoints of the slot, of any writer."""
-        with self._reader(slot) as reader:
-            keys = kept_keys(reader.from_the_end(), slot)
         place = partition_of(slot, self._partitions)
+        keys = kept_keys(_windows(self._config, self._topic, place), slot)
         for key in keys:
             self._producer.send(self._topic, None, key, place)
         self._producer.flush()
         return bool(keys)
 
-    def _reader(self, slot: Slot) -> "_PartitionReader":
-        return _PartitionReader(self._config, self._topic, partition_of(slot, self._partitions))
-
-    def _candidates(self, slot: Slot, reader: "_PartitionReader") -> Iterator[tuple[str, Opener]]:
-        for found in newest_first(reader.from_the_end(), slot, self._envelope):
+    def _candidates(self, slot: Slot) -> Iterator[tuple[str, Opener]]:
+        place = partition_of(slot, self._partitions)
+        windows = _windows(self._config, self._topic, place)
+        for found in newest_first(windows, slot, self._envelope):
             self._generations[slot] = found.generation
-            yield f"{self._topic}-{reader.partition}@{found.offset}", found.open
+            yield f"{self._topic}-{place}@{found.offset}", found.open
 
 
 def partition_of(slot: Slot, partitions: int) -> int:
@@ -108,67 +100,30 @@ def partition_of(slot: Slot, partitions: int) -> int:
     return (3 * slot.partition + _PLACES[slot.role]) % partitions
 
 
-class _PartitionReader:
-    """Reads one partition from its end backwards, in windows that grow."""
-
-    def __init__(self, config: Config, topic: str, partition: int) -> None:
-        self.partition = partition
-        self._config = config
-        self._topic = topic
-        self._consumer = Consumer(
-            {
-                **client_settings(config),
-                "group.id": config.topic("checkpoints"),  # never joined: a partition is assigned
-                "enable.auto.commit": False,
-            }
-        )
-
-    def from_the_end(self) -> Iterator[list[LogRecord]]:
-        """Yield the records of the newest window, then of the one before it, and so on.
-
-        Raises
-        ------
-        BrokerError
-            If the broker does not answer.
-        """
+def _windows(config: Config, topic: str, partition: int) -> Iterator[list[LogRecord]]:
+    """Yield the records of the newest window of a partition, then of the one before, and so on."""
+    what = f"cannot read checkpoints from {topic}"
+    tp, window = TopicPartition(topic, partition), FIRST_WINDOW
+    with closing(asking_consumer(config, topic)) as consumer:
+        log_range = ask_log_ranges(config, consumer, topic, [partition], what)[tp]
+    low, end = log_range.start, log_range.stop
+    while end > low:
+        start = max(low, end - window)
         try:
-            low, end = self._bound(OFFSET_BEGINNING), self._bound(OFFSET_END)
-            window = FIRST_WINDOW
-            while end > low:
-                start = max(low, end - window)
-                yield self._read(start, end)
-                end, window = start, min(window * 4, LARGEST_WINDOW)
+            yield _read(config, tp, start, end)
         except KafkaException as error:
-            raise BrokerError(
-                f"cannot read checkpoints from {self._topic}: {error.args[0].str()}"
-            ) from None
+            raise BrokerError(f"{what}: {error.args[0].str()}") from None
+        end, window = start, min(window * 4, LARGEST_WINDOW)
 
-    def _bound(self, which: int) -> int:
-        asked = (self._consumer, self._topic, [self.partition], which, CHECKPOINT_READ_S)
-        what = f"cannot read checkpoints from {self._topic}"
-        offsets = ask(self._config, self._consumer, self._topic, what, lambda: log_offsets(*asked))
-        return offsets[self.partition]
 
-    def _read(self, start: int, end: int) -> list[LogRecord]:
-        records: list[LogRecord] = []
+def _read(config: Config, tp: TopicPartition, start: int, end: int) -> list[LogRecord]:
+    records: list[LogRecord] = []
 
-        def take(message: Record) -> bool:
-            if message.offset < end:
-                records.append(LogRecord(message.offset, message.key, message.value))
-            return bool(message.offset < end - 1)
+    def take(message: Received) -> bool:
+        if message.offset < end:
+            records.append(LogRecord(message.offset, message.key, message.value))
+        return message.offset < end - 1
 
-        place = self._topic, self.partition, start
-        if read_on(self._config, *place, CHECKPOINT_READ_S, take) is None:
-            raise BrokerError(f"cannot read {self._topic}-{self.partition}: it was cut off")
-        return records
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self._consumer.close()
+    if read_on(config, *tp, start, CHECKPOINT_READ_S, take) is None:
+        raise BrokerError(f"cannot read {tp}: it was cut off")
+    return records

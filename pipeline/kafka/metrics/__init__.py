@@ -1,1 +1,1 @@
-"""What a worker tells Prometheus, at ``/metrics`` of its health server."""
+"""Prometheus metrics of a worker, at ``/metrics`` of its health server."""

@@ -1,11 +1,14 @@
 """Metric families from what is known when Prometheus asks."""
 
 from collections.abc import Mapping, Sequence
+from typing import TypeVar
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
 Labels = tuple[str, ...]
 """The values of a family's labels."""
+
+Family = TypeVar("Family", CounterMetricFamily, GaugeMetricFamily)
 
 
 def gauge(
@@ -19,17 +22,17 @@ def gauge(
     [Sample(name='lag', labels={'role': 'model'}, value=3, timestamp=None, exemplar=None, \
 native_histogram=None)]
     """
-    family = GaugeMetricFamily(name, meaning, labels=labels)
-    for each, value in values.items():
-        family.add_metric(each, value)
-    return family
+    return _filled(GaugeMetricFamily(name, meaning, labels=labels), values)
 
 
 def counter(
     name: str, meaning: str, labels: Sequence[str], values: Mapping[Labels, float]
 ) -> CounterMetricFamily:
     """Return numbers that only grow while the process lives; ``_total`` is added to the name."""
-    family = CounterMetricFamily(name, meaning, labels=labels)
+    return _filled(CounterMetricFamily(name, meaning, labels=labels), values)
+
+
+def _filled(family: Family, values: Mapping[Labels, float]) -> Family:
     for each, value in values.items():
         family.add_metric(each, value)
     return family

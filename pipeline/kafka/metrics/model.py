@@ -1,4 +1,4 @@
-"""What the model takes of a worker's time."""
+"""Metrics of the time that a worker's model takes."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -15,16 +15,9 @@ T = TypeVar("T")
 
 
 class ModelCollector(Collector):
-    """Takes the time of the model's calls: a :class:`~pipeline.stages.metering.Meter`.
+    """Times the model's calls: a :class:`~pipeline.stages.metering.Meter`.
 
     One call asks for all methods at once, so its seconds are shared out: each input counts alike.
-
-    Parameters
-    ----------
-    role
-        The worker's role or shard, a label of all its metrics.
-    clock
-        Tells seconds.
     """
 
     def __init__(self, role: str, clock: Callable[[], float] = time.perf_counter) -> None:
@@ -34,7 +27,7 @@ class ModelCollector(Collector):
         self._seconds: dict[Work, float] = dict.fromkeys(works, 0.0)
 
     def __call__(self, shares: Mapping[Work, int], call: Callable[[], T]) -> T:
-        """Make a call, and take note of its seconds, also if it fails."""
+        """Make a call, and add its seconds, also if it fails."""
         began_at = self._clock()
         try:
             return call()

@@ -1,8 +1,8 @@
-"""What the records that a worker publishes tell.
+"""Metrics of the records that a worker publishes.
 
-To take note of a record is an entry in a dictionary, since each one passes here. The families are
-made of that when Prometheus asks, in the thread of the health server: so it reads copies, which
-Python makes in one go.
+To observe a record is an entry in a dictionary, since each one passes here. The families are made
+of that when Prometheus asks, in the thread of the health server: so it reads copies, which Python
+makes atomically.
 """
 
 from collections import deque
@@ -24,24 +24,17 @@ MAX_NAMES = 50
 """Features, and streams, that have series of their own: each importance is one for each of them."""
 
 OTHER = "(other)"
-"""Stands for all features, or streams, beyond these."""
+"""Label of all features, or streams, beyond these."""
 
 RECENT = 500
 """Labelled predictions that the mean loss is about; as many as ``fluxplain watch`` takes."""
 
 
 class PublishedCollector(Collector):
-    """Takes note of records as they leave a worker.
+    """Counts records as they leave a worker; a role or shard is the label of all its metrics.
 
     Memory is bounded: the features that are explained are known, the streams are partitions of one
     topic, and of both only the first 50 have series.
-
-    Parameters
-    ----------
-    config
-        The settings.
-    role
-        The worker's role or shard, a label of all its metrics.
     """
 
     def __init__(self, config: Config, role: str) -> None:
@@ -65,7 +58,7 @@ class PublishedCollector(Collector):
         self._importances: dict[tuple[str, str, str, float], tuple[float, float]] = {}
 
     def observe(self, record: Record) -> None:
-        """Take note of one record, or of a run of evaluations."""
+        """Count one record, or a run of evaluations."""
         n = 1
         if isinstance(record, Explanation):
             self._see_explanation(record)
@@ -79,9 +72,9 @@ class PublishedCollector(Collector):
         self._records[record.TOPIC] += n
 
     def forget(self) -> None:
-        """Know that the partitions go to another worker: what is current is told by that one.
+        """Drop gauges on revocation; the new owner exports them.
 
-        What was counted stays counted: Prometheus would take a smaller number for a new process.
+        Counters stay: Prometheus would take a smaller number for a new process.
         """
         self._streams = _First()
         self._newest.clear()
@@ -91,10 +84,12 @@ class PublishedCollector(Collector):
 
     def _see_evaluations(self, run: Evaluation) -> None:
         self._see_seq(run.stream, run.seqs[-1])
-        self._inputs["ipfi"] += sum(map(len, filter(None, run.ipfi)))
-        each = self._own_isage_inputs.get(run.stream, self._isage_inputs)
-        self._inputs["isage"] += each * sum(map(bool, run.isage))
-        self._inputs["ipdp"] += sum(map(len, filter(None, run.ipdp)))
+        for method, blocks in run.outputs.items():
+            if method == "isage":  # its outputs are means
+                each = self._own_isage_inputs.get(run.stream, self._isage_inputs)
+                self._inputs[method] += each * sum(map(bool, blocks))
+            else:
+                self._inputs[method] += sum([len(block) for block in blocks if block])
 
     def _see_explanation(self, record: Explanation) -> None:
         if self._see_seq(record.stream, record.seq) and record.feature in self._features:
@@ -185,10 +180,7 @@ class PublishedCollector(Collector):
             f"Features, groups and pairs, or streams, beyond the first {MAX_NAMES}, which have no "
             f"series of their own; their changes are those of {OTHER}.",
             ["role", "of"],
-            {
-                (role, "feature"): self._features_left_out,
-                (role, "stream"): len(streams_left_out),
-            },
+            {(role, "feature"): self._features_left_out, (role, "stream"): len(streams_left_out)},
         )
 
     def _importance_families(self) -> Iterator[Metric]:

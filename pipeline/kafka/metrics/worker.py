@@ -3,7 +3,6 @@
 import platform
 from importlib.metadata import version
 
-import faust
 from prometheus_client import (
     CollectorRegistry,
     Counter,
@@ -16,7 +15,6 @@ from prometheus_client import (
 
 from pipeline import __version__
 from pipeline.config import Config
-from pipeline.kafka.metrics.faust import FaustCollector, FaustMonitor
 from pipeline.kafka.metrics.model import ModelCollector
 from pipeline.kafka.metrics.published import PublishedCollector
 from pipeline.parts import Part
@@ -30,30 +28,9 @@ CHECKPOINT_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 1
 
 
 class WorkerMetrics:
-    """What a worker takes note of while it works.
+    """What a worker counts and times while it works, in one registry."""
 
-    Parameters
-    ----------
-    config, part
-        Settings, and whose worker.
-    app
-        Its Faust app, which gets a monitor.
-
-    Attributes
-    ----------
-    registry
-        All of it, to be asked.
-    published
-        Takes note of the records that leave.
-    model
-        Takes the time of a model's calls.
-    step, checkpoint
-        Take the seconds of each.
-    outdated
-        Counts messages whose writer no longer owned its partition.
-    """
-
-    def __init__(self, config: Config, part: Part, app: faust.App) -> None:
+    def __init__(self, config: Config, part: Part) -> None:
         role = str(part)
         # when each began: process_start_time_seconds says it once
         disable_created_metrics()  # type: ignore[no-untyped-call]
@@ -61,10 +38,7 @@ class WorkerMetrics:
         ProcessCollector(registry=self.registry)
         PlatformCollector(registry=self.registry)
         self._build = Info(
-            "fluxplain_build",
-            "Versions that run; always 1.",
-            ["role"],
-            registry=self.registry,
+            "fluxplain_build", "Versions that run; always 1.", ["role"], registry=self.registry
         )
         self._build.labels(role).info(
             {
@@ -100,8 +74,6 @@ class WorkerMetrics:
         self.model = ModelCollector(role)
         if part.role == "model":  # the others have none
             self.registry.register(self.model)
-        app.monitor = FaustMonitor(role, self.registry)
-        self.registry.register(FaustCollector(app, role))
 
     def _histogram(
         self, role: str, name: str, meaning: str, buckets: tuple[float, ...]

@@ -1,4 +1,4 @@
-"""Avro: bytes become what JSON would have said, and the reverse."""
+"""Avro: values become what JSON would have said, and the reverse."""
 
 import io
 import json
@@ -18,11 +18,10 @@ from schemas.avro import avro_schema
 
 MAX_LONG = 2**63 - 1
 MAX_INTEGER = 2**64 - 1
-"""The largest of Avro, and of JSON as it is read here."""
+"""The largest integers of Avro, and of JSON as it is read here."""
 
 MOST_DECIMAL_BYTES = 416
-"""Of a decimal: 1,000 digits. To find these takes time by the square of their number: of 1 MB,
-minutes."""
+"""Longest decimal: 1,000 digits. Finding digits takes quadratic time: minutes for 1 MB."""
 
 LEAST_BYTES = {
     **dict.fromkeys(("boolean", "int", "long", "bytes", "string", "enum", "array", "map"), 1),
@@ -46,39 +45,29 @@ def _short_decimal(data: bytes, *schemas: Any) -> Any:
 
 LOGICAL_READERS["bytes-decimal"] = LOGICAL_READERS["fixed-decimal"] = _short_decimal
 
-Read = Callable[[bytes], dict[str, Any]]
 
+def reader(texts: Sequence[str]) -> Callable[[bytes], dict[str, Any]]:
+    """Return a reader of records with the last of these schemas; it may refer to the others.
 
-def reader(texts: Sequence[str]) -> Read:
-    """Return what reads values with a schema.
-
-    Parameters
-    ----------
-    texts
-        What the schema refers to, and then the schema.
-
-    Raises
-    ------
-    BadRecordError
-        If it is no schema of records, or one by which a short message could become a large or a
-        deep value: with recursion, or with parts that need no bytes.
+    Raises BadRecordError for what is no schema, or one by which a short message could become a
+    large or deep value: with recursion, or with parts that need no bytes.
     """
-    known: dict[str, Any] = {}
+    named: dict[str, Any] = {}
     try:
         for text in texts:
-            parsed = fastavro.parse_schema(json.loads(text), known, _force=True)
-        _Check(known).least_bytes(parsed)
+            parsed = fastavro.parse_schema(json.loads(text), named, _force=True)
+        _Sizes(named).least(parsed)
     except BadRecordError:
         raise
     except Exception as error:
-        raise BadRecordError(f"its schema cannot be read as Avro: {_told(error)}") from None
+        raise BadRecordError(f"its schema cannot be read as Avro: {_in_one_line(error)}") from None
 
     def read(payload: bytes) -> dict[str, Any]:
         stream = io.BytesIO(payload)
         try:
             value = _plain(fastavro.schemaless_reader(stream, parsed, None))
         except Exception as error:  # whatever the bytes make of the schema
-            raise BadRecordError(f"not Avro of its schema: {_told(error)}") from None
+            raise BadRecordError(f"not Avro of its schema: {_in_one_line(error)}") from None
         if left := len(payload) - stream.tell():
             raise BadRecordError(f"not Avro of its schema: {left} bytes are left")
         if not isinstance(value, dict):
@@ -88,58 +77,57 @@ def reader(texts: Sequence[str]) -> Read:
     return read
 
 
-def writer(record: type[Record]) -> Callable[[Record], bytes]:
-    """Return what writes records of a kind; it raises what it may if one does not fit."""
-    schema = fastavro.parse_schema(avro_schema(record))
+def writer(kind: type[Record]) -> Callable[[Record], bytes]:
+    """Return a writer of one kind of records; it raises for a record that does not fit."""
+    schema = fastavro.parse_schema(avro_schema(kind))
 
-    def write(each: Record) -> bytes:
+    def write(record: Record) -> bytes:
         stream = io.BytesIO()
-        fastavro.schemaless_writer(stream, schema, _exact(orjson.loads(each.encode())))
+        fastavro.schemaless_writer(stream, schema, _exact(orjson.loads(record.encode())))
         return stream.getvalue()
 
     return write
 
 
-class _Check:
-    """Looks at each type of a schema once."""
+class _Sizes:
+    """The least bytes that values need; each named type is examined once."""
 
     def __init__(self, named: dict[str, Any]) -> None:
         self._named = named
         self._least: dict[str, int | None] = {}
 
-    def least_bytes(self, schema: Any) -> int:
-        """Return how many bytes a value has at least."""
+    def least(self, schema: Any) -> int:
         if isinstance(schema, list):
-            for kind in schema:
-                if kind != "null":
-                    self.least_bytes(kind)
+            for member in schema:
+                if member != "null":
+                    self.least(member)
             return 1
         kind = schema["type"] if isinstance(schema, dict) else schema
-        if isinstance(kind, dict | list) or kind in self._named:
-            return self._named_bytes(kind) if isinstance(kind, str) else self.least_bytes(kind)
-        if kind in NAMED:
-            return self._named_bytes(schema["name"])
-        return self._unnamed_bytes(kind, schema)
+        if isinstance(kind, dict | list):
+            return self.least(kind)
+        if kind in NAMED or kind in self._named:
+            return self._of_named(schema["name"] if kind in NAMED else kind)
+        return self._of_kind(kind, schema)
 
-    def _named_bytes(self, name: str) -> int:
+    def _of_named(self, name: str) -> int:
         if name not in self._least:
             self._least[name] = None
             schema = self._named[name]
-            self._least[name] = self._unnamed_bytes(schema["type"], schema)
+            self._least[name] = self._of_kind(schema["type"], schema)
         least = self._least[name]
         if least is None:
             raise BadRecordError(f"its schema is recursive ({name})")
         return least
 
-    def _unnamed_bytes(self, kind: str, schema: Any) -> int:
+    def _of_kind(self, kind: str, schema: Any) -> int:
         if kind in {"record", "error"}:
-            least = sum(self.least_bytes(field["type"]) for field in schema["fields"])
+            least = sum(self.least(field["type"]) for field in schema["fields"])
         elif kind == "fixed":
             least = schema["size"]
         else:
             for part in ("items", "values"):
                 if isinstance(schema, dict) and part in schema:
-                    self.least_bytes(schema[part])
+                    self.least(schema[part])
             least = LEAST_BYTES[kind]
         if least == 0:
             raise BadRecordError(f"its schema has a part that needs no bytes ({kind})")
@@ -171,7 +159,7 @@ _CONVERSIONS: dict[type, Callable[[Any], Any]] = {
 
 
 def _exact(value: Any) -> Any:
-    """Return a value whose integers are of the types that hold them exactly."""
+    """Return a value with integers beyond Avro's as decimals, which hold them exactly."""
     if isinstance(value, dict):
         return {name: _exact(each) for name, each in value.items()}
     if isinstance(value, list):
@@ -179,5 +167,5 @@ def _exact(value: Any) -> Any:
     return Decimal(value) if type(value) is int and value > MAX_LONG else value
 
 
-def _told(error: Exception) -> str:
+def _in_one_line(error: Exception) -> str:
     return f"{type(error).__name__}: {' '.join(str(error).split())}"

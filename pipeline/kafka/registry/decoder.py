@@ -1,7 +1,7 @@
-"""Messages in the wire format are opened: what is in them is as if it were plain JSON."""
+"""Decodes messages in the wire format, as if they had been sent as plain JSON."""
 
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -17,26 +17,23 @@ from schemas import BadRecordError
 from schemas.record import load_object
 
 MOST_SCHEMAS = 1_000
-"""Remembered; the one that was used longest ago is asked for again."""
+"""Schemas that are remembered; the least recently used one is asked for again."""
+
+Read = Callable[[bytes], dict[str, Any]]
 
 
 class Decoder:
-    """Opens messages; the registry is asked for each schema once.
+    """Decodes messages; asks the registry for each schema once.
 
     That a schema is unknown is not remembered: it may be registered later.
-
-    Parameters
-    ----------
-    registry
-        What has the schemas.
     """
 
     def __init__(self, registry: Registry) -> None:
         self.registry = registry
-        self._readers: OrderedDict[Reference, avro.Read | str] = OrderedDict()
+        self._readers: OrderedDict[Reference, Read | str] = OrderedDict()
 
     def is_known(self, message: Message) -> bool:
-        """Return whether a message can be opened without asking the registry."""
+        """Return whether a message can be decoded without asking the registry."""
         try:
             found = unframed(message.value, message.headers)
         except BadRecordError:
@@ -44,39 +41,31 @@ class Decoder:
         return found is None or found.schema in self._readers
 
     def opened(self, message: Message) -> Message:
-        """Return a message with what is in it, or with why that cannot be read.
+        """Return a message with its fields, or with why they cannot be read (its flaw).
 
-        Raises
-        ------
-        RegistryError
-            If the registry does not answer.
+        Raises RegistryError if the registry does not answer.
         """
         try:
             found = unframed(message.value, message.headers)
-            return message if found is None else replace(message, decoded=self._fields(found))
+            if found is None:
+                return message
+            return replace(message, decoded=self._reader(found.schema)(found.payload))
         except BadRecordError as error:
             return replace(message, flaw=str(error))
 
     def open_in_place(self, message: KafkaMessage) -> None:
-        """Make a message that was read by librdkafka plain JSON, if it can be read.
+        """Turn a message of librdkafka into plain JSON; leave it as it is if it cannot be read.
 
-        Raises
-        ------
-        RegistryError
-            If the registry does not answer.
+        Raises RegistryError if the registry does not answer.
         """
-        headers = headers_of(message)
         try:
-            if found := unframed(message.value(), headers):
+            if found := unframed(message.value(), headers_of(message)):
                 message.set_value(self._json(found))
         except BadRecordError:
-            pass  # whoever reads it sees that it is none
-
-    def _fields(self, found: Framed) -> Mapping[str, Any]:
-        return self._read(found)(found.payload)
+            pass  # the reader sees that it is no JSON
 
     def _json(self, found: Framed) -> bytes:
-        read = self._read(found)
+        read = self._reader(found.schema)
         if read is load_object:
             return found.payload
         try:
@@ -84,22 +73,19 @@ class Decoder:
         except TypeError as error:  # it writes no deep nesting
             raise BadRecordError(f"cannot be written as JSON: {error}") from None
 
-    def _read(self, found: Framed) -> avro.Read:
-        read = self._reader(found.schema)
+    def _reader(self, schema: Reference) -> Read:
+        if schema not in self._readers:
+            self._readers[schema] = self._fetch(schema)
+            if len(self._readers) > MOST_SCHEMAS:
+                self._readers.popitem(last=False)
+        self._readers.move_to_end(schema)
+        read = self._readers[schema]
         if isinstance(read, str):
             raise BadRecordError(read)
         return read
 
-    def _reader(self, schema: Reference) -> avro.Read | str:
-        if schema not in self._readers:
-            self._readers[schema] = self._asked(schema)
-            if len(self._readers) > MOST_SCHEMAS:
-                self._readers.popitem(last=False)
-        self._readers.move_to_end(schema)
-        return self._readers[schema]
-
-    def _asked(self, schema: Reference) -> avro.Read | str:
-        """Return what reads values of a schema, or why none can."""
+    def _fetch(self, schema: Reference) -> Read | str:
+        """Return a reader of a schema's values, or why there is none."""
         kind, texts = self.registry.schema(schema)
         if kind == "JSON":
             return load_object

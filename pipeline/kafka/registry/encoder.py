@@ -1,7 +1,7 @@
-"""What people read is published in the wire format, if wanted."""
+"""Encodes the records of output topics in the wire format."""
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 import orjson
 
@@ -17,39 +17,32 @@ log = logging.getLogger("fluxplain.registry")
 
 
 class Encoder:
-    """Writes the records of the topics that people read; their schemas are registered first.
+    """Registers the schemas of the output topics, and encodes their records.
 
-    Parameters
-    ----------
-    config
-        With a registry, and another output than plain JSON.
-
-    Raises
-    ------
-    AccessError
-        If the registry refuses a schema, as one that is not compatible with those before it.
-    RegistryError
-        If the registry does not answer.
+    Raises AccessError if the registry refuses a schema, as one that is incompatible with an earlier
+    one, and RegistryError if it does not answer.
     """
 
     def __init__(self, config: Config) -> None:
         registry = Registry(config.registry)
         self._url = registry.url
         is_avro = config.registry.output == "avro"
-        self._ids: dict[str, int] = {}
-        self._writers: dict[str, Callable[[Record], bytes]] = {}
-        for topic, kind in OUTPUTS.items():
-            schema = avro_schema(kind) if is_avro else kind.json_schema()
-            text = orjson.dumps(schema).decode()
-            subject = f"{config.topic(topic)}-value"
-            self._ids[topic] = registry.register(subject, "AVRO" if is_avro else "JSON", text)
-            self._writers[topic] = avro.writer(kind) if is_avro else kind.encode
+        self._ids = {
+            topic: registry.register(
+                f"{config.topic(topic)}-value",
+                "AVRO" if is_avro else "JSON",
+                orjson.dumps(avro_schema(kind) if is_avro else kind.json_schema()).decode(),
+            )
+            for topic, kind in OUTPUTS.items()
+        }
+        self._writers = {
+            topic: avro.writer(kind) if is_avro else kind.encode for topic, kind in OUTPUTS.items()
+        }
 
     def value(self, record: Record) -> bytes:
-        """Return the value of a record's message.
+        """Return a record's bytes; plain JSON if the record does not fit its schema.
 
-        What has no place in the schema is plain JSON: somebody else has written what is no
-        offset, say, and that is to harm nobody but its reader.
+        A producer of ours never writes such a record, and somebody else's must not stop the worker.
         """
         write = self._writers.get(record.TOPIC)
         if write is None:
@@ -61,7 +54,7 @@ class Encoder:
             return record.encode()
 
     def headers(self, record: Record) -> Mapping[str, bytes]:
-        """Return what headers are other than of plain JSON."""
+        """Return the headers that differ from those of plain JSON."""
         if not isinstance(record, Change):
             return {}
         schema = f"{self._url}/schemas/ids/{self._ids[record.TOPIC]}"

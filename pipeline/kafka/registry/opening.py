@@ -1,4 +1,4 @@
-"""Makes what reads and writes the wire format, if a registry is configured."""
+"""Decoder and encoder of a configuration; without a registry nothing of the extra is imported."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,32 +12,18 @@ if TYPE_CHECKING:
 
 
 def open_decoder(config: Config) -> "Decoder | None":
-    """Return what opens messages in the wire format; None without a registry.
-
-    Raises
-    ------
-    ConfigError
-        If the libraries for it are not installed.
-    """
+    """Return a decoder; None without a registry. Raise ConfigError without the extra."""
     if config.registry.url is None:
         return None
     with _extra():
-        # what few need, and slow to import
+        # few need it, and it is slow to import
         from pipeline.kafka.registry.client import Registry  # noqa: PLC0415
         from pipeline.kafka.registry.decoder import Decoder  # noqa: PLC0415
     return Decoder(Registry(config.registry))
 
 
 def open_encoder(config: Config) -> "Encoder | None":
-    """Return what writes in the wire format; None if all is published as plain JSON.
-
-    Raises
-    ------
-    ConfigError
-        If the libraries for it are not installed.
-    AccessError, RegistryError
-        As :class:`pipeline.kafka.registry.encoder.Encoder`.
-    """
+    """Return an encoder; None if plain JSON is published. Raise as it does, or as above."""
     if config.registry.output == "none":
         return None
     with _extra():
@@ -46,15 +32,7 @@ def open_encoder(config: Config) -> "Encoder | None":
 
 
 def check_registry(config: Config) -> None:
-    """Ask the registry whether it is one, if it is configured.
-
-    Raises
-    ------
-    ConfigError
-        If the libraries for it are not installed.
-    AccessError, RegistryError
-        As :meth:`pipeline.kafka.registry.client.Registry.check`.
-    """
+    """Ask a configured registry whether it is one; raise as its client does, or as above."""
     decoder = open_decoder(config)
     if decoder is not None:
         decoder.registry.check()

@@ -1,44 +1,35 @@
-"""For workers: messages in the wire format are opened, and a registry that is away, waited for."""
+"""Decoding where the registry may be away: its messages wait, and stay in order."""
 
 import asyncio
 import logging
 import time
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
+
+from confluent_kafka import Message as KafkaMessage
 
 from pipeline.kafka.client import BrokerError
 from pipeline.parts import Part
 from pipeline.stages import Message
-from pipeline.stages.announced import NotYetError
+from pipeline.stages.awaiting import NotYetError
 
 if TYPE_CHECKING:
     from pipeline.kafka.registry.decoder import Decoder
 
 log = logging.getLogger("fluxplain.worker")
+reader_log = logging.getLogger("fluxplain.registry")
 
 ASK_AGAIN_S = 1.0
-"""How long to wait before a registry that did not answer is asked again."""
+"""Pause before a registry that did not answer is asked again."""
 
 LONGEST_WAIT_S = 600.0
-"""How long to wait in all; then the next start waits. Kafka's client puts out of its group who has
-taken nothing for 1,000 s."""
+"""Longest wait of a worker; then the next start waits. A group drops a consumer that has taken
+nothing for 1,000 s."""
 
 
 class WaitingDecoder:
-    """Opens the messages of a worker.
-
-    Parameters
-    ----------
-    decoder
-        None if no message is to be opened.
-    part
-        Whose messages they are, for the log.
-
-    Attributes
-    ----------
-    waits_for
-        Why the registry does not answer; None unless a message waits for it.
-    """
+    """Decodes the messages of a worker; `waits_for` is the registry's error while one waits."""
 
     def __init__(self, decoder: "Decoder | None", part: Part) -> None:
         self._decoder = decoder
@@ -48,30 +39,16 @@ class WaitingDecoder:
     async def opened(
         self, message: Message, *, holds: Callable[[], bool], waits: Callable[[], None]
     ) -> Message | None:
-        """Return a message that can be read, or with why it cannot; None if it is not wanted.
+        """Return a message decoded, or with its flaw; None once `holds` says it is not wanted.
 
-        A registry that does not answer is waited for: what it does not tell is no fault of the
-        message.
-
-        Parameters
-        ----------
-        message
-            As it was read.
-        holds
-            Tells whether the message is still this worker's.
-        waits
-            Called when the waiting begins.
-
-        Raises
-        ------
-        NotYetError
-            If the registry has not answered for :data:`LONGEST_WAIT_S`.
+        Calls `waits` when the waiting begins. Raises NotYetError if the registry has not answered
+        for :data:`LONGEST_WAIT_S`: that is no fault of the message.
         """
         if self._decoder is None or message.flaw is not None:
             return message
         if self._decoder.is_known(message):
             return self._decoder.opened(message)
-        # in a thread: the loop must go on to hear of rebalances and signals
+        # in a thread: the loop must hear of rebalances and signals meanwhile
         run, began_at = asyncio.get_running_loop().run_in_executor, time.monotonic()
         try:
             while holds():
@@ -95,3 +72,40 @@ class WaitingDecoder:
         if waited_s >= LONGEST_WAIT_S:
             raise NotYetError(str(error))
         await asyncio.sleep(ASK_AGAIN_S)
+
+
+class Opener:
+    """Decodes messages for display; `trouble` is the registry's error while messages wait."""
+
+    def __init__(self, decoder: "Decoder | None") -> None:
+        self._decoder = decoder
+        self._waiting: deque[KafkaMessage] = deque()
+        self.trouble: BrokerError | None = None
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no message waits, so that the next may be read."""
+        return not self._waiting
+
+    def opened(self, messages: Iterable[KafkaMessage], timeout_s: float) -> list[KafkaMessage]:
+        """Return the waiting messages and these, up to the first that the registry withholds.
+
+        If there is none to return, this takes `timeout_s`, as reading without a message.
+        """
+        if self._decoder is None:
+            return list(messages)
+        self._waiting.extend(messages)
+        done: list[KafkaMessage] = []
+        try:
+            while self._waiting:
+                if not self._waiting[0].error():
+                    self._decoder.open_in_place(self._waiting[0])
+                done.append(self._waiting.popleft())
+            self.trouble = None
+        except BrokerError as error:
+            if self.trouble is None:
+                reader_log.warning("%s: waiting for it", error)
+            self.trouble = error
+            if not done:
+                time.sleep(timeout_s)
+        return done

@@ -1,7 +1,6 @@
 """The wire format: which schema a value has, and where it begins.
 
-Before the value stand a 0 and the schema's id, 4 bytes; or a header holds as much, or a 1 and the
-schema's UUID.
+A 0 and the schema's id (4 bytes) precede the value; or a header holds these, or a 1 and a UUID.
 """
 
 import struct
@@ -13,37 +12,22 @@ from schemas import BadRecordError
 
 HEADER = "__value_schema_id"
 
-OF_ID = b"\x00"
-OF_UUID = b"\x01"
-
 PREFIX = struct.Struct(">cI")
 
 Reference = int | UUID
-"""Id or UUID of a schema."""
 
 
 class Framed(NamedTuple):
-    """A value in the wire format.
-
-    Attributes
-    ----------
-    schema
-        Which one it has.
-    payload
-        Its bytes, as the schema's type wants them.
-    """
+    """A value in the wire format: the schema's id or UUID, and the bytes that it describes."""
 
     schema: Reference
     payload: bytes
 
 
 def unframed(value: bytes | None, headers: Mapping[str, bytes]) -> Framed | None:
-    """Return what is in a message; None if it is not in the wire format.
+    """Split a value in the wire format; return None for another one.
 
-    Raises
-    ------
-    BadRecordError
-        If it begins as one that is, and ends too soon.
+    Raises BadRecordError if the reference to the schema is cut off or unknown.
 
     Examples
     --------
@@ -56,7 +40,7 @@ def unframed(value: bytes | None, headers: Mapping[str, bytes]) -> Framed | None
     header = headers.get(HEADER)
     if header is not None:
         return Framed(_reference(header), value)
-    if not value.startswith(OF_ID):  # JSON never does
+    if not value.startswith(b"\0"):  # JSON never does
         return None
     if len(value) < PREFIX.size:
         raise BadRecordError("the message ends within the id of its schema")
@@ -65,13 +49,12 @@ def unframed(value: bytes | None, headers: Mapping[str, bytes]) -> Framed | None
 
 def framed(schema: int, payload: bytes) -> bytes:
     """Return a value in the wire format."""
-    return PREFIX.pack(OF_ID, schema) + payload
+    return PREFIX.pack(b"\0", schema) + payload
 
 
 def _reference(header: bytes) -> Reference:
-    if header.startswith(OF_ID) and len(header) == PREFIX.size:
-        schema: int = PREFIX.unpack(header)[1]
-        return schema
-    if header.startswith(OF_UUID) and len(header) == 17:
+    if header.startswith(b"\0") and len(header) == PREFIX.size:
+        return int.from_bytes(header[1:], "big")
+    if header.startswith(b"\1") and len(header) == 17:
         return UUID(bytes=header[1:])
     raise BadRecordError(f"the header {HEADER} names no schema")

@@ -1,5 +1,5 @@
 """The dashboard: one page that shows live what the model relies on, and what changed.
 
-Data flow one way: topics → :mod:`feed` → :mod:`state` (in bounded memory) → :mod:`views` →
-:mod:`server` → the page. ``fluxplain streams`` shows the :mod:`overview` of the same state.
+Data flow one way: topics → :mod:`pipeline.results.feed` → :mod:`pipeline.results.store` (in bounded
+memory) → :mod:`views` → :mod:`server` → the page.
 """

@@ -1,56 +1,88 @@
-"""Serves the page and what it shows: read only, from one process, without the pipeline's help."""
+"""Serves the dashboard: read only, from one process, independent of the pipeline's workers."""
 
 import asyncio
+import signal
 from collections.abc import Callable
 from typing import TypeVar, cast, get_args
 
 from aiohttp import web
 
 from pipeline.config import Config, ConfigError
-from pipeline.guard import guarded
-from pipeline.monitor.dashboard.choice import Selection
-from pipeline.monitor.dashboard.files import page_files
-from pipeline.monitor.dashboard.headers import add_headers
-from pipeline.monitor.dashboard.state import State
-from pipeline.monitor.dashboard.views import View
+from pipeline.host_check import guarded, is_loopback
+from pipeline.monitor.dashboard.page_files import page_files
+from pipeline.monitor.dashboard.views import Choice, View
+from pipeline.results.feed import Feed
+from pipeline.results.store import Store
 from schemas.explanation import Method
 
 N = TypeVar("N", int, float)
 
 UPDATE_S = 0.5
-"""Between two updates of a page."""
+"""Time between two updates of a page."""
 
 KEEP_ALIVE_S = 10.0
-"""After so long without news something is sent, so that a lost connection shows."""
+"""Longest time without an update, so that a lost connection shows."""
 
 MAX_LISTENERS = 50
 """Pages that are kept up to date at the same time."""
 
 MAX_ASKED = 200
-"""Features of which the courses may be asked for at once."""
+"""Features that one request for series may name."""
+
+HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
+    "img-src 'self' data:; font-src 'self'; connect-src 'self'; base-uri 'none'; "
+    "form-action 'none'; frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+}
+"""Headers of every answer, errors included, that restrict the browser."""
+
+
+async def run(config: Config, report: Callable[[str], None]) -> None:
+    """Serve the page until SIGTERM or Ctrl-C, and report its address."""
+    loop, ended = asyncio.get_running_loop(), asyncio.Event()
+    for each in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(each, ended.set)
+    store = Store(config.topic(config.source))
+    server = Server(config, store)
+
+    def end() -> None:
+        loop.call_soon_threadsafe(ended.set)
+
+    feed = Feed(config, store, end)
+    report(f"Dashboard: {await server.start()}")
+    if not is_loopback(config.dashboard.host):
+        report(
+            f"dashboard.host is {config.dashboard.host!r}: whoever reaches it sees the dashboard, "
+            "there is no authentication. Put a proxy before it that has."
+        )
+    feed.start()
+    try:
+        await ended.wait()
+    finally:
+        await server.stop()
+        await asyncio.to_thread(feed.stop)
+    if feed.error is not None:
+        raise feed.error
 
 
 class Server:
-    """The dashboard's HTTP server.
+    """The dashboard's HTTP server."""
 
-    Parameters
-    ----------
-    config
-        The settings: where to listen, and units.
-    state
-        What to show.
-    """
-
-    def __init__(self, config: Config, state: State) -> None:
+    def __init__(self, config: Config, store: Store) -> None:
         self._settings = config.dashboard
-        self._state = state
-        self._view = View(config, state)
+        self._store = store
+        self._view = View(config, store)
         self._files = page_files()
         self._listeners = 0
         self._closing = asyncio.Event()
         guard = guarded(config.dashboard.names, "dashboard.names may allow it")
         app = web.Application(middlewares=[guard])
-        app.on_response_prepare.append(add_headers)
+        app.on_response_prepare.append(_add_headers)
         app.router.add_get("/api/overview", self._overview)
         app.router.add_get("/api/streams", self._streams)
         app.router.add_get("/api/series", self._series)
@@ -62,13 +94,7 @@ class Server:
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0)
 
     async def start(self) -> str:
-        """Listen and return the address, ``http://host:port``.
-
-        Raises
-        ------
-        ConfigError
-            If the address cannot be listened on.
-        """
+        """Listen and return the address, ``http://host:port``."""
         host, port = self._settings.host, self._settings.port
         await self._runner.setup()
         try:
@@ -82,7 +108,7 @@ class Server:
         return f"http://{f'[{host}]' if ':' in host else host}:{self._runner.addresses[0][1]}"
 
     async def stop(self) -> None:
-        """Let go of every page."""
+        """Disconnect every page."""
         self._closing.set()
         await self._runner.cleanup()
 
@@ -97,17 +123,17 @@ class Server:
         return web.Response(body=file.body, headers=headers)
 
     async def _overview(self, request: web.Request) -> web.Response:
-        return _json(self._view.overview(_selection(request)))
+        return _json(self._view.overview(_choice(request)))
 
     async def _streams(self, request: web.Request) -> web.Response:
-        return _json(self._view.streams(_selection(request).method))
+        return _json(self._view.streams(_choice(request).method))
 
     async def _series(self, request: web.Request) -> web.Response:
         features = request.query.getall("feature", [])
         if len(features) > MAX_ASKED:
             raise web.HTTPBadRequest(text=f"feature may be given {MAX_ASKED} times at most\n")
         first, last = (_number(request, name, int) for name in ("from", "to"))
-        return _json(self._view.series(_selection(request), features, first, last))
+        return _json(self._view.series(_choice(request), features, first, last))
 
     async def _curves(self, request: web.Request) -> web.Response:
         stream, feature = (request.query.get(name, "") for name in ("stream", "feature"))
@@ -117,15 +143,15 @@ class Server:
         return _json(found)
 
     async def _change(self, request: web.Request) -> web.Response:
-        with self._state.lock:
-            story = self._state.stories.get(request.match_info["id"])
+        with self._store.lock:
+            story = self._store.stories.get(request.match_info["id"])
         if story is None:
             raise web.HTTPNotFound(text="no such change is kept\n")
         return _json(story)
 
     async def _events(self, request: web.Request) -> web.StreamResponse:
-        """Send what is new, as server-sent events, until the page goes away."""
-        selection, since = _selection(request), _number(request, "since", int) or 0
+        """Send what is new, as server-sent events, until the page is closed."""
+        choice, since = _choice(request), _number(request, "since", int) or 0
         if self._listeners >= MAX_LISTENERS:
             raise web.HTTPServiceUnavailable(text=f"{MAX_LISTENERS} pages are open already\n")
         response = web.StreamResponse(
@@ -134,19 +160,23 @@ class Server:
         self._listeners += 1
         try:
             await response.prepare(request)
-            quiet_s, told = KEEP_ALIVE_S, b""
+            quiet_s, sent = KEEP_ALIVE_S, b""
             while not self._closing.is_set():
-                since, news = self._view.news(selection, since)
+                since, news = self._view.news(choice, since)
                 quiet_s += UPDATE_S
-                if news != told or quiet_s >= KEEP_ALIVE_S:
+                if news != sent or quiet_s >= KEEP_ALIVE_S:
                     await response.write(b"data: " + news + b"\n\n")
-                    quiet_s, told = 0.0, news
+                    quiet_s, sent = 0.0, news
                 await _unless(self._closing, UPDATE_S)
         except ConnectionResetError:
             pass  # the page was closed
         finally:
             self._listeners -= 1
         return response
+
+
+async def _add_headers(_request: web.Request, response: web.StreamResponse) -> None:
+    response.headers.update(HEADERS)
 
 
 def _json(body: bytes) -> web.Response:
@@ -157,11 +187,11 @@ def _json(body: bytes) -> web.Response:
     return response
 
 
-def _selection(request: web.Request) -> Selection:
+def _choice(request: web.Request) -> Choice:
     method = request.query.get("method")
     if method is not None and method not in get_args(Method):
         raise web.HTTPBadRequest(text=f"method must be one of {', '.join(get_args(Method))}\n")
-    return Selection(
+    return Choice(
         request.query.get("stream"), cast(Method | None, method), _number(request, "alpha", float)
     )
 

@@ -1,86 +1,114 @@
-"""A worker waits for a registry that is away, while the message is its own, and not for ever."""
+"""A registry that is away: a worker waits while the message is its own, and so do readers."""
 
 import asyncio
+import logging
 from collections.abc import Callable, Iterator
 
 import pytest
+from confluent_kafka import Message as KafkaMessage
 
 from pipeline.kafka.registry import waiting
-from pipeline.kafka.registry.waiting import WaitingDecoder
+from pipeline.kafka.registry.decoder import Decoder
+from pipeline.kafka.registry.waiting import Opener, WaitingDecoder
 from pipeline.kafka.registry.wire import framed
 from pipeline.parts import Part
 from pipeline.stages import Message
-from pipeline.stages.announced import NotYetError
+from pipeline.stages.awaiting import NotYetError
 from tests.registry import RegistryServer, decoder_of
 
 
-@pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[RegistryServer]:
+@pytest.fixture(autouse=True)
+def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(waiting, "ASK_AGAIN_S", 0.0)
-    with RegistryServer() as running:
-        yield running
 
 
-def message(server: RegistryServer) -> Message:
-    return Message("features", 0, 7, None, framed(server.add("a", "{}", "JSON"), b'{"x":{}}'))
+class Worker:
+    """Decodes one message, and counts how often it is told that waiting begins."""
 
-
-class Waits:
-    """Is asked whether to go on, and told that waiting begins."""
-
-    def __init__(self, holds: Callable[[], bool] = lambda: True) -> None:
+    def __init__(self, server: RegistryServer, decoder: Decoder | None) -> None:
+        self.message = Message("features", 0, 7, None, framed(server.add("a", "{}", "JSON"), b"{}"))
+        self.decoder = WaitingDecoder(decoder, Part("model"))
         self.begun = 0
-        self.holds = holds
 
-    def __call__(self) -> None:
-        self.begun += 1
+    def opened(self, holds: Callable[[], bool] = lambda: True) -> Message | None:
+        def waits() -> None:
+            self.begun += 1
 
-
-def opened(decoder: WaitingDecoder, each: Message, waits: Waits) -> Message | None:
-    return asyncio.run(decoder.opened(each, holds=waits.holds, waits=waits))
+        return asyncio.run(self.decoder.opened(self.message, holds=holds, waits=waits))
 
 
-def test_without_a_decoder_a_message_is_as_it_was(server: RegistryServer) -> None:
-    each = message(server)
-    assert opened(WaitingDecoder(None, Part("join")), each, Waits()) is each
+@pytest.fixture
+def worker(server: RegistryServer) -> Iterator[Worker]:
+    worker = Worker(server, decoder_of(server))
+    server.failure = 503, b""
+    yield worker
+    assert worker.decoder.waits_for is None
 
 
-def test_a_registry_that_comes_back_is_asked_again(server: RegistryServer) -> None:
-    each, decoder = message(server), WaitingDecoder(decoder_of(server), Part("model"))
+def test_without_a_registry_messages_stay_as_they_are(server: RegistryServer) -> None:
+    worker, opener = Worker(server, None), Opener(None)
+    assert worker.opened() is worker.message
+    message = KafkaMessage(topic="t", value=framed(1, b"{}"))
+    assert opener.opened([message], 0.0) == [message]
+    assert message.value() == framed(1, b"{}")
+    assert opener.is_empty
+    assert opener.trouble is None
+
+
+def test_a_registry_that_comes_back_is_asked_again(server: RegistryServer, worker: Worker) -> None:
     seen: list[str | None] = []
 
     def holds() -> bool:
-        seen.append(decoder.waits_for)
+        seen.append(worker.decoder.waits_for)
         if len(seen) == 3:
             server.failure = None
         return True
 
-    server.failure = 503, b""
-    waits = Waits(holds)
-    found = opened(decoder, each, waits)
+    found = worker.opened(holds)
     assert found is not None
-    assert found.fields() == {"x": {}}
+    assert found.fields() == {}
     assert seen[0] is None
-    assert all("fails" in str(told) for told in seen[1:3])
-    assert waits.begun == 1
-    assert decoder.waits_for is None
+    assert all("fails" in str(reason) for reason in seen[1:3])
+    assert worker.begun == 1
 
 
-def test_what_is_no_longer_wanted_is_not_waited_for(server: RegistryServer) -> None:
-    each, decoder = message(server), WaitingDecoder(decoder_of(server), Part("model"))
+def test_a_message_that_was_revoked_is_not_waited_for(
+    server: RegistryServer, worker: Worker
+) -> None:
     left = [True, True, False]
-    server.failure = 503, b""
-    assert opened(decoder, each, Waits(lambda: left.pop(0))) is None
+    assert worker.opened(lambda: left.pop(0)) is None
     assert not left
-    assert decoder.waits_for is None
     server.failure = None
-    answers = [True, False]  # taken away while the registry was asked
-    assert opened(decoder, each, Waits(lambda: answers.pop(0))) is None
+    answers = [True, False]  # revoked while the registry was asked
+    assert worker.opened(lambda: answers.pop(0)) is None
 
 
-def test_nobody_waits_for_ever(server: RegistryServer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_worker_waits_for_ever(worker: Worker, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(waiting, "LONGEST_WAIT_S", 0.0)
-    server.failure = 503, b""
-    decoder = WaitingDecoder(decoder_of(server), Part("model"))
     with pytest.raises(NotYetError, match="fails: Service Unavailable"):
-        opened(decoder, message(server), Waits())
+        worker.opened()
+
+
+def test_while_the_registry_is_away_what_is_read_waits_in_its_order(
+    server: RegistryServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    known, other = server.add("a", "{}", "JSON"), server.add("b", "{ }", "JSON")
+    opener = Opener(decoder_of(server))
+
+    def opened(*messages: tuple[int, int]) -> list[bytes | None]:
+        sent = [KafkaMessage(topic="t", value=framed(id_, b"%d" % n)) for id_, n in messages]
+        return [message.value() for message in opener.opened(sent, 0.0)]
+
+    assert opened((known, 0)) == [b"0"]
+    server.stop()
+    with caplog.at_level(logging.WARNING):
+        assert opened((known, 1), (other, 2), (known, 3)) == [b"1"], "what is known goes on"
+        for _ in range(3):
+            assert not opened()
+    assert not opener.is_empty
+    assert "does not answer" in str(opener.trouble)
+    assert len(caplog.records) == 1, "said once"
+    server.start_again()
+    assert opened((other, 4)) == [b"2", b"3", b"4"]
+    assert opener.is_empty
+    assert opener.trouble is None

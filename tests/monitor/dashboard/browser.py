@@ -155,11 +155,7 @@ def dashboard(
     with EmbeddedBroker() as broker:
         config = make_config(**tables).on_broker(broker.bootstrap_servers)
         create_topics(config)
-        settings = {
-            **SETTINGS,
-            **tables,
-            "kafka": {"bootstrap_servers": broker.bootstrap_servers},
-        }
+        settings = {**SETTINGS, **tables, "kafka": {"bootstrap_servers": broker.bootstrap_servers}}
         path = write_config(folder / "fluxplain.toml", settings)
         served = Dashboard(config, path)
         try:

@@ -4,11 +4,11 @@ import math
 import random
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
 
 from schemas import Change, Explanation, Prediction, Record
 from schemas.change import Curve, Watched, change_id
 from schemas.explanation import METHODS, Ice, Method
+from tests.monitor import records as plain
 
 STREAM = "fluxplain.features-0"
 
@@ -68,19 +68,12 @@ def explanation(
     alpha: float = 0.001,
 ) -> Explanation:
     value = value_of(i, seq, half)
-    found = Explanation(
-        stream=stream,
-        feature=name(i),
-        method=method,
-        seq=seq,
-        previous_seq=seq - EMIT_EVERY if seq >= EMIT_EVERY else None,
-        ts=None,
-        alpha=alpha,
-        updates=seq + 1,
+    std_error = 0.01 + 0.05 / (1.0 + seq / 50.0)
+    found = replace(
+        plain.explanation(name(i), seq, value, method=method, std_error=std_error, stream=stream),
         value=value + rng.gauss(0.0, 0.003),
-        std_error=0.01 + 0.05 / (1.0 + seq / 50.0),
-        seqs=[seq],
-        increments=[value],
+        previous_seq=seq - EMIT_EVERY if seq >= EMIT_EVERY else None,
+        alpha=alpha,
     )
     if method != "ipdp":
         return found
@@ -101,55 +94,41 @@ def change(
     """Return a change with its whole story."""
     low, high = (0.02, 0.31) if feature else (0.2, 0.6)
     before, after = (low, high) if rose else (high, low)
-    what = f"{method} of {feature}" if feature else "loss"
     began = max(seq - 280, 0)
-    of_a_feature: dict[str, Any] = {
-        "curve_before": Curve(began - 10, list(GRID), effect(before)),
-        "curve_after": Curve(seq, list(GRID), effect(after)),
-        "rank_before": 4 if rose else 1,
-        "rank_after": 1 if rose else 4,
-        "ranked": 9,
-        "value": after,
-        "std_error": 0.012,
-        "incident": f"{stream}@{seq // 50 * 50}",
-    }
-    return Change(
+    drift = replace(
+        plain.change(feature or "", seq, before=before, after=after, stream=stream),
         id=change_id(stream, "drift", feature, method, seq),
-        stream=stream,
-        kind="drift",
-        seq=seq,
-        previous_seq=None,
-        ts=None,
         feature=feature,
         method=method,
-        detail=f"{what} {'rose' if rose else 'fell'} from {before:.4g} to {after:.4g}",
-        signal="increment",
-        before=before,
+        detail=f"{method} of {feature} moved" if feature else "loss rose",
         before_std_error=0.006,
-        after=after,
         after_std_error=0.018,
         direction="rose" if rose else "fell",
         window=seq - began,
+        value=None,
+        std_error=None,
         after_seq=began,
         delay_bound=seq - began,
         replay_seq=max(began - 280, 0),
         loss_before=0.21,
         loss_after=0.48,
-        **(of_a_feature if feature else {}),
+    )
+    if feature is None:
+        return drift
+    return replace(
+        drift,
+        curve_before=Curve(began - 10, list(GRID), effect(before)),
+        curve_after=Curve(seq, list(GRID), effect(after)),
+        rank_before=4 if rose else 1,
+        rank_after=1 if rose else 4,
+        ranked=9,
+        value=after,
+        std_error=0.012,
+        incident=f"{stream}@{seq // 50 * 50}",
     )
 
 
 def _prediction(stream: str, seq: int, rng: random.Random) -> Prediction:
     right = rng.random() < 0.85
-    return Prediction(
-        stream=stream,
-        seq=seq,
-        previous_seq=seq - 1 if seq else None,
-        id=None,
-        ts=None,
-        prediction=int(right),
-        classes=[0, 1],
-        probabilities=[0.2, 0.8],
-        y=1,
-        loss=rng.expovariate(5.0 if right else 1.0),
-    )
+    loss = rng.expovariate(5.0 if right else 1.0)
+    return plain.prediction(seq, loss=loss, correct=right, stream=stream)

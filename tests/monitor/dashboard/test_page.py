@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Route, expect
 
-from pipeline.monitor.dashboard.files import PAGE
+from pipeline.monitor.dashboard.page_files import PAGE
 from schemas import Change
 from tests.monitor.dashboard.browser import PHONE, WIDE, Dashboard, Visit, dashboard
 from tests.monitor.dashboard.stream import change, explanation, records
@@ -66,7 +66,7 @@ def test_the_past_is_shown_and_moves_on_without_reload(running: Dashboard, open_
     expect(visit.page.locator("#figures")).to_contain_text(re.compile(r"Records\s*2,\d00"))
 
 
-def test_a_change_appears_and_is_told_to_screen_readers(
+def test_a_change_appears_and_is_announced_to_screen_readers(
     running: Dashboard, open_page: Open
 ) -> None:
     visit = open_page()
@@ -89,8 +89,7 @@ def test_a_click_opens_the_story_and_escape_closes_it(open_page: Open) -> None:
         "0.310 ± 0.006",
         "0.020 ± 0.018",
         "1 → 4 of 9",
-        "near record 1,021",
-        "280 records late, at most 280",
+        "near record 1,021, 280 records earlier (at most 280)",
         "0.210 → 0.480",
         "records 741 to 1,301",
         "3 other changes",
@@ -247,7 +246,7 @@ def test_what_stands_in_the_topics_is_text(running: Dashboard, open_page: Open) 
     assert visit.page.locator("#operations img, #change-list img").count() == 0
 
 
-def test_what_is_left_out_is_told(running: Dashboard, open_page: Open) -> None:
+def test_what_is_left_out_is_counted(running: Dashboard, open_page: Open) -> None:
     visit = open_page()
     foreign = explanation(0, next(NEXT), 1_000, random.Random(1))
     running.publish(*(replace(foreign, feature="x" * 1000 + str(i)) for i in range(3)))
@@ -359,12 +358,12 @@ def test_all_streams_stand_side_by_side_and_one_is_chosen(
         expect(pressed).to_be_focused()
         numbers = range(100, 170)
         served.publish(*(prediction(0, stream=f"fluxplain.features-{i}") for i in numbers))
-        expect(visit.page.locator("#streams-unit")).to_contain_text("the first 64 are shown")
+        expect(visit.page.locator("#streams-unit")).to_contain_text("only the first 64 are shown")
         expect(rows).to_have_count(64)
         visit.close()
 
 
-def test_a_lost_server_is_told_and_what_was_missed_is_there_later(
+def test_a_lost_server_is_reported_and_what_was_missed_is_there_later(
     browser: Browser, tmp_path: Path
 ) -> None:
     with dashboard(tmp_path, features=2) as served:

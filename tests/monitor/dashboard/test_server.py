@@ -1,4 +1,4 @@
-"""What the server answers, to whom, and what it tells the browser to forbid."""
+"""What the server answers, to whom, and what its headers forbid."""
 
 import asyncio
 import re
@@ -11,11 +11,10 @@ import pytest
 
 from pipeline.config import Config
 from pipeline.monitor.dashboard import server
-from pipeline.monitor.dashboard.files import PAGE
-from pipeline.monitor.dashboard.headers import HEADERS
-from pipeline.monitor.dashboard.server import Server
-from pipeline.monitor.dashboard.state import State
+from pipeline.monitor.dashboard.page_files import PAGE
+from pipeline.monitor.dashboard.server import HEADERS, Server
 from pipeline.monitor.dashboard.views import SHOWN_POINTS
+from pipeline.results.store import Store
 from schemas.change import METHOD_NAMES
 from tests.monitor.dashboard.stream import STREAM, change, name, records
 from tests.monitor.records import letter
@@ -36,18 +35,18 @@ def config() -> Config:
 
 
 @pytest.fixture(scope="module")
-def state() -> State:
-    known = State()
+def store() -> Store:
+    known = Store()
     for record in records(12_000, features=3, half=6000):
         known.add(record, 0)
     return known
 
 
-def visit(config: Config, state: State, ask: Ask) -> Any:
+def visit(config: Config, store: Store, ask: Ask) -> Any:
     """Return what somebody who asks the server gets."""
 
     async def run() -> Any:
-        running = Server(config, state)
+        running = Server(config, store)
         address = await running.start()
         try:
             async with aiohttp.ClientSession(auto_decompress=False) as session:
@@ -58,17 +57,17 @@ def visit(config: Config, state: State, ask: Ask) -> Any:
     return asyncio.run(run())
 
 
-def get(config: Config, state: State, path: str, **headers: str) -> tuple[int, Any, bytes]:
+def get(config: Config, store: Store, path: str, **headers: str) -> tuple[int, Any, bytes]:
     async def ask(session: aiohttp.ClientSession, address: str) -> tuple[int, Any, bytes]:
         async with session.get(address + path, headers=headers) as answer:
             return answer.status, answer.headers, await answer.read()
 
-    result: tuple[int, Any, bytes] = visit(config, state, ask)
+    result: tuple[int, Any, bytes] = visit(config, store, ask)
     return result
 
 
-def plain(config: Config, state: State, path: str) -> Any:
-    status, _, body = get(config, state, path, **{"Accept-Encoding": "identity"})
+def plain(config: Config, store: Store, path: str) -> Any:
+    status, _, body = get(config, store, path, **{"Accept-Encoding": "identity"})
     assert status == 200
     return orjson.loads(body)
 
@@ -76,8 +75,8 @@ def plain(config: Config, state: State, path: str) -> Any:
 @pytest.mark.parametrize(
     "path", ["/", "/js/app.js", "/api/overview", "/api/changes/none", "/no/such/thing"]
 )
-def test_every_answer_restricts_the_browser(config: Config, state: State, path: str) -> None:
-    _, headers, _ = get(config, state, path)
+def test_every_answer_restricts_the_browser(config: Config, store: Store, path: str) -> None:
+    _, headers, _ = get(config, store, path)
     for header, value in HEADERS.items():
         assert headers[header] == value
     assert "unsafe" not in headers["Content-Security-Policy"]
@@ -87,33 +86,33 @@ def test_every_answer_restricts_the_browser(config: Config, state: State, path: 
     ("host", "status"),
     [("localhost:1", 200), ("127.0.0.1", 200), ("stats.example.com", 200), ("evil.example", 421)],
 )
-def test_other_names_are_refused(config: Config, state: State, host: str, status: int) -> None:
-    assert get(config, state, "/api/overview", Host=host)[0] == status
-    assert get(config, state, "/", Host=host)[0] == status
+def test_other_names_are_refused(config: Config, store: Store, host: str, status: int) -> None:
+    assert get(config, store, "/api/overview", Host=host)[0] == status
+    assert get(config, store, "/", Host=host)[0] == status
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH"])
-def test_nothing_can_be_written(config: Config, state: State, method: str) -> None:
+def test_nothing_can_be_written(config: Config, store: Store, method: str) -> None:
     async def ask(session: aiohttp.ClientSession, address: str) -> int:
         async with session.request(method, f"{address}/api/overview") as answer:
             return answer.status
 
-    assert visit(config, state, ask) == 405
+    assert visit(config, store, ask) == 405
 
 
 @pytest.mark.parametrize(
     "path", ["/vendor/../../server.py", "/..%2f..%2fserver.py", "/vendor/echarts.LICENSE", "/js/"]
 )
-def test_only_the_page_is_served(config: Config, state: State, path: str) -> None:
-    assert get(config, state, path)[0] == 404
+def test_only_the_page_is_served(config: Config, store: Store, path: str) -> None:
+    assert get(config, store, path)[0] == 404
 
 
-def test_files_are_compressed_and_asked_for_once(config: Config, state: State) -> None:
+def test_files_are_compressed_and_asked_for_once(config: Config, store: Store) -> None:
     path = "/vendor/echarts.min.js"
-    _, headers, body = get(config, state, path, **{"Accept-Encoding": "gzip"})
+    _, headers, body = get(config, store, path, **{"Accept-Encoding": "gzip"})
     assert headers["Content-Encoding"] == "gzip"
     assert len(body) < 450_000
-    status, _, again = get(config, state, path, **{"If-None-Match": headers["ETag"]})
+    status, _, again = get(config, store, path, **{"If-None-Match": headers["ETag"]})
     assert (status, again) == (304, b"")
 
 
@@ -123,32 +122,32 @@ def test_the_page_calls_each_method_as_everything_else_does() -> None:
     assert names == ", ".join(f'{method}: "{name}"' for method, name in METHOD_NAMES.items())
 
 
-def test_history_is_thinned_to_what_a_screen_shows(config: Config, state: State) -> None:
-    whole = plain(config, state, f"/api/series?{SELECTION}&feature=f1&feature=f2&feature=none")
+def test_history_is_thinned_to_what_a_screen_shows(config: Config, store: Store) -> None:
+    whole = plain(config, store, f"/api/series?{SELECTION}&feature=f1&feature=f2&feature=none")
     assert whole["lines"].keys() == {"f1", "f2"}
     line = whole["lines"]["f1"]
     assert len(line["seq"]) == len(line["value"]) == len(line["std_error"])
     assert SHOWN_POINTS / 2 <= len(line["seq"]) <= SHOWN_POINTS
     assert line["seq"][-1] == 11_990
-    closer = plain(config, state, f"/api/series?{SELECTION}&feature=f1&from=5000&to=6000")
+    closer = plain(config, store, f"/api/series?{SELECTION}&feature=f1&from=5000&to=6000")
     inside = [seq for seq in closer["lines"]["f1"]["seq"] if 5000 <= seq <= 6000]
     assert len(inside) >= 100 > sum(5000 <= seq <= 6000 for seq in line["seq"])
 
 
-def test_answers_are_compressed(config: Config, state: State) -> None:
+def test_answers_are_compressed(config: Config, store: Store) -> None:
     path = f"/api/series?{SELECTION}&feature=f1"
-    _, headers, body = get(config, state, path, **{"Accept-Encoding": "gzip"})
+    _, headers, body = get(config, store, path, **{"Accept-Encoding": "gzip"})
     assert headers["Content-Encoding"] == "gzip"
-    assert len(body) < 0.6 * len(orjson.dumps(plain(config, state, path)))
+    assert len(body) < 0.6 * len(orjson.dumps(plain(config, store, path)))
 
 
-def test_the_overview_chooses_what_was_left_open(config: Config, state: State) -> None:
-    answer = plain(config, state, "/api/overview")
+def test_the_overview_chooses_what_was_left_open(config: Config, store: Store) -> None:
+    answer = plain(config, store, "/api/overview")
     assert (answer["stream"], answer["method"], answer["alpha"]) == (STREAM, "ipfi", 0.001)
     assert answer["methods"] == ["ipfi", "isage", "ipdp"]
     assert answer["features"].keys() == {"f0", "f1", "f2"}
     assert len(answer["changes"]) == 5
-    other = plain(config, state, "/api/overview?method=isage&alpha=0.5&stream=nobody-0")
+    other = plain(config, store, "/api/overview?method=isage&alpha=0.5&stream=nobody-0")
     assert (other["stream"], other["method"], other["alpha"]) == (STREAM, "isage", 0.001)
 
 
@@ -160,7 +159,7 @@ def test_a_stream_is_shown_by_its_own_loss_and_smoothing_rates() -> None:
         streams={3: own},
         dashboard={"port": 0},
     )
-    known, stream = State(), "fluxplain.features-3"
+    known, stream = Store(), "fluxplain.features-3"
     for record in (
         *records(50, features=2),
         *records(50, features=2, stream=stream, alpha=0.05),
@@ -186,7 +185,7 @@ def test_a_stream_is_shown_by_its_own_loss_and_smoothing_rates() -> None:
 
 
 def test_a_stream_of_which_there_are_only_dead_letters_is_not_shown_first(config: Config) -> None:
-    known = State("fluxplain.features")
+    known = Store("fluxplain.features")
     known.add(letter(1, topic="fluxplain.features"), 0)
     for record in records(50, features=2, stream="fluxplain.features-1"):
         known.add(record, 0)
@@ -201,19 +200,19 @@ def test_a_stream_of_which_there_are_only_dead_letters_is_not_shown_first(config
     )
 
 
-def test_a_story_and_curves_are_found_by_name(config: Config, state: State) -> None:
-    told = change("f1", 6301, "ipfi", rose=False)
-    assert plain(config, state, f"/api/changes/{told.id}") == orjson.loads(told.encode())
-    assert get(config, state, "/api/changes/0123456789ab")[0] == 404
-    curves = plain(config, state, f"/api/curves?stream={STREAM}&feature=f1&alpha=0.001")
+def test_a_story_and_curves_are_found_by_name(config: Config, store: Store) -> None:
+    drift = change("f1", 6301, "ipfi", rose=False)
+    assert plain(config, store, f"/api/changes/{drift.id}") == orjson.loads(drift.encode())
+    assert get(config, store, "/api/changes/0123456789ab")[0] == 404
+    curves = plain(config, store, f"/api/curves?stream={STREAM}&feature=f1&alpha=0.001")
     assert curves["current"]["seq"] == 11_990
     assert curves["earlier"]
     assert len(curves["ice"]) == 5
-    assert get(config, state, f"/api/curves?stream={STREAM}&feature=none")[0] == 404
+    assert get(config, store, f"/api/curves?stream={STREAM}&feature=none")[0] == 404
 
 
 @pytest.mark.parametrize(
-    ("query", "told"),
+    ("query", "reason"),
     [
         ("overview?method=shap", "method must be one of"),
         ("overview?alpha=much", "alpha must be a number"),
@@ -221,14 +220,14 @@ def test_a_story_and_curves_are_found_by_name(config: Config, state: State) -> N
         ("series?" + "&".join(["feature=f"] * 300), "200 times at most"),
     ],
 )
-def test_a_wrong_question_is_told(config: Config, state: State, query: str, told: str) -> None:
-    status, _, body = get(config, state, f"/api/{query}")
+def test_a_wrong_request_is_refused(config: Config, store: Store, query: str, reason: str) -> None:
+    status, _, body = get(config, store, f"/api/{query}")
     assert status == 400
-    assert told in body.decode()
+    assert reason in body.decode()
 
 
 def test_news_is_all_that_came_since_and_nothing_else(config: Config) -> None:
-    known = State()
+    known = Store()
     for record in records(1000, features=2):
         known.add(record, 0)
     version = known.version
@@ -256,7 +255,7 @@ def test_news_is_all_that_came_since_and_nothing_else(config: Config) -> None:
 
 
 def test_no_more_pages_than_can_be_served(
-    config: Config, state: State, monkeypatch: pytest.MonkeyPatch
+    config: Config, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(server, "MAX_LISTENERS", 1)
 
@@ -266,7 +265,7 @@ def test_no_more_pages_than_can_be_served(
             async with session.get(f"{address}/api/events") as second:
                 return second.status
 
-    assert visit(config, state, ask) == 503
+    assert visit(config, store, ask) == 503
 
 
 @pytest.fixture(autouse=True)

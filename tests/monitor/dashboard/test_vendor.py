@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.monitor.dashboard.files import PAGE
+from pipeline.monitor.dashboard.page_files import PAGE
 
 TESTS = Path(__file__).parent / "vendor"
 

@@ -30,8 +30,8 @@ export const curves = (view, feature) =>
 
 export const story = (id) => ask(`/api/changes/${encodeURIComponent(id)}`, {});
 
-/** Calls `tell` with each update; `lost` once, when the server is gone. */
-export function listen(view, since, tell, lost) {
+/** Calls `update` with each update; `lost` once, when the server is gone. */
+export function listen(view, since, update, lost) {
   const query = new URLSearchParams({ since });
   for (const [name, value] of Object.entries(selection(view))) if (value !== null) query.set(name, value);
   const source = new EventSource(`/api/events?${query}`);
@@ -50,7 +50,7 @@ export function listen(view, since, tell, lost) {
   };
   source.onmessage = (event) => {
     wait();
-    tell(JSON.parse(event.data));
+    update(JSON.parse(event.data));
   };
   // what was missed meanwhile is asked for anew, by whoever connects again
   source.onerror = end;

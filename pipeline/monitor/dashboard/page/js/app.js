@@ -1,4 +1,4 @@
-// Puts the parts together: asks, listens, draws, and goes where people want.
+// Connects the parts: requests, updates, drawing, navigation.
 
 import { $, options, segments, setText } from "./dom.js";
 import { METHOD_NAMES, count, plural, titleOf } from "./format.js";
@@ -19,13 +19,13 @@ const RANGES = [500, 2_000, 10_000];
 const TABLES = { importance: importanceTable, effect: effectTable, performance: performanceTable };
 
 let stop = () => {};
-let current = 0; // which connection: answers to earlier ones come too late
+let current = 0; // which connection: answers to earlier ones are dropped
 let patience = 500;
 let fresh = [];
 let isDrawn = true;
 let featureColor = null;
 
-/** Asks for everything, then listens; after a lost connection again, ever more patiently. */
+/** Fetches everything, then listens; reconnects with growing delays. */
 async function connect() {
   stop();
   current += 1;
@@ -57,7 +57,7 @@ async function connect() {
 }
 
 function receive(news) {
-  // what was open is not what there is: a stream or method has begun meanwhile
+  // a stream or method has appeared that the page left open
   if (news.stream !== view.stream || news.method !== view.method || news.alpha !== view.alpha) {
     connect();
     return;
@@ -74,7 +74,7 @@ function receive(news) {
   fetchStreams();
 }
 
-/** Asks for the courses of features that are shown only now; whether there were any. */
+/** Fetches the lines of features that were not shown before; returns whether there were any. */
 async function fetchLines() {
   const missing = shown().filter((name) => !data.lines.has(name));
   const closer = view.range === "all" ? [] : shown().filter((name) => !data.closer.has(name));
@@ -129,7 +129,7 @@ function drawChoices() {
   ], view.range, look);
   const what = view.method === "ipdp"
     ? "spread of the effect, in units of the output"
-    : `rise of the loss (${data.about.loss}) without the feature`;
+    : `increase of the loss (${data.about.loss}) without the feature`;
   setText($("importance-unit"), view.method ? `${METHOD_NAMES[view.method]}, ${what}; bands are ± 2 standard errors` : "");
   setText($("performance-unit"), `means of the last ${count(data.numbers.performance.window)} records`);
 }
@@ -147,7 +147,7 @@ function connected(isConnected) {
   document.body.classList.toggle("is-lost", !isConnected);
   $("banner").hidden = isConnected;
   if (isConnected) return;
-  const until = data.numbers ? ` This is what was known at record ${count(data.numbers.newest_seq)}.` : "";
+  const until = data.numbers ? ` The page shows its state at record ${count(data.numbers.newest_seq)}.` : "";
   setText($("banner"), `The dashboard does not answer; trying again.${until}`);
   setText($("status-text"), "Connection lost");
 }
@@ -266,7 +266,7 @@ function begin() {
     readFragment();
     connect().then(() => drawStory());
   });
-  // a page that nobody sees needs no news
+  // a hidden page needs no updates
   document.addEventListener("visibilitychange", () => (document.hidden ? stop() : connect()));
   document.fonts.load("12px Inter").then(draw);
   connect().then(() => drawStory());

@@ -17,7 +17,7 @@ export function makeChanges({ chosen }) {
 
 export function drawChanges(fresh = []) {
   const total = data.numbers.change_count;
-  setText($("changes-count"), total ? `${plural(total, "change")}, the newest first` : "");
+  setText($("changes-count"), total ? `${plural(total, "change")}, latest first` : "");
   const groups = incidents();
   const key = JSON.stringify([...data.changes.keys(), view.stream, document.documentElement.dataset.theme, [...data.features.keys()].length]);
   if (key === drawn) return;
@@ -31,7 +31,7 @@ export function drawChanges(fresh = []) {
     left -= group.length;
     parts.push(group.length > 1 ? incident(group, news) : h("ul", {}, entry(group[0], news)));
   }
-  if (!parts.length) parts.push(h("p", { class: "empty" }, "No change yet. A change is told when the detector is sure that an explanation, or the loss, has moved."));
+  if (!parts.length) parts.push(h("p", { class: "empty" }, "No change yet. A change appears when the detector is certain that an explanation, or the loss, has moved."));
   $("change-list").replaceChildren(...parts);
   if (focused) $("change-list").querySelector(`[data-id="${CSS.escape(focused)}"]`)?.focus();
 }

@@ -168,14 +168,14 @@ function band(name, line, color, isChosen) {
   };
 }
 
-/** The zero line, and where the change that is told lies. */
+/** The zero line, and the open change. */
 function zeroAndStory() {
   const { muted, text } = colors();
   const story = data.changes.get(view.change);
   const marks = [{ yAxis: 0, lineStyle: { color: muted, opacity: 0.6 }, label: { show: false } }];
   const areas = [];
   if (story) {
-    marks.push({ xAxis: story.seq, lineStyle: { color: text, width: 1 }, label: { formatter: "noticed", color: text, fontSize: 11, position: "insideEndTop", rotate: 0, align: "left", padding: [0, 0, 0, 4] } });
+    marks.push({ xAxis: story.seq, lineStyle: { color: text, width: 1 }, label: { formatter: "detected", color: text, fontSize: 11, position: "insideEndTop", rotate: 0, align: "left", padding: [0, 0, 0, 4] } });
     if (story.after_seq !== null) areas.push([{ xAxis: story.after_seq }, { xAxis: story.seq }]);
   }
   return [{

@@ -1,4 +1,4 @@
-// Key figures, and how the pipeline itself does.
+// Key figures, and the status of the pipeline.
 
 import { $, h, setText, svg } from "./dom.js";
 import { compact, count, number, percent, plural } from "./format.js";
@@ -12,7 +12,7 @@ export function drawFigures() {
   const accuracy = last < 0 ? null : performance.accuracy[last];
   const labelled = `last ${count(performance.window)} records`;
   figure("Records", compact(records), "of this stream");
-  if (labels) figure("Late labels", compact(labels.joined), `${compact(labels.waiting)} awaited, ${compact(labels.missing)} missing`);
+  if (labels) figure("Late labels", compact(labels.joined), `${compact(labels.waiting)} pending, ${compact(labels.missing)} missing`);
   figure("Throughput", `${count(rate)}/s`, null, sparkline(data.rates));
   figure("Loss", last < 0 ? "–" : number(performance.loss[last]), labelled);
   if (!data.about.regression) figure("Accuracy", accuracy === null ? "–" : percent(accuracy), labelled);
@@ -51,7 +51,7 @@ export function drawOperations() {
   if (key === drawn) return;
   drawn = key;
   $("operations").replaceChildren(
-    h("section", {}, h("h3", {}, "Waiting for each role"), lags(roles, trouble)),
+    h("section", {}, h("h3", {}, "Lag of each role"), lags(roles, trouble)),
     h("section", {}, h("h3", {}, `Dead letters (${count(total)})`), letters.length
       ? h("ul", { class: "reasons", tabIndex: 0 }, ...[...letters].reverse().map(reason))
       : h("p", { class: "empty" }, "None: every record could be used.")),
@@ -66,7 +66,7 @@ function lags(roles, trouble) {
   if (!roles.length) return h("p", { class: "empty" }, "Asking the broker …");
   return h(
     "table", { class: "lags" },
-    h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "Role"), h("th", { scope: "col" }, "reads"), h("th", { scope: "col", class: "n" }, "lag, messages"))),
+    h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "Role"), h("th", { scope: "col" }, "Reads"), h("th", { scope: "col", class: "n" }, "Lag, messages"))),
     h("tbody", {}, ...roles.map((role) => h("tr", {}, h("th", { scope: "row" }, role.part), h("td", {}, role.topic), h("td", { class: "n" }, count(role.lag))))),
   );
 }

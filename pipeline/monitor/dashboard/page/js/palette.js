@@ -1,5 +1,5 @@
 // One colour and one dash for each shown feature, kept as long as it is shown.
-// Okabe and Ito's colours: they differ for colour-blind people too, and the dashes tell the rest.
+// Okabe and Ito's colours: they differ for colour-blind people too, and dashes distinguish the rest.
 
 const LIGHT = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#3d4551"];
 const DARK = ["#56b4e9", "#e69f00", "#2bbd92", "#cc79a7", "#f0e442", "#e8743b", "#c9d1dc"];

@@ -14,7 +14,7 @@ export function makePerformance() {
 const hasAccuracy = () => data.numbers.performance.accuracy.some((share) => share !== null);
 
 export function drawPerformance() {
-  const course = data.numbers.performance;
+  const trend = data.numbers.performance;
   const { muted, isDark } = colors();
   const both = hasAccuracy();
   const grid = { left: 56, right: 14 };
@@ -27,7 +27,7 @@ export function drawPerformance() {
     xAxisIndex: index,
     yAxisIndex: index,
     showSymbol: false,
-    data: pairs(course, [name]),
+    data: pairs(trend, [name]),
     lineStyle: { color, width: 1.6 },
     itemStyle: { color },
     connectNulls: true,
@@ -40,8 +40,8 @@ export function drawPerformance() {
       : [{ ...grid, top: 22, bottom: 24 }],
     xAxis: both ? [{ ...x, gridIndex: 0, axisLabel: { show: false } }, { ...x, gridIndex: 1 }] : [x],
     yAxis: [
-      valueAxis(extent(course, "loss", both ? 2 : 5)),
-      ...(both ? [{ ...valueAxis(extent(course, "accuracy", 2)), gridIndex: 1, axisLabel: { color: muted, fontSize: 11, formatter: (share) => `${Math.round(100 * share)} %` } }] : []),
+      valueAxis(extent(trend, "loss", both ? 2 : 5)),
+      ...(both ? [{ ...valueAxis(extent(trend, "accuracy", 2)), gridIndex: 1, axisLabel: { color: muted, fontSize: 11, formatter: (share) => `${Math.round(100 * share)} %` } }] : []),
     ],
     axisPointer: { link: [{ xAxisIndex: "all" }] },
     tooltip: {
@@ -55,32 +55,32 @@ export function drawPerformance() {
       ...(both ? [line("accuracy", 1, isDark ? "#56b4e9" : "#0072b2")] : []),
     ],
   });
-  const last = course.seq.length - 1;
-  $("performance-chart").setAttribute("aria-label", last < 0 ? "No loss yet" : `Mean loss now ${number(course.loss[last])}${both ? `, accuracy ${percent(course.accuracy[last])}` : ""}`);
+  const last = trend.seq.length - 1;
+  $("performance-chart").setAttribute("aria-label", last < 0 ? "No loss yet" : `Mean loss now ${number(trend.loss[last])}${both ? `, accuracy ${percent(trend.accuracy[last])}` : ""}`);
 }
 
-function extent(course, name, parts) {
+function extent(trend, name, parts) {
   const [first, last] = range();
-  const values = course[name].filter((value, i) => value !== null && course.seq[i] >= first && course.seq[i] <= last);
+  const values = trend[name].filter((value, i) => value !== null && trend.seq[i] >= first && trend.seq[i] <= last);
   return values.length ? nice(Math.min(...values), Math.max(...values), parts) : {};
 }
 
 function readout(seq) {
-  const course = data.numbers.performance;
-  const i = seq === undefined ? null : at(course, seq);
+  const trend = data.numbers.performance;
+  const i = seq === undefined ? null : at(trend, seq);
   if (i === null) return "";
-  const accuracy = course.accuracy[i];
+  const accuracy = trend.accuracy[i];
   return h(
     "div", { class: "readout" },
-    h("p", {}, `Record ${count(course.seq[i])}`),
-    h("p", {}, `Loss ${number(course.loss[i])}${accuracy === null ? "" : ` · accuracy ${percent(accuracy)}`}`),
+    h("p", {}, `Record ${count(trend.seq[i])}`),
+    h("p", {}, `Loss ${number(trend.loss[i])}${accuracy === null ? "" : ` · accuracy ${percent(accuracy)}`}`),
   );
 }
 
 export function performanceTable() {
-  const course = data.numbers.performance;
-  const step = Math.max(1, Math.ceil(course.seq.length / 20));
-  const rows = course.seq.map((seq, i) => [count(seq), number(course.loss[i]), course.accuracy[i] === null ? "–" : percent(course.accuracy[i])])
-    .filter((_, i) => (course.seq.length - 1 - i) % step === 0);
-  return table(`Means of the last ${course.window} labelled records`, ["Record", "Loss", "Accuracy"], rows);
+  const trend = data.numbers.performance;
+  const step = Math.max(1, Math.ceil(trend.seq.length / 20));
+  const rows = trend.seq.map((seq, i) => [count(seq), number(trend.loss[i]), trend.accuracy[i] === null ? "–" : percent(trend.accuracy[i])])
+    .filter((_, i) => (trend.seq.length - 1 - i) % step === 0);
+  return table(`Means of the last ${trend.window} labelled records`, ["Record", "Loss", "Accuracy"], rows);
 }

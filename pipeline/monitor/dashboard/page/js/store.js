@@ -9,7 +9,7 @@ export const view = {
   top: 5,
   order: "peak",
   query: "",
-  range: "all", // or how many of the newest records, or "zoom"
+  range: "all", // or how many of the latest records, or "zoom"
   first: null,
   last: null,
 };
@@ -19,7 +19,7 @@ export const data = {
   version: 0,
   features: new Map(), // name → newest seq, value, std_error, and peak
   lines: new Map(), // name → { seq, value, std_error } of the shown features, whole
-  closer: new Map(), // the same within the range that is looked at
+  closer: new Map(), // the same within the visible range
   changes: new Map(), // id → change in short
   stories: new Map(), // id → whole change
   numbers: null,
@@ -100,7 +100,7 @@ export function shown() {
 export const lineOf = (name) =>
   (view.range === "all" ? null : data.closer.get(name)) ?? data.lines.get(name);
 
-/** The records that are looked at, first and last. */
+/** First and last record of the visible range. */
 export function range() {
   const newest = Math.max(data.numbers?.newest_seq ?? 0, 1);
   if (view.range === "zoom") return [view.first, view.last];
@@ -114,7 +114,7 @@ export function oldest() {
   return Number.isFinite(first) ? first : 0;
 }
 
-/** Changes as they are told: those of one incident together, the newest first. */
+/** Groups of changes: those of one incident together, the latest first. */
 export function incidents() {
   const groups = new Map();
   for (const change of [...data.changes.values()].sort((a, b) => b.seq - a.seq)) {
@@ -125,7 +125,7 @@ export function incidents() {
   return [...groups.values()];
 }
 
-/** The newest change first, as the list has them. */
+/** All changes in the order of the list, the latest first. */
 export const ordered = () => incidents().flat();
 
 export function readFragment() {

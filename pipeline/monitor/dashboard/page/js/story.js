@@ -1,4 +1,4 @@
-// The story of one change: what happened, how sure that is, when it was noticed, and the curves.
+// One change: before and after, its certainty and timing, related changes, and the curves.
 
 import { $, h, svg } from "./dom.js";
 import { METHOD_NAMES, count, number, plural, signed, titleOf } from "./format.js";
@@ -10,7 +10,7 @@ import { styleOf } from "./palette.js";
 import * as api from "./api.js";
 
 let plot = null;
-let told = null;
+let drawn = null;
 
 export function makeStory({ chosen, closed }) {
   $("story").addEventListener("click", (event) => {
@@ -25,23 +25,23 @@ export function makeStory({ chosen, closed }) {
   });
 }
 
-/** Shows what is told; with `again` also where it is shown already, as in other colours. */
+/** Shows the open change; with `again` also if it is shown already, as in other colours. */
 export async function drawStory({ focus = false, again = false } = {}) {
   const id = view.change;
   $("story").hidden = id === null;
   $("change-list-view").hidden = id !== null;
   document.body.classList.toggle("has-story", id !== null);
   if (id === null) {
-    told = null;
+    drawn = null;
     return;
   }
   const story = data.stories.get(id) ?? await api.story(id);
   if (view.change !== id) return;
   if (story) data.stories.set(id, story);
   let keepFocus = focus;
-  if (told !== id || again) {
+  if (drawn !== id || again) {
     keepFocus ||= $("story").contains(document.activeElement);
-    told = id;
+    drawn = id;
     plot?.dispose();
     $("story").replaceChildren(...(story ? parts(story) : lost(id)));
   }
@@ -133,8 +133,8 @@ function facts(story) {
   if (story.rank_before !== null && story.rank_after !== null) {
     add("Rank", `${story.rank_before} → ${story.rank_after} of ${story.ranked}`);
   }
-  if (story.after_seq !== null) add("Began", `near record ${count(story.after_seq)}`);
-  add(story.kind === "drift" ? "Noticed" : "Seen", `at record ${count(story.seq)}`, late(story));
+  if (story.after_seq !== null) add("Began", `near record ${count(story.after_seq)}`, earlier(story));
+  add(story.kind === "drift" ? "Detected" : "Seen", `at record ${count(story.seq)}`);
   if (story.loss_before !== null && story.loss_after !== null) {
     const scale = Math.max(story.loss_before, story.loss_after);
     add("Mean loss", `${number(story.loss_before, scale)} → ${number(story.loss_after, scale)}`, h("small", {}, ` ${signed(story.loss_after - story.loss_before, scale)}`));
@@ -147,8 +147,8 @@ function facts(story) {
   return h("dl", { class: "facts" }, ...rows);
 }
 
-const late = ({ seq, after_seq: began, delay_bound: delay }) =>
-  (began === null ? null : h("small", {}, `, ${plural(seq - began, "record")} late${delay === null ? "" : `, at most ${count(delay)}`}`));
+const earlier = ({ seq, after_seq: began, delay_bound: bound }) =>
+  h("small", {}, `, ${plural(seq - began, "record")} earlier${bound === null ? "" : ` (at most ${count(bound)})`}`);
 
 function siblings(story) {
   const others = ordered().filter((change) => story.incident !== null && change.incident === story.incident && change.id !== story.id);

@@ -26,15 +26,15 @@ export async function fetchStreams({ force = false } = {}) {
   const isShown = data.numbers?.streams.length > 1 && !document.hidden;
   if (!isShown || (!force && now - asked < EVERY_MS)) return;
   asked = now;
-  const answer = await api.streams(view.method).catch(() => null); // who listens tells of a lost server
+  const answer = await api.streams(view.method).catch(() => null); // the listener reports a lost server
   if (answer) draw(answer);
 }
 
 function draw({ rows: streams, has_more: hasMore }) {
   $("streams").hidden = streams.length < 2;
   const by = view.method ? `importance by ${METHOD_NAMES[view.method]}; ` : "";
-  const more = hasMore ? `; the first ${count(streams.length)} are shown, for more there is no room` : "";
-  setText($("streams-unit"), `${by}the newest change first; click one to see it below${more}`);
+  const more = hasMore ? `; only the first ${count(streams.length)} are shown` : "";
+  setText($("streams-unit"), `${by}latest change first; click a stream to see it below${more}`);
   $("streams").classList.toggle("has-labels", streams.some((each) => each.labels));
   for (const each of streams) {
     if (!rows.has(each.stream)) add(each.stream);
@@ -48,7 +48,7 @@ function add(stream) {
   const cell = (name) => h("td", { class: name });
   const row = {
     button, records: cell("n"), rate: cell("n"), loss: cell("n"), accuracy: cell("n"), labels: cell("n labels"),
-    letters: cell("n"), top: cell("top"), course: cell("course"), change: cell("newest"), drawn: {},
+    letters: cell("n"), top: cell("top"), trend: cell("trend"), change: cell("latest"), drawn: {},
   };
   const { button: _, drawn: __, ...cells } = row;
   row.item = h("tr", {}, h("th", { scope: "row" }, button), ...Object.values(cells));
@@ -61,7 +61,7 @@ function update(row, each) {
   row.item.classList.toggle("is-chosen", isChosen);
   row.button.setAttribute("aria-pressed", String(isChosen));
   setText(row.records, compact(each.records));
-  setText(row.rate, count(each.rate));
+  setText(row.rate, `${count(each.rate)}/s`);
   setText(row.loss, number(each.loss));
   setText(row.accuracy, each.accuracy === null ? "–" : percent(each.accuracy));
   setText(row.labels, each.labels ? compact(each.labels.waiting) : "–");
@@ -72,11 +72,11 @@ function update(row, each) {
     const by = each.method && each.method !== view.method ? [h("span", {}, `${METHOD_NAMES[each.method]}:`)] : [];
     return by.concat(each.top.map(({ feature, value }, i) => h("span", { class: `rank-${i}`, title: feature }, feature, " ", h("b", {}, number(value, scale)))));
   });
-  once(row, "course", each.top.map(({ seq, course }) => [seq.at(-1), course.length]), () => [courses(each.top)]);
-  once(row, "change", each.change?.id ?? null, () => [each.change ? newest(each.change) : h("span", { class: "muted" }, "none yet")]);
+  once(row, "trend", each.top.map(({ seq, trend }) => [seq.at(-1), trend.length]), () => [trends(each.top)]);
+  once(row, "change", each.change?.id ?? null, () => [each.change ? latest(each.change) : h("span", { class: "muted" }, "none yet")]);
 }
 
-/** Makes the parts of a cell anew if what they show has changed. */
+/** Draws a cell again if its content has changed. */
 function once(row, name, shown, make) {
   const key = JSON.stringify(shown);
   if (row.drawn[name] === key) return;
@@ -84,19 +84,19 @@ function once(row, name, shown, make) {
   row[name].replaceChildren(...make());
 }
 
-function courses(top) {
-  const values = top.flatMap(({ course }) => course);
+function trends(top) {
+  const values = top.flatMap(({ trend }) => trend);
   const [low, high] = [Math.min(0, ...values), Math.max(...values, 1e-12)];
   const [first, last] = [Math.min(...top.map(({ seq }) => seq[0])), Math.max(...top.map(({ seq }) => seq.at(-1)))];
   const x = (seq) => ((WIDTH * (seq - first)) / Math.max(last - first, 1)).toFixed(1);
   const y = (value) => (HEIGHT - 1 - ((HEIGHT - 2) * (value - low)) / (high - low)).toFixed(1);
-  const lines = top.map(({ seq, course }, i) => svg("polyline", {
-    points: seq.map((each, j) => `${x(each)},${y(course[j])}`).join(" "), class: `rank-${i}`,
+  const lines = top.map(({ seq, trend }, i) => svg("polyline", {
+    points: seq.map((each, j) => `${x(each)},${y(trend[j])}`).join(" "), class: `rank-${i}`,
   }));
   return svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, width: WIDTH, height: HEIGHT, "aria-hidden": "true" }, ...lines.reverse());
 }
 
-function newest(change) {
+function latest(change) {
   const direction = { rose: "▲", fell: "▼" }[change.direction] ?? "●";
   const scale = Math.max(Math.abs(change.before ?? 0), Math.abs(change.after ?? 0));
   const what = change.kind === "drift" ? `${change.feature ?? "loss"}${change.feature ? ` ${METHOD_NAMES[change.method]}` : ""}` : change.kind;

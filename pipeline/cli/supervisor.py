@@ -1,0 +1,241 @@
+"""Runs the roles as child processes of one machine, and starts again what died."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+from typing import IO, Self
+
+from pipeline.errors import UserError
+from pipeline.kafka.exits import EXIT_NOT_YET, EXIT_REFUSED
+from pipeline.parts import Part, Role
+
+ROLES: tuple[Role, ...] = ("model", "explainer", "drift")
+
+STOP_TIMEOUT_S = 20.0
+"""Time for a worker to stop in good order before it is killed."""
+
+FIRST_PAUSE_S = 0.5
+LONGEST_PAUSE_S = 30.0
+"""Pause before a worker is started again; doubled each time it dies young."""
+
+LONGEST_WAIT_S = 5.0
+"""The same for a worker that needs something which may come at any moment."""
+
+YOUNG_S = 30.0
+"""A worker that dies younger than this counts as failing to start."""
+
+_PARENT = "_FLUXPLAIN_SUPERVISOR"
+
+_REFUSED = {2, EXIT_REFUSED}
+"""Exit statuses after which a process is not started again: a user's mistake, a refusal."""
+
+
+class WorkerRefusedError(UserError):
+    """A worker ended because of something that somebody must mend first."""
+
+
+class Supervisor:
+    """The worker processes: any number of each role, named like ``model-1``.
+
+    `environment` holds variables for all of them, `environment_of` gives those of one by its name.
+    They log to `stderr`, by default this process's. `tell` receives a sentence when one dies.
+    `deaths` lists (name, exit status) of those that died, `exit_statuses` holds those of workers
+    that were removed or stopped.
+    """
+
+    def __init__(
+        self,
+        config_path: Path,
+        parts: Sequence[Part] = tuple(map(Part, ROLES)),
+        *,
+        environment: Mapping[str, str] | None = None,
+        environment_of: Callable[[str], Mapping[str, str]] = lambda _name: {},
+        stderr: IO[bytes] | None = None,
+        tell: Callable[[str], None] = lambda _line: None,
+    ) -> None:
+        self._config_path = config_path
+        self._parts = parts
+        self._environment = {**os.environ, **(environment or {}), _PARENT: str(os.getpid())}
+        self._environment_of = environment_of
+        self._stderr = stderr
+        self._tell = tell
+        self._children: dict[str, _Child] = {}
+        self.deaths: list[tuple[str, int]] = []
+        self.exit_statuses: dict[str, int] = {}
+
+    def start(self, workers: int = 1) -> None:
+        """Start this many workers of every role; of every shard, if one has several."""
+        for _ in range(workers):
+            for part in self._parts:
+                self.add(part)
+
+    def add(self, part: Part | Role) -> str:
+        """Start one more worker of a role or a shard; return its name, the first free one."""
+        part = part if isinstance(part, Part) else Part(part)
+        name = next(n for i in count(1) if (n := f"{part}-{i}") not in self._children)
+        command = worker_command(part, self._config_path)
+        self._start(name, part.role, command, self._environment_of(name))
+        return name
+
+    def add_service(self, name: str, command: Sequence[str]) -> None:
+        """Start a process that is no worker, such as the one that sends alerts.
+
+        It is started again as workers are, but if it refuses, the workers run without it.
+        """
+        self._start(name, None, command, {})
+
+    def remove(self, name: str) -> int:
+        """Stop a worker in good order and return its exit status."""
+        self._end([name])
+        return self.exit_statuses[name]
+
+    def check(self) -> None:
+        """Start again what died, after a growing pause; call this about once a second.
+
+        Raises WorkerRefusedError if a worker's exit status says that it would fail again.
+        """
+        now = time.monotonic()
+        for name, child in self._children.items():
+            status = child.process.poll()
+            if status is None or child.given_up:
+                continue
+            who = name if child.role is None else f"the worker {name}"
+            if status in _REFUSED:
+                problem = f"{who} cannot run (exit status {status}); its log says why"
+                if child.role is not None:
+                    raise WorkerRefusedError(problem)
+                child.given_up = True
+                self._tell(f"{problem}. The workers go on without it")
+            elif child.restart_at is None:
+                child.died(now, longest_pause_s(status))
+                self.deaths.append((name, status))
+                self._tell(
+                    f"{who} died ({describe_status(status)}); starting it again "
+                    f"in {child.pause_s:.1f} s"
+                )
+            elif now >= child.restart_at:
+                child.restarted(self._spawn(child.command, child.environment))
+
+    def running(self, role: Role | None = None) -> dict[str, int]:
+        """Return name → process id of the running processes, of one role or of all."""
+        return {
+            name: child.process.pid
+            for name, child in self._children.items()
+            if role in {None, child.role} and child.process.poll() is None
+        }
+
+    def kill(self, name: str, with_signal: signal.Signals = signal.SIGKILL) -> None:
+        """Send a signal to a worker; after SIGKILL it is started again as after a crash."""
+        self._children[name].process.send_signal(with_signal)
+
+    def stop(self) -> None:
+        """Stop every worker: checkpoint, commit, leave; kill what does not stop in time."""
+        self._end(list(self._children))
+
+    def _end(self, names: Sequence[str]) -> None:
+        for name in names:
+            self.kill(name, signal.SIGTERM)
+        deadline = time.monotonic() + STOP_TIMEOUT_S
+        for name in names:
+            process = self._children[name].process
+            try:
+                process.wait(max(deadline - time.monotonic(), 0.0))
+            except subprocess.TimeoutExpired:
+                process.kill()
+            self.exit_statuses[name] = process.wait()
+            del self._children[name]
+
+    def _start(
+        self, name: str, role: Role | None, command: Sequence[str], own: Mapping[str, str]
+    ) -> None:
+        self._children[name] = _Child(role, command, own, self._spawn(command, own))
+
+    def _spawn(self, command: Sequence[str], own: Mapping[str, str]) -> "subprocess.Popen[bytes]":
+        # a session of their own: Ctrl-C is for the supervisor, which then stops them in order
+        return subprocess.Popen(  # noqa: S603  our own command line
+            command,
+            env={**self._environment, **own},
+            stdin=subprocess.DEVNULL,
+            stdout=self._stderr,
+            stderr=self._stderr,
+            start_new_session=True,
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.stop()
+
+
+@dataclass(slots=True)
+class _Child:
+    """One process, and when to start it again; without a role it is no worker."""
+
+    role: Role | None
+    command: Sequence[str]
+    environment: Mapping[str, str]
+    process: "subprocess.Popen[bytes]"
+    given_up: bool = False
+    pause_s: float = field(default_factory=lambda: FIRST_PAUSE_S)
+    restart_at: float | None = None
+    started_at: float = field(default_factory=time.monotonic)
+
+    def died(self, now: float, longest_s: float) -> None:
+        young = now - self.started_at < YOUNG_S
+        self.pause_s = min(self.pause_s * 2, longest_s) if young else FIRST_PAUSE_S
+        self.restart_at = now + self.pause_s
+
+    def restarted(self, process: "subprocess.Popen[bytes]") -> None:
+        self.process, self.restart_at, self.started_at = process, None, time.monotonic()
+
+
+def worker_command(part: Part, config_path: Path) -> Sequence[str]:
+    """Return the command line of a worker."""
+    shard = ("--shard", str(part.shard)) if part.shards > 1 else ()
+    return command_of("worker", "--role", part.role, *shard, config_path=config_path)
+
+
+def command_of(*words: str, config_path: Path) -> Sequence[str]:
+    """Return the command line of one of fluxplain's commands."""
+    return (sys.executable, "-m", "pipeline.cli", *words, "--config", str(config_path))
+
+
+def describe_status(status: int) -> str:
+    """Return for people how a process ended.
+
+    Examples
+    --------
+    >>> describe_status(-9), describe_status(70)
+    ('signal 9', 'exit status 70')
+    """
+    return f"signal {-status}" if status < 0 else f"exit status {status}"
+
+
+def longest_pause_s(status: int) -> float:
+    """Return the longest pause after an exit status."""
+    return LONGEST_WAIT_S if status == EXIT_NOT_YET else LONGEST_PAUSE_S
+
+
+def end_with_supervisor() -> None:
+    """Stop this process when the supervisor that started it is gone, also after a crash."""
+    parent = os.environ.get(_PARENT)
+    if parent is None:
+        return
+
+    def watch() -> None:
+        while os.getppid() == int(parent):
+            time.sleep(1.0)
+        os.kill(os.getpid(), signal.SIGTERM)
+        # the embedded broker may have ended too, and this process may wait for it
+        time.sleep(STOP_TIMEOUT_S)
+        os._exit(1)
+
+    threading.Thread(target=watch, name="supervisor-watch", daemon=True).start()

@@ -1,0 +1,84 @@
+"""What the tables of the settings share: base class, types of values, wording of errors."""
+
+import re
+from collections.abc import Callable, Collection, Iterable
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
+
+from pipeline import import_strings
+from pipeline.errors import UserError, shown
+
+ENV_PREFIX = "FLUXPLAIN_"
+
+
+class ConfigError(UserError, ValueError):
+    """A setting that cannot be used. The message names the key, the value and what is allowed."""
+
+
+class Section(BaseModel):
+    """A table of the file; unknown keys are errors.
+
+    The docstring of a key is its description in the documentation. A ``ValueError`` of a whole
+    table begins with the key that it is about.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
+
+
+def is_reference(value: str) -> bool:
+    """Return whether a text is an import string, ``module:name``."""
+    return re.fullmatch(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*", value) is not None
+
+
+def _reference(value: str) -> str:
+    if is_reference(value):
+        return value
+    raise ValueError("must be 'module:name', as 'river.tree:HoeffdingTreeClassifier'")
+
+
+Reference = Annotated[str, AfterValidator(_reference)]
+Name = Annotated[str, StringConstraints(min_length=1, max_length=249)]
+Size = Annotated[int, Field(ge=1, le=1_000_000)]
+Share = Annotated[float, Field(gt=0.0, le=1.0)]
+Port = Annotated[int, Field(ge=0, le=65535)]
+
+
+def wrong(key: str, value: object, reason: str) -> ValueError:
+    """Return the error of a value that does not fit.
+
+    >>> wrong("ipfi.warm_up", 101, "must be at most reservoir_size, 100")
+    ValueError('ipfi.warm_up is 101, but must be at most reservoir_size, 100')
+    """
+    return ValueError(f"{key} is {shown(value)}, but {reason}")
+
+
+def check_names(
+    key: str, names: Iterable[str], allowed: Collection[str], what: str = "features"
+) -> None:
+    """Raise ``ValueError`` for a name that is not among the allowed ones."""
+    for name in names:
+        if name not in allowed:
+            raise ValueError(f"{key} has {name!r}, but must have {what} only: {', '.join(allowed)}")
+
+
+def variable(table: str, key: str) -> str:
+    """Return the environment variable of a key."""
+    return f"{ENV_PREFIX}{table.upper()}__{key.upper()}"
+
+
+def load(key: str, reference: str) -> Callable[..., Any]:
+    """Return what ``module:name`` refers to; the working directory is searched too."""
+    try:
+        return import_strings.load(reference)
+    except ValueError as error:
+        raise ConfigError(f"{key} = {reference!r}: {error}") from error
+
+
+def content(file: Path, origin: str) -> bytes:
+    """Return what is in a file; errors begin with the setting that names it."""
+    try:
+        return file.read_bytes()
+    except OSError as error:
+        raise ConfigError(f"{origin}: cannot be read: {error.strerror}") from None

@@ -1,0 +1,142 @@
+"""The table ``[drift]``, and those in it."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Self, get_args
+
+from pydantic import AfterValidator, Field, WithJsonSchema, model_validator
+
+from pipeline.config.base import Section, is_reference
+from pipeline.drift.detectors import (
+    ADWIN_DEFAULTS,
+    DETECTORS,
+    OF_NUMBERS,
+    DetectorSettings,
+    Signal,
+    check_parameters,
+)
+from schemas.change import Watched
+
+DELTA = 2e-3
+DELTA_OF_INCREMENTS: dict[Watched, float] = {"ipfi": 1e-4, "ipdp": 1e-12}
+"""ADWIN's default deltas: River's, and smaller ones where increments break ADWIN's assumptions.
+Those of iPFI are at times very far from their mean, and those of iPDP depend on each other, since
+its grid follows the last values."""
+
+_NAMES = {reference: name for name, reference in DETECTORS.items()}
+
+
+def _name(value: str, names: Mapping[str, str]) -> str:
+    value = _NAMES.get(value, value)
+    if value in names or (value not in DETECTORS and is_reference(value)):
+        return value
+    raise ValueError(f"must be {', '.join(map(repr, names))} or 'module:Class'")
+
+
+def _schema(names: Mapping[str, str]) -> WithJsonSchema:
+    return WithJsonSchema({"anyOf": [{"enum": [*names]}, {"const": "module:Class"}]})
+
+
+OfNumbers = Annotated[str, AfterValidator(lambda n: _name(n, OF_NUMBERS)), _schema(OF_NUMBERS)]
+OfErrors = Annotated[str, AfterValidator(lambda n: _name(n, DETECTORS)), _schema(DETECTORS)]
+Delta = Annotated[float, Field(gt=0.0, lt=1.0)]
+GracePeriod = Annotated[int, Field(ge=1)]
+
+
+class LossDriftSettings(Section):
+    """How to watch the model's loss; by default as `[drift]` says."""
+
+    enabled: bool = True
+    """Whether to watch."""
+    detector: OfErrors | None = None
+    """The detector. From `"ddm"` on they take errors, so `explain.loss` must be `"zero_one"`."""
+    delta: Delta | None = None
+    """ADWIN's `delta`."""
+    grace_period: GracePeriod | None = None
+    """ADWIN's `grace_period`."""
+    params: dict[str, Any] | None = None
+    """The detector's parameters, instead of all of `[drift.params]`."""
+
+
+class MethodDriftSettings(LossDriftSettings):
+    """How to watch the explanations of one method; by default as `[drift]` says."""
+
+    detector: OfNumbers | None = None
+    """The detector."""
+    signal: Signal | None = None
+    """What to watch: each record's contribution, or the smoothed value."""
+
+
+class DriftSettings(Section):
+    """Change detection over the explanations and the loss."""
+
+    signal: Signal = "increment"
+    """What to watch: each record's contribution, or the smoothed value."""
+    detector: OfNumbers = "adwin"
+    """One of River's detectors, of which `"kswin"` is slow, or your own class with River's
+    interface (`update` and `drift_detected`)."""
+    delta: Delta | None = None
+    """Confidence of ADWIN: a smaller one gives fewer false alarms and later detections. By default
+    0.0001 for increments of iPFI, 1e-12 for those of iPDP, and otherwise 0.002, so that a feature
+    has at most about one false alarm in 100,000 records."""
+    grace_period: GracePeriod = 10
+    """Values before ADWIN's first alarm; it needs at least 2 · `min_window_length` anyway."""
+    params: dict[str, Any] = {}
+    """The detector's other parameters, such as `clock = 1`. Their defaults are those of its class,
+    except ADWIN's `min_window_length` = 50."""
+    incident_window: Annotated[int, Field(ge=0, le=10**9)] = 1000
+    """Changes of a stream within so many observations form one incident."""
+    ipfi: MethodDriftSettings = MethodDriftSettings()
+    isage: MethodDriftSettings = MethodDriftSettings()
+    ipdp: MethodDriftSettings = MethodDriftSettings()
+    loss: LossDriftSettings = LossDriftSettings()
+
+    @model_validator(mode="after")
+    def _parameters_fit(self) -> Self:
+        tables = {f"{method}.": self._own(method) for method in get_args(Watched)}
+        every: dict[str, DriftSettings | LossDriftSettings] = {"": self, **tables}
+        for prefix, table in every.items():
+            try:
+                check_parameters(table.detector or self.detector, table.params or {})
+            except ValueError as error:
+                raise ValueError(f"{prefix}params.{error}") from None
+        for prefix, own in tables.items():
+            self._check_adwin(own, prefix, own.detector or self.detector)
+        if "adwin" not in {own.detector or self.detector for own in tables.values()}:
+            self._check_adwin(self, "", self.detector)
+        return self
+
+    @staticmethod
+    def _check_adwin(
+        table: "DriftSettings | LossDriftSettings", prefix: str, detector: str
+    ) -> None:
+        for key in ("delta", "grace_period"):
+            value = getattr(table, key)
+            if detector != "adwin" and value != type(table).model_fields[key].default:
+                raise ValueError(
+                    f"{prefix}{key} is {value}, but it is of the detector 'adwin', not of "
+                    f"{detector!r}: see params"
+                )
+
+    def of(self, method: Watched) -> DetectorSettings | None:
+        """Return how to watch a method or the loss; None if it is not watched."""
+        own = self._own(method)
+        if not own.enabled:
+            return None
+        # the loss is never smoothed
+        signal: Signal = "increment"
+        if isinstance(own, MethodDriftSettings):
+            signal = own.signal or self.signal
+        detector = own.detector or self.detector
+        common = self.params if detector == self.detector else {}
+        parameters = common if own.params is None else own.params
+        if detector == "adwin":
+            deltas = DELTA_OF_INCREMENTS if signal == "increment" else {}
+            delta = own.delta or self.delta or deltas.get(method, DELTA)
+            grace_period = own.grace_period or self.grace_period
+            adwin = {**ADWIN_DEFAULTS, "delta": delta, "grace_period": grace_period}
+            parameters = {**adwin, **parameters}
+        return DetectorSettings(signal, detector, parameters)
+
+    def _own(self, method: Watched) -> LossDriftSettings:
+        own: LossDriftSettings = getattr(self, method)
+        return own

@@ -1,0 +1,178 @@
+"""The tables ``[kafka]``, ``[topics]`` and ``[control]``."""
+
+import ssl
+from pathlib import Path
+from typing import Annotated, Any, Literal, NoReturn, Self
+
+from pydantic import BeforeValidator, Field, SecretStr, model_validator
+
+from pipeline.config.base import Section, variable, wrong
+from pipeline.config.secrets import ReadableFile, Secret, Secrets, reason, trusting
+
+EMBEDDED = "embedded"
+
+SASL_KEYS = ("sasl_mechanism", "username", "password", "password_file")
+CLIENT_KEYS = ("client_key_file", "client_key_password", "client_key_password_file")
+TLS_KEYS = ("ca_file", "client_cert_file", *CLIENT_KEYS)
+
+
+def _upper(value: Any) -> Any:
+    return value.upper() if isinstance(value, str) else value
+
+
+Protocol = Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]
+Mechanism = Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"]
+PartitionCount = Annotated[int, Field(ge=1, le=1000)]
+
+
+class KafkaSettings(Secrets):
+    """The connection to Kafka: brokers, authentication and encryption of every client."""
+
+    bootstrap_servers: Annotated[str, Field(min_length=1)] = "localhost:9092"
+    """Your brokers as `host:port`, comma-separated; or `"embedded"` for the broker that `fluxplain
+    up --embedded` or `fluxplain broker` runs on this machine."""
+    group_instance_id: (
+        Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]+$", max_length=200)] | None
+    ) = None
+    """Makes workers static members of their consumer groups, so that a quick restart moves no
+    partitions. Give each worker of a role its own."""
+    security_protocol: Annotated[Protocol, BeforeValidator(_upper)] = "PLAINTEXT"
+    """Authentication and encryption: `SASL_…` authenticates by password, `…SSL` encrypts by TLS."""
+    sasl_mechanism: Annotated[Mechanism | None, BeforeValidator(_upper)] = None
+    """How clients prove the password; with SASL by default `"SCRAM-SHA-512"`."""
+    username: Annotated[str, Field(min_length=1)] | None = None
+    """The user; required with SASL."""
+    password: Secret = None
+    """The user's password; required with SASL."""
+    password_file: Path | None = None
+    """A file with the password in its only line."""
+    ca_file: ReadableFile | None = None
+    """PEM file of the certificate authorities to trust; by default the system's."""
+    client_cert_file: ReadableFile | None = None
+    """PEM file of the certificate that authenticates clients by TLS."""
+    client_key_file: ReadableFile | None = None
+    """PEM file of the certificate's key; by default the key is in `client_cert_file`."""
+    client_key_password: Secret = None
+    """Password of the key, if it is encrypted."""
+    client_key_password_file: Path | None = None
+    """A file with the key's password in its only line."""
+
+    @property
+    def uses_sasl(self) -> bool:
+        """Whether clients authenticate by username and password."""
+        return self.security_protocol.startswith("SASL_")
+
+    @property
+    def uses_tls(self) -> bool:
+        """Whether connections are encrypted, and brokers verified."""
+        return self.security_protocol.endswith("SSL")
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """The SASL mechanism."""
+        return self.sasl_mechanism or "SCRAM-SHA-512"
+
+    def get_password(self) -> str:
+        """Return the password; its file is read again each time."""
+        return self.read_secret("password") or ""
+
+    def tls_context(self) -> ssl.SSLContext | None:
+        """Return the TLS context for Python's clients; None without TLS."""
+        if not self.uses_tls:
+            return None
+        context = trusting(self.ca_file)
+        if self.client_cert_file:
+            self._load_client_certificate(context, self.client_cert_file)
+        return context
+
+    def librdkafka_settings(self) -> dict[str, str]:
+        """Return the same settings for librdkafka, the passwords among them."""
+        settings = {
+            "security.protocol": self.security_protocol,
+            "sasl.mechanism": self.mechanism if self.uses_sasl else None,
+            "sasl.username": self.username,
+            "sasl.password": self.read_secret("password"),
+            "ssl.endpoint.identification.algorithm": "https" if self.uses_tls else None,
+            # librdkafka's own OpenSSL does not know the system's folders
+            "ssl.ca.location": (self.ca_file or "probe") if self.uses_tls else None,
+            "ssl.certificate.location": self.client_cert_file,
+            "ssl.key.location": self.client_key_file or self.client_cert_file,
+            "ssl.key.password": self.read_secret("client_key_password"),
+        }
+        return {name: str(value) for name, value in settings.items() if value is not None}
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Self:
+        if self.bootstrap_servers == EMBEDDED and self.security_protocol != "PLAINTEXT":
+            open_ = f"bootstrap_servers is {EMBEDDED!r}: the embedded broker has only 'PLAINTEXT'"
+            raise wrong("security_protocol", self.security_protocol, open_)
+        if not self.uses_sasl:
+            self._refuse(SASL_KEYS, "SASL_PLAINTEXT or SASL_SSL")
+        if not self.uses_tls:
+            self._refuse(TLS_KEYS, "SSL or SASL_SSL")
+        password = self.read_secret("password")
+        if self.uses_sasl and not (self.username and password):
+            missing = "password" if self.username else "username"
+            source = f"{variable('kafka', 'password')} or password_file"
+            raise ValueError(
+                f"{missing} is missing: security_protocol {self.security_protocol} needs username "
+                f"and password, which comes from {source}"
+            )
+        for key in CLIENT_KEYS:
+            if getattr(self, key) and not self.client_cert_file:
+                raise ValueError(f"{key} is set, but client_cert_file is missing")
+        self.tls_context()
+        return self
+
+    def _refuse(self, keys: tuple[str, ...], allowed: str) -> None:
+        for key in keys:
+            if (value := getattr(self, key)) is not None:
+                shown = "set" if isinstance(value, SecretStr) else repr(str(value))
+                raise ValueError(
+                    f"{key} is {shown}, but security_protocol is {self.security_protocol!r}: "
+                    f"it must be {allowed} for that"
+                )
+
+    def _load_client_certificate(self, context: ssl.SSLContext, certificate: Path) -> None:
+        password = self.read_secret("client_key_password")
+
+        def ask() -> str:
+            # without this function OpenSSL would ask at the terminal
+            return password or _raise("client_key_password is missing: the client's key needs it")
+
+        try:
+            context.load_cert_chain(certificate, self.client_key_file, ask)
+        except ssl.SSLError as error:
+            key = self.client_key_file or certificate
+            raise ValueError(
+                f"client_cert_file is {str(certificate)!r}, and cannot be used with the key in "
+                f"{str(key)!r}: both must be in PEM format and belong together, and the key's "
+                f"password must be right: {reason(error)}"
+            ) from None
+
+
+def _raise(message: str) -> NoReturn:
+    raise ValueError(message)
+
+
+class TopicSettings(Section):
+    """Names and layout of the topics."""
+
+    prefix: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]*$", max_length=200)] = "fluxplain."
+    """Prefix of the names of all topics and consumer groups."""
+    partitions: PartitionCount = 4
+    """Partitions of each topic except `features`, when it is created."""
+    features_partitions: PartitionCount = 1
+    """Partitions of `features`, when it is created; each has its own model."""
+    replication: Annotated[int, Field(ge=1, le=10)] = 1
+    """Replicas of each message: 3 on a cluster. From 3 on, `fluxplain topics create` requires two
+    of them to have a message before it counts as written (`min.insync.replicas` = 2)."""
+    retention_hours: Annotated[float, Field(gt=0.0)] = 168.0
+    """How long messages are kept. Checkpoints are kept for good."""
+
+
+class ControlSettings(Section):
+    """Changes while the pipeline runs."""
+
+    topic: bool = False
+    """Whether there is a topic `control`, whose records change a stream while it runs."""

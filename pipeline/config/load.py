@@ -1,0 +1,155 @@
+"""Loads the settings, and checks what they refer to, before anything starts."""
+
+import inspect
+import os
+import tomllib
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from pydantic import ValidationError
+from pydantic_settings import SettingsError
+
+from pipeline.config.base import ENV_PREFIX, ConfigError, variable
+from pipeline.config.explain import MINUS_SCORE
+from pipeline.config.messages import explain_errors, secrets_of
+from pipeline.config.root import Config
+from pipeline.parts import Role
+from schemas.change import Watched
+
+Asker = Role | Literal["reader"]
+"""A process that does not use all that the settings refer to."""
+
+
+def load_config(path: Path, role: Asker | None = None) -> Config:
+    """Return the validated settings of a TOML file and the environment.
+
+    Parameters
+    ----------
+    path
+        The file.
+    role
+        The caller's role: what it does not use is not loaded, see :func:`check_references`.
+
+    Raises
+    ------
+    ConfigError
+        With one line per wrong setting: its key, its value, and what is allowed.
+    """
+    for name in os.environ:
+        table = name.removeprefix(ENV_PREFIX).partition("__")[0].lower()
+        if name.startswith(ENV_PREFIX) and table not in Config.model_fields:
+            raise ConfigError(
+                f"the environment variable {name} is not a setting: {ENV_PREFIX} must be followed "
+                f"by one of {', '.join(each.upper() for each in Config.model_fields)}"
+            )
+    fields = _parsed(path)
+    for table, values in fields.items():
+        for key in secrets_of(table):
+            if isinstance(values, dict) and key in values:
+                raise ConfigError(
+                    f"{table}.{key} is a secret and must not stand in {path}: set the environment "
+                    f"variable {variable(table, key)}, or {table}.{key}_file"
+                )
+    try:
+        config = Config(**fields)
+    except ValidationError as error:
+        raise ConfigError(explain_errors(error)) from None
+    except SettingsError as error:
+        raise ConfigError(f"the environment: {error}") from None
+    except RecursionError:
+        raise ConfigError("the environment: a variable is nested too deeply") from None
+    check_references(config, role)
+    return config
+
+
+def _parsed(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        hint = "; `fluxplain init` writes one" if isinstance(error, FileNotFoundError) else ""
+        raise ConfigError(f"cannot read {path}: {error.strerror}{hint}") from None
+    except UnicodeDecodeError:
+        raise ConfigError(f"{path} is not UTF-8 text") from None
+    except ValueError as error:  # also for a number that is too long
+        raise ConfigError(f"{path} is not TOML: {error}") from None
+    except RecursionError:
+        raise ConfigError(f"{path} is not TOML that can be read: it is nested too deeply") from None
+
+
+def check_references(config: Config, role: Asker | None = None) -> None:
+    """Load what a role uses of what the settings refer to; raise ``ConfigError`` for a mistake.
+
+    The explainer uses the loss, drift the detectors, the model all; join and readers of topics use
+    nothing. So they start sooner, and where the user's model is not installed.
+    """
+    streams = {f"streams.{each}.": config.of_stream(each) for each in config.streams}
+    for prefix, settings in {"": config, **streams}.items():
+        try:
+            if role in {None, "model", "explainer"}:
+                _check_loss(settings)
+                settings.learned()
+            if role in {None, "model", "drift"}:
+                _check_detectors(settings)
+            if role in {None, "model"}:
+                _check_model(settings)
+        except ConfigError as error:
+            raise ConfigError(f"{prefix}{error}") from error.__cause__
+
+
+def _check_loss(config: Config) -> None:
+    from pipeline.explain import LOSSES  # noqa: PLC0415  loads Numba, and few need a loss
+
+    name, label = config.explain.loss, config.label.type
+    allowed = [each for each in LOSSES if each.endswith("_error") == (label == "number")]
+    if label == "none":
+        allowed = [MINUS_SCORE]
+    if ":" not in name and name not in allowed:
+        raise ConfigError(
+            f"explain.loss is {name!r}, but for label.type = {label!r} must be one of "
+            f"{', '.join(allowed)}, or module:function"
+        )
+    loss = config.loss()
+    try:
+        inspect.signature(loss).bind("label", "output")
+    except (TypeError, ValueError):  # ValueError: built-in functions may have no signature
+        raise ConfigError(
+            f"explain.loss = {name!r} must be a function of (label, output)"
+        ) from None
+
+
+def _check_detectors(config: Config) -> None:
+    for method in get_args(Watched):
+        settings = config.drift.of(method)
+        has_errors = method == "loss" and config.explain.loss == "zero_one"
+        try:
+            if settings is not None:
+                settings.check(has_errors=has_errors)
+        except ValueError as error:
+            raise ConfigError(f"drift.{method}: {error}") from error
+
+
+def _check_model(config: Config) -> None:
+    from pipeline.evaluate import choose  # noqa: PLC0415  loads River and Numba
+    from pipeline.models.checks import checked  # noqa: PLC0415  loads River
+
+    settings = config.model
+    model = config.make_own_model()
+    try:
+        asked = checked(
+            model, config.make_own_model, label=config.label.type, learns=settings.learn
+        )
+        try:
+            choose(asked, settings.evaluator)
+        except TypeError as error:
+            raise ConfigError(
+                f"model.evaluator is {settings.evaluator!r}, but {error}: use 'auto' or 'generic'"
+            ) from None
+    except ConfigError:
+        raise
+    except ValueError as error:
+        raise ConfigError(f"{settings.origin} gives a {error}") from error
+    except Exception as error:  # a model that lacks what River's models have
+        raise ConfigError(
+            f"{settings.origin} gives a {type(model).__name__} that cannot be asked what it is: "
+            f"{error}"
+        ) from error

@@ -1,0 +1,61 @@
+"""Pydantic's errors in words: one line for each wrong setting, and no secrets."""
+
+from difflib import get_close_matches
+from typing import Any, get_args
+
+from pydantic import SecretStr, ValidationError
+
+from pipeline.config.tables import Tables
+from pipeline.errors import shown
+
+Location = tuple[int | str, ...]
+
+_OWN = "Value error, "
+"""Pydantic's prefix of the messages of this project's validators."""
+
+
+def explain_errors(error: ValidationError) -> str:
+    """Return one line per wrong setting, which begins with its key."""
+    return "\n".join(map(_line, error.errors(include_url=False)))
+
+
+def _line(item: Any) -> str:
+    location: Location = item["loc"]
+    key = ".".join(str(part) for part in location if part != "[key]")
+    if item["type"] == "missing":
+        return f"{key} is missing"
+    if item["type"] == "extra_forbidden":
+        return f"{key} is not a setting{_suggestion(location)}"
+    text = item["msg"].removeprefix(_OWN)
+    if item["msg"].startswith(_OWN) and (isinstance(item["input"], dict) or not key):
+        return f"{key}.{text}" if key else text  # a whole table's error begins with a key
+    hidden = secrets_of(str(location[0]))
+    if hidden and (len(location) == 1 or location[1] in hidden):
+        return f"{key} cannot be used: {text}"  # the value is a secret, or holds one
+    return f"{key} is {shown(item['input'])}: {text}"
+
+
+def secrets_of(table: str) -> list[str]:
+    """Return the keys of a table that come from the environment only, and are never shown."""
+    return [
+        name for name, field in _keys([table]).items() if SecretStr in get_args(field.annotation)
+    ]
+
+
+def _suggestion(location: Location) -> str:
+    """Return the key that may be meant, and the allowed ones; not secrets: a file has none."""
+    *table, wrong = map(str, location)
+    hidden = secrets_of(table[0]) if table else []
+    names = [name for name in _keys(table) if name not in hidden]
+    close = get_close_matches(wrong, names, n=1)
+    meant = f"; did you mean {close[0]}?" if close else ""
+    return f"{meant}; allowed here: {', '.join(names)}" if names else ""
+
+
+def _keys(path: list[str]) -> dict[str, Any]:
+    """Return the fields of a table; none if it is no table."""
+    fields: dict[str, Any] = dict(Tables.model_fields)
+    for part in path:
+        annotation = fields[part].annotation if part in fields else None
+        fields = dict(getattr(annotation, "model_fields", {}))
+    return fields

@@ -1,0 +1,119 @@
+"""The tables ``[features]``, ``[missing]``, ``[label]`` and ``[model]``."""
+
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import Field, model_validator
+
+from pipeline.config.base import ConfigError, Name, Reference, Section, content, load, wrong
+from pipeline.evaluate import Kind as EvaluatorKind
+from pipeline.import_strings import parameters
+from pipeline.warm_start import unpickled
+
+FeatureType = Literal["numeric", "categorical"]
+LabelType = Literal["boolean", "integer", "string", "number", "none"]
+MissingPolicy = Literal["dead-letter", "skip", "impute"]
+
+MAX_VERSION = 200
+"""Characters of a model's name."""
+
+
+class MissingSettings(Section):
+    """What to do with a feature without a value: absent, or null."""
+
+    policy: MissingPolicy = "dead-letter"
+    """For all features: send the observation to dead-letters, skip it, or fill in a value."""
+    features: dict[Name, MissingPolicy] = {}
+    """Feature → its own policy."""
+    values: dict[Name, bool | int | float | str] = {}
+    """Feature → the value to fill in. By default the mean of a numeric feature, smoothed as
+    explanations are, and the most frequent of the last 100 values of a categorical one."""
+
+    def of(self, feature: str) -> MissingPolicy:
+        """Return a feature's policy."""
+        return self.features.get(feature, self.policy)
+
+
+class LabelSettings(Section):
+    """What the model predicts."""
+
+    type: LabelType = "boolean"
+    """Type of the labels: `"number"` is for regression, `"none"` for anomaly detectors, which need
+    no label, the others are classes."""
+    column: Name | None = None
+    """Column with the label in a file, for `fluxplain replay` and `local`; `--label` overrides
+    it."""
+    topic: bool = False
+    """Whether late labels have their own topic, `labels`; otherwise they arrive in `features`."""
+    wait: Annotated[int, Field(ge=0, le=1_000_000)] = 10_000
+    """How many observations an unlabelled one (with an `id`) may wait for its label."""
+    wait_s: Annotated[float, Field(gt=0.0, le=10**9)] | None = None
+    """How many seconds it may wait, by the time of the messages; by default any."""
+    unlabelled: Literal["count", "dead-letter"] = "count"
+    """What to do with an observation whose label never arrives."""
+
+    @model_validator(mode="after")
+    def _has_a_label(self) -> Self:
+        for key in ("column", "topic"):
+            if self.type == "none" and getattr(self, key):
+                raise wrong(key, getattr(self, key), "type is 'none': there is no label")
+        return self
+
+
+class ModelSettings(Section):
+    """The model to explain."""
+
+    factory: Reference | None = None
+    """`module:name` of a River class, of `from_river`, `from_sklearn` or `from_torch` in
+    `pipeline.models`, or of your own function or class."""
+    file: Path | None = None
+    """A pickled model to start from, instead of a factory. Unpickling runs its code."""
+    params: dict[str, Any] = {}
+    """The factory's arguments; it also gets `seed`, `features`, `label`, `learn` if it takes
+    them."""
+    learn: bool = True
+    """Whether the model learns; a frozen model predicts and is explained, but never learns."""
+    version: Annotated[str, Field(min_length=1, max_length=MAX_VERSION)] | None = None
+    """The model's name, published in every record until another model is announced."""
+    directory: Path = Path(".fluxplain/models")
+    """The folder of announced models, each in a regular file named by its digest. Whoever can write
+    there can run code here."""
+    evaluator: EvaluatorKind = "auto"
+    """How to ask the model about changed inputs: `"hoeffding"` follows trees and ensembles of them,
+    `"linear"` is for linear models, `"batch"` makes one call for all inputs, `"generic"` one call
+    for each; `"auto"` takes the first of these that fits, and `fluxplain check` names it."""
+    shards: Annotated[int, Field(ge=1, le=100)] = 1
+    """Replicas of the model: each learns everything and asks its copy about its share of the
+    features. At most the number of features, groups and pairs."""
+
+    @model_validator(mode="after")
+    def _has_one_origin(self) -> Self:
+        if (self.factory is None) == (self.file is None):
+            both = "are both set" if self.file else "are both missing"
+            raise ValueError(f"factory and file {both}: give one of them")
+        if self.file is not None and self.params:
+            raise ValueError("params are for a factory, but file is set: its model has its own")
+        return self
+
+    @property
+    def origin(self) -> str:
+        """The setting that the model comes from, for people."""
+        return f"model.factory = {self.factory!r}" if self.factory else f"model.file = {self.file}"
+
+    def make(self, **known: Any) -> Any:
+        """Return a new model; the factory gets what it takes of ``known``, unless params has it."""
+        if self.file is not None:
+            data = content(self.file, self.origin)
+            try:
+                return unpickled(data)
+            except ValueError as error:
+                raise ConfigError(f"{self.origin}: {error}") from error
+        factory = load("model.factory", str(self.factory))
+        taken = known.keys() & parameters(factory)
+        try:
+            return factory(**{**{name: known[name] for name in taken}, **self.params})
+        except Exception as error:
+            raise ConfigError(
+                f"{self.origin}, called with model.params = {self.params}, failed: "
+                f"{type(error).__name__}: {error}"
+            ) from error

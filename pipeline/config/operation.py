@@ -1,0 +1,77 @@
+"""The tables ``[checkpoint]``, ``[health]`` and ``[dashboard]``."""
+
+from pathlib import Path
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from pipeline.config.base import Name, Port, Section, variable
+from pipeline.config.secrets import Secret, Secrets
+
+KEY_LENGTH = 32
+"""Fewest characters of the key that signs checkpoints."""
+
+
+class CheckpointSettings(Secrets):
+    """Where and how often workers save their state."""
+
+    store: Literal["directory", "topic"] = "directory"
+    """Where to keep state: on one machine, or in a topic for workers that move between machines."""
+    directory: Path = Path(".fluxplain/checkpoints")
+    """The directory, relative to the worker's working directory."""
+    key: Secret = None
+    """Signs checkpoints: at least 32 characters. Required for the store `"topic"`."""
+    key_file: Path | None = None
+    """A file with the key in its only line."""
+    out_of_range: Literal["fail", "earliest", "latest"] = "fail"
+    """What to do when messages were deleted before a worker read them: end the worker, or resume
+    with the oldest or the next new message and publish the gap."""
+    interval_s: Annotated[float, Field(ge=0.05, le=3600.0)] = 5.0
+    """Seconds between two checkpoints."""
+
+    @model_validator(mode="after")
+    def _has_a_key(self) -> Self:
+        if self.signing_key() is None and self.store == "topic":
+            raise ValueError(
+                "store is 'topic', which needs a key that signs checkpoints, since they are "
+                f"unpickled: set the environment variable {variable('checkpoint', 'key')}, or "
+                "checkpoint.key_file"
+            )
+        return self
+
+    @property
+    def place(self) -> str:
+        """Where state is kept, for people."""
+        return "the topic for them" if self.store == "topic" else str(self.directory.absolute())
+
+    def signing_key(self) -> bytes | None:
+        """Return the key that signs checkpoints; None if there is none."""
+        key = self.read_secret("key", KEY_LENGTH)
+        return None if key is None else key.encode()
+
+
+class HealthSettings(Section):
+    """Each worker's health endpoint and watchdog."""
+
+    host: Annotated[str, Field(min_length=1)] = "127.0.0.1"
+    """Address that `/healthz`, `/readyz` and `/metrics` listen on."""
+    port: Port = 0
+    """0 takes any free port and logs it. `fluxplain up` gives its n-th worker `port` + n − 1."""
+    stall_s: Annotated[float, Field(ge=1.0, le=86400.0)] = 60.0
+    """A worker ends itself after so many seconds without progress, while messages wait and the
+    broker answers. Must be longer than the model ever needs for one observation."""
+
+
+class DashboardSettings(Section):
+    """The live page of what the pipeline publishes."""
+
+    enabled: bool = True
+    """Whether `fluxplain up` serves it too."""
+    host: Annotated[str, Field(min_length=1)] = "127.0.0.1"
+    """Address to listen on. The page has no authentication: beyond this machine, put a proxy with
+    authentication in front of it."""
+    port: Port = 8777
+    """0 takes any free port and prints it."""
+    names: list[Name] = []
+    """Extra host names to accept, for example your proxy's. Requests for any other host are refused
+    (protection against DNS rebinding)."""

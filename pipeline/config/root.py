@@ -1,0 +1,178 @@
+"""The settings as a whole: validated, for all streams or for one, and what they refer to."""
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Self
+
+from pydantic import BaseModel, ValidationError, model_validator
+
+from pipeline import warm_start
+from pipeline.config import cross_checks
+from pipeline.config.base import ConfigError, content
+from pipeline.config.messages import explain_errors
+from pipeline.config.stream_settings import Own, merged, refused
+from pipeline.config.tables import Tables
+from schemas.record import stream_name
+
+if TYPE_CHECKING:
+    from pipeline.explain.losses import Loss
+
+OPERATION = {"kafka", "registry", "checkpoint", "health", "alerts", "dashboard"}
+"""Tables that say how the pipeline runs, not what it publishes."""
+
+NOT_PUBLISHED: Mapping[str, Any] = {
+    **dict.fromkeys({*OPERATION, "streams"}, True),
+    # partitions: features are dealt to so many
+    "topics": {"features_partitions", "replication", "retention_hours"},
+    "label": {"column"},
+    # the answers are the same, whichever shard evaluates a feature
+    "model": {"directory", "shards"},
+    # what follows from the budget is announced in a topic
+    "explain": {"budget_ms"},
+}
+"""Settings that do not change what is published."""
+
+LEARNING: Mapping[str, Any] = {
+    "features": True,
+    "label": {"type"},
+    "missing": True,
+    "explain": {"methods", "loss", "alpha", "groups", "ipfi", "isage", "ipdp"},
+}
+"""Settings that learned explanations depend on."""
+
+
+class Config(Tables):
+    """All settings of a pipeline."""
+
+    @model_validator(mode="after")
+    def _tables_fit(self) -> Self:
+        cross_checks.check(self)
+        lines = [
+            f"streams.{partition}.{line}"
+            for partition, own in self.streams.items()
+            for line in self._errors_of_stream(partition, own)
+        ]
+        if lines:
+            raise ValueError("\n".join(lines))
+        return self
+
+    def _errors_of_stream(self, partition: int, own: Own) -> list[str]:
+        """Return what is wrong with a stream's own settings; each line begins with a key."""
+        if lines := [*refused(own)]:
+            return lines
+        try:
+            explained = self.of_stream(partition).explained
+        except ValidationError as error:
+            return explain_errors(error).splitlines()
+        # each name has its partition of evaluations
+        more = [name for name in explained if name not in self.explained]
+        if not more:
+            return []
+        return [
+            f"explain.methods and explain.features explain {', '.join(more)}, but must explain "
+            f"only what is explained without [streams]: {', '.join(self.explained)}"
+        ]
+
+    def of_stream(self, partition: int) -> "Config":
+        """Return the settings of one stream: its own ones override the common ones."""
+        own = self.streams.get(partition)
+        if own is None:
+            return self
+        fields = {name: value for name, value in self if name != "streams"}
+        operation = {name: fields.pop(name) for name in OPERATION}
+        tables = {name: merged(fields[name], table) for name, table in own.items()}
+        config = Config.__new__(Config)
+        # neither the file nor the environment is read again
+        BaseModel.__init__(config, **{**fields, **tables})
+        return config.model_copy(update=operation)
+
+    @property
+    def own_streams(self) -> "dict[str, Config]":
+        """Stream → its settings, for the streams with settings of their own."""
+        source = self.topic(self.source)
+        return {stream_name(source, each): self.of_stream(each) for each in self.streams}
+
+    def loss(self) -> "Loss":
+        """Return the loss; imports the user's function if it is one."""
+        return self.explain.loss_function()
+
+    def make_model(self) -> Any:
+        """Return a new model; without labels, one whose prediction is its score.
+
+        Raises
+        ------
+        ConfigError
+            If the factory cannot be loaded or called, or the file cannot be unpickled.
+        """
+        from pipeline.models import as_asked  # noqa: PLC0415  not all need a model
+
+        return as_asked(self.make_own_model(), self.label.type)
+
+    def make_own_model(self) -> Any:
+        """Return the factory's or the file's model, before it is adapted."""
+        return self.model.make(
+            seed=self.seed,
+            features=dict(self.features),
+            label=self.label.type,
+            learn=self.model.learn,
+        )
+
+    def learned(self, part: str | None = None) -> Any:
+        """Return a part of ``explain.file``; None without the file, or if no part is asked for."""
+        if self.explain.file is None:
+            return None
+        origin = f"explain.file = {self.explain.file}"
+        data = content(self.explain.file, origin)
+        try:
+            return warm_start.read(data, self.learning(), part)
+        except ValueError as error:
+            raise ConfigError(f"{origin}: {error}") from error
+
+    def learning(self) -> dict[str, Any]:
+        """Return the settings that learned explanations depend on: key → JSON value."""
+        tables = self._dumped(include=LEARNING)
+        return {key: value for key, value in _flat(tables) if value != {}}
+
+    def fingerprint(self) -> dict[str, str]:
+        """Return each setting that changes what is published: key → digest of its value."""
+        common = self._digests()
+        found = dict(common)
+        for each in self.streams:
+            own = self.of_stream(each)._digests()
+            others = {name for name, _ in common.items() ^ own.items()}
+            found |= {f"streams.{each}.{name}": own.get(name, "none") for name in others}
+        return found
+
+    def _digests(self) -> dict[str, str]:
+        settings = self._dumped(exclude=NOT_PUBLISHED)
+        # files: their content, wherever they are
+        for table, file in {"model": self.model.file, "explain": self.explain.file}.items():
+            if file is not None:
+                origin = f"{table}.file = {file}"
+                settings[table]["file"] = hashlib.sha256(content(file, origin)).hexdigest()
+        return {
+            key: hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:16]
+            for key, value in _flat(settings)
+        }
+
+    def _dumped(self, **which: Any) -> dict[str, Any]:
+        tables = self.model_dump(mode="json", **which)
+        # their order is that of permutations and partitions
+        tables["features"] = [*map(list, self.features.items())]
+        return tables
+
+
+_BARE_KEY = re.compile(r"[\w-]+", re.ASCII)
+"""A key that TOML takes without quotes."""
+
+
+def _flat(table: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield the keys of a table and of the tables in it, as TOML writes them, and their values."""
+    for name, value in table.items():
+        key = f"{above}{name if _BARE_KEY.fullmatch(name) else json.dumps(name)}"
+        if isinstance(value, Mapping) and value:
+            yield from _flat(value, f"{key}.")
+        else:
+            yield key, value

@@ -1,0 +1,157 @@
+"""All tables of the settings, and what follows from several of them."""
+
+from collections.abc import Sequence
+from typing import Annotated, Self
+
+from pydantic import Field
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+
+from pipeline.config.alerts import AlertSettings
+from pipeline.config.base import ENV_PREFIX, Name
+from pipeline.config.drift import DriftSettings
+from pipeline.config.explain import ExplainSettings
+from pipeline.config.kafka import ControlSettings, KafkaSettings, TopicSettings
+from pipeline.config.model import FeatureType, LabelSettings, MissingSettings, ModelSettings
+from pipeline.config.operation import CheckpointSettings, DashboardSettings, HealthSettings
+from pipeline.config.registry import RegistrySettings
+from pipeline.config.stream_settings import Own, Partition
+from pipeline.explain.grids import check_pairs
+from pipeline.explain.players import Players
+from pipeline.parts import Part, Role
+from schemas.explanation import Method
+
+
+class Tables(BaseSettings):
+    """All settings of a pipeline."""
+
+    model_config = SettingsConfigDict(
+        extra="forbid",
+        frozen=True,
+        env_prefix=ENV_PREFIX,
+        env_nested_delimiter="__",
+        nested_model_default_partial_update=True,
+        hide_input_in_errors=True,  # it may hold a password
+    )
+
+    seed: Annotated[int, Field(ge=0, le=2**31 - 1)] = 42
+    """Seeds all random numbers."""
+    features: Annotated[dict[Name, FeatureType], Field(min_length=1)]
+    """Feature → `"numeric"` (finite numbers) or `"categorical"` (strings, integers, booleans)."""
+    missing: MissingSettings = MissingSettings()
+    label: LabelSettings = LabelSettings()
+    model: ModelSettings
+    explain: ExplainSettings = ExplainSettings()
+    drift: DriftSettings = DriftSettings()
+    control: ControlSettings = ControlSettings()
+    streams: dict[Partition, Own] = {}
+    """Partition → its stream's own settings in the tables `missing`, `label`, `model`, `explain`
+    and `drift`, as `[streams.3.model.params]`. See [Many streams](streams.md#many-streams)."""
+    kafka: KafkaSettings = KafkaSettings()
+    topics: TopicSettings = TopicSettings()
+    checkpoint: CheckpointSettings = CheckpointSettings()
+    health: HealthSettings = HealthSettings()
+    registry: RegistrySettings = RegistrySettings()
+    alerts: AlertSettings = AlertSettings()
+    dashboard: DashboardSettings = DashboardSettings()
+
+    @classmethod
+    def settings_customise_sources(  # type: ignore[override]
+        cls,
+        settings_cls: type[BaseSettings],  # noqa: ARG003
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        **_: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Let the environment override the file."""
+        return env_settings, init_settings
+
+    @property
+    def pairs(self) -> dict[str, tuple[str, str]]:
+        """The pairs of features that iPDP explains: name → features."""
+        pairs = self.explain.ipdp.pairs
+        return check_pairs(pairs) if pairs else {}
+
+    @property
+    def players(self) -> Players:
+        """What iPFI and iSAGE explain: features, and groups in the place of their first feature."""
+        groups = self.explain.groups
+        group_of = {feature: group for group, members in groups.items() for feature in members}
+        names = dict.fromkeys(group_of.get(feature, feature) for feature in self.features)
+        return Players([{name: groups[name]} if name in groups else name for name in names])
+
+    @property
+    def explained(self) -> list[str]:
+        """The names of all explanations: players, features that iPDP alone explains, and pairs."""
+        methods = self.explain.methods
+        players = self.players.names if {"ipfi", "isage"} & set(methods) else ()
+        features = self.features if "ipdp" in methods else ()
+        names = dict.fromkeys([*players, *features, *self.pairs])
+        return [name for name in names if self.methods_of(name)]
+
+    @property
+    def members(self) -> dict[str, Sequence[str]]:
+        """Name of an explanation → the features that it is about."""
+        groups, pairs = self.explain.groups, self.pairs
+        return {name: groups.get(name) or pairs.get(name) or [name] for name in self.explained}
+
+    def methods_of(self, name: str) -> list[Method]:
+        """Return the methods that explain a feature, a group or a pair."""
+        explains = {
+            "ipfi": self.players.names,
+            "isage": self.players.names,
+            "ipdp": [*self.features, *self.pairs],
+        }
+        wanted = self.explain.features.get(name, self.explain.methods)
+        return [each for each in self.explain.methods if each in wanted and name in explains[each]]
+
+    @property
+    def categorical(self) -> list[str]:
+        """The categorical features."""
+        return [name for name, kind in self.features.items() if kind == "categorical"]
+
+    @property
+    def is_joined(self) -> bool:
+        """Whether the model role's input is joined from several topics."""
+        return self.label.topic or self.control.topic
+
+    @property
+    def source(self) -> str:
+        """The topic whose partitions are the streams, without the prefix."""
+        return "observations" if self.is_joined else "features"
+
+    def topic(self, name: str) -> str:
+        """Return a topic's full name."""
+        return self.topics.prefix + name
+
+    def inputs(self, role: Role) -> tuple[str, ...]:
+        """Return the topics that a role reads, without the prefix."""
+        late = {"labels": self.label.topic, "control": self.control.topic}
+        topics: dict[Role, tuple[str, ...]] = {
+            "join": ("features", *(name for name, is_there in late.items() if is_there)),
+            "model": (self.source,),
+            "explainer": ("evaluations",),
+            "drift": ("explanations",),
+        }
+        return topics[role]
+
+    def parts(self, role: Role | None = None) -> list[Part]:
+        """Return the parts of a role, or of the pipeline, in the order of the data's flow."""
+        shards = self.model.shards
+        join = [Part("join")] if self.is_joined else []
+        model = [Part("model", shard, shards) for shard in range(shards)]
+        parts = [*join, *model, Part("explainer"), Part("drift")]
+        return [part for part in parts if role in {None, part.role}]
+
+    def group(self, part: Part | Role) -> str:
+        """Return the consumer group of a role, or of a shard."""
+        return f"{self.topics.prefix}{part}"
+
+    def group_instance_id(self, part: Part) -> str | None:
+        """Return a worker's name as a static member of its group, if it has one."""
+        name = self.kafka.group_instance_id
+        return None if name is None else f"{name}-{part}"
+
+    def on_broker(self, bootstrap_servers: str) -> Self:
+        """Return the same settings for another broker."""
+        kafka = self.kafka.model_copy(update={"bootstrap_servers": bootstrap_servers})
+        return self.model_copy(update={"kafka": kafka})

@@ -1,0 +1,1 @@
+"""Change detection over explanations and losses."""

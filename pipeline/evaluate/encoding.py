@@ -1,0 +1,241 @@
+"""Observations and perturbed inputs as rows of numbers."""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipeline.evaluate.base import Observation, Value
+
+Floats = NDArray[np.float64]
+
+NUMBERS = "numbers"
+"""Mark of an encoding without categories: such rows mean the same in all of them."""
+
+MOST_CATEGORIES = 1_000
+"""Categories of a feature to remember; beyond that, all codes are assigned again."""
+
+MOST_LAYOUTS = 100
+"""Combinations of features and types to remember."""
+
+EXACT = 2.0**53
+"""Integers beyond it are no floats, so they are categories."""
+
+Decoder = Callable[[float], Value]
+
+Places = NDArray[np.intp]
+"""Positions, of features among the columns of rows for instance."""
+
+
+@lru_cache(maxsize=64)
+def columns_of(features: tuple[str, ...], some: tuple[str, ...]) -> Places:
+    """Return where some of the features are among them."""
+    return np.array([features.index(feature) for feature in some], dtype=np.intp)
+
+
+class Observed(NamedTuple):
+    """An observation, and its row.
+
+    Attributes
+    ----------
+    x
+        The observation.
+    features
+        Its features, in its order: the columns of its rows.
+    numbers
+        Its row, shape (features,).
+    encoding
+        The encoding of its row.
+    """
+
+    x: Observation
+    features: tuple[str, ...]
+    numbers: Floats
+    encoding: "Encoding"
+
+
+class Inputs(NamedTuple):
+    """Perturbed inputs of one observation.
+
+    Attributes
+    ----------
+    observed
+        The observation.
+    rows
+        The inputs, shape (inputs, features).
+    """
+
+    observed: Observed
+    rows: Floats
+
+    def dicts(self) -> list[dict[str, Value]]:
+        """Return the inputs as feature → value.
+
+        Examples
+        --------
+        >>> observed = Encoding().observe({"a": 1, "c": "u"})
+        >>> Inputs.replacing(observed, [{"c": "v"}, {"a": 2}]).dicts()
+        [{'a': 1, 'c': 'v'}, {'a': 2, 'c': 'u'}]
+        """
+        x, features, numbers, encoding = self.observed
+        decoders = [encoding.decoder(feature) for feature in features]
+        inputs = [dict(x) for _ in range(len(self.rows))]
+        places = np.nonzero(self.rows != numbers)
+        changed = zip(*(each.tolist() for each in places), self.rows[places].tolist(), strict=True)
+        for row, column, number in changed:
+            inputs[row][features[column]] = decoders[column](number)
+        return inputs
+
+    def some(self, places: Sequence[int] | NDArray[np.intp]) -> "Inputs":
+        """Return the inputs at some places."""
+        return Inputs(self.observed, self.rows[places])
+
+    @classmethod
+    def replacing(cls, observed: Observed, replacements: Sequence[Mapping[str, Value]]) -> "Inputs":
+        """Return an input for each of the replacements: feature → value, nothing for the same.
+
+        Raises
+        ------
+        KeyError
+            If the observation lacks one of the features.
+        """
+        x, features, _, encoding = observed
+        for replacement in replacements:
+            encoding.learn(replacement)
+        observed = encoding.observe(x)  # what was learned may have changed how it is encoded
+        rows = np.repeat(observed.numbers[None, :], len(replacements), axis=0)
+        columns = {feature: column for column, feature in enumerate(features)}
+        for row, replacement in zip(rows, replacements, strict=True):
+            for feature, value in replacement.items():
+                row[columns[feature]] = encoding.number(feature, value)
+        return cls(observed, rows)
+
+
+class Encoding:
+    """Turns observations into rows: numbers as they are, categories as codes.
+
+    A numeric feature becomes categorical with its first value that is no number. :meth:`decoder`
+    gives the value of a code, until :attr:`mark` changes.
+
+    Attributes
+    ----------
+    mark
+        Changes when rows that were encoded earlier are no longer valid.
+
+    Examples
+    --------
+    >>> encoding = Encoding()
+    >>> encoding.observe({"a": 1.5, "c": "u"}).numbers.tolist()
+    [1.5, 0.0]
+    >>> encoding.observe({"a": 2.5, "c": "v"}).numbers.tolist()
+    [2.5, 1.0]
+    >>> encoding.decoder("c")(1.0)
+    'v'
+    """
+
+    def __init__(self) -> None:
+        self.mark: object = NUMBERS
+        self._types: dict[str, type] = {}
+        self._codes: dict[str, dict[Value, int]] = {}
+        self._values: dict[str, list[Value]] = {}
+        self._layouts: set[tuple[tuple[str, ...], tuple[type, ...]]] = set()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the types; codes are assigned again."""
+        return {"types": self._types, "categorical": list(self._codes)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__()  # type: ignore[misc]
+        self._types = state["types"]
+        for feature in state["categorical"]:
+            self._categorize(feature)
+
+    def is_categorical(self, feature: str) -> bool:
+        """Return whether the numbers of a feature are codes."""
+        return feature in self._codes
+
+    def observe(self, x: Observation) -> Observed:
+        """Return an observation with its row."""
+        features = tuple(x)
+        layout = features, tuple(map(type, x.values()))
+        if layout not in self._layouts:
+            self.learn(x)
+            self._layouts = self._layouts if len(self._layouts) < MOST_LAYOUTS else set()
+            self._layouts.add(layout)
+        if self._codes:
+            for feature in [f for f, codes in self._codes.items() if len(codes) > MOST_CATEGORIES]:
+                self._categorize(feature)
+            numbers = np.array([self.number(feature, value) for feature, value in x.items()])
+        else:
+            numbers = np.fromiter(x.values(), np.float64, len(x))
+        if int in layout[1] and not (abs(numbers) < EXACT).all() and self._has_large(x):
+            return self.observe(x)
+        return Observed(x, features, numbers, self)
+
+    def learn(self, x: Observation) -> None:
+        """Learn which type the values of each feature have."""
+        for feature, value in x.items():
+            if feature in self._codes:
+                continue
+            known, given = self._types.get(feature), _type(value)
+            if given is str:
+                self._categorize(feature)
+            elif known is None:
+                self._types[feature] = given
+            elif given is not known:
+                self._types[feature] = float
+
+    def number(self, feature: str, value: Value) -> float:
+        """Return the number of a learned value."""
+        codes = self._codes.get(feature)
+        if codes is None:
+            return float(value)
+        code = codes.get(value)
+        if code is None:
+            code = codes[value] = len(codes)
+            self._values[feature].append(value)
+        return float(code)
+
+    def code(self, feature: str, value: Value) -> float:
+        """Return the number of a value; NaN if it was never learned."""
+        codes = self._codes.get(feature)
+        if codes is not None:
+            return float(codes.get(value, np.nan))
+        return float(value) if isinstance(value, int | float) else np.nan
+
+    def decoder(self, feature: str) -> Decoder:
+        """Return what turns a number of this feature into its value."""
+        if feature in self._codes:
+            values = self._values[feature]
+            return lambda number: values[int(number)]
+        of: Any = self._types.get(feature, float)
+        if of is float:
+            return float
+        # between two integers there may be an evaluation point
+        return lambda number: of(number) if number.is_integer() else number
+
+    def _categorize(self, feature: str) -> None:
+        self._codes[feature], self._values[feature] = {}, []
+        self._layouts = set()
+        self.mark = object()
+
+    def _has_large(self, x: Observation) -> bool:
+        """Make categories of features with integers that no float holds; return whether any is."""
+        large = [
+            feature
+            for feature, value in x.items()
+            if type(value) is int and abs(value) >= EXACT and feature not in self._codes
+        ]
+        for feature in large:
+            self._categorize(feature)
+        return bool(large)
+
+
+def _type(value: Value) -> type:
+    """Return ``bool``, ``int`` or ``float``; ``str`` for what is no number."""
+    of = type(value)
+    if of in {bool, int, float}:
+        return of
+    return float if isinstance(value, float) else str

@@ -1,0 +1,338 @@
+"""The branches of a forest as flat arrays, that follow the trees as they grow.
+
+A tree is copied anew when its branches have changed, which River's counters tell. What cannot be
+copied (alternate trees, branches of somebody's own) is marked: who comes there asks the tree.
+"""
+
+from collections import deque
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from river import tree
+from river.forest.adaptive_random_forest import BaseTreeClassifier, BaseTreeRegressor
+from river.tree.base import Branch
+from river.tree.nodes.branch import NominalBinaryBranch, NominalMultiwayBranch, NumericBinaryBranch
+
+from pipeline.evaluate.base import Value
+from pipeline.evaluate.encoding import Encoding, Floats, Observed
+from pipeline.evaluate.hoeffding import kernels
+from pipeline.evaluate.hoeffding.kernels import LEAF, NOMINAL, NUMERIC, OTHER
+
+Integers = NDArray[np.int32]
+
+_kinds: dict[type, int] = {}
+
+
+def _counters(model: Any) -> Hashable:
+    return model._n_active_leaves, model._n_inactive_leaves
+
+
+def _adaptive_counters(model: Any) -> Hashable:
+    alternates = model._n_alternate_trees, model._n_pruned_alternate_trees
+    return *alternates, model._n_switch_alternate_trees, _counters(model)
+
+
+def _all_nodes(model: Any) -> Hashable:
+    # one node may stand in another's place without a counter that tells
+    return None if model._root is None else tuple(map(id, _walk(model._root)))
+
+
+def _walk(root: Any) -> Iterator[Any]:
+    nodes = [root]
+    while nodes:
+        node = nodes.pop()
+        yield node
+        nodes += getattr(node, "children", ())
+
+
+GROWTH: dict[type, Callable[[Any], Hashable]] = {
+    tree.HoeffdingTreeClassifier: _counters,
+    tree.HoeffdingTreeRegressor: _counters,
+    BaseTreeClassifier: _counters,
+    BaseTreeRegressor: _counters,
+    tree.HoeffdingAdaptiveTreeClassifier: _adaptive_counters,
+    tree.HoeffdingAdaptiveTreeRegressor: _adaptive_counters,
+    tree.ExtremelyFastDecisionTreeClassifier: _all_nodes,
+}
+"""Class of a tree → what differs whenever its branches do, but for a new category's."""
+
+
+class Names:
+    """A number for each feature, from 0 on."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[str, int] = {}
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def number(self, feature: str) -> int:
+        """Return the number of a feature, a new one if it has none."""
+        return self._numbers.setdefault(feature, len(self._numbers))
+
+    def numbers(self, observed: Observed) -> Integers:
+        """Return the number of each column."""
+        return np.array([self.number(feature) for feature in observed.features], np.int32)
+
+    def columns(self, observed: Observed) -> Integers:
+        """Return the column of each feature; -1 of one that the observation lacks."""
+        numbers = self.numbers(observed)
+        columns = np.full(len(self), -1, np.int32)
+        columns[numbers] = np.arange(len(numbers))
+        return columns
+
+
+class Edge(NamedTuple):
+    """Which category leads where."""
+
+    feature: str
+    value: Value
+    node: int
+
+
+class _Tree:
+    """The nodes of one tree, numbered from 0; leaves have slots."""
+
+    def __init__(self, model: Any, names: Names, slots: "Slots") -> None:
+        self.model = model
+        self.leaves: dict[int, Any] = {}
+        self._names, self._slots = names, slots
+        self.copy()
+
+    def is_current(self) -> bool:
+        """Return whether the branches are those that were copied."""
+        model = self.model
+        return (
+            model._root is self._root
+            and GROWTH[type(model)](model) == self._growth
+            and all(len(branch.children) == n for branch, n in self._multiway)
+        )
+
+    def copy(self) -> None:
+        """Copy all nodes; leaves that were there keep their slots."""
+        model = self.model
+        before = {id(leaf): slot for slot, leaf in self.leaves.items()}
+        kept, self.leaves = self.leaves, {}
+        self._root, self._growth = model._root, GROWTH[type(model)](model)
+        self._multiway: list[tuple[Any, int]] = []
+        self.branches: dict[int, Any] = {}
+        self.children: dict[int, int] = {}  # the number of the first node below
+        self.edges: list[Edge] = []
+        self._nodes: list[tuple[int, int, float, int, int, int]] = []
+        if self._root is not None:
+            self._add(self._root, before)
+        for slot in kept.keys() - self.leaves.keys():
+            self._slots.free(slot)
+        columns = zip(*self._nodes, strict=True) if self._nodes else [()] * 6
+        kind, feature, threshold, first, second, otherwise = columns
+        self.kind = np.array(kind, np.int8)
+        self.feature = np.array(feature, np.int32)
+        self.threshold = np.array(threshold, np.float64)
+        self.below = np.array([first, second, otherwise], np.int32).reshape(3, -1)
+
+    def _add(self, root: Any, before: dict[int, int]) -> None:
+        """Number the nodes from a root on, each branch before what is below it."""
+        waiting, numbered = deque([root]), 1
+        while waiting:
+            node = waiting.popleft()
+            kind = _kind(node)
+            if kind == LEAF:
+                slot = before.get(id(node))
+                slot = self._slots.take() if slot is None else slot
+                self.leaves[slot] = node
+                self._nodes.append((LEAF, -1, 0.0, slot, 0, -1))
+                continue
+            if kind == OTHER or getattr(node, "_alternate_tree", None):
+                self._nodes.append((OTHER, -1, 0.0, 0, 0, -1))
+                continue
+            feature = self._names.number(node.feature)
+            children = range(numbered, numbered + len(node.children))
+            self.branches[len(self._nodes)], self.children[len(self._nodes)] = node, numbered
+            numbered += len(children)
+            waiting += node.children
+            if kind == NUMERIC:
+                self._nodes.append((NUMERIC, feature, node.threshold, *children, -1))
+                continue
+            begin = len(self.edges)
+            if isinstance(node, NominalBinaryBranch):
+                ways, otherwise = {node.value: 0}, children[1]
+            else:
+                ways, otherwise = node._mapping, -1
+                self._multiway.append((node, len(children)))
+            self.edges += [Edge(node.feature, v, children[way]) for v, way in ways.items()]
+            self._nodes.append((NOMINAL, feature, 0.0, begin, len(self.edges), otherwise))
+
+
+def _kind(node: Any) -> int:
+    cls = type(node)
+    kind = _kinds.get(cls)
+    if kind is None:
+        kind = LEAF
+        if isinstance(node, Branch):
+            # a class of somebody's own may go another way
+            way = getattr(cls, "branch_no", None)
+            kind = _WAYS.get(way, OTHER)
+        _kinds[cls] = kind
+    return kind
+
+
+_WAYS: dict[Any, int] = {
+    NumericBinaryBranch.branch_no: NUMERIC,
+    NominalBinaryBranch.branch_no: NOMINAL,
+    NominalMultiwayBranch.branch_no: NOMINAL,
+}
+
+
+class Slots:
+    """Numbers for leaves, from 0 on; those that were freed are taken again."""
+
+    def __init__(self) -> None:
+        self.size = 0
+        self._free: list[int] = []
+
+    def take(self) -> int:
+        """Return a number that no leaf has."""
+        if self._free:
+            return self._free.pop()
+        self.size += 1
+        return self.size - 1
+
+    def free(self, slot: int) -> None:
+        """Let another leaf have the number."""
+        self._free.append(slot)
+
+
+class Branches:
+    """The branches of several trees, one after the other.
+
+    Attributes
+    ----------
+    names
+        The numbers of the features.
+    slots
+        The numbers of the leaves.
+    """
+
+    def __init__(self) -> None:
+        self.names = Names()
+        self.slots = Slots()
+        self._trees: list[_Tree] = []
+        self._mark: object = None
+        self._unknown = True  # whether a category has no code yet
+        self._join()
+
+    def follow(self, trees: Sequence[Any]) -> None:
+        """Copy the trees whose branches have changed."""
+        known = {id(each.model): each for each in self._trees}
+        changed = len(trees) != len(self._trees)
+        copies: list[_Tree] = []
+        for i, model in enumerate(trees):
+            copy = known.pop(id(model), None)
+            if copy is None:
+                copy = _Tree(model, self.names, self.slots)
+                changed = True
+            elif not copy.is_current():
+                copy.copy()
+                changed = True
+            changed = changed or self._trees[i] is not copy
+            copies.append(copy)
+        if changed:
+            for gone in known.values():
+                for slot in gone.leaves:
+                    self.slots.free(slot)
+            self._trees = copies
+            self._join()
+
+    def leaf(self, slot: int) -> tuple[Any, Any]:
+        """Return a leaf, and its tree."""
+        return self._leaves[slot]
+
+    def reach(self, observed: Observed, x: Floats) -> Integers:
+        """Return the slot of the leaf that each row reaches in each tree.
+
+        Returns
+        -------
+        Shape (trees, rows); -1 where the tree must be asked.
+        """
+        self._encode(observed.encoding)
+        reached = np.empty((len(self._roots), len(x)), np.int32)
+        common = np.full(len(self._kind), -1, np.int32)
+        lost = np.zeros(len(self._kind), np.bool_)
+        columns, texts = self.names.columns(observed), is_text(observed)
+        while True:
+            kernels.reach(
+                x,
+                columns,
+                texts,
+                self._roots,
+                self._kind,
+                self._feature,
+                self._threshold,
+                self._below,
+                self._codes,
+                self._ways,
+                common,
+                lost,
+                reached,
+            )
+            new = np.flatnonzero(lost & (common < 0))
+            if not len(new):
+                return reached
+            # only then: to weigh all that is below a node takes long
+            for node in new.tolist():
+                common[node] = self._common(node)
+
+    def _common(self, node: int) -> int:
+        """Return the node below that most observations went to."""
+        t = int(np.searchsorted(self._starts, node, side="right")) - 1
+        start, tree = int(self._starts[t]), self._trees[t]
+        place, _ = tree.branches[node - start].most_common_path()
+        return start + tree.children[node - start] + int(place)
+
+    def _encode(self, encoding: Encoding) -> None:
+        """Find the codes of the edges' categories."""
+        # a category may have got its code since
+        if self._unknown or self._mark is not encoding.mark:
+            codes = [encoding.code(feature, value) for feature, value, _ in self._edges]
+            self._codes = np.array(codes, np.float64)
+            self._mark = encoding.mark
+            self._unknown = bool(np.isnan(self._codes).any())
+
+    def _join(self) -> None:
+        """Put the trees' arrays behind one another."""
+        trees = self._trees
+        sizes = [len(each.kind) for each in trees]
+        starts = self._starts = np.cumsum([0, *sizes], dtype=np.int32)
+        none = np.zeros(0, np.int32)
+        self._roots = np.where(np.array(sizes, np.int32) > 0, starts[:-1], -1).astype(np.int32)
+        self._kind = np.concatenate([none.astype(np.int8), *(each.kind for each in trees)])
+        self._feature = np.concatenate([none, *(each.feature for each in trees)])
+        self._threshold = np.concatenate([none.astype(float), *(each.threshold for each in trees)])
+        self._below = np.concatenate([none.reshape(3, 0), *(each.below for each in trees)], axis=1)
+        shift = np.repeat(starts[:-1], sizes)
+        self._edges = [edge for each in trees for edge in each.edges]
+        edges = np.repeat(
+            np.cumsum([0, *(len(each.edges) for each in trees)])[:-1].astype(np.int32), sizes
+        )
+        numeric, nominal = self._kind == NUMERIC, self._kind == NOMINAL
+        self._below[:2] += shift * numeric + edges * nominal
+        self._below[2] += shift * (self._below[2] >= 0)
+        self._ways = np.array(
+            [
+                edge.node + start
+                for each, start in zip(trees, starts.tolist(), strict=False)
+                for edge in each.edges
+            ],
+            np.int32,
+        )
+        self._leaves = {
+            slot: (leaf, each.model) for each in trees for slot, leaf in each.leaves.items()
+        }
+        self._unknown = True
+
+
+def is_text(observed: Observed) -> NDArray[np.bool_]:
+    """Return of each column whether its numbers are codes."""
+    return np.array([observed.encoding.is_categorical(f) for f in observed.features], np.bool_)

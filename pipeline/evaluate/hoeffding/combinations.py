@@ -1,0 +1,64 @@
+"""The trees of a regressor, and how it combines what they answer.
+
+Each function follows the ``predict_one`` of one class of River, operation by operation.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from river import ensemble, forest, tree
+
+from pipeline.evaluate.encoding import Floats
+
+
+def _first(_: Any, given: Floats) -> Sequence[float]:
+    return given[:, 0].tolist()  # type: ignore[no-any-return]
+
+
+def _mean(_: Any, given: Floats) -> Sequence[float]:
+    # River's mean is exact
+    return [math.fsum(row) / len(row) for row in given.tolist()]
+
+
+def _forest_mean(model: Any, given: Floats) -> Sequence[float]:
+    """Return the mean, weighted against each tree's error, as Adaptive Random Forests do."""
+    median = model.aggregation_method == model._MEDIAN
+    if not model.disable_weighted_vote and not median:
+        errors = np.array([metric.get() for metric in model._metrics])
+        total = sum(errors.tolist())
+        if total != 0:
+            weights = total - errors
+            weights /= weights.sum()
+            given = given * weights
+    combined = np.median(given, axis=1) if median else given.mean(axis=1)
+    return combined.tolist()  # type: ignore[no-any-return]
+
+
+@dataclass(frozen=True, slots=True)
+class Combination:
+    """How a model combines its trees.
+
+    Attributes
+    ----------
+    trees
+        Model → its trees.
+    combine
+        Model and answers of shape (rows, trees) → one number a row.
+    """
+
+    trees: Callable[[Any], Sequence[Any]]
+    combine: Callable[[Any, Floats], Sequence[float]]
+
+
+_TREE = Combination(lambda model: [model], _first)
+
+COMBINATIONS: dict[type, Combination] = {
+    tree.HoeffdingTreeRegressor: _TREE,
+    tree.HoeffdingAdaptiveTreeRegressor: _TREE,
+    forest.ARFRegressor: Combination(list, _forest_mean),
+    ensemble.BaggingRegressor: Combination(list, _mean),
+}
+"""Class of River → how it combines its trees, which must be single trees."""

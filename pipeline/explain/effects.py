@@ -1,0 +1,153 @@
+"""The smoothed effects of several features and pairs of features."""
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import groupby
+from typing import NamedTuple, cast
+
+import numpy as np
+
+from pipeline.evaluate import Table
+from pipeline.explain.categories import CategoryCurve
+from pipeline.explain.curve import Effect, Grid, PDPCurve
+from pipeline.explain.method import Answers, Axis, as_grid
+from pipeline.explain.ranks import RankCurve, RankCurves
+from pipeline.explain.surface import Surface
+
+
+class Curve(NamedTuple):
+    """The ICE curve of one observation.
+
+    Attributes
+    ----------
+    seq
+        Whose.
+    axes
+        The evaluation points, of a pair those of both features.
+    outputs
+        The outputs there.
+    """
+
+    seq: int
+    axes: Axis | tuple[Axis, Axis]
+    outputs: Table
+
+
+class Effects:
+    """A curve for each feature, and a surface for each pair.
+
+    Parameters
+    ----------
+    kinds
+        Name → of its feature, or of both of its pair, whether it is categorical.
+    alpha
+        Smoothing of effects and grids, in (0, 1].
+    debias
+        Divide by the sum of the smoothing's weights.
+    """
+
+    def __init__(
+        self, kinds: Mapping[str, tuple[bool, ...]], alpha: float, *, debias: bool = True
+    ) -> None:
+        self.names = tuple(kinds)
+        numeric = [name for name, kind in kinds.items() if kind == (False,)]
+        self._places = {name: place for place, name in enumerate(numeric)}
+        self.ranks = RankCurves(len(numeric), alpha, debias=debias)
+        self.categories = {
+            name: CategoryCurve(alpha, debias=debias)
+            for name, kind in kinds.items()
+            if kind == (True,)
+        }
+        self.surfaces = {
+            name: Surface(alpha, categorical=(kind[0], kind[1]), debias=debias)
+            for name, kind in kinds.items()
+            if len(kind) == 2
+        }
+
+    def take(self, answers: Answers) -> dict[str, float]:
+        """Take the ICE curves of one observation; return the importance of each.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If the points or the outputs do not fit.
+        """
+        names, labels, blocks, points = answers
+        increments: dict[str, float] = {}
+        which, grids, numbers = [], [], []
+        for name, block, axes in zip(names, blocks, points or (), strict=True):
+            if name in self._places:
+                which.append(name)
+                grids.append(axes)
+                numbers.append(block)
+            else:
+                increments[name] = self._take(name, axes, Table(labels, block))
+        if which:
+            places = np.array([self._places[name] for name in which], np.intp)
+            moved = self.ranks.move(places, np.array(grids), Table(labels, np.concatenate(numbers)))
+            increments |= dict(zip(which, moved.tolist(), strict=True))
+        return increments
+
+    def take_run(self, name: str, curves: Sequence[Curve]) -> list[float]:
+        """Take the ICE curves of several observations; return the importance of each.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If the points or the outputs do not fit.
+        """
+        increments: list[float] = []
+        for labels, group in groupby(curves, lambda curve: curve.outputs.labels):
+            together = list(group)
+            if name in self._places:
+                places = np.full(len(together), self._places[name], np.intp)
+                points = np.array([curve.axes for curve in together])
+                numbers = np.concatenate([curve.outputs.numbers for curve in together])
+                increments += self.ranks.move(places, points, Table(labels, numbers)).tolist()
+            else:
+                increments += [self._take(name, curve.axes, curve.outputs) for curve in together]
+        return increments
+
+    def _take(self, name: str, axes: Axis | tuple[Axis, Axis], outputs: Table) -> float:
+        """Take the ICE curve of a categorical feature, or the surface of a pair."""
+        if name in self.categories:
+            return self.categories[name].update_table(as_grid(cast(Axis, axes)), outputs)
+        first, second = cast(tuple[Axis, Axis], axes)
+        return self.surfaces[name].update_table((as_grid(first), as_grid(second)), outputs)
+
+    @property
+    def values(self) -> dict[str, float]:
+        """Name → importance of its curve or surface; 0 before the first explanation."""
+        ranks = self.ranks.values.tolist()
+        if len(ranks) == len(self.names):
+            return dict(zip(self.names, ranks, strict=True))
+        return self._each(ranks, lambda effect: effect.value)
+
+    @property
+    def variances(self) -> dict[str, float]:
+        """Name → variance of one observation's contribution to the importance."""
+        return self._each(self.ranks.variances.tolist(), lambda effect: effect.variance)
+
+    @property
+    def std_errors(self) -> dict[str, float]:
+        """Name → standard error of the importance; infinite before the first explanation."""
+        return self._each(self.ranks.std_errors, lambda effect: effect.std_error)
+
+    def of(self, name: str) -> PDPCurve | Surface:
+        """Return the curve or surface of a name."""
+        if name in self._places:
+            return RankCurve(self.ranks, self._places[name])
+        return self.categories[name] if name in self.categories else self.surfaces[name]
+
+    def curve(self, name: str) -> tuple[Grid, Effect]:
+        """Return the smoothed points and effects of a feature; both empty before the first."""
+        curve = cast(PDPCurve, self.of(name))
+        return curve.grid, curve.effect
+
+    def _each(
+        self, ranks: list[float], of: Callable[[CategoryCurve | Surface], float]
+    ) -> dict[str, float]:
+        others: dict[str, CategoryCurve | Surface] = {**self.categories, **self.surfaces}
+        return {
+            name: ranks[self._places[name]] if name in self._places else of(others[name])
+            for name in self.names
+        }

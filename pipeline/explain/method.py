@@ -1,0 +1,165 @@
+"""The interface of a method of explanation: ask, answer, store."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from pipeline.evaluate import Encoding, Evaluator, Observed, Table
+from pipeline.evaluate.encoding import Floats, Inputs
+from pipeline.evaluate.table import Labels
+from pipeline.explain.curve import Grid
+from pipeline.explain.losses import Loss, Target
+from pipeline.explain.players import Players
+
+Axis = Floats | Grid
+"""Evaluation points of a feature: numbers as an array, or categories."""
+
+
+class Question(NamedTuple):
+    """The inputs that a method asks about.
+
+    Attributes
+    ----------
+    rows
+        Shape (inputs, features), with the columns of the observation.
+    about
+        What the method needs to sort the outputs.
+    """
+
+    rows: Floats
+    about: Any = None
+
+
+class Answers(NamedTuple):
+    """The outputs by player, as an evaluation carries them.
+
+    Attributes
+    ----------
+    names
+        The players that were asked about.
+    labels
+        The labels of the outputs' columns: classes, or None for a number.
+    blocks
+        Each player's outputs, shape (outputs, labels).
+    points
+        Each player's evaluation points, of a pair those of both; None if the method has none.
+    """
+
+    names: Sequence[str]
+    labels: Labels
+    blocks: Floats | Sequence[Floats]
+    points: Sequence[Axis | tuple[Axis, Axis]] | None = None
+
+
+class Method(Protocol):
+    """Asks a model about changed inputs.
+
+    It always draws the same random numbers, however few players it asks about: shards, which
+    divide the players among them, draw the same samples.
+
+    Attributes
+    ----------
+    needs_label
+        Whether the method explains the loss, so that an observation needs a label.
+    """
+
+    needs_label: bool
+
+    def prepare(self, encoding: Encoding) -> None:
+        """Encode the stored values before the next observation; they may extend the encoding."""
+        ...
+
+    def ask(self, observed: Observed) -> Question | None:
+        """Return the question about an observation; None while warming up."""
+        ...
+
+    def see(self, prediction: Table) -> None:
+        """Take the model's output on the observation itself."""
+        ...
+
+    def answer(self, question: Question, prediction: Table, table: Table) -> Answers:
+        """Return the outputs by player.
+
+        Parameters
+        ----------
+        question
+            The question.
+        prediction
+            The output on the observation itself; one row, which :meth:`see` has taken.
+        table
+            The outputs on the question's rows.
+        """
+        ...
+
+    def store(self, observed: Observed) -> None:
+        """Keep the observation as a source of replacements, once it is explained."""
+        ...
+
+    def forget_model(self) -> None:
+        """Forget the outputs of the model so far; another one takes over."""
+        ...
+
+    def go_on(self, before: Sequence[Any]) -> None:
+        """Take over the samples of methods of this kind, which asked about the same or more."""
+        ...
+
+
+class ImportanceMethod(Method, Protocol):
+    """A method whose answers become one increment of each player."""
+
+    players: Players
+
+    def increments(
+        self, loss: Loss, ys: Sequence[Target], labels: Labels, predictions: Floats, blocks: Floats
+    ) -> Floats:
+        """Return what observations add to the importance, one increment for each block.
+
+        There is one label and one prediction for all blocks (several players of one observation),
+        or one for each (several observations of one player).
+
+        Parameters
+        ----------
+        loss, ys, labels
+            The loss, the observations' labels, and the labels of the outputs' columns.
+        predictions
+            The outputs on the observations themselves, shape (blocks or 1, labels).
+        blocks
+            The answers, shape (blocks, outputs, labels).
+        """
+        ...
+
+
+def as_grid(axis: Axis) -> Grid:
+    """Return evaluation points as a list."""
+    return axis.tolist() if isinstance(axis, np.ndarray) else list(axis)
+
+
+def copies(observed: Observed, n: int) -> Floats:
+    """Return n rows of the observation itself."""
+    rows = np.empty((n, len(observed.features)))
+    rows[:] = observed.numbers
+    return rows
+
+
+def ask_model(
+    evaluator: Evaluator, observed: Observed, questions: Sequence[Question | None]
+) -> tuple[Table, list[Table]]:
+    """Return the output on an observation itself, and those on what each question asks.
+
+    Raises
+    ------
+    NoOutputError
+        If the model has no output yet.
+    """
+    asked = [each.rows for each in questions if each is not None]
+    rows = np.concatenate([observed.numbers[None, :], *asked])
+    table = evaluator(Inputs(observed, rows))
+    if len(table.numbers) != len(rows):
+        raise ValueError(f"the evaluator gave {len(table.numbers)} outputs on {len(rows)} inputs")
+    tables, begin = [], 1
+    for question in questions:
+        end = begin + (0 if question is None else len(question.rows))
+        tables.append(table.part(begin, end))
+        begin = end
+    return table.part(0, 1), tables

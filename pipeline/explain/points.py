@@ -1,0 +1,151 @@
+"""The evaluation points of features, from their recent values."""
+
+import random
+from collections.abc import Callable, Collection, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from pipeline.evaluate import Encoding, Observation, Observed
+from pipeline.evaluate.encoding import Floats
+from pipeline.explain.grids import GridSettings
+from pipeline.explain.method import Axis
+from pipeline.explain.storage import (
+    AgeWeightedCategories,
+    CategoryStorage,
+    NumberStorage,
+    RollingExtremes,
+)
+
+LOW, HIGH = 0.05, 0.95
+"""The quantiles at both ends of a grid."""
+
+RNGOf = Callable[[str], random.Random]
+"""Name → its own source of random numbers."""
+
+
+class Points(NamedTuple):
+    """The evaluation points of a feature: numbers or categories, and as they are in rows."""
+
+    axis: Axis
+    codes: Floats
+
+
+class PointStorage:
+    """Recent values of features, and the evaluation points that they give.
+
+    Parameters
+    ----------
+    features
+        Their names.
+    settings
+        How the points are chosen.
+    categorical
+        Which features are categorical; by default those whose first value is text or a truth value.
+    rng_of
+        Returns the source of a feature's random numbers.
+    """
+
+    def __init__(
+        self,
+        features: Sequence[str],
+        settings: GridSettings,
+        *,
+        categorical: Collection[str] | None,
+        rng_of: RNGOf,
+    ) -> None:
+        self.features = tuple(features)
+        self.settings = settings
+        self.kinds: dict[str, bool] = {}
+        self._rngs = {feature: rng_of(feature) for feature in features}
+        self._categories: dict[str, CategoryStorage] = {}
+        self._ranges: dict[str, RollingExtremes] = {}
+        self._numeric: tuple[str, ...] = ()  # the other features, which the numbers are of
+        self._numbers = NumberStorage(settings.storage_size, ())
+        if categorical is not None:
+            self._start({feature: feature in categorical for feature in features})
+
+    def learn_kinds(self, x: Observation) -> None:
+        """Take from a first observation which features are categorical, unless it is known."""
+        if not self.kinds:
+            self._start({f: isinstance(x[f], bool | str) for f in self.features})
+
+    def _start(self, kinds: dict[str, bool]) -> None:
+        """Make the storages, of numbers and of categories."""
+        self.kinds, settings = kinds, self.settings
+        size, probability = settings.storage_size, settings.entrance_probability
+        by_age = settings.storage == "age-weighted"
+        make = AgeWeightedCategories if by_age else CategoryStorage
+        self._categories = {
+            feature: make(size, self._rngs[feature], probability)
+            for feature, is_categorical in kinds.items()
+            if is_categorical
+        }
+        numeric = [feature for feature, is_categorical in kinds.items() if not is_categorical]
+        if settings.kind == "range":
+            self._ranges = {f: RollingExtremes(settings.window or size) for f in numeric}
+            return
+        self._numeric = tuple(numeric)
+        rngs = [self._rngs[feature] for feature in numeric]
+        self._numbers = NumberStorage(size, rngs, entrance_probability=probability, by_age=by_age)
+
+    def prepare(self, encoding: Encoding) -> None:
+        """Teach the encoding the stored categories."""
+        for feature, storage in self._categories.items():
+            for value in storage.categories():
+                encoding.learn({feature: value})
+
+    def points(self, encoding: Encoding) -> dict[str, Points]:
+        """Return the points of the features that are warm."""
+        size, needed = self.settings.size, self.settings.needed
+        found: dict[str, Points] = {}
+        if self._numeric:
+            if self.settings.kind == "quantiles":
+                grids = self._numbers.quantiles(equidistant(LOW, HIGH, size))
+            else:
+                ends = self._numbers.quantiles(np.array([LOW, HIGH]))
+                grids = equidistant(ends[:, :1], ends[:, 1:], size)
+            for place in self._numbers.holding(needed).tolist():
+                found[self._numeric[place]] = Points(grids[place], grids[place])
+        for feature, extremes in self._ranges.items():
+            if len(extremes) >= needed:
+                grid = equidistant(extremes.low, extremes.high, size)
+                found[feature] = Points(grid, grid)
+        for feature, categories in self._categories.items():
+            if len(categories) >= needed:
+                points = categories.categories()
+                codes = np.array([encoding.number(feature, point) for point in points])
+                found[feature] = Points(points, codes)
+        return found
+
+    def store(self, observed: Observed) -> None:
+        """Offer the observation's values to the storages."""
+        x = observed.x
+        for feature, categories in self._categories.items():
+            categories.update(x[feature])
+        for feature, extremes in self._ranges.items():
+            extremes.update(float(x[feature]))
+        if self._numeric:
+            self._numbers.update(np.array([x[feature] for feature in self._numeric], np.float64))
+
+    def take_over(self, feature: str, other: "PointStorage") -> None:
+        """Take over another storage's values of a feature."""
+        if feature in self._numeric:
+            places = self._numeric.index(feature), other._numeric.index(feature)
+            self._numbers.take_over(places[0], other._numbers, places[1])
+        elif feature in self._categories:
+            self._categories[feature] = other._categories[feature]
+        elif feature in self._ranges:
+            self._ranges[feature] = other._ranges[feature]
+
+
+def equidistant(low: float | Floats, high: float | Floats, size: int) -> Floats:
+    """Return points from ``low`` to ``high``."""
+    steps = np.arange(size) / 1.0
+    points: Floats = steps * ((high - low) / (size - 1)) + low
+    return points
+
+
+def seeded(seed: int | None) -> RNGOf:
+    """Return a function that gives each feature its own random numbers."""
+    return lambda feature: random.Random(None if seed is None else f"{seed}/{feature}")

@@ -1,0 +1,87 @@
+"""What iPFI and iSAGE share: stored observations whose values replace those of features."""
+
+import random
+from collections.abc import Collection, Sequence
+from typing import Self
+
+from pipeline.evaluate import Encoding, Observed, Table
+from pipeline.evaluate.encoding import Floats
+from pipeline.explain.checks import check_warm_up
+from pipeline.explain.imputers import InnerSamples, check_imputer, conditional
+from pipeline.explain.players import Players
+from pipeline.explain.storage import Reservoir
+
+
+class Replacement:
+    """A method that replaces the values of features; owns the reservoir.
+
+    Parameters
+    ----------
+    players
+        What to explain.
+    reservoir
+        Past observations, whose values replace others unless the imputer is observational.
+    imputer
+        One of :data:`~pipeline.explain.imputers.IMPUTERS`.
+    categorical
+        Which features are categorical, for the observational imputer.
+    warm_up
+        How many observations the reservoir must hold before anything is asked.
+    inner_samples
+        Draws per observation; ``"all"`` takes each stored observation once.
+    rng
+        Source of its random numbers.
+    asked
+        Names of the players to ask about; by default all.
+    """
+
+    needs_label = True
+
+    def __init__(
+        self,
+        players: Players,
+        *,
+        reservoir: Reservoir,
+        imputer: str = "interventional",
+        categorical: Collection[str] | None = None,
+        warm_up: int | None,
+        inner_samples: InnerSamples,
+        rng: random.Random,
+        asked: Collection[str] | None = None,
+    ) -> None:
+        self.players = players
+        self.reservoir = reservoir
+        self.imputer = check_imputer(imputer, inner_samples)
+        self.warm_up = check_warm_up(warm_up, reservoir.size)
+        self.inner_samples = inner_samples
+        self.rng = rng
+        self.conditional = conditional(imputer, players.features, reservoir, rng, categorical)
+        self.names = players.names if asked is None else players.chosen(asked)
+
+    def prepare(self, encoding: Encoding) -> None:
+        """Encode the stored observations."""
+        self.reservoir.numbers(encoding, self.players.features)
+
+    def stored(self, observed: Observed) -> Floats | None:
+        """Return the stored observations, shape (observations, features); None while warming up."""
+        stored = self.reservoir.numbers(observed.encoding, self.players.features)
+        return None if len(stored) < self.warm_up else stored
+
+    def see(self, prediction: Table) -> None:
+        """Take the model's output on the observation itself."""
+
+    def store(self, observed: Observed) -> None:
+        """Keep the observation as a source of replacements."""
+        if self.conditional is not None:
+            self.conditional.update(observed.x)
+        self.reservoir.update(observed)
+
+    def go_on(self, before: Sequence[Self]) -> None:
+        """Take over the samples of another method; all of them draw the same."""
+        if before:
+            names = self.names
+            vars(self).update(vars(before[0]))
+            self.names = names
+
+    def forget_model(self) -> None:
+        """Forget the outputs of the model before."""

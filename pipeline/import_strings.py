@@ -1,0 +1,47 @@
+"""Loads the user's code by import string, ``module:name``."""
+
+import importlib
+import inspect
+import os
+import sys
+from collections.abc import Callable
+from typing import Any, cast
+
+
+def load(reference: str) -> Callable[..., Any]:
+    """Return the function or class; modules may be in the working directory too.
+
+    >>> load("json:loads")("[1]")
+    [1]
+    >>> load("json:load_all")
+    Traceback (most recent call last):
+        ...
+    ValueError: json has no load_all
+    """
+    module_name, _, name = reference.partition(":")
+    if os.getcwd() not in sys.path:
+        sys.path.append(os.getcwd())
+    try:
+        target: Any = importlib.import_module(module_name)
+        for part in name.split("."):
+            target = getattr(target, part)
+    except AttributeError:
+        raise ValueError(f"{module_name} has no {name}") from None
+    except Exception as error:  # the user's module may raise anything
+        sought = ""
+        if isinstance(error, ModuleNotFoundError):
+            sought = f"; looked in {os.getcwd()} and among the installed packages"
+        raise ValueError(
+            f"cannot import {module_name}: {type(error).__name__}: {error}{sought}"
+        ) from error
+    if not callable(target):
+        raise ValueError("it is not a function or class")
+    return cast(Callable[..., Any], target)
+
+
+def parameters(factory: Callable[..., Any]) -> frozenset[str]:
+    """Return the names of the parameters; none if the signature is unknown."""
+    try:
+        return frozenset(inspect.signature(factory).parameters)
+    except (TypeError, ValueError):
+        return frozenset()

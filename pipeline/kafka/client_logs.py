@@ -1,0 +1,76 @@
+"""Limits how often Kafka's clients repeat a log message.
+
+While a broker is away they log each attempt to connect: thousands of lines a minute.
+"""
+
+import logging
+import re
+import time
+from typing import Any
+
+from pipeline.kafka.client import LIBRDKAFKA_LOG
+
+QUIET_S = 30.0
+"""Seconds until a client's message is repeated."""
+
+_VARYING = re.compile(r"[\d.:#]+")
+
+
+class RepetitionFilter(logging.Filter):
+    """Lets a client's message pass once in a while, with how many were like it.
+
+    Messages that differ in numbers only (addresses, ports, times) are alike. fluxplain's own always
+    pass.
+
+    Examples
+    --------
+    >>> limit = RepetitionFilter(own="fluxplain.librdkafka")
+    >>> def record(text):
+    ...     return logging.LogRecord("aiokafka", logging.ERROR, "", 0, text, (), None)
+    >>> [limit.filter(record(f"Unable to connect to node {n}")) for n in (1, 2, 3)]
+    [True, False, False]
+    """
+
+    def __init__(self, own: str) -> None:
+        super().__init__()
+        self._client = own  # the one logger of ours that speaks for a client
+        self._passed: dict[tuple[str, str], tuple[float, int]] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Return whether to log a record; of one that passes the message says what did not."""
+        if record.name.startswith("fluxplain.") and record.name != self._client:
+            return True
+        kind = (record.name, _VARYING.sub("", record.getMessage()))
+        now = time.monotonic()
+        since, more = self._passed.get(kind, (-QUIET_S, 0))
+        if now - since < QUIET_S:
+            self._passed[kind] = (since, more + 1)
+            return False
+        if len(self._passed) >= 1000:
+            self._passed.clear()
+        self._passed[kind] = (now, 0)
+        if more:
+            record.msg = f"{record.getMessage()} (and {more:,} more like it)"
+            record.args = ()
+        return True
+
+
+def logging_settings() -> dict[str, Any]:
+    """Return how processes that run for long log, for :func:`logging.config.dictConfig`."""
+    return {
+        "version": 1,
+        "disable_existing_loggers": False,
+        "formatters": {
+            "plain": {"format": "%(asctime)s %(process)d %(levelname)s %(name)s: %(message)s"}
+        },
+        "filters": {"repetitions": {"()": RepetitionFilter, "own": LIBRDKAFKA_LOG}},
+        "handlers": {
+            "stderr": {
+                "class": "logging.StreamHandler",
+                "formatter": "plain",
+                "filters": ["repetitions"],
+            }
+        },
+        "root": {"level": "WARNING", "handlers": ["stderr"]},
+        "loggers": {"fluxplain": {"level": "INFO"}, LIBRDKAFKA_LOG: {"propagate": True}},
+    }

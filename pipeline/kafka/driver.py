@@ -1,0 +1,55 @@
+"""The contract between a role's worker and the Kafka consumer that drives it.
+
+:mod:`pipeline.kafka.faust` is the only implementation. Another driver would have to
+
+- deliver the messages of each partition in order, and commit only what it is asked to;
+- call :meth:`~pipeline.kafka.worker.worker.RoleWorker.on_revoked` and ``on_assigned`` at each
+  rebalance;
+- ``claim`` the partitions that are new, then confirm with the broker that it is still a member of
+  its group, and only then ``load`` each and read on from the offset that this returns.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from pipeline.kafka.client import TopicPartition
+
+
+class Received(Protocol):
+    """A message as the driver delivers it; opaque but for these attributes."""
+
+    topic: str
+    partition: int
+    offset: int
+    timestamp: float | None
+    key: Any
+    value: Any
+    headers: Any
+
+
+class Driver(Protocol):
+    """What a worker asks of its consumer."""
+
+    def is_current(self, message: Received) -> bool:
+        """Return whether a message belongs to the current generation of the group."""
+
+    def pause(self, tp: TopicPartition) -> None:
+        """Stop fetching a partition."""
+
+    def resume(self, tp: TopicPartition) -> None:
+        """Fetch a paused partition again."""
+
+    async def seek(self, offsets: Mapping[TopicPartition, int]) -> None:
+        """Read partitions again from these offsets."""
+
+    async def commit(self, tp: TopicPartition, offset: int, done: Sequence[Received]) -> bool:
+        """Acknowledge messages, all below the offset, and commit it; False to try again."""
+
+    def log_end(self, tp: TopicPartition) -> int | None:
+        """Return the end of the log as of the last fetch; None before it."""
+
+    async def log_range(self, tp: TopicPartition) -> range:
+        """Ask the broker for the offsets that a partition holds."""
+
+    async def stay_in_group(self) -> None:
+        """Keep the membership although all partitions are paused."""

@@ -1,0 +1,214 @@
+"""Puts a role together: Faust app, worker, checkpoints, producer; and runs it."""
+
+import asyncio
+import gc
+import logging
+import logging.config
+import signal
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, NoReturn, TypeVar
+
+import faust
+from faust.auth import Credentials, SASLCredentials, SSLCredentials
+
+from pipeline.config import Config, KafkaSettings
+from pipeline.kafka.checkpoints import (
+    StageFactory,
+    fingerprint_of,
+    identity_of,
+    make_private_folder,
+    open_store,
+)
+from pipeline.kafka.client import cluster
+from pipeline.kafka.client_logs import logging_settings
+from pipeline.kafka.exits import EXIT_FAILED, end
+from pipeline.kafka.faust.driver import FaustDriver
+from pipeline.kafka.faust.metrics import monitor
+from pipeline.kafka.faust.transport import install
+from pipeline.kafka.metrics.partitions import StatusCollector
+from pipeline.kafka.metrics.worker import WorkerMetrics
+from pipeline.kafka.ownership.register import Register
+from pipeline.kafka.producer import RecordProducer
+from pipeline.kafka.registry.opening import check_registry, open_decoder, open_encoder
+from pipeline.kafka.timeouts import group_settings
+from pipeline.kafka.topics import feature_partitions
+from pipeline.kafka.worker.health import HealthServer
+from pipeline.kafka.worker.outbox import Outbox
+from pipeline.kafka.worker.watchdog import Watchdog
+from pipeline.kafka.worker.worker import RoleWorker
+from pipeline.parts import Part
+
+log = logging.getLogger("fluxplain.worker")
+
+Agent = TypeVar("Agent", bound=Callable[..., Any])
+
+READ_AHEAD = 200
+"""Messages to take from the broker before those that are there are done."""
+
+SHUTDOWN_S = 9.0
+"""Seconds that stopping may take: Kubernetes and systemd wait longer before they kill."""
+
+TICK_S = 0.1
+
+GC_THRESHOLDS = (50_000, 20, 20)
+"""Of :func:`gc.set_threshold`: records leave little cyclic garbage. With Python's own thresholds,
+the collector takes a twentieth of the model role's time."""
+
+
+@dataclass(frozen=True, slots=True)
+class FaustWorker:
+    """A role's worker, with the Faust app that drives it."""
+
+    app: faust.App
+    worker: RoleWorker
+
+    def agent(self, loop: Agent) -> Agent:
+        """Make a loop the Faust agent of the role's topics.
+
+        It gets raw bytes, so that stages see bad records too, and one message at a time.
+        """
+        config, part = self.worker.config, self.worker.part
+        topics = map(config.topic, config.inputs(part.role))
+        source = self.app.topic(*topics, key_serializer="raw", value_serializer="raw")
+        self.app.agent(source, name=part.role, concurrency=1)(loop)
+        return loop
+
+
+def create_worker(config: Config, part: Part, make_stage: StageFactory) -> FaustWorker:
+    """Return the worker of a role, or of a shard, for a broker that answers; it has no agent yet.
+
+    Raises ``BrokerError`` (also of the schema registry), ``RegisteredError`` if the pipeline is
+    registered with other settings, and ``ConfigError`` if the broker cannot keep checkpoints.
+    """
+    metadata = cluster(config)
+    check_registry(config)
+    identity = identity_of(config, metadata)
+    register = Register(config)
+    registered = register.enter(fingerprint_of(config, identity))
+    app = _faust_app(config, part)
+    metrics = WorkerMetrics(config, part)
+    monitor(app, str(part), metrics.registry)
+    producer, partitions = RecordProducer(config), feature_partitions(config)
+    worker = RoleWorker(
+        FaustDriver(app),
+        config,
+        part,
+        make_stage=make_stage,
+        store=open_store(config, metadata, replace(identity, registered=registered)),
+        outbox=Outbox(
+            config, producer, partitions, metrics.published.observe, open_encoder(config)
+        ),
+        register=register,
+        registered=registered,
+        metrics=metrics,
+        decoder=open_decoder(config),
+    )
+    install(app, worker)
+    _keep_checkpoints(app, worker)
+    return FaustWorker(app, worker)
+
+
+def run(role: FaustWorker) -> NoReturn:
+    """Run a role until SIGTERM or SIGINT; the process ends with this.
+
+    Raises ``ConfigError`` if the health endpoint cannot listen.
+    """
+    logging_config = logging_settings()
+    logging.config.dictConfig(logging_config)
+    worker = role.worker
+    watchdog = Watchdog(worker.config, worker.status)
+    registry = worker.metrics.registry
+    registry.register(StatusCollector(worker.status, watchdog))
+    address = HealthServer(worker.config, watchdog.health, registry).start()
+    log.info("%s: health at %s", worker.part, address)
+    watchdog.start()
+    # what was imported stays: looking through it for garbage would hold up records for 0.1 s
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(*GC_THRESHOLDS)
+    process = _Process(
+        role.app,
+        quiet=True,
+        redirect_stdouts=False,
+        logging_config=logging_config,
+        loglevel="WARNING",
+    )
+    process.worker = worker
+    process.spinner = None  # its escape codes are not for logs
+    process.execute_from_commandline()
+    raise SystemExit(0)
+
+
+class _Process(faust.Worker):
+    """Faust's worker process, with a limit to the time that stopping takes."""
+
+    worker: RoleWorker
+
+    def _schedule_shutdown(self, signal: signal.Signals) -> None:
+        threading.Thread(target=self._end_in_time, name="shutdown", daemon=True).start()
+        super()._schedule_shutdown(signal)
+
+    def _end_in_time(self) -> None:
+        time.sleep(SHUTDOWN_S)
+        if self.worker.is_finished:
+            log.warning("all is committed, but the broker did not let go in time: ending")
+            end(0)
+        log.critical(
+            "what was done last could not be committed in %.0f s: the next start repeats it",
+            SHUTDOWN_S,
+        )
+        end(EXIT_FAILED)
+
+
+def _faust_app(config: Config, part: Part) -> faust.App:
+    folder = config.checkpoint.directory / "faust"
+    make_private_folder(folder)
+    servers = config.kafka.bootstrap_servers.split(",")
+    return faust.App(
+        config.group(part),
+        broker=[f"kafka://{server.strip()}" for server in servers],
+        broker_credentials=credentials(config.kafka),
+        store="memory://",
+        datadir=folder,
+        web_enabled=False,
+        topic_allow_declare=False,  # topics are created by one command
+        topic_disable_leader=True,
+        stream_wait_empty=False,  # else a revocation hangs on what is not acknowledged
+        consumer_auto_offset_reset="earliest",
+        consumer_group_instance_id=config.group_instance_id(part),
+        stream_recovery_delay=0.0,
+        # a message that comes into one partition waits behind all that was read of the others
+        stream_buffer_maxsize=READ_AHEAD,
+        broker_max_poll_records=READ_AHEAD,
+        **group_settings(is_static=config.kafka.group_instance_id is not None),
+    )
+
+
+def credentials(kafka: KafkaSettings) -> Credentials | None:
+    """Return the settings of security for Faust's clients."""
+    context = kafka.tls_context()
+    if kafka.uses_sasl:
+        return SASLCredentials(
+            username=kafka.username,
+            password=kafka.get_password(),
+            mechanism=kafka.mechanism,
+            ssl_context=context,
+        )
+    return SSLCredentials(context) if context else None
+
+
+def _keep_checkpoints(app: faust.App, worker: RoleWorker) -> None:
+    @app.task  # type: ignore[untyped-decorator]
+    async def tick() -> None:
+        while not app.should_stop:
+            await asyncio.sleep(TICK_S)
+            await worker.tick()
+
+    async def shut_down(*_args: Any, **_kwargs: Any) -> None:
+        await worker.shut_down()
+
+    # Faust keeps weak references to signal handlers
+    app.on_before_shutdown.connect(shut_down, weak=False)

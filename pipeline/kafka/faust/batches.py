@@ -1,0 +1,383 @@
+"""Reads Kafka's record batches, whatever bytes a producer put into them, in bounded memory.
+
+Kafka's clients raise an error at a header name that is not UTF-8, so one record stops a consumer
+for good, and they unpack a compressed batch at once, however large it becomes. Here every offset
+of a batch gives a record: one that cannot be read says why, and is a dead letter later. The same
+batch gives the same records and the same reasons on every machine.
+
+References
+----------
+Kafka, "Message Format": https://kafka.apache.org/documentation/#recordbatch
+"""
+
+import mmap
+import struct
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import cramjam
+from aiokafka.record.default_records import DefaultRecordBatch, _DefaultRecordBatchPy
+from aiokafka.record.util import calc_crc32c
+
+from pipeline.kafka.headers import Unreadable
+
+MAX_BATCH_BYTES = 32 * 1024 * 1024
+"""Bytes that a compressed batch may unpack to. Brokers take batches of 1 MB, and JSON is compressed
+to a tenth or a twentieth; zeros to less than a thousandth."""
+
+MAX_MESSAGE_BYTES = 1024 * 1024
+"""Bytes of key, value and headers of one message. Brokers take no larger one, by default, unless it
+was compressed."""
+
+MAX_HEADERS = 2_000
+"""Headers of one message: twice what the role ``join`` passes on, since it adds its own."""
+
+Headers = tuple[tuple[str, bytes | None], ...]
+
+MAGIC = 2
+"""The message format that is read; brokers keep older ones that were written before Kafka 0.11."""
+
+_IS_COMPILED = DefaultRecordBatch is not _DefaultRecordBatchPy
+"""Whether aiokafka's fast parser is there; its other one takes records that break off."""
+
+_HEADER = struct.Struct(">qiibIhiqqqhii")
+
+_CHECKED_FROM = struct.calcsize(">qiibI")
+
+_ATTRIBUTES = struct.Struct(">h")
+
+_CODECS = {1: "gzip", 2: "snappy", 3: "lz4", 4: "zstd"}
+
+_OFFSET = struct.Struct(">q")
+
+MAGIC_OFFSET, OLD_ATTRIBUTES_OFFSET = 16, 17
+"""Where a batch of any format has its format, and one of an older format its compression."""
+
+_CODEC_MASK = 0x07
+_LOG_APPEND_TIME = 0x08
+TRANSACTIONAL = 0x10
+CONTROL = 0x20  # it holds the broker's markers of transactions
+
+_XERIAL = b"\x82SNAPPY\x00" + struct.pack(">ii", 1, 1)
+"""Begins what the Java client compresses by snappy: blocks, each behind its length."""
+
+_GZIP = b"\x1f\x8b"
+
+_FIRST_PIECE = 1024
+"""Bytes given at first to each part of a gzip stream; a batch may consist of very many."""
+
+
+class FlawError(Exception):
+    """A record, or a whole batch, cannot be read. The message says why."""
+
+
+class BatchRecord(NamedTuple):
+    """One record of a batch, with the attributes of aiokafka's.
+
+    Only headers whose names are UTF-8 are in it. One that cannot be read has the timestamp -1, no
+    key and no value, and :class:`Unreadable` for its headers.
+    """
+
+    offset: int
+    timestamp: int
+    timestamp_type: int
+    key: bytes | None
+    value: bytes | None
+    headers: Headers
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """A batch as it came from the broker: all its bytes, and the fields of its header.
+
+    ``next_offset`` is the first one behind it. ``count`` is how many records it claims to have:
+    fewer than offsets after compaction.
+    """
+
+    buffer: memoryview
+    base_offset: int
+    next_offset: int
+    count: int
+    magic: int
+    crc: int
+    attributes: int
+    base_timestamp: int
+    max_timestamp: int
+    producer_id: int
+
+    @classmethod
+    def of(cls, buffer: memoryview) -> "Batch":
+        """Return a batch of at least 61 bytes, as its header describes it."""
+        base, _, _, magic, crc, attributes, last, first_at, max_at, producer, _, _, count = (
+            _HEADER.unpack_from(buffer)
+        )
+        # it has at least one offset, or reading would never get behind it
+        behind = base + max(last, 0) + 1
+        return cls(buffer, base, behind, count, magic, crc, attributes, first_at, max_at, producer)
+
+    @classmethod
+    def of_old(cls, buffer: memoryview) -> "Batch":
+        """Return a message in an older format, as a batch that cannot be read.
+
+        One that is compressed holds several, of which only the last offset is known.
+        """
+        (last,) = _OFFSET.unpack_from(buffer)
+        packed = buffer[OLD_ATTRIBUTES_OFFSET] & _CODEC_MASK
+        first = 0 if packed else last
+        return cls(buffer, first, last + 1, last + 1 - first, buffer[MAGIC_OFFSET], 0, 0, 0, 0, -1)
+
+    def has(self, attribute: int) -> bool:
+        """Return whether it is TRANSACTIONAL, say."""
+        return bool(self.attributes & attribute)
+
+    @property
+    def has_valid_crc(self) -> bool:
+        """Whether its bytes are those that its producer sent; older formats are not checked."""
+        is_valid = self.magic < MAGIC or calc_crc32c(bytes(self.buffer[_CHECKED_FROM:])) == self.crc
+        return bool(is_valid)
+
+    @property
+    def is_dense(self) -> bool:
+        """Whether each of its offsets has a record: compaction took none."""
+        return self.count == self.next_offset - self.base_offset
+
+    def unpacked(self) -> memoryview:
+        """Return the same batch, not compressed, header and all.
+
+        Raises ``FlawError`` if it cannot be unpacked into :data:`MAX_BATCH_BYTES`.
+        """
+        if self.magic < MAGIC:
+            raise FlawError(f"it is in Kafka's message format {self.magic}, of before 0.11")
+        codec = self.attributes & _CODEC_MASK
+        if not codec:
+            return self.buffer
+        name = _CODECS.get(codec)
+        if name is None:
+            raise FlawError(f"its batch has an unknown compression ({codec})")
+        whole = memoryview(mmap.mmap(-1, _HEADER.size + MAX_BATCH_BYTES))  # uses what is written
+        try:
+            n = _unpack(name, self.buffer[_HEADER.size :], whole[_HEADER.size :])
+        except (cramjam.DecompressionError, zlib.error, struct.error):
+            raise FlawError(
+                f"its batch ({name}) cannot be unpacked into at most {MAX_BATCH_BYTES:,} bytes"
+            ) from None
+        whole[: _HEADER.size] = self.buffer[: _HEADER.size]
+        _ATTRIBUTES.pack_into(whole, _CHECKED_FROM, self.attributes & ~_CODEC_MASK)
+        return whole[: _HEADER.size + n]
+
+    def records(self, unpacked: memoryview) -> Iterator[Any]:
+        """Yield a record for each offset that has one in the unpacked batch, readable or not."""
+        index, least = 0, self.base_offset
+        if _IS_COMPILED:
+            first = self.base_offset if self.is_dense else None
+            behind = self.next_offset
+            try:
+                for read in DefaultRecordBatch(unpacked):
+                    offset = read.offset
+                    if not least <= offset < behind or (
+                        first is not None and offset != first + index
+                    ):
+                        break
+                    index += 1
+                    least = offset + 1
+                    value = read.value
+                    if read.headers or read.key or (value and len(value) > MAX_MESSAGE_BYTES):
+                        yield _checked(read)
+                    else:
+                        yield read
+            except Exception:  # noqa: S110 — whatever the compiled parser minds
+                pass
+        if index < self.count:
+            yield from self._parsed(unpacked, index, least)
+
+    def unreadable(self, reason: str, start: int) -> Iterator[BatchRecord]:
+        """Yield a record that cannot be read for each offset from one on."""
+        for offset in range(start, self.next_offset):
+            yield _unreadable(offset, reason)
+
+    def _parsed(self, unpacked: memoryview, skip: int, least: int) -> Iterator[BatchRecord]:
+        """Yield the records behind the first ones, ``least`` the least offset of the next one."""
+        at = _HEADER.size
+        for index in range(max(self.count, 0)):
+            if least >= self.next_offset:
+                return
+            try:
+                length, at = _varint(unpacked, at, len(unpacked))
+                if not 0 <= length <= len(unpacked) - at:
+                    raise FlawError("its length goes beyond its batch")
+            except FlawError as error:
+                yield from self.unreadable(f"the record cannot be read: {error}", least)
+                return
+            start, at = at, at + length
+            if index < skip:
+                continue
+            record = self._record(unpacked, start, at, index, least)
+            least = record.offset + 1
+            yield record
+
+    def _record(
+        self, unpacked: memoryview, at: int, end: int, index: int, least: int
+    ) -> BatchRecord:
+        try:
+            timestamp_delta, at = _varint(unpacked, at + 1, end)
+            delta, at = _varint(unpacked, at, end)
+            offset = self.base_offset + delta
+            is_its = offset == self.base_offset + index
+            if not (is_its if self.is_dense else least <= offset < self.next_offset):
+                raise FlawError(f"it says that it is {delta:,} behind the first of its batch")
+            key, at = _sized(unpacked, at, end)
+            value, at = _sized(unpacked, at, end)
+            headers, names, at = _headers(unpacked, at, end)
+            if at != end:
+                raise FlawError("it has another length than it says")
+        except FlawError as error:
+            return _unreadable(least, f"the record cannot be read: {error}")
+        size = len(key or b"") + len(value or b"") + names
+        if reason := _beyond_limits(size, len(headers)):
+            return _unreadable(least, reason)
+        if self.attributes & _LOG_APPEND_TIME:
+            timestamp, kind = self.max_timestamp, 1
+        else:
+            timestamp, kind = _wrapped(self.base_timestamp + timestamp_delta), 0
+        kept = tuple(each for each in headers if each is not None)
+        return BatchRecord(
+            offset,
+            timestamp,
+            kind,
+            None if key is None else bytes(key),
+            None if value is None else bytes(value),
+            kept,
+        )
+
+
+def _beyond_limits(size: int, headers: int) -> str | None:
+    """Return why a record that can be read is larger than one may be."""
+    if size > MAX_MESSAGE_BYTES:
+        return f"the message has {size:,} bytes, but must have at most {MAX_MESSAGE_BYTES:,}"
+    if headers > MAX_HEADERS:
+        return f"the message has {headers:,} headers, but must have at most {MAX_HEADERS:,}"
+    return None
+
+
+def _checked(read: Any) -> Any:
+    """Return what aiokafka's parser read; without its content, if that is too large."""
+    headers = read.headers
+    size = len(read.key or b"") + len(read.value or b"")
+    if headers:
+        size += sum(len(name.encode()) + len(content or b"") for name, content in headers)
+    reason = _beyond_limits(size, len(headers))
+    return read if reason is None else _unreadable(read.offset, reason)
+
+
+def _unreadable(offset: int, reason: str) -> BatchRecord:
+    return BatchRecord(offset, -1, 0, None, None, Unreadable(reason))
+
+
+def _unpack(codec: str, packed: memoryview, room: memoryview) -> int:
+    """Unpack into a room; return how many bytes."""
+    if codec == "gzip":
+        return _gunzip(packed, room)
+    if codec == "snappy":
+        return _unsnap(packed, room)
+    unpack = cramjam.lz4 if codec == "lz4" else cramjam.zstd
+    return int(unpack.decompress_into(packed, room))
+
+
+def _gunzip(packed: memoryview, room: memoryview) -> int:
+    """Unpack the members of a gzip stream; as Java does, ignore what is behind them."""
+    done = at = 0
+    while packed[at : at + 2] == _GZIP:
+        member, piece = zlib.decompressobj(wbits=31), _FIRST_PIECE
+        while not member.eof:
+            if at >= len(packed):
+                raise zlib.error("incomplete")
+            content = member.decompress(packed[at : at + piece], len(room) - done + 1)
+            if len(content) > len(room) - done:
+                raise zlib.error("too large")
+            room[done : done + len(content)] = content
+            done += len(content)
+            at = min(at + piece, len(packed)) - len(member.unused_data)
+            piece *= 2
+    if not at:
+        raise zlib.error("no gzip")
+    return done
+
+
+def _unsnap(packed: memoryview, room: memoryview) -> int:
+    if len(packed) <= len(_XERIAL) or packed[: len(_XERIAL)] != _XERIAL:
+        return _unsnap_block(packed, room)
+    done, at = 0, len(_XERIAL)
+    while at < len(packed):
+        (length,) = struct.unpack_from(">i", packed, at)
+        at += 4
+        if not 0 <= length <= len(packed) - at:
+            raise struct.error("a block goes beyond the batch")
+        done += _unsnap_block(packed[at : at + length], room[done:])
+        at += length
+    return done
+
+
+def _unsnap_block(packed: memoryview, room: memoryview) -> int:
+    if cramjam.snappy.decompress_raw_len(packed) > len(room):
+        raise zlib.error("too large")
+    return int(cramjam.snappy.decompress_raw_into(packed, room))
+
+
+def _varint(buffer: memoryview, at: int, end: int) -> tuple[int, int]:
+    """Return a zigzag varint of at most 64 bits, and where the next field begins."""
+    result = shift = 0
+    while shift < 70:
+        if at >= end:
+            raise FlawError("it ends within a number")
+        byte = buffer[at]
+        at += 1
+        result |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            result &= (1 << 64) - 1
+            return (result >> 1) ^ -(result & 1), at
+        shift += 7
+    raise FlawError("a number in it has more than 64 bits")
+
+
+def _sized(buffer: memoryview, at: int, end: int) -> tuple[memoryview | None, int]:
+    """Return the bytes behind their length, None if it is negative, and where they end."""
+    length, at = _varint(buffer, at, end)
+    if length < 0:
+        return None, at
+    if length > end - at:
+        raise FlawError("a part of it goes beyond its end")
+    return buffer[at : at + length], at + length
+
+
+def _headers(
+    buffer: memoryview, at: int, end: int
+) -> tuple[list[tuple[str, bytes | None] | None], int, int]:
+    """Return the headers, None for one whose name is not UTF-8; their bytes; where they end."""
+    count, at = _varint(buffer, at, end)
+    if not 0 <= count <= (end - at) // 2:
+        raise FlawError(f"it says that it has {count:,} headers")
+    headers: list[tuple[str, bytes | None] | None] = []
+    size = 0
+    for _ in range(count):
+        name, at = _sized(buffer, at, end)
+        content, at = _sized(buffer, at, end)
+        if name is None:
+            raise FlawError("a header has no name")
+        size += len(name) + len(content or b"")
+        if len(headers) > MAX_HEADERS or size > MAX_MESSAGE_BYTES:
+            headers.append(None)  # it is only counted: the record is too large
+            continue
+        try:
+            text = str(name, "utf-8")
+        except UnicodeDecodeError:
+            headers.append(None)
+        else:
+            headers.append((text, None if content is None else bytes(content)))
+    return headers, size, at
+
+
+def _wrapped(number: int) -> int:
+    """Return a sum of 64-bit numbers as processors give it."""
+    return (number + 2**63) % 2**64 - 2**63

@@ -1,0 +1,251 @@
+"""Replaces the parts of aiokafka's consumer that unpack what a broker sent.
+
+aiokafka's own raise an error at a header name that is not UTF-8, unpack a compressed batch however
+large it becomes, and hold one unpacked batch per partition. These read with
+:mod:`pipeline.kafka.faust.batches`, and bound what one call returns and what is held.
+"""
+
+import weakref
+from collections.abc import Iterator
+from typing import Any
+
+from aiokafka.consumer import fetcher
+from aiokafka.errors import CorruptRecordException
+from aiokafka.record.control_record import ABORT_MARKER, ControlRecord
+from aiokafka.structs import ConsumerRecord, TopicPartition
+
+from pipeline.kafka.faust.batches import (
+    CONTROL,
+    MAGIC,
+    MAGIC_OFFSET,
+    OLD_ATTRIBUTES_OFFSET,
+    TRANSACTIONAL,
+    Batch,
+    FlawError,
+)
+from pipeline.kafka.headers import size_of
+
+MAX_DRAINED_BYTES = 4 * 1024 * 1024
+"""Bytes of messages, and of batches unpacked for them, that one call returns; the first message
+may have more. So a consumer's thread is soon back at its heartbeats."""
+
+LARGE_BYTES = 1024 * 1024
+"""Of unpacked batches larger than this, one is held at a time; others are unpacked again."""
+
+_LENGTH_OFFSET, _LOG_OVERHEAD, _BATCH_OVERHEAD = 8, 12, 61
+
+
+class Drain:
+    """Counts the bytes of messages that one call returns, and of batches unpacked for them."""
+
+    def __init__(self) -> None:
+        self.bytes = 0
+        self._is_empty = True
+
+    def begin(self) -> None:
+        """Count from zero."""
+        self.bytes, self._is_empty = 0, True
+
+    def add(self, record: ConsumerRecord[Any, Any]) -> None:
+        """Count a message."""
+        self.bytes += size_of(record)
+        self._is_empty = False
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the call must return."""
+        return self.bytes >= MAX_DRAINED_BYTES and not self._is_empty
+
+
+DRAIN = Drain()
+"""Of the process, which has one consumer."""
+
+
+class RecordSet:
+    """The batches in a broker's answer; of the last one a part may be missing."""
+
+    def __init__(self, content: bytes) -> None:
+        self._buffer = memoryview(content)
+        self._end = self._next_end(0)
+        self._at = 0
+
+    def size_in_bytes(self) -> int:
+        """Return the size of the answer."""
+        return len(self._buffer)
+
+    def has_next(self) -> bool:
+        """Return whether another batch is complete."""
+        return self._end is not None
+
+    def next_batch(self) -> Batch:
+        """Return the next batch; raise ``CorruptRecordException`` if it is something else."""
+        buffer = self._buffer[self._at : self._end]
+        is_old = len(buffer) > OLD_ATTRIBUTES_OFFSET and buffer[MAGIC_OFFSET] < MAGIC
+        if not is_old and (len(buffer) < _BATCH_OVERHEAD or buffer[MAGIC_OFFSET] != MAGIC):
+            raise CorruptRecordException(f"a batch is not in Kafka's message format {MAGIC}")
+        self._at += len(buffer)
+        self._end = self._next_end(self._at)
+        return Batch.of_old(buffer) if is_old else Batch.of(buffer)
+
+    def _next_end(self, start: int) -> int | None:
+        if len(self._buffer) - start < _LOG_OVERHEAD:
+            return None
+        length = self._buffer[start + _LENGTH_OFFSET : start + _LOG_OVERHEAD]
+        end = start + _LOG_OVERHEAD + int.from_bytes(length, "big")
+        return end if end <= len(self._buffer) else None
+
+
+class PartitionRecords:
+    """Yields the messages of one partition in a broker's answer, as aiokafka's class of this name.
+
+    Each offset that has a record gives a message, also if the record cannot be read: then its
+    headers are :class:`~pipeline.kafka.headers.Unreadable`. It goes on at ``next_fetch_offset``.
+    """
+
+    _holder: "weakref.ref[PartitionRecords] | None" = None
+
+    def __init__(  # noqa: PLR0917 — as aiokafka calls it
+        self,
+        tp: TopicPartition,
+        records: RecordSet,
+        aborted_transactions: list[tuple[int, int]] | None,
+        fetch_offset: int,
+        _key_deserializer: object,
+        _value_deserializer: object,
+        check_crcs: bool,
+        isolation_level: int,
+    ) -> None:
+        self._tp = tp
+        self._batches = records
+        self._aborted = sorted(aborted_transactions or [], key=lambda pair: pair[1])
+        self._aborted_producers: set[int] = set()
+        self._check_crcs = check_crcs
+        self._is_committed = isolation_level == fetcher.READ_COMMITTED
+        self._batch: Batch | None = None
+        self._records: Iterator[Any] | None = None
+        self.next_fetch_offset = fetch_offset
+
+    def __iter__(self) -> "PartitionRecords":
+        return self
+
+    def __next__(self) -> "ConsumerRecord[bytes, bytes]":
+        while True:
+            batch = self._batch
+            if batch is None:
+                self._batch = self._next_batch()
+                continue
+            records = self._records
+            if records is None:
+                records = self._records = self._unpacked(batch)
+            for record in records:
+                offset = record.offset
+                # of a batch that is read from its middle on, the first ones are there too
+                if offset >= self.next_fetch_offset:
+                    self.next_fetch_offset = offset + 1
+                    key, value, headers = record.key, record.value, record.headers
+                    return ConsumerRecord(
+                        self._tp.topic,
+                        self._tp.partition,
+                        offset,
+                        record.timestamp,
+                        record.timestamp_type,
+                        key,
+                        value,
+                        None,
+                        -1 if key is None else len(key),
+                        -1 if value is None else len(value),
+                        headers if isinstance(headers, tuple) else tuple(headers),
+                    )
+            # also where compaction took the last records
+            self.next_fetch_offset = max(self.next_fetch_offset, batch.next_offset)
+            self._batch = self._records = None
+
+    def release(self) -> None:
+        """Drop what is unpacked; it is unpacked again when it is needed."""
+        self._records = None
+
+    def _next_batch(self) -> Batch | None:
+        """Return the next batch; None if its records are not for readers.
+
+        Raises ``CorruptRecordException`` if its bytes are not those that were written.
+        """
+        if not self._batches.has_next():
+            raise StopIteration
+        batch = self._batches.next_batch()
+        if self._check_crcs and not batch.has_valid_crc:
+            raise CorruptRecordException(f"Invalid CRC - {self._tp}")
+        if batch.has(CONTROL) or (self._is_committed and self._is_aborted(batch)):
+            if self._is_committed and batch.has(CONTROL) and _is_abort(batch):
+                self._begin_transactions(batch.base_offset)
+                self._aborted_producers.discard(batch.producer_id)
+            self.next_fetch_offset = max(self.next_fetch_offset, batch.next_offset)
+            return None
+        return batch
+
+    def _is_aborted(self, batch: Batch) -> bool:
+        self._begin_transactions(batch.base_offset)
+        return batch.has(TRANSACTIONAL) and batch.producer_id in self._aborted_producers
+
+    def _begin_transactions(self, offset: int) -> None:
+        """Take up the aborted transactions that begin up to an offset."""
+        while self._aborted and self._aborted[0][1] <= offset:
+            self._aborted_producers.add(self._aborted.pop(0)[0])
+
+    def _unpacked(self, batch: Batch) -> Iterator[Any]:
+        start = max(batch.base_offset, self.next_fetch_offset)
+        try:
+            unpacked = batch.unpacked()
+        except FlawError as error:
+            DRAIN.bytes += MAX_DRAINED_BYTES  # it took its time
+            return batch.unreadable(f"the record cannot be read: {error}", start)
+        if unpacked is not batch.buffer:
+            DRAIN.bytes += len(unpacked)
+            if len(unpacked) > LARGE_BYTES:
+                self._hold()
+        return batch.records(unpacked)
+
+    def _hold(self) -> None:
+        """Make the others drop what they hold unpacked."""
+        holder = PartitionRecords._holder
+        other = None if holder is None else holder()
+        if other is not None and other is not self:
+            other.release()
+        PartitionRecords._holder = weakref.ref(self)
+
+
+def _is_abort(batch: Batch) -> bool:
+    """Return whether a batch of the broker's says that a transaction was aborted."""
+    record = next(batch.records(batch.buffer), None)
+    if record is None or record.key is None or len(record.key) < 4:
+        return False
+    return bool(ControlRecord.parse(record.key) == ABORT_MARKER)
+
+
+class FetchResult(fetcher.FetchResult):
+    """aiokafka's, which returns no more at once than :data:`DRAIN` has room for."""
+
+    _partition_records: PartitionRecords | None
+
+    def getall(self, max_records: int | None = None) -> "list[ConsumerRecord[bytes, bytes]]":
+        """Return the next messages."""
+        records = self._partition_records
+        if records is None or not self.check_assignment(self._topic_partition):
+            return []
+        messages: list[ConsumerRecord[bytes, bytes]] = []
+        while not DRAIN.is_full and (max_records is None or len(messages) < max_records):
+            message = next(records, None)
+            if message is None:
+                self._update_position()
+                self._partition_records = None
+                return messages
+            DRAIN.add(message)
+            messages.append(message)
+        self._update_position()
+        return messages
+
+
+def install() -> None:
+    """Make the consumers of this process read with these classes."""
+    fetcher.MemoryRecords = RecordSet
+    fetcher.PartitionRecords = PartitionRecords
+    fetcher.FetchResult = FetchResult

@@ -1,0 +1,181 @@
+"""Looks at the log itself, where Kafka's clients say too little.
+
+librdkafka unpacks a batch to say that there is one, and at a batch that it cannot unpack it stops
+for ever, without saying where that batch ends. All functions take the settings of a broker that
+answers, a full topic name, a partition, an offset, and how many seconds to wait; and raise
+``KafkaException`` if no answer comes in time.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from typing import Any, NamedTuple
+
+from aiokafka.client import AIOKafkaClient
+from aiokafka.consumer.fetcher import READ_COMMITTED
+from aiokafka.errors import KafkaError as ClientError
+from aiokafka.errors import NoError, OffsetOutOfRangeError, for_code
+from aiokafka.protocol.fetch import FetchRequest
+from aiokafka.structs import TopicPartition
+from confluent_kafka import KafkaError, KafkaException
+
+from pipeline.config import Config
+from pipeline.kafka.driver import Received
+from pipeline.kafka.faust.fetch import PartitionRecords, RecordSet
+
+ONE_BATCH = 1
+"""Bytes to ask for: a broker sends at least one whole batch, however few are asked for."""
+
+READ_BYTES = 1024 * 1024
+"""Bytes that a broker sends at once to a reader; a batch that is larger comes alone."""
+
+RETRY_S = 0.1
+
+
+def first_offset(
+    config: Config, topic: str, partition: int, offset: int, timeout_s: float
+) -> int | None:
+    """Return the offset of the first message that is there from an offset on; None at the end.
+
+    Offsets without a message are what compaction leaves, and transactions.
+    """
+    found: list[int] = []
+
+    def take(message: Received) -> bool:
+        found.append(message.offset)
+        return False
+
+    read_on(config, topic, partition, offset, timeout_s, take, most_bytes=ONE_BATCH)
+    return found[0] if found else None
+
+
+def read_on(  # noqa: PLR0917 — a place, and what to do there
+    config: Config,
+    topic: str,
+    partition: int,
+    offset: int,
+    timeout_s: float,
+    take: Callable[[Received], bool],
+    *,
+    most_bytes: int = READ_BYTES,
+) -> int | None:
+    """Read a log up to its end, within the bounds of :mod:`pipeline.kafka.faust.batches`.
+
+    ``take`` is called with each message, and returns whether to go on; one that cannot be read has
+    headers that are :class:`~pipeline.kafka.headers.Unreadable`. Returns where to read on next
+    time; None if the log does not reach to the offset, or begins behind it.
+    """
+    tp = TopicPartition(topic, partition)
+
+    def look(answer: "_Answer", at: int) -> tuple[int | None, int]:
+        # no keys or values to decode; checksums are checked
+        reading = (answer.records, answer.aborted, at, None, None, True, READ_COMMITTED)
+        records = PartitionRecords(tp, *reading)
+        for message in records:
+            if not take(message):
+                return records.next_fetch_offset, at
+        behind = max(records.next_fetch_offset, at)
+        return (behind if behind >= answer.end else None), behind
+
+    return _ask(config, tp, offset, timeout_s, look, most_bytes)
+
+
+def batch_end(config: Config, topic: str, partition: int, offset: int, timeout_s: float) -> int:
+    """Return the first offset behind the batch that holds an offset."""
+
+    def look(answer: "_Answer", at: int) -> tuple[int | None, int]:
+        if answer.records.has_next():
+            return answer.records.next_batch().next_offset, at
+        return (at if at >= answer.end else None), at
+
+    end = _ask(config, TopicPartition(topic, partition), offset, timeout_s, look, ONE_BATCH)
+    return max(end or 0, offset + 1)
+
+
+class _Answer(NamedTuple):
+    """Batches that a broker sent, the aborted transactions in them, and where readers must stop."""
+
+    end: int
+    aborted: list[tuple[int, int]] | None
+    records: RecordSet
+
+
+Look = Callable[[_Answer, int], tuple[int | None, int]]
+"""Returns what was asked for, or None and where to go on."""
+
+
+def _ask(  # noqa: PLR0917 — the same
+    config: Config, tp: TopicPartition, offset: int, timeout_s: float, look: Look, most_bytes: int
+) -> int | None:
+    async def ask() -> int:
+        async with asyncio.timeout(timeout_s), _client(config) as client:
+            found, at = None, offset
+            while found is None:
+                found, at = look(await _fetched(client, tp, at, most_bytes), at)
+            return found
+
+    try:
+        return asyncio.run(ask())
+    except OffsetOutOfRangeError:
+        return None
+    except (ClientError, TimeoutError, OSError) as error:
+        code = getattr(error, "errno", None) if isinstance(error, ClientError) else None
+        raise KafkaException(KafkaError(code or KafkaError._TIMED_OUT)) from None
+
+
+@asynccontextmanager
+async def _client(config: Config) -> AsyncIterator[Any]:
+    kafka = config.kafka
+    sasl = {
+        "sasl_mechanism": kafka.mechanism,
+        "sasl_plain_username": kafka.username,
+        "sasl_plain_password": kafka.get_password() if kafka.uses_sasl else None,
+    }
+    client = AIOKafkaClient(
+        bootstrap_servers=kafka.bootstrap_servers,
+        security_protocol=kafka.security_protocol,
+        ssl_context=kafka.tls_context(),
+        **(sasl if kafka.uses_sasl else {}),
+    )
+    try:
+        while True:
+            try:
+                await client.bootstrap()
+                break
+            except ClientError:  # no broker answers yet
+                await asyncio.sleep(RETRY_S)
+        yield client
+    finally:
+        await client.close()
+
+
+async def _fetched(client: Any, tp: TopicPartition, offset: int, most_bytes: int) -> _Answer:
+    """Return batches from an offset on, or none; asked again while a leader is elected."""
+    while True:
+        try:
+            await client.set_topics([tp.topic])
+            leader = client.cluster.leader_for_partition(tp)
+            asked = [(tp.topic, [(tp.partition, offset, most_bytes)])]
+            if leader is not None and leader >= 0:
+                # without waiting for more
+                request = FetchRequest(0, 1, most_bytes, READ_COMMITTED, asked)
+                answer = await client.send(leader, request)
+                ((_, ((_, code, _, end, *_rest, aborted, content),)),) = _plain(answer)
+                error = for_code(code)
+                if error is NoError:
+                    return _Answer(end, aborted, RecordSet(content))
+                raise error
+        except ClientError as error:
+            if not error.retriable:
+                raise
+        await asyncio.sleep(RETRY_S)
+        with suppress(ClientError):
+            await client.force_metadata_update()
+
+
+def _plain(answer: Any) -> Any:
+    """Return the topics of an answer as Fetch version 4 has them."""
+    if answer.API_VERSION < 11:
+        return answer.topics
+    # later ones have a replica to prefer between the two
+    return [(topic, [(*p[:-2], p[-1]) for p in partitions]) for topic, partitions in answer.topics]

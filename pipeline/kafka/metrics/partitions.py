@@ -1,0 +1,94 @@
+"""How a worker and its partitions are at the moment when Prometheus asks."""
+
+from collections.abc import Iterator, Sequence
+
+from prometheus_client import Metric
+from prometheus_client.registry import Collector
+
+from pipeline.kafka.metrics.families import Labels, gauge
+from pipeline.kafka.worker.partition import PartitionProgress
+from pipeline.kafka.worker.status import WorkerStatus
+from pipeline.kafka.worker.watchdog import Watchdog
+
+
+class StatusCollector(Collector):
+    """Asks a worker, and the watchdog that looks at it; costs nothing until then."""
+
+    def __init__(self, status: WorkerStatus, watchdog: Watchdog) -> None:
+        self._status = status
+        self._watchdog = watchdog
+        self._role = str(status.part)
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield the families."""
+        health = self._watchdog.health()
+        yield from self._of_partitions(health.partitions)
+        yield self._of_worker(
+            "fluxplain_lag_messages",
+            "Messages of the worker's partitions that it has not taken yet; as of the last look, "
+            "every two seconds.",
+            # without partitions the lag is that of its group, which others export
+            health.stalls.lag if health.partitions else 0,
+        )
+        yield self._of_worker(
+            "fluxplain_ready",
+            "Whether the worker has its share of the partitions, and the broker answers (1 or 0); "
+            "as /readyz.",
+            health.is_ready,
+        )
+        yield self._of_worker(
+            "fluxplain_broker_answers",
+            "Whether the broker answers the worker (1 or 0).",
+            health.stalls.broker_answers,
+        )
+        yield gauge(
+            "fluxplain_waits_for",
+            "Partitions of the worker that wait for an announced model that is not in "
+            "`model.directory` (model), for an answer of the schema registry (registry), or for a "
+            "partition that a topic lacks (partition).",
+            ["role", "what"],
+            {(self._role, what): n for what, n in self._status.waiting.items()},
+        )
+        yield self._of_worker(
+            "fluxplain_outputs_waiting",
+            "Messages that the broker has not acknowledged yet.",
+            self._status.outbox.waiting,
+        )
+        yield self._of_worker(
+            "fluxplain_last_commit_timestamp_seconds",
+            "When the worker committed last, or was started, in seconds since 1970.",
+            self._status.committer.committed_at,
+        )
+
+    def _of_worker(self, name: str, meaning: str, value: float) -> Metric:
+        return gauge(name, meaning, ["role"], {(self._role,): value})
+
+    def _of_partitions(self, partitions: Sequence[PartitionProgress]) -> Iterator[Metric]:
+        known = {(self._role, str(each.tp)): each for each in partitions}
+        saved = {key: each.saved for key, each in known.items() if each.saved}
+        families: list[tuple[str, str, dict[Labels, float]]] = [
+            (
+                "fluxplain_next_offset",
+                "Offset of the next message to take of a partition of the role's input.",
+                {key: each.next_offset for key, each in known.items()},
+            ),
+            (
+                "fluxplain_committed_offset",
+                "All messages of a partition of the role's input below this offset are done for "
+                "good.",
+                {key: each.committed_offset for key, each in known.items()},
+            ),
+            (
+                "fluxplain_checkpoint_size_bytes",
+                "Size of the state in the last checkpoint that this worker wrote of a partition of "
+                "the role's input.",
+                {key: each.size_bytes for key, each in saved.items()},
+            ),
+            (
+                "fluxplain_checkpoint_timestamp_seconds",
+                "When that checkpoint was written, in seconds since 1970.",
+                {key: each.at for key, each in saved.items()},
+            ),
+        ]
+        for name, meaning, values in families:
+            yield gauge(name, meaning, ["role", "stream"], values)

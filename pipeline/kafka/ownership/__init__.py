@@ -1,0 +1,1 @@
+"""Who owns which partition, and with which settings: the topic ``register``."""

@@ -1,0 +1,202 @@
+"""Reads and writes the topic ``register``; see :mod:`pipeline.kafka.ownership.registered`."""
+
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from threading import Lock
+from typing import Any
+
+import orjson
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
+
+from pipeline.config import Config
+from pipeline.kafka.client import BrokerError, client_settings, partitions_of, refusal
+from pipeline.kafka.faust.peek import read_on
+from pipeline.kafka.ownership.registered import TOPIC, Fingerprint, Registered, RegisteredError
+from pipeline.kafka.ownership.writers import Begin
+from pipeline.kafka.timeouts import REGISTER_S
+from pipeline.stages.awaiting import Decision
+
+PARTITION = 0
+"""The only one that is used: there must be one order."""
+
+BEGINS = 16
+"""Begins of a slot that compaction keeps."""
+
+MOST_NAMED = 8
+"""Keys that an error names."""
+
+
+class Register:
+    """The register of a pipeline, for a broker that answers; may be used from several threads.
+
+    All methods raise ``BrokerError`` if the broker does not answer, or refuses.
+    """
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+        self._topic = config.topic(TOPIC)
+        self._lock = Lock()
+        self._next = 0
+        self._registered = Registered()
+        self._producer: Producer | None = None
+
+    def read(self, number: int | None = None) -> Registered:
+        """Return what the topic says now; without asking, if a record's number was read already."""
+        with self._lock:
+            if number is None or number > self._next:
+                self._read()
+            return self._registered
+
+    def is_life(self, number: int) -> bool:
+        """Return whether settings or a cold start have a number, as far as the topic was read.
+
+        That is far enough for each message whose writer was looked up: it was registered before.
+        """
+        return number in self._registered.lives
+
+    def enter(self, here: Fingerprint) -> int:
+        """Register these settings if none are; return the number of the registered ones.
+
+        Raises ``RegisteredError`` if others are registered.
+        """
+        with self._lock:
+            self._read()
+            if not self._registered.number:
+                self._add(here.record(replaces=0))
+            self._check(here)
+            return self._registered.number
+
+    def check(self, here: Fingerprint) -> None:
+        """Raise ``RegisteredError`` if others are registered by now."""
+        with self._lock:
+            self._read()
+            self._check(here)
+
+    def replace(self, here: Fingerprint) -> int:
+        """Register these settings instead of the present ones; return their number.
+
+        Raises ``RegisteredError`` if somebody else has registered others meanwhile.
+        """
+        with self._lock:
+            self._add(here.record(replaces=self._registered.number))
+            self._check(here)
+            return self._registered.number
+
+    def claim(self, slots: Iterable[str]) -> dict[str, int]:
+        """Become the owner of slots; return slot → epoch."""
+        names = list(slots)
+        records = [(f"owner {name}", {"kind": "owner", "slot": name}) for name in names]
+        with self._lock:
+            return dict(zip(names, self._append(records), strict=True))
+
+    def begin(self, slot: str, begin: Begin) -> None:
+        """Say from which checkpoint the owner of a slot goes on, before it writes anything."""
+        record = {"slot": slot, "epoch": begin.epoch, "next_offset": begin.next_offset}
+        # compaction must not keep that of an owner before, which was late, in place of this one
+        key = f"begin {slot} {begin.epoch % BEGINS}"
+        with self._lock:
+            self._append([(key, {"kind": "begin", **record})])
+
+    def cold_start(self, place: str, offset: int, settings: int) -> int | None:
+        """Return the number of the cold start of a state that begins at an offset.
+
+        None if the settings with this number were replaced by others.
+        """
+        with self._lock:
+            self._read()
+            if (place, offset) not in self._registered.cold_starts:
+                record = {"place": place, "offset": offset, "settings": settings}
+                self._add({"kind": "cold-start", **record})
+            is_current = self._registered.number == settings
+            return self._registered.cold_starts[place, offset] if is_current else None
+
+    def decision(self, stream: str, seq: int) -> Decision | None:
+        """Return what was decided about the model that a message announced; None for nothing."""
+        return self.read().decisions.get((stream, seq))
+
+    def decide(self, stream: str, seq: int, decision: Decision, settings: int) -> Decision | None:
+        """Decide about the model that a message announced, unless somebody has.
+
+        Returns what counts; None if the settings with this number were replaced by others.
+        """
+        with self._lock:
+            record = {"stream": stream, "seq": seq, "decision": decision, "settings": settings}
+            self._add({"kind": "model", **record})
+            is_current = self._registered.number == settings
+            return self._registered.decisions[stream, seq] if is_current else None
+
+    def close(self) -> None:
+        """Leave the broker."""
+        with self._lock:
+            self._producer = None
+
+    def _check(self, here: Fingerprint) -> None:
+        registered = self._registered.fingerprint
+        found = registered.differences(here) if registered else []
+        if not found:
+            return
+        more = len(found) - MOST_NAMED
+        named = ", ".join(found[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+        raise RegisteredError(
+            f"the pipeline {self._config.topics.prefix} is registered with other settings: they "
+            f"differ in {named}. Workers with different settings would mix their results. Start "
+            "this one with the registered settings, or under another topics.prefix. To change the "
+            "settings of this pipeline, stop its workers and run `fluxplain settings replace`"
+        )
+
+    def _read(self) -> None:
+        def take(message: Any) -> bool:
+            self._registered.take(message.offset + 1, message.value)
+            return True
+
+        what = f"cannot read {self._topic}"
+        try:
+            if not self._next:
+                partitions_of(self._config, self._topic)  # says at once if there is no such topic
+            place = self._topic, PARTITION, self._next
+            end = read_on(self._config, *place, REGISTER_S, take)
+        except KafkaException as error:
+            raise refusal(self._config, what, error.args[0]) from None
+        if end is None:
+            raise BrokerError(f"{what}: what it held was deleted")
+        self._next = end
+
+    def _add(self, record: Mapping[str, Any]) -> None:
+        """Write a record under a key of its own, so that compaction keeps it, and read up to it."""
+        self._append([(uuid.uuid4().hex, record)])
+        self._read()
+
+    def _append(self, records: Sequence[tuple[str, Mapping[str, Any]]]) -> list[int]:
+        """Write records, each with its key; return their numbers."""
+        if self._producer is None:
+            self._producer = Producer(
+                {
+                    **client_settings(self._config),
+                    "enable.idempotence": True,
+                    "acks": "all",
+                    "linger.ms": 0,
+                    "message.timeout.ms": int(REGISTER_S * 1000),
+                }
+            )
+        answers: dict[str, Message | KafkaError | None] = {key: None for key, _ in records}
+
+        def delivered(error: KafkaError | None, message: Message) -> None:
+            answers[(message.key() or b"").decode()] = error or message
+
+        for key, record in records:
+            self._producer.produce(
+                *(self._topic, orjson.dumps(record), key),
+                partition=PARTITION,
+                on_delivery=delivered,
+            )
+        try:
+            self._producer.flush(REGISTER_S + 1.0)
+        except KafkaException as error:
+            raise refusal(self._config, f"cannot write {self._topic}", error.args[0]) from None
+        numbers = []
+        for answer in answers.values():
+            if not isinstance(answer, Message):
+                reason = answer or KafkaError(KafkaError._TIMED_OUT)
+                raise refusal(self._config, f"cannot write {self._topic}", reason)
+            numbers.append(int(answer.offset() or 0) + 1)
+        return numbers

@@ -1,0 +1,112 @@
+"""Which worker wrote a message, and whether its partition has a newer owner by now.
+
+A worker that lost its partition (frozen, or cut off) may still write what it had queued. Each
+message that a role reads names the slot it comes from, and the epoch of that slot in which it was
+written; a reader ignores epochs below the newest it has seen. What it ignores comes again: an owner
+begins at a checkpoint below which all outputs had arrived, and writes everything after it again.
+
+The epoch is safe because of its order: a worker claims a partition only when it was assigned it,
+then lets the broker confirm that it is still a member of the group, and only then begins to write.
+So an owner that was replaced has a lower epoch than its successor, or never writes.
+"""
+
+from dataclasses import dataclass, field
+from typing import Self
+
+WRITER = "fluxplain-writer"
+"""Header: the writer's slot, ``@`` and its epoch."""
+
+OWN_TOPICS = ("observations", "evaluations", "explanations")
+"""Topics that only workers write and that a role reads: each message in them names its writer."""
+
+MOST_DIGITS = 19
+"""Digits of an epoch: Kafka's offsets have 63 bits."""
+
+MOST_BYTES = 600
+"""Bytes of the header: a topic's name has at most 249 characters."""
+
+
+@dataclass(frozen=True, slots=True)
+class Writer:
+    """An owner of a slot (role or shard, topic and partition, as text), by its epoch.
+
+    Examples
+    --------
+    >>> Writer("model fluxplain.features-0", 17).header
+    b'model fluxplain.features-0@17'
+    >>> Writer.read(b"model fluxplain.features-0@17").epoch
+    17
+    """
+
+    slot: str
+    epoch: int
+
+    @property
+    def header(self) -> bytes:
+        """The value of the header."""
+        return f"{self.slot}@{self.epoch}".encode()
+
+    @classmethod
+    def read(cls, header: bytes) -> Self | None:
+        """Return the writer that a header names; None if it names none."""
+        slot, _, epoch = header[:MOST_BYTES].decode(errors="replace").rpartition("@")
+        if not slot or not epoch.isascii() or not epoch.isdecimal() or len(epoch) > MOST_DIGITS:
+            return None
+        return cls(slot, int(epoch)) if int(epoch) > 0 else None
+
+
+@dataclass(slots=True)
+class Fence:
+    """The newest epoch of each slot that a partition's reader has seen.
+
+    Examples
+    --------
+    >>> fence = Fence()
+    >>> [fence.admits(Writer("model f-0", epoch), least=1) for epoch in (3, 3, 7, 3, 7)]
+    [True, True, True, False, True]
+    """
+
+    epochs: dict[str, int] = field(default_factory=dict)
+
+    def is_new(self, writer: Writer) -> bool:
+        """Return whether this epoch was not seen yet, and none above it."""
+        return writer.epoch > self.epochs.get(writer.slot, 0)
+
+    def admits(self, writer: Writer, *, least: int) -> bool:
+        """Return whether a writer is the newest known owner of its slot, and remember it.
+
+        An epoch below ``least``, the number of the registered settings, is of those before.
+        """
+        newest = self.epochs.get(writer.slot, 0)
+        if writer.epoch < max(newest, least):
+            return False
+        self.epochs[writer.slot] = writer.epoch
+        return True
+
+
+@dataclass(frozen=True, slots=True)
+class Begin:
+    """From which checkpoint the newest owner of a slot began; -1 if there was none.
+
+    A checkpoint that an owner before writes later, beyond it, is of no use: outputs that it counts
+    as delivered were ignored, if those of the new owner had been read.
+
+    Examples
+    --------
+    >>> begin = Begin(epoch=7, next_offset=110)
+    >>> begin.allows(epoch=7, next_offset=250), begin.allows(epoch=5, next_offset=110)
+    (True, True)
+    >>> begin.allows(epoch=5, next_offset=250)
+    False
+    """
+
+    epoch: int = 0
+    next_offset: int = -1
+
+    def allows(self, *, epoch: int, next_offset: int) -> bool:
+        """Return whether a checkpoint is of that owner or a later one, or not beyond its begin."""
+        return epoch >= self.epoch or next_offset <= self.next_offset
+
+
+ANY = Begin()
+"""Allows all checkpoints."""

@@ -1,0 +1,125 @@
+"""How far the pipeline is: which observations have gone through all of its roles."""
+
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+
+from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, KafkaException, TopicPartition
+
+from pipeline.config import Config
+from pipeline.kafka.client import (
+    NOT_AUTHORIZED,
+    Answer,
+    ask,
+    asking_consumer,
+    log_offsets,
+    partitions_of,
+)
+from pipeline.kafka.timeouts import REQUEST_S
+from pipeline.parts import Part, Role
+
+Offsets = Mapping[int, int]
+"""Partition → offset."""
+
+
+class GroupOffsets:
+    """What a role, or a shard, has committed, and where the topic that it reads ends."""
+
+    def __init__(self, config: Config, part: Part | Role, topic: str) -> None:
+        self._config = config
+        self._topic = config.topic(topic)
+        self._partitions = partitions_of(config, self._topic)
+        self._consumer = asking_consumer(config, config.group(part))
+
+    def committed(self) -> Offsets:
+        """Return partition → committed offset, 0 where there is none."""
+        asked = [TopicPartition(self._topic, each) for each in self._partitions]
+        answers = self._ask(
+            "cannot ask for committed offsets",
+            lambda: self._consumer.committed(asked, timeout=REQUEST_S),
+        )
+        return {tp.partition: max(tp.offset, 0) for tp in answers}
+
+    def starts(self) -> Offsets:
+        """Return partition → the oldest offset that is still there."""
+        return self._log_offsets(OFFSET_BEGINNING)
+
+    def ends(self) -> Offsets:
+        """Return partition → offset of the next message to come."""
+        return self._log_offsets(OFFSET_END)
+
+    def lag(self) -> int:
+        """Return how many messages are still to be read, of those that are still there."""
+        starts, committed = self.starts(), self.committed()
+        # the committed offset may be beyond the end of a topic that was created again
+        return sum(max(end - max(committed[p], starts[p]), 0) for p, end in self.ends().items())
+
+    def close(self) -> None:
+        """Leave the broker."""
+        self._consumer.close()
+
+    def _log_offsets(self, which: int) -> Offsets:
+        return self._ask(
+            f"cannot ask for the offsets of {self._topic}",
+            lambda: log_offsets(self._consumer, self._topic, self._partitions, which, REQUEST_S),
+        )
+
+    def _ask(self, what: str, question: Callable[[], Answer]) -> Answer:
+        def refused() -> Answer:
+            try:
+                return question()
+            except KafkaException:
+                message = self._consumer.poll(0)  # an ACL's refusal comes as a message
+                problem = message.error() if message else None
+                if problem and problem.code() in NOT_AUTHORIZED:
+                    raise KafkaException(problem) from None
+                raise
+
+        return ask(self._config, self._consumer, self._topic, what, refused)
+
+
+class PipelineProgress:
+    """Follows one partition of ``features`` through all roles.
+
+    A role commits only after its outputs have arrived. So once the first role, or all shards of it,
+    have committed offset n, all that follows from the observations below n stands in the next
+    role's topic below its ends of that moment; and so on, until the last has committed those.
+    """
+
+    def __init__(self, config: Config, partition: int) -> None:
+        self._partition = partition
+        roles = dict.fromkeys(part.role for part in config.parts())
+        self._groups = [
+            [GroupOffsets(config, part, config.inputs(role)[0]) for part in config.parts(role)]
+            for role in roles
+        ]
+        self._marks: list[deque[tuple[int, Offsets]]] = [deque() for _ in self._groups[1:]]
+        self.taken = 0
+        self.through = 0
+
+    def update(self) -> int:
+        """Ask the broker and return the offset below which all observations are through."""
+        first, *others = self._groups
+        reached = min(group.committed()[self._partition] for group in first)
+        self.taken = reached
+        for marks, groups in zip(self._marks, others, strict=True):
+            if not marks or marks[-1][0] < reached:
+                marks.append((reached, groups[0].ends()))
+            reached = self._passed(marks, [group.committed() for group in groups])
+        self.through = max(self.through, reached)
+        return self.through
+
+    def end_of_features(self) -> int:
+        """Return the offset of the next observation to come."""
+        return self._groups[0][0].ends()[self._partition]
+
+    def close(self) -> None:
+        """Leave the broker."""
+        for groups in self._groups:
+            for group in groups:
+                group.close()
+
+    def _passed(self, marks: deque[tuple[int, Offsets]], committed: Sequence[Offsets]) -> int:
+        passed = self.through
+        while marks and all(each[p] >= end for each in committed for p, end in marks[0][1].items()):
+            passed = marks.popleft()[0]
+        return passed

@@ -1,0 +1,1 @@
+"""One role of the pipeline: its partitions, the commit protocol, what goes out, and its health."""

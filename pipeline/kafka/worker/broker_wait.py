@@ -1,0 +1,104 @@
+"""Waits for a broker before a worker starts: the process is alive and not ready, and says so.
+
+A worker that ended instead would be started again after a pause, which grows, and would import
+everything again just when the cluster is back.
+"""
+
+import logging
+import logging.config
+import signal
+import time
+from collections import deque
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from types import FrameType
+
+from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka.admin import AdminClient
+from prometheus_client import CollectorRegistry, Gauge
+
+from pipeline.config import Config
+from pipeline.kafka.client import AccessError, client_settings, no_answer
+from pipeline.kafka.client_logs import logging_settings
+from pipeline.kafka.worker.health import Health, HealthServer
+from pipeline.kafka.worker.stall_detector import StallDetector
+from pipeline.parts import Part
+
+log = logging.getLogger("fluxplain.worker")
+
+ATTEMPT_S = 1.0
+"""Seconds that one question to the brokers may take; connections are kept from one to the next."""
+
+REMIND_S = 60.0
+"""Seconds between two lines in the log that say what is waited for."""
+
+
+def wait_for_broker(config: Config, part: Part) -> None:
+    """Return when a broker answers; until then `/healthz` answers 200, and `/readyz` 503.
+
+    Raises ``AccessError`` if a broker refuses the credentials or TLS fails, and ``ConfigError`` if
+    the health endpoint cannot listen.
+    """
+    problems: deque[KafkaError] = deque(maxlen=10)
+    admin = AdminClient({**client_settings(config), "error_cb": problems.append})
+    if _answers(admin):
+        return
+    since = time.monotonic()
+    with _ended_by_sigterm(), _alive(config, part, _reason(config, problems)):
+        reminded = since
+        while not _answers(admin):
+            reason = _reason(config, problems)
+            if time.monotonic() - reminded >= REMIND_S:
+                reminded = time.monotonic()
+                log.warning("%s: %s; still waiting", part, reason)
+    log.info("%s: a broker answers, after %.0f s", part, time.monotonic() - since)
+
+
+def _answers(admin: AdminClient) -> bool:
+    try:
+        return bool(admin.list_topics(timeout=ATTEMPT_S).brokers)
+    except KafkaException:
+        admin.poll(0)  # calls error_cb, which alone hears why
+        return False
+
+
+def _reason(config: Config, problems: Sequence[KafkaError]) -> str:
+    """Return why no broker answers; raise ``AccessError`` if waiting would not help."""
+    error = no_answer(config, problems)
+    if isinstance(error, AccessError):
+        raise error
+    return str(error)
+
+
+@contextmanager
+def _alive(config: Config, part: Part, reason: str) -> Iterator[None]:
+    """Answer health checks and log what is waited for."""
+    logging.config.dictConfig(logging_settings())
+    registry = CollectorRegistry()
+    meaning = "Whether the broker answers the worker (1 or 0)."
+    Gauge("fluxplain_broker_answers", meaning, ["role"], registry=registry).labels(str(part)).set(0)
+    topics = [config.topic(name) for name in config.inputs(part.role)]
+    stalls = StallDetector(config.health.stall_s, config.checkpoint.interval_s)
+    health = Health(part, topics, stalls, waits_for=reason)
+    server = HealthServer(config, lambda: health, registry)
+    log.info("%s: health at %s", part, server.start())
+    log.warning("%s: %s; waiting for it", part, reason)
+    try:
+        yield
+    finally:
+        server.stop()
+
+
+@contextmanager
+def _ended_by_sigterm() -> Iterator[None]:
+    """End with status 0 on SIGTERM and Ctrl-C, which process 1 of a container would ignore."""
+
+    def stop(_number: int, _frame: FrameType | None) -> None:
+        raise SystemExit(0)
+
+    before = {each: signal.signal(each, stop) for each in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)

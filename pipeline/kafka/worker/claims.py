@@ -1,0 +1,139 @@
+"""This worker's claims in the register, and whom it believes: the fence by epochs."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TypeVar
+
+from pipeline.config import Config
+from pipeline.kafka.checkpoints import Slot
+from pipeline.kafka.client import AccessError, BrokerError
+from pipeline.kafka.exits import fail, refuse, replaced_settings
+from pipeline.kafka.ownership.register import Register
+from pipeline.kafka.ownership.writers import ANY, OWN_TOPICS, WRITER, Begin, Writer
+from pipeline.kafka.timeouts import DELIVERY_DEADLINE_S
+from pipeline.kafka.worker.partition import AssignedPartition, Assignment
+from pipeline.parts import Part
+from pipeline.stages import Message
+from schemas import stream_name
+
+Answer = TypeVar("Answer")
+
+log = logging.getLogger("fluxplain.worker")
+
+NOT_OURS = "it was not written by a worker of this pipeline"
+"""Reason of the dead letter for a message in a topic that only workers write."""
+
+REGISTER_AGAIN_S = 1.0
+"""Seconds between two attempts to read the register, or to write into it."""
+
+
+@dataclass(eq=False)
+class Claims:
+    """Claims partitions in the register, and checks the writers of messages against it.
+
+    ``registered`` is the number of the settings that the worker was started with. After a
+    rebalance, requests from before it return None.
+    """
+
+    config: Config
+    part: Part
+    register: Register
+    registered: int
+    assignment: Assignment
+    _epochs: dict[str, int] = field(default_factory=dict)
+    _begins: Mapping[str, Begin] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._own_topics = {self.config.topic(name) for name in OWN_TOPICS}
+
+    async def claim(self, slots: Collection[Slot]) -> None:
+        """Become the owner of slots; end the process if other settings were registered since."""
+        names = [str(slot) for slot in slots]
+        for name in names:
+            self._epochs.pop(name, None)  # others may have owned it since
+        try:
+            self._epochs |= await self._answer(partial(self.register.claim, names)) or {}
+            registered = await self._answer(self.register.read)
+        except Exception as error:
+            fail(f"{self.part}: cannot claim {', '.join(names)}", error)
+        if registered is None:
+            return  # there was another rebalance
+        if registered.number != self.registered:
+            refuse(replaced_settings(self.part))
+        self._begins = registered.begins
+
+    def epoch(self, slot: Slot) -> int | None:
+        """Return the epoch of a claimed slot; None if a rebalance came before the claim."""
+        return self._epochs.get(str(slot))
+
+    def allowed(self, slot: Slot) -> Begin:
+        """Return which checkpoints of a slot may be used."""
+        return self._begins.get(str(slot), ANY)
+
+    async def begin(self, slot: Slot, begin: Begin) -> None:
+        """Register from which checkpoint a slot goes on, before anything of it is written."""
+        await self._answer(partial(self.register.begin, str(slot), begin))
+
+    async def cold_start(self, slot: Slot, offset: int) -> int | None:
+        """Return the number of the cold start at an offset; None after another rebalance."""
+        # not the slot: all shards that begin here have the same state
+        place = f"{slot.role} {stream_name(slot.topic, slot.partition)}"
+        number = self.assignment.number
+        register = partial(self.register.cold_start, place, offset, self.registered)
+        cold_start = await self._answer(register)
+        if cold_start is None and number == self.assignment.number:
+            refuse(replaced_settings(self.part))
+        return cold_start
+
+    def is_own(self, topic: str) -> bool:
+        """Return whether only workers write a topic; elsewhere our headers would be forged."""
+        return topic in self._own_topics
+
+    async def checked(self, partition: AssignedPartition, incoming: Message) -> Message | None:
+        """Return a message to take; None if its writer no longer owns its slot.
+
+        What no worker of this pipeline wrote into its own topics gets a flaw: it is a dead letter.
+        """
+        if not self.is_own(incoming.topic) or incoming.flaw is not None:
+            return incoming
+        writer = Writer.read(incoming.headers.get(WRITER, b""))
+        # the broker is asked about new ones only
+        if writer is not None and partition.fence.is_new(writer):
+            registered = await self._answer(partial(self.register.read, writer.epoch))
+            if registered is None:
+                return None  # there was a rebalance: this partition is read again
+            if registered.number != self.registered:
+                refuse(replaced_settings(self.part))  # else it would take what others now make
+            writer = writer if registered.knows(writer) else None
+        if writer is None:
+            # where it says that it is from is not believed either
+            return replace(incoming, flaw=NOT_OURS, headers={})
+        return incoming if partition.fence.admits(writer, least=self.registered) else None
+
+    def is_replaced(self) -> bool:
+        """Return whether other settings were registered since; may raise ``BrokerError``."""
+        return self.register.read().number != self.registered
+
+    async def _answer(self, call: Callable[[], Answer]) -> Answer | None:
+        """Return the register's answer, retrying until it comes; None after another rebalance.
+
+        If the process ended instead, that would be a rebalance too, and with it more claims.
+        """
+        number, deadline = self.assignment.number, time.monotonic() + DELIVERY_DEADLINE_S
+        while number == self.assignment.number:
+            try:
+                # in a thread: the loop must go on to hear of rebalances and signals
+                answer = await asyncio.get_running_loop().run_in_executor(None, call)
+            except BrokerError as error:
+                if isinstance(error, AccessError) or time.monotonic() > deadline:
+                    raise
+                log.warning("%s: waits for its register: %s", self.part, error)
+                await asyncio.sleep(REGISTER_AGAIN_S)
+            else:
+                # an epoch that came after the next rebalance would replace that of a later claim
+                return answer if number == self.assignment.number else None
+        return None

@@ -1,0 +1,120 @@
+"""Messages missing before the next one: deleted unread, left out, or dropped on the way."""
+
+import asyncio
+import logging
+import time
+from dataclasses import dataclass
+from functools import partial
+
+from pipeline.config import Config
+from pipeline.kafka.client import TopicPartition
+from pipeline.kafka.driver import Driver
+from pipeline.kafka.exits import refuse
+from pipeline.kafka.faust.peek import first_offset
+from pipeline.kafka.ownership.lives import Life
+from pipeline.kafka.timeouts import PEEK_S
+from pipeline.kafka.worker.commit import Committer
+from pipeline.kafka.worker.merge import Merge
+from pipeline.kafka.worker.outbox import Outbox
+from pipeline.kafka.worker.partition import AssignedPartition
+from pipeline.parts import Part
+from schemas import Change
+
+log = logging.getLogger("fluxplain.worker")
+
+
+@dataclass(frozen=True, slots=True)
+class GapNotices:
+    """Publishes what a partition has lost, or ends the process if that must not be."""
+
+    out_of_range: str
+    part: Part
+    outbox: Outbox
+
+    def pass_over(self, tp: TopicPartition, offset: int, log_range: range, life: Life) -> int:
+        """Return where to go on when the messages from an offset on were deleted unread."""
+        earliest, end = log_range.start, log_range.stop
+        lost = f"offsets {offset} to {earliest - 1} of {tp} were deleted before they were read"
+        if self.out_of_range == "fail":
+            refuse(
+                f"{self.part}: {lost}. Set checkpoint.out_of_range to 'earliest' or 'latest' to "
+                "go on without them, or remove the checkpoint (`fluxplain checkpoints remove`) to "
+                "start anew from what is there"
+            )
+        target = earliest if self.out_of_range == "earliest" else end
+        log.warning("%s: %s; it goes on at offset %d", self.part, lost, target)
+        begin: int | None = offset - 1
+        detail = f"{lost}; the role goes on at offset {target}"
+        if self.part.shards > 1:
+            # under one identity each shard must publish the same, wherever it was
+            begin, up_to = None, f"offsets up to {earliest - 1} of {tp}"
+            detail = f"{up_to} were deleted before each shard had read them"
+        notice = Change.notice(
+            kind="gap", stream=str(tp), seq=target - 1, previous_seq=begin, detail=detail
+        )
+        self.outbox.send(life.of(notice, self.part.role), None, tp.partition)
+        return target
+
+    def publish_cold_start(self, tp: TopicPartition, earliest: int, life: Life) -> None:
+        """Publish that a state starts behind the beginning of its log."""
+        detail = (
+            f"the role {self.part.role} starts cold at offset {earliest} of {tp}: there is no "
+            "checkpoint, and the log no longer holds what came before"
+        )
+        log.warning(detail)
+        notice = Change.notice(kind="cold-start", stream=str(tp), seq=earliest, detail=detail)
+        self.outbox.send(life.of(notice, self.part.role), None, tp.partition)
+
+
+@dataclass(frozen=True, slots=True)
+class Gaps:
+    """Looks what stands between the next message and one that came; reads again what it must."""
+
+    config: Config
+    notices: GapNotices
+    driver: Driver
+    committer: Committer
+    merge: Merge | None
+
+    async def passes(self, partition: AssignedPartition, offset: int) -> bool:
+        """Return whether there is nothing to take before the message at an offset.
+
+        Messages may have been deleted before they were read. Compaction and transactions leave
+        holes in which nothing is lost. But the driver may also have dropped messages on their way:
+        these are asked for again.
+        """
+        await self._pass_deleted(partition)
+        if not partition.is_held:
+            return False
+        if offset <= partition.next_offset:
+            return True
+        place = (*partition.tp, partition.next_offset)
+        peek = partial(first_offset, self.config, *place, PEEK_S)
+        first = await asyncio.get_running_loop().run_in_executor(None, peek)
+        if not partition.is_held:
+            return False
+        if first == offset:
+            return True
+        log.warning("%s: offset %s came before %s: reading again", partition.slot, offset, first)
+        partition.lost_step(time.monotonic())
+        await self.read_again(partition)
+        return False
+
+    async def read_again(self, *partitions: AssignedPartition) -> None:
+        """Seek to the next offset of partitions."""
+        if self.merge is not None:
+            for each in partitions:  # else what comes would stand behind what is refused
+                self.merge.forget(each.tp)
+        await self.driver.seek({each.tp: each.next_offset for each in partitions})
+
+    async def _pass_deleted(self, partition: AssignedPartition) -> None:
+        """Go on behind messages that were deleted before they were read, if there are any."""
+        log_range = await self.driver.log_range(partition.tp)
+        before = partition.next_offset
+        if log_range.start <= before or not partition.is_held:
+            return
+        after = self.notices.pass_over(partition.tp, before, log_range, partition.life)
+        partition.next_offset, partition.must_save = after, True
+        if after != log_range.start:
+            await self.driver.seek({partition.tp: after})
+        await self.committer.commit()

@@ -1,0 +1,113 @@
+"""``/healthz``, ``/readyz`` and ``/metrics`` of a worker, for its supervisor."""
+
+import asyncio
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+from aiohttp import web
+from prometheus_client import CollectorRegistry
+from prometheus_client.aiohttp import make_aiohttp_handler
+
+from pipeline.config import Config, ConfigError
+from pipeline.host_check import guarded, is_loopback
+from pipeline.kafka.worker.partition import PartitionProgress
+from pipeline.kafka.worker.stall_detector import StallDetector
+from pipeline.parts import Part
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """How a worker is, and ``waits_for`` what it cannot go on without."""
+
+    part: Part
+    topics: Sequence[str]
+    stalls: StallDetector
+    waits_for: str | None
+    is_ready: bool = False
+    partitions: Sequence[PartitionProgress] = ()
+
+
+class HealthServer:
+    """Answers from a thread of its own, also while a step takes long.
+
+    ``/healthz`` is 200 while the worker goes on, or nothing waits; ``/readyz`` is 200 while it
+    has its share of the partitions, their state is loaded, and the broker answers. Else both are
+    503. The body says how far each partition is. ``/metrics`` is for Prometheus. If it listens on
+    this machine only, it refuses requests by any other name than localhost.
+    """
+
+    def __init__(
+        self, config: Config, look: Callable[[], Health], metrics: CollectorRegistry
+    ) -> None:
+        self._settings = config.health
+        self._look = look
+        self._metrics = metrics
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="health", daemon=True)
+        self._runner: web.AppRunner | None = None
+
+    def start(self) -> str:
+        """Listen and return the address, ``http://host:port``; raise ``ConfigError``."""
+        try:
+            port = self._loop.run_until_complete(self._listen())
+        except OSError as error:
+            raise ConfigError(
+                f"health.port is {self._settings.port} and health.host {self._settings.host!r}: "
+                f"cannot listen there: {error.strerror}; 0 takes any free port"
+            ) from None
+        self._thread.start()
+        return f"http://{self._settings.host}:{port}"
+
+    def stop(self) -> None:
+        """Stop listening, so that another server can have the port."""
+        if self._runner is not None:
+            asyncio.run_coroutine_threadsafe(self._runner.cleanup(), self._loop).result()
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    async def _listen(self) -> int:
+        guards = [guarded((), "ask localhost")] if is_loopback(self._settings.host) else []
+        app = web.Application(middlewares=guards)
+        app.router.add_get("/healthz", self._healthz)
+        app.router.add_get("/readyz", self._readyz)
+        app.router.add_get("/metrics", make_aiohttp_handler(self._metrics))
+        # without a pause for connections that stay open: a probe keeps none
+        runner = self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
+        await runner.setup()
+        await web.TCPSite(runner, self._settings.host, self._settings.port).start()
+        return int(runner.addresses[0][1])
+
+    async def _healthz(self, _request: web.Request) -> web.Response:
+        health = self._look()
+        return _answer(health, is_well=health.stalls.stalled() is None)
+
+    async def _readyz(self, _request: web.Request) -> web.Response:
+        health = self._look()
+        return _answer(health, is_well=health.is_ready)
+
+
+def _answer(health: Health, *, is_well: bool) -> web.Response:
+    body: dict[str, Any] = {
+        "role": str(health.part),
+        "topics": health.topics,
+        "ready": health.is_ready,
+        "stalled": health.stalls.stalled(),
+        "broker_answers": health.stalls.broker_answers,
+        "waits_for": health.waits_for,
+        "lag": health.stalls.lag,
+        "partitions": [
+            {
+                **each.tp._asdict(),
+                "next_offset": each.next_offset,
+                "committed_offset": each.committed_offset,
+                "waits_for": each.waits_for,
+            }
+            for each in health.partitions
+        ],
+    }
+    status = 200 if is_well else 503
+    return web.Response(status=status, body=orjson.dumps(body), content_type="application/json")

@@ -1,0 +1,110 @@
+"""Loads the state of a claimed partition: the newest allowed checkpoint, or a new stage."""
+
+import asyncio
+import logging
+from dataclasses import dataclass
+
+from pipeline.config import Config
+from pipeline.kafka.checkpoints import (
+    Checkpoint,
+    CheckpointError,
+    CheckpointStore,
+    Slot,
+    StageFactory,
+)
+from pipeline.kafka.client import TopicPartition
+from pipeline.kafka.exits import fail, refuse, shorter_log
+from pipeline.kafka.metrics.model import ModelCollector
+from pipeline.kafka.ownership.lives import Life
+from pipeline.kafka.ownership.writers import Begin
+from pipeline.kafka.worker.budget import StreamBudget
+from pipeline.kafka.worker.claims import Claims
+from pipeline.kafka.worker.gaps import GapNotices
+from pipeline.kafka.worker.partition import AssignedPartition, Assignment
+from pipeline.models.model_store import ModelFolder
+from pipeline.parts import Part
+from pipeline.stages.exchange import Exchanges
+from pipeline.stages.incarnations import FollowsLives
+from pipeline.stages.metering import Metered
+from pipeline.stages.shedding import Sheds
+
+log = logging.getLogger("fluxplain.worker")
+
+
+@dataclass(frozen=True, slots=True)
+class Loader:
+    """Loads partitions into an assignment."""
+
+    config: Config
+    part: Part
+    assignment: Assignment
+    make_stage: StageFactory
+    store: CheckpointStore
+    claims: Claims
+    notices: GapNotices
+    meter: ModelCollector
+
+    async def load(self, tp: TopicPartition, log_range: range) -> AssignedPartition | None:
+        """Load a partition; None if it was revoked, or loaded by another call, meanwhile."""
+        slot = Slot.of(self.part, *tp)
+        number, epoch = self.assignment.number, self.claims.epoch(slot)
+        if epoch is None:
+            return None  # a rebalance came before it was claimed
+        try:
+            checkpoint, cold_start = await self._checkpoint(slot, log_range.start)
+            begin = Begin(epoch, -1 if checkpoint is None else checkpoint.next_offset)
+            await self.claims.begin(slot, begin)
+        except CheckpointError as error:
+            refuse(str(error))
+        except Exception as error:
+            fail(f"{slot}: cannot load the checkpoint", error)
+        if number != self.assignment.number or self.assignment.get(*tp) is not None:
+            return None
+        if checkpoint is None:
+            partition = self._begun(slot, log_range, cold_start)
+        else:
+            partition = self._resumed(slot, log_range, checkpoint)
+        partition.epoch = epoch
+        # what is published from here on is right only if the next start knows of the jump
+        partition.must_save = partition.next_offset != partition.saved_offset
+        self._inject(partition)
+        self.assignment.add(partition)
+        log.info("%s: goes on at offset %d", slot, partition.next_offset)
+        return partition
+
+    async def _checkpoint(self, slot: Slot, earliest: int) -> tuple[Checkpoint | None, int | None]:
+        """Return the newest checkpoint; without one, the number of the cold start, if it is one."""
+        run = asyncio.get_running_loop().run_in_executor
+        checkpoint = await run(None, self.store.load, slot, self.claims.allowed(slot))
+        if checkpoint is not None or earliest == 0:
+            return checkpoint, None
+        return None, await self.claims.cold_start(slot, earliest)
+
+    def _begun(self, slot: Slot, log_range: range, cold_start: int | None) -> AssignedPartition:
+        life, offset = Life(self.claims.registered, cold_start), log_range.start
+        if cold_start is not None:
+            self.notices.publish_cold_start(slot.tp, offset, life)
+        stage = self.make_stage(slot.topic, slot.partition)
+        return AssignedPartition(slot, stage, offset, 0, offset, life=life)
+
+    def _resumed(self, slot: Slot, log_range: range, found: Checkpoint) -> AssignedPartition:
+        offset = found.next_offset
+        if offset > log_range.stop:
+            refuse(shorter_log(slot, offset, log_range.stop))
+        if offset < log_range.start:
+            offset = self.notices.pass_over(slot.tp, offset, log_range, found.life)
+        return AssignedPartition(
+            slot, found.stage, offset, found.next_offset, offset, life=found.life, fence=found.fence
+        )
+
+    def _inject(self, partition: AssignedPartition) -> None:
+        """Give a stage its collaborators, which are no part of its state."""
+        stage, stream = partition.stage, partition.slot.partition
+        if isinstance(stage, Metered):
+            stage.meter = self.meter
+        if isinstance(stage, FollowsLives):
+            stage.is_life = self.claims.register.is_life
+        if isinstance(stage, Exchanges):
+            stage.exchange.models = ModelFolder(self.config.model.directory)
+        if isinstance(stage, Sheds):
+            partition.budget = StreamBudget.of(self.config, self.part, stream)

@@ -1,0 +1,138 @@
+"""Puts the messages of topics that are read together in the order of their time.
+
+Any order would do, since the order in which they are passed on is kept. But behind a backlog a
+topic with few messages is read long before another with many: labels would come before their
+observations, or so long after them that these no longer wait.
+"""
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from pipeline.kafka.client import TopicPartition
+from pipeline.kafka.driver import Driver, Received
+from pipeline.kafka.headers import size_of
+from pipeline.kafka.worker.partition import Assignment
+
+MOST_HELD = 2_000
+"""Messages of a partition that may wait for those of the other topics; then it is paused."""
+
+MOST_HELD_BYTES = 8 * 1024 * 1024
+"""Bytes of these messages, each of up to 1 MB; what was fetched before the pause still comes."""
+
+PATIENCE_S = 1.0
+"""Seconds to wait for a message that the log should hold: of a transaction, none may come."""
+
+
+@dataclass(slots=True)
+class _Held:
+    """What was read of a partition and not taken yet."""
+
+    messages: deque[Received] = field(default_factory=deque)
+    bytes: int = 0
+    is_paused: bool = False
+    waited_at: tuple[int, int] | None = None
+    waited_since: float = 0.0
+
+    def put(self, message: Received) -> None:
+        self.messages.append(message)
+        self.bytes += size_of(message)
+
+    def take(self) -> Received:
+        message = self.messages.popleft()
+        self.bytes -= size_of(message)
+        return message
+
+    def clear(self) -> None:
+        self.messages.clear()
+        self.bytes = 0
+
+    def fills(self, share: float) -> bool:
+        """Return whether at least a share of what may be held is."""
+        return len(self.messages) >= share * MOST_HELD or self.bytes >= share * MOST_HELD_BYTES
+
+
+class Merge:
+    """Holds a message back until older ones in the same partition of the other topics are taken.
+
+    Of messages of the same time those of the first topic come first.
+    """
+
+    def __init__(self, topics: Sequence[str], assignment: Assignment, driver: Driver) -> None:
+        self._topics = topics
+        self._assignment = assignment
+        self._driver = driver
+        self._held: dict[int, dict[str, _Held]] = {}
+
+    def put(self, message: Received) -> None:
+        """Add a message that was read."""
+        partition = self._held.setdefault(
+            message.partition, {topic: _Held() for topic in self._topics}
+        )
+        held = partition[message.topic]
+        held.put(message)
+        if held.fills(1.0):
+            self._driver.pause(TopicPartition(message.topic, message.partition))
+            held.is_paused = True
+
+    def ready(self, now: float) -> Iterator[Received]:
+        """Yield the messages that may be taken, until none may, or the partition is revoked.
+
+        Each must be taken before the next is asked for; ``now`` is of a monotonic clock.
+        """
+        for number, partition in list(self._held.items()):
+            while self._held.get(number) is partition:
+                message = self._next(number, partition, now)
+                if message is None:
+                    break
+                yield message
+
+    def forget(self, tp: TopicPartition) -> None:
+        """Forget what was read of a partition: it is read again."""
+        if tp.partition not in self._held:
+            return
+        held = self._held[tp.partition][tp.topic]
+        held.clear()
+        if held.is_paused:
+            held.is_paused = False
+            self._driver.resume(tp)
+
+    def clear(self) -> None:
+        """Forget everything: all partitions were revoked."""
+        self._held.clear()
+
+    def _next(self, number: int, partition: dict[str, _Held], now: float) -> Received | None:
+        first = min(
+            (topic for topic in self._topics if partition[topic].messages),
+            key=lambda topic: partition[topic].messages[0].timestamp or 0.0,
+            default=None,
+        )
+        if first is None:
+            return None
+        others = [topic for topic in self._topics if not partition[topic].messages]
+        if any(self._is_awaited(topic, number, partition[topic], now) for topic in others):
+            return None
+        held = partition[first]
+        message = held.take()
+        if held.is_paused and not held.fills(0.5):
+            held.is_paused = False
+            self._driver.resume(TopicPartition(first, number))
+        return message
+
+    def _is_awaited(self, topic: str, number: int, held: _Held, now: float) -> bool:
+        """Return whether a partition of which nothing is here may still hold an older message."""
+        stood = self._next_and_end(topic, number)
+        if stood is None or stood[0] >= stood[1]:
+            held.waited_at = None
+            return False
+        if held.waited_at != stood:
+            held.waited_at, held.waited_since = stood, now
+        return now - held.waited_since < PATIENCE_S
+
+    def _next_and_end(self, topic: str, number: int) -> tuple[int, int] | None:
+        """Return the next offset and the end of the log; None of a partition of another worker."""
+        partition = self._assignment.get(topic, number)
+        if partition is None:
+            return None
+        end = self._driver.log_end(partition.tp)
+        return partition.next_offset, partition.next_offset + 1 if end is None else end

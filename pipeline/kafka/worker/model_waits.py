@@ -1,0 +1,187 @@
+"""Partitions that wait for an announced model, or for its withdrawal.
+
+What stands behind an announcement cannot be taken before it, so its withdrawal is looked for ahead
+in the log. Nothing else of what is ahead is looked at, and it is read again in its own place.
+
+The first worker that finds the model, or its withdrawal, decides in the topic ``register`` for all
+shards of the stream, and for all later starts.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from pipeline.config import Config
+from pipeline.kafka.client import BrokerError, TopicPartition
+from pipeline.kafka.driver import Driver
+from pipeline.kafka.ownership.register import Register
+from pipeline.kafka.ownership.writers import Writer
+from pipeline.kafka.worker.control_reader import ControlReader
+from pipeline.kafka.worker.gaps import Gaps
+from pipeline.kafka.worker.outbox import Publisher
+from pipeline.kafka.worker.partition import AssignedPartition, Assignment, ModelWait, Outcome
+from pipeline.stages.awaiting import NotYetError, or_withdraw
+from pipeline.stages.exchange import Exchange, Exchanges
+
+log = logging.getLogger("fluxplain.worker")
+
+LOOK_S = 1.0
+"""Seconds between two looks for a model, and for its withdrawal."""
+
+Waiting = tuple[AssignedPartition, ModelWait]
+
+
+@dataclass(eq=False)
+class ModelWaits:
+    """The waiting partitions of a worker."""
+
+    config: Config
+    assignment: Assignment
+    register: Register
+    registered: int
+    driver: Driver
+    publisher: Publisher
+    gaps: Gaps
+
+    def __post_init__(self) -> None:
+        self._reader = ControlReader(self.config, self._knows)
+        self._looking = asyncio.Lock()
+
+    def resume(self, partition: AssignedPartition) -> None:
+        """Let a loaded partition wait if its stage did when it was saved."""
+        stage = partition.stage
+        if isinstance(stage, Exchanges) and stage.exchange.awaited is not None:
+            partition.wait = ModelWait(stage, partition.next_offset)
+
+    async def begin(self, partition: AssignedPartition) -> None:
+        """Let a partition wait if its stage awaits a model since the last step."""
+        stage = partition.stage
+        # in this order: isinstance takes longer, and this is asked behind each message
+        exchange: Exchange | None = getattr(stage, "exchange", None)
+        if exchange is None or exchange.awaited is None or not isinstance(stage, Exchanges):
+            return
+        wait = partition.wait = ModelWait(stage, partition.next_offset)
+        await self._look([(partition, wait)], ahead=False)
+        await self._conclude(partition, wait)
+
+    def holds_back(self, partition: AssignedPartition) -> bool:
+        """Return whether a partition waits; then its messages are read again afterwards."""
+        if partition.wait is None:
+            return False
+        # again with each: Faust forgets it when it has buffered too much
+        self.driver.pause(partition.tp)
+        partition.wait.has_dropped = True
+        return True
+
+    async def look(self, busy: asyncio.Lock) -> None:
+        """Look for all awaited models once a second, while the other partitions go on."""
+        waiting, now = self._waiting(), time.monotonic()
+        if not any(now - wait.looked_at >= LOOK_S for _, wait in waiting):
+            return
+        await self.driver.stay_in_group()
+        await self._look(waiting, ahead=True)
+        async with busy:
+            for partition, wait in waiting:
+                await self._conclude(partition, wait)
+
+    def _waiting(self) -> list[Waiting]:
+        return [(each, wait) for each in self.assignment if (wait := each.wait) is not None]
+
+    @property
+    def reasons(self) -> dict[TopicPartition, str]:
+        """Partition → why its model is not there; from any thread."""
+        return {partition.tp: wait.reason for partition, wait in self._waiting()}
+
+    @property
+    def waits_for(self) -> str | None:
+        """What is missing, for people; None if nothing is. From any thread."""
+        reasons = {str(tp): reason for tp, reason in self.reasons.items()}
+        if not reasons:
+            return None
+        first, *others = sorted(reasons)
+        more = f"; {', '.join(others)} wait for a model, too" if others else ""
+        return f"{first}: {reasons[first]}{more}"
+
+    async def _look(self, waiting: Sequence[Waiting], *, ahead: bool) -> None:
+        async with self._looking:
+            current = [each for each in waiting if _is_current(*each)]
+            # in a thread: the loop must go on to hear of rebalances and signals
+            look = partial(self._look_now, current, ahead=ahead)
+            await asyncio.get_running_loop().run_in_executor(None, look)
+
+    def _look_now(self, waiting: Sequence[Waiting], *, ahead: bool) -> None:
+        for partition, wait in waiting:
+            # the first look ahead is not for the moment in which nothing else can be taken
+            wait.looked_at = time.monotonic() if ahead else 0.0
+            try:
+                wait.outcome = self._outcome(partition.tp, wait, ahead=ahead)
+            except BrokerError as error:
+                wait.reason = str(error)
+
+    def _outcome(self, tp: TopicPartition, wait: ModelWait, *, ahead: bool) -> Outcome | None:
+        """Return how a wait ends, and decide it if nobody has; None while it goes on."""
+        exchange = wait.stage.exchange
+        if exchange.awaited is None:
+            return None  # it was taken away meanwhile
+        model, message = exchange.awaited
+        place = str(tp), message.offset
+        decision, found = self.register.decision(*place), None
+        if decision != "withdrawn":
+            try:
+                found = exchange.find()
+            except NotYetError as error:
+                also = or_withdraw(model.version) if decision is None else "; it was taken already"
+                wait.reason = f"{error}{also}"
+        if decision is None:
+            if found is not None:
+                decision = self.register.decide(*place, "taken", self.registered)
+            elif ahead and self._is_withdrawn(tp, wait):
+                decision = self.register.decide(*place, "withdrawn", self.registered)
+        if decision == "withdrawn":
+            return "withdrawn"
+        return found if decision == "taken" else None
+
+    def _is_withdrawn(self, tp: TopicPartition, wait: ModelWait) -> bool:
+        """Return whether a message ahead withdraws the model; move on behind those that do not."""
+        for message, ahead in self._reader.read(tp, wait.ahead):
+            if message is not None and wait.stage.exchange.is_withdrawn_by(message):
+                return True
+            wait.ahead = ahead
+        return False
+
+    def _knows(self, writer: Writer) -> bool:
+        return self.register.read(writer.epoch).knows(writer)
+
+    async def _conclude(self, partition: AssignedPartition, wait: ModelWait) -> None:
+        """Let a partition go on if it is decided what becomes of the model that it waits for."""
+        if self.assignment.is_stopping or not _is_current(partition, wait):
+            return
+        stage, outcome = wait.stage, wait.outcome
+        if outcome is None:
+            if not wait.is_logged:
+                wait.is_logged = True
+                where = partition.slot, partition.next_offset
+                log.warning("%s: waits at offset %d: %s", *where, wait.reason)
+            self.publisher.send_all()  # what is done needs not wait
+            return
+        awaited = stage.exchange.awaited
+        records = stage.conclude(None if outcome == "withdrawn" else outcome)
+        if awaited is not None:
+            self.publisher.publish(partition, records, awaited.message)
+        partition.must_save = True  # else the newest checkpoint would hold the model before
+        partition.wait = None
+        if wait.is_logged:
+            done = "withdrawn" if outcome == "withdrawn" else "taken"
+            log.warning("%s: goes on: the model was %s", partition.slot, done)
+        if wait.has_dropped:
+            partition.lost_step(time.monotonic())
+            self.driver.resume(partition.tp)
+            await self.gaps.read_again(partition)
+
+
+def _is_current(partition: AssignedPartition, wait: ModelWait) -> bool:
+    """Return whether a partition still waits, and is still this worker's."""
+    return partition.is_held and partition.wait is wait

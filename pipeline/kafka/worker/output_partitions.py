@@ -1,0 +1,104 @@
+"""Holds a stream back until the topics that its records must go into have its partition.
+
+Each partition of joined topics is a stream of its own, in all of them. Partitions may be added to
+these topics in any order, and while workers run.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+
+from pipeline.config import Config
+from pipeline.kafka.producer import DeliveryError
+from pipeline.parts import Part
+from pipeline.stages.join import PassedOn
+from schemas import Control
+
+log = logging.getLogger("fluxplain.worker")
+
+ASK_AGAIN_S = 2.0
+"""Seconds between two questions about a missing partition."""
+
+
+class OutputPartitions:
+    """The partitions that exist in the topics where a record must keep its partition.
+
+    ``count`` returns how many partitions a topic has, asking the broker again if the given one is
+    not known; it may block.
+    """
+
+    def __init__(self, config: Config, part: Part, count: Callable[[str, int], int]) -> None:
+        self._count = count
+        self._topics: list[str] = []
+        if part.role == "join":
+            self._topics = [config.topic(PassedOn.TOPIC)]
+        elif part.role == "model" and config.explain.budget_ms is not None:
+            self._topics = [config.topic(Control.TOPIC)]
+        self._present: set[int] = set()
+        self._missing: dict[int, str] = {}
+        self._found: list[int] = []
+        self._asked_at: dict[int, float] = {}
+
+    async def has(self, partition: int) -> bool:
+        """Return whether a stream's records can be sent; asks the broker now and then if not."""
+        if not self._topics or partition in self._present:
+            return True
+        now = time.monotonic()
+        if now - self._asked_at.get(partition, -ASK_AGAIN_S) < ASK_AGAIN_S:
+            return False
+        self._asked_at[partition] = now
+        loop = asyncio.get_running_loop()
+        topic = await loop.run_in_executor(None, self._first_without, partition)
+        if topic is None:
+            self._present.add(partition)
+            if self._missing.pop(partition, None):
+                self._found.append(partition)
+                log.info("partition %d is there now: going on with it", partition)
+            return True
+        if partition not in self._missing:
+            log.warning(_need(topic, partition))
+        self._missing[partition] = topic
+        return False
+
+    def forget(self) -> None:
+        """Forget what is waited for: the partitions are taken away."""
+        self._missing.clear()
+        self._found.clear()
+        self._asked_at.clear()
+
+    def take_found(self) -> list[int]:
+        """Return the partitions that were waited for and are there now, each once."""
+        found, self._found = self._found, []
+        return found
+
+    @property
+    def missing(self) -> list[int]:
+        """The partitions whose records wait."""
+        return list(self._missing)
+
+    @property
+    def reasons(self) -> dict[int, str]:
+        """Partition that is waited for → what to do; from any thread."""
+        return {number: _need(topic, number) for number, topic in list(self._missing.items())}
+
+    @property
+    def waits_for(self) -> str | None:
+        """Which partition is waited for, and what to do; None if none is. From any thread."""
+        return next(iter(self.reasons.values()), None)
+
+    def _first_without(self, partition: int) -> str | None:
+        for topic in self._topics:
+            try:
+                if self._count(topic, partition) <= partition:
+                    return topic
+            except DeliveryError:
+                return topic  # it is asked again
+        return None
+
+
+def _need(topic: str, partition: int) -> str:
+    return (
+        f"{topic} has no partition {partition}, so that stream waits: add partitions to {topic}, "
+        "until it has as many as the other topics that are joined"
+    )

@@ -1,0 +1,167 @@
+"""The partitions of the current assignment: the state of each, and which message is its next."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Literal
+
+from pipeline.kafka.checkpoints import Slot
+from pipeline.kafka.client import TopicPartition
+from pipeline.kafka.driver import Received
+from pipeline.kafka.ownership.lives import FIRST, Life
+from pipeline.kafka.ownership.writers import Fence, Writer
+from pipeline.kafka.worker.budget import StreamBudget
+from pipeline.stages import Stage
+from pipeline.stages.exchange import Exchanges, Found
+
+SEEK_AGAIN_S = 2.0
+"""Seconds that messages may take to come after a seek."""
+
+
+@dataclass(frozen=True, slots=True)
+class SavedCheckpoint:
+    """The last checkpoint that this worker wrote: when, in seconds since 1970, and its size."""
+
+    at: float
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionProgress:
+    """How far a worker is with one partition, and what that waits for (None: nothing)."""
+
+    tp: TopicPartition
+    next_offset: int
+    committed_offset: int
+    saved: SavedCheckpoint | None = None
+    waits_for: str | None = None
+
+
+Outcome = Found | Literal["withdrawn"]
+"""The announced model that takes over, or that it was withdrawn."""
+
+
+@dataclass(slots=True, eq=False)
+class ModelWait:
+    """A wait for an announced model, or for its withdrawal.
+
+    ``ahead`` is the next offset to look at for a withdrawal, ``looked_at`` of a monotonic clock.
+    ``outcome`` is None while it is open, or while the file of a model that was taken is missing.
+    ``has_dropped`` says whether messages were dropped that must be read again.
+    """
+
+    stage: Exchanges
+    ahead: int
+    looked_at: float = 0.0
+    reason: str = "an announced model"
+    outcome: Outcome | None = None
+    has_dropped: bool = False
+    is_logged: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class AssignedPartition:
+    """State and unacknowledged messages of one partition, from its assignment to its revocation."""
+
+    slot: Slot
+    stage: Stage
+    next_offset: int
+    saved_offset: int
+    committed_offset: int
+    epoch: int = 1
+    life: Life = FIRST
+    fence: Fence = field(default_factory=Fence)
+    tp: TopicPartition = field(init=False)
+    is_held: bool = True
+    pending: list[Received] = field(default_factory=list)
+    in_step: bool = False
+    jumped_to: int | None = None
+    sought_at: float | None = None
+    must_save: bool = False
+    must_commit: bool = False
+    is_large: bool = False
+    saved: SavedCheckpoint | None = None
+    wait: ModelWait | None = None
+    budget: StreamBudget | None = None
+
+    def __post_init__(self) -> None:
+        self.tp = self.slot.tp
+
+    @property
+    def writer(self) -> Writer:
+        """The writer that its outputs name."""
+        return Writer(str(self.slot), self.epoch)
+
+    def accepts(self, offset: int) -> bool:
+        """Return whether a message is the next one, or was done before.
+
+        After a rebalance messages from before it can still be on their way, beyond the loaded
+        state. So the first one that is ahead is refused, with all behind it, until it comes again
+        after a seek: then what lies between is not in the log.
+        """
+        if not self.in_step and offset > self.next_offset and offset != self.jumped_to:
+            return False
+        if offset >= self.next_offset:
+            self.in_step, self.jumped_to, self.sought_at = True, None, None
+        return True
+
+    def must_seek(self, offset: int, now: float) -> bool:
+        """Return whether a refused message requires a seek, or one is under way."""
+        if self.jumped_to is not None and offset > self.jumped_to:
+            return False
+        self.jumped_to, self.sought_at = offset, now
+        return True
+
+    def must_seek_again(self, now: float) -> bool:
+        """Return whether nothing came after a seek, which the driver may have overtaken."""
+        if self.sought_at is None or now - self.sought_at < SEEK_AGAIN_S:
+            return False
+        self.jumped_to, self.sought_at = None, now
+        return True
+
+    def lost_step(self, now: float) -> None:
+        """Expect messages again that were dropped on their way."""
+        self.in_step, self.jumped_to, self.sought_at = False, None, now
+
+    def finish(self, message: Received) -> None:
+        """Move past a message, and keep it without its content until it is acknowledged."""
+        self.next_offset = max(self.next_offset, message.offset + 1)
+        message.key = message.value = message.headers = None
+        self.pending.append(message)
+
+
+class Assignment:
+    """The partitions that the group has given to this worker, with their loaded states.
+
+    ``number`` counts assignments, so that an answer from before a rebalance is recognised; ``size``
+    is how many partitions it has in all, None during a rebalance; ``is_stopping`` says that nothing
+    more is taken.
+    """
+
+    def __init__(self) -> None:
+        self.number = 0
+        self.size: int | None = None
+        self.is_stopping = False
+        self._partitions: dict[tuple[str, int], AssignedPartition] = {}
+
+    def get(self, topic: str, partition: int) -> AssignedPartition | None:
+        """Return a partition; None if its state is not loaded."""
+        return self._partitions.get((topic, partition))
+
+    def add(self, partition: AssignedPartition) -> None:
+        """Add a partition whose state was loaded."""
+        self._partitions[partition.tp] = partition
+
+    def end(self) -> None:
+        """Drop all partitions."""
+        for partition in self._partitions.values():
+            partition.is_held = False
+        self._partitions.clear()
+        self.number += 1
+        self.size = None
+
+    def __iter__(self) -> Iterator[AssignedPartition]:
+        # a copy: other threads look, too
+        return iter(list(self._partitions.values()))
+
+    def __len__(self) -> int:
+        return len(self._partitions)

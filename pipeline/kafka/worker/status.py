@@ -1,0 +1,67 @@
+"""How a worker is, for its health checks, its watchdog and its metrics."""
+
+from dataclasses import dataclass
+
+from pipeline.kafka.registry.waiting import WaitingDecoder
+from pipeline.kafka.worker.claims import Claims
+from pipeline.kafka.worker.commit import Committer
+from pipeline.kafka.worker.model_waits import ModelWaits
+from pipeline.kafka.worker.outbox import Outbox
+from pipeline.kafka.worker.output_partitions import OutputPartitions
+from pipeline.kafka.worker.partition import Assignment, PartitionProgress
+from pipeline.parts import Part
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerStatus:
+    """Asks the parts of a worker; may be used from any thread."""
+
+    part: Part
+    assignment: Assignment
+    claims: Claims
+    committer: Committer
+    decoder: WaitingDecoder
+    waits: ModelWaits
+    outputs: OutputPartitions
+    outbox: Outbox
+
+    @property
+    def waits_for(self) -> str | None:
+        """What it cannot go on without, and why that is not there; None if nothing is missing."""
+        return (
+            self.decoder.waits_for
+            or self.waits.waits_for
+            or self.outputs.waits_for
+            or self.outbox.obstacle
+        )
+
+    @property
+    def waiting(self) -> dict[str, int]:
+        """What may be missing → how many partitions wait for it."""
+        return {
+            "model": len(self.waits.reasons),
+            "partition": len(self.outputs.missing),
+            "registry": len(self.assignment) if self.is_held_up else 0,
+        }
+
+    @property
+    def is_held_up(self) -> bool:
+        """Whether no partition can go on, since the schema registry does not answer."""
+        return self.decoder.waits_for is not None
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether it has its share of the group's partitions, with their state, and goes on."""
+        is_given = self.assignment.size == len(self.assignment)
+        return is_given and not self.assignment.is_stopping and self.waits_for is None
+
+    def partitions(self) -> list[PartitionProgress]:
+        """Return how far each partition is."""
+        reasons, missing = self.waits.reasons, self.outputs.reasons
+        return [
+            PartitionProgress(
+                *(each.tp, each.next_offset, each.committed_offset, each.saved),
+                waits_for=reasons.get(each.tp) or missing.get(each.tp.partition),
+            )
+            for each in self.assignment
+        ]

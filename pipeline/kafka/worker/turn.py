@@ -1,0 +1,79 @@
+"""One message whose turn it is, with the partition whose stage takes it."""
+
+import logging
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+
+from prometheus_client import Histogram
+
+from pipeline.kafka.driver import Received
+from pipeline.kafka.headers import Unreadable, usable_headers
+from pipeline.kafka.worker.outbox import Publisher
+from pipeline.kafka.worker.partition import AssignedPartition
+from pipeline.stages import Message, process
+from pipeline.stages.shedding import Sheds
+from schemas import Control, Record
+
+log = logging.getLogger("fluxplain.worker")
+
+
+@dataclass(slots=True)
+class Turn:
+    """The next message of a partition: let the stage step, publish what it returns, be done."""
+
+    partition: AssignedPartition
+    message: Message
+    received: Received
+    publisher: Publisher
+    seconds: Histogram
+    after: Callable[[AssignedPartition], Awaitable[None]]
+    took_s: float = 0.0
+
+    def step(self) -> Sequence[Record]:
+        """Let the stage take the message; a bad one gives a dead letter."""
+        began_at = time.perf_counter()
+        records = process(self.partition.stage, self.message)
+        self.took_s = time.perf_counter() - began_at
+        self.seconds.observe(self.took_s)
+        return records
+
+    def publish(self, records: Sequence[Record]) -> None:
+        """Publish the stage's records, and what its time budget announces."""
+        self.publisher.publish(self.partition, records, self.message)
+        stage, budget = self.partition.stage, self.partition.budget
+        if budget is None or not isinstance(stage, Sheds):
+            return
+        every = budget.see(stage.every, seconds=self.took_s, now=time.monotonic())
+        if every is not None:
+            log.info(
+                "%s of partition %d: one of %d observations is explained from here on, one of %d "
+                "until now: explain.budget_ms",
+                *(self.partition.slot.owner, self.message.partition, every, stage.every),
+            )
+            self.publisher.announce(Control(every=every), self.message.partition)
+
+    async def done(self) -> None:
+        """Move on to the next message; this one is acknowledged with the next checkpoint."""
+        self.partition.finish(self.received)
+        await self.after(self.partition)
+
+
+def incoming_message(message: Received, *, is_own: bool) -> Message:
+    """Return a message as the stages take it.
+
+    Unless its topic ``is_own``, so that only workers write it, headers with our names are forged.
+    """
+    flaw = message.headers.reason if isinstance(message.headers, Unreadable) else None
+    # Faust has made seconds of it; without one it is None, or Kafka's -1
+    time_s = message.timestamp or -1.0
+    return Message(
+        message.topic,
+        message.partition,
+        message.offset,
+        message.key,
+        message.value,
+        round(time_s * 1000) if time_s >= 0.0 else None,
+        usable_headers(message.headers or (), is_own=is_own),
+        flaw=flaw,
+    )

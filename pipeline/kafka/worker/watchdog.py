@@ -1,0 +1,239 @@
+"""Ends a worker that lives but makes no progress, or whose topics are gone.
+
+Consumers die quietly: the process runs, its connections are open, and no message comes any more. So
+progress is compared with what the broker says waits, on a client and in a thread of its own. A
+worker without progress ends itself; its supervisor starts it again.
+"""
+
+import logging
+import threading
+import time
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
+
+import confluent_kafka
+from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, Consumer, KafkaError, KafkaException
+from confluent_kafka.admin import TopicMetadata
+
+from pipeline.config import Config
+from pipeline.kafka.checkpoints import Slot
+from pipeline.kafka.client import (
+    AccessError,
+    BrokerError,
+    TopicPartition,
+    asking_consumer,
+    cluster,
+    log_offsets,
+    no_answer,
+    refusal,
+)
+from pipeline.kafka.exits import (
+    EXIT_FAILED,
+    EXIT_NOT_YET,
+    end,
+    fail,
+    refuse,
+    replaced_settings,
+    shorter_log,
+)
+from pipeline.kafka.faust.peek import first_offset
+from pipeline.kafka.timeouts import WATCH_REQUEST_S
+from pipeline.kafka.topics import topic_ids, topic_specs
+from pipeline.kafka.worker.health import Health
+from pipeline.kafka.worker.stall_detector import Sight, StallDetector
+from pipeline.kafka.worker.status import WorkerStatus
+
+log = logging.getLogger("fluxplain.watchdog")
+
+CHECK_S = 2.0
+"""Seconds between two looks at the progress."""
+
+TOPICS_CHECK_S = 10.0
+"""Seconds between two looks at the topics."""
+
+
+class Watchdog:
+    """Watches a worker and its topics from a thread, and ends the process when it must."""
+
+    def __init__(self, config: Config, status: WorkerStatus) -> None:
+        self._config = config
+        self._status = status
+        self.part = status.part
+        self.topics = [config.topic(name) for name in config.inputs(self.part.role)]
+        self.stalls = StallDetector(config.health.stall_s, config.checkpoint.interval_s)
+        self._source = _Topics(config, self.topics)
+        self._errors: list[KafkaError] = []
+        self._refused: str | None = None
+        settings = {"enable.partition.eof": True, "error_cb": self._errors.append}
+        self._consumer = asking_consumer(config, config.group(self.part), **settings)
+        self._seen: dict[TopicPartition, tuple[int, int]] = {}
+        self._empty: dict[TopicPartition, tuple[int, int]] = {}
+
+    def health(self) -> Health:
+        """Return how the worker is; it is ready only while the broker answers."""
+        status, stalls = self._status, self.stalls
+        is_ready = status.is_ready and stalls.broker_answers
+        where = status.part, self.topics, stalls
+        return Health(*where, status.waits_for, is_ready, status.partitions())
+
+    def start(self) -> None:
+        """Watch, until the process ends."""
+        threading.Thread(target=self._run, name="watchdog", daemon=True).start()
+
+    def _run(self) -> None:
+        topics_at = time.monotonic()
+        try:
+            while True:
+                time.sleep(CHECK_S)
+                self._check_progress()
+                if time.monotonic() - topics_at >= TOPICS_CHECK_S:
+                    topics_at = time.monotonic()
+                    self._check_topics()
+        except Exception as error:
+            fail(f"{self.part}: nobody watches any more", error)
+
+    def _check_progress(self) -> None:
+        self.stalls.see(self._look())
+        if stalled := self.stalls.stalled():
+            log.critical("%s: %s: ending, to be started again", self.part, stalled)
+            end(EXIT_FAILED)
+        if shortened := self.stalls.shortened():
+            partition, end_of_log = shortened
+            slot = Slot.of(self.part, *partition.tp)
+            refuse(shorter_log(slot, partition.next_offset, end_of_log))
+
+    def _check_topics(self) -> None:
+        if problem := self._source.look(self._consumer):
+            log.critical("%s: %s: ending, to be started again", self.part, problem)
+            end(EXIT_NOT_YET)
+        with suppress(BrokerError):
+            if self._status.claims.is_replaced():
+                refuse(replaced_settings(self.part))
+
+    def _look(self) -> Sight:
+        # the worker's offsets first: what it takes meanwhile is no progress missed
+        partitions = self._status.partitions()
+        is_saving, is_held_up = self._status.committer.is_saving, self._status.is_held_up
+        try:
+            offsets = {p.tp: p.next_offset for p in partitions} or self._committed()
+            ends = self._log_offsets(offsets, OFFSET_END)
+            waiting = {tp: self._waiting(tp, offsets[tp], ends[tp]) for tp in ends}
+        except KafkaException as error:
+            return Sight(time.monotonic(), partitions, refusal=self._refusal(error.args[0]))
+        self._refused = None
+        return Sight(
+            *(time.monotonic(), partitions, waiting, {} if partitions else offsets),
+            is_saving=is_saving,
+            is_held_up=is_held_up,
+        )
+
+    def _committed(self) -> dict[TopicPartition, int]:
+        """Return where the group goes on with each partition; for a worker without any."""
+        tps = [
+            TopicPartition(topic, partition)
+            for topic in self.topics
+            for partition in _known(self._consumer, topic).partitions
+        ]
+        asked = [confluent_kafka.TopicPartition(*tp) for tp in tps]
+        answers = self._consumer.committed(asked, timeout=WATCH_REQUEST_S)
+        starts = self._log_offsets(tps, OFFSET_BEGINNING)
+        committed = {(each.topic, each.partition): each.offset for each in answers}
+        return {tp: max(committed[tp], starts[tp]) for tp in tps}
+
+    def _log_offsets(
+        self, tps: Collection[TopicPartition], which: int
+    ) -> dict[TopicPartition, int]:
+        found: dict[TopicPartition, int] = {}
+        for topic in self.topics:
+            if own := [tp.partition for tp in tps if tp.topic == topic]:
+                offsets = log_offsets(self._consumer, topic, own, which, WATCH_REQUEST_S)
+                found |= {TopicPartition(topic, each): offsets[each] for each in offsets}
+        return found
+
+    def _waiting(self, tp: TopicPartition, offset: int, log_end: int) -> int:
+        """Return the end of what waits from an offset on.
+
+        Transactions leave marks in the log that no consumer gets: behind the last message they
+        look like one that is never taken. So what stands still is read once, to see.
+        """
+        stood = (offset, log_end)
+        stands, self._seen[tp] = self._seen.get(tp) == stood, stood
+        if offset < log_end and stands and self._empty.get(tp) != stood:
+            if self._holds_messages(tp, offset):
+                return log_end
+            self._empty[tp] = stood
+        return offset if self._empty.get(tp) == stood else log_end
+
+    def _holds_messages(self, tp: TopicPartition, offset: int) -> bool:
+        """Return whether a message comes from an offset on; also if that is not known in time."""
+        try:
+            return first_offset(self._config, *tp, offset, WATCH_REQUEST_S) is not None
+        except KafkaException:
+            return True
+
+    def _refusal(self, error: KafkaError) -> str | None:
+        """Return why the broker does not let this worker in, if that is why it failed.
+
+        librdkafka reports it once, and then not again for half a minute: it holds until it reports
+        something else, or the broker answers.
+        """
+        self._errors.clear()
+        reported = self._consumer.poll(0)  # calls error_cb; an ACL's refusal comes as a message
+        problems = [each for each in self._errors if each.code() != KafkaError._ALL_BROKERS_DOWN]
+        denied = (reported and reported.error()) or error
+        reasons = (
+            no_answer(self._config, problems),
+            refusal(self._config, f"cannot read {', '.join(self.topics)}", denied),
+        )
+        reason = next((str(each) for each in reasons if isinstance(each, AccessError)), None)
+        if reason or problems:
+            self._refused = reason
+        return self._refused
+
+
+class _Topics:
+    """The pipeline's topics as they were at the start, and what became of them."""
+
+    def __init__(self, config: Config, sources: Sequence[str]) -> None:
+        self._config = config
+        ids = topic_ids(config)
+        self._sources = {source: ids[source] for source in sources if source in ids}
+        self._partitions = {
+            name: len(topic.partitions) for name, topic in cluster(config).topics.items()
+        }
+        self._missing: set[str] = set()
+
+    def look(self, consumer: Consumer) -> str | None:
+        """Return what makes going on useless, for people."""
+        try:
+            names = [spec.name for spec in topic_specs(self._config)]
+            counts = {name: _partition_count(consumer, name) for name in names}
+            ids = topic_ids(self._config)
+        except (KafkaException, BrokerError):
+            return None
+        self._log_more_partitions(counts)
+        missing = {name for name, count in counts.items() if not count}
+        gone, self._missing = missing & self._missing, missing  # one look may be a broker's start
+        if gone:
+            return f"the topics {', '.join(sorted(gone))} were deleted"
+        for source, source_id in self._sources.items():
+            if ids.get(source, source_id) != source_id:
+                return f"the topic {source} was deleted and made anew"
+        return None
+
+    def _log_more_partitions(self, counts: Mapping[str, int]) -> None:
+        for name, count in counts.items():
+            before = self._partitions.get(name, count)
+            if count > before > 0:
+                log.info("%s has %d partitions now, %d before", name, count, before)
+            self._partitions[name] = count
+
+
+def _known(consumer: Consumer, topic: str) -> TopicMetadata:
+    # of a consumer: asking creates no topic
+    return consumer.list_topics(topic, timeout=WATCH_REQUEST_S).topics[topic]
+
+
+def _partition_count(consumer: Consumer, topic: str) -> int:
+    metadata = _known(consumer, topic)
+    return 0 if metadata.error else len(metadata.partitions)

@@ -1,0 +1,270 @@
+"""One role of the pipeline: what it is assigned, and which message goes to which stage.
+
+What a role does with a message stands in :mod:`agents`. This decides which message is the next of
+its partition, and hands it out as a :class:`~pipeline.kafka.worker.turn.Turn`.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncIterator, Collection, Iterable
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from pipeline.config import Config
+from pipeline.kafka.checkpoints import CheckpointStore, Slot, StageFactory
+from pipeline.kafka.client import TopicPartition
+from pipeline.kafka.driver import Driver, Received
+from pipeline.kafka.exits import fail
+from pipeline.kafka.metrics.worker import WorkerMetrics
+from pipeline.kafka.ownership.register import Register
+from pipeline.kafka.registry.waiting import WaitingDecoder
+from pipeline.kafka.worker.claims import Claims
+from pipeline.kafka.worker.commit import Committer
+from pipeline.kafka.worker.gaps import GapNotices, Gaps
+from pipeline.kafka.worker.loading import Loader
+from pipeline.kafka.worker.merge import Merge
+from pipeline.kafka.worker.model_waits import ModelWaits
+from pipeline.kafka.worker.outbox import Outbox, Publisher
+from pipeline.kafka.worker.output_partitions import OutputPartitions
+from pipeline.kafka.worker.partition import AssignedPartition, Assignment
+from pipeline.kafka.worker.status import WorkerStatus
+from pipeline.kafka.worker.turn import Turn, incoming_message
+from pipeline.parts import Part
+from pipeline.stages import Message
+
+if TYPE_CHECKING:
+    from pipeline.kafka.registry.decoder import Decoder
+
+log = logging.getLogger("fluxplain.worker")
+
+
+class RoleWorker:
+    """Routes the messages of the assigned partitions to their stages.
+
+    It was started with the settings that have the number ``registered`` in the register. The
+    decoder opens what comes in the wire format of a schema registry; None if nothing does.
+    """
+
+    def __init__(
+        self,
+        driver: Driver,
+        config: Config,
+        part: Part,
+        *,
+        make_stage: StageFactory,
+        store: CheckpointStore,
+        outbox: Outbox,
+        register: Register,
+        registered: int,
+        metrics: WorkerMetrics,
+        decoder: "Decoder | None" = None,
+    ) -> None:
+        self.config = config
+        self.part = part
+        self.metrics = metrics
+        self.is_finished = False
+        self._driver = driver
+        self._outbox = outbox
+        self._busy = asyncio.Lock()
+        self._assignment = assignment = Assignment()
+        topics = [config.topic(name) for name in config.inputs(part.role)]
+        self._merge = Merge(topics, assignment, driver) if len(topics) > 1 else None
+        # join passes on what it gets as it is, and evaluations are nobody else's
+        self._decoder = WaitingDecoder(decoder if part.role in {"model", "drift"} else None, part)
+        self._outputs = OutputPartitions(config, part, outbox.partitions)
+        self._publisher = Publisher(part, outbox)
+        self._claims = claims = Claims(config, part, register, registered, assignment)
+        interval_s, duration = config.checkpoint.interval_s, metrics.checkpoint
+        self._committer = committer = Committer(
+            part, interval_s, assignment, driver, store, outbox, duration
+        )
+        notices = GapNotices(config.checkpoint.out_of_range, part, outbox)
+        self._loader = Loader(
+            config, part, assignment, make_stage, store, claims, notices, metrics.model
+        )
+        self._gaps = Gaps(config, notices, driver, committer, self._merge)
+        self._waits = ModelWaits(
+            config, assignment, register, registered, driver, self._publisher, self._gaps
+        )
+        self.status = WorkerStatus(
+            part, assignment, claims, committer, self._decoder, self._waits, self._outputs, outbox
+        )
+
+    @asynccontextmanager
+    async def turns(self, message: Received) -> AsyncIterator[AsyncIterator[Turn]]:
+        """Receive a message, and yield those whose turn it is; any error ends the process."""
+        try:
+            async with self._busy:
+                yield self._turns(message)
+                if self._assignment.is_stopping:
+                    return
+                if self._more_waits(message):
+                    self._outbox.send_all_if_old(time.monotonic())
+                else:
+                    self._outbox.send_all()
+        except Exception as error:
+            fail(f"{self.part}: cannot go on", error)
+
+    async def tick(self) -> None:
+        """Do what is due although no message comes: seek, merge, send, commit, look for models."""
+        try:
+            async with self._busy:
+                await self._seek_again()
+                await self._resume_streams()
+                async for turn in self._turns():
+                    turn.publish(turn.step())
+                    await turn.done()
+                self._outbox.send_all_if_old(time.monotonic())
+                await self._committer.commit_if_due()
+            if not self._assignment.is_stopping:
+                await self._waits.look(self._busy)
+        except Exception as error:
+            fail(f"{self.part}: cannot write a checkpoint", error)
+
+    async def shut_down(self) -> None:
+        """Finish the current step, write a last checkpoint and commit."""
+        self._assignment.is_stopping = True
+        try:
+            async with self._busy:
+                self.is_finished = await self._committer.commit()
+        except Exception as error:
+            fail(f"{self.part}: cannot write the last checkpoint", error)
+
+    # Assignments: see pipeline.kafka.driver.
+
+    def owns(self, tp: TopicPartition) -> bool:
+        """Return whether the state of a partition is loaded."""
+        return self._assignment.get(*tp) is not None
+
+    async def claim(self, tps: Collection[TopicPartition]) -> None:
+        """Become the registered owner of partitions: readers ignore older owners from then on."""
+        await self._claims.claim([Slot.of(self.part, *tp) for tp in tps])
+
+    async def load(self, tp: TopicPartition, log: range) -> int | None:
+        """Load a partition's state; return the offset to read on from, None if it was revoked."""
+        partition = await self._loader.load(tp, log)
+        if partition is None:
+            return None
+        self._waits.resume(partition)
+        return partition.next_offset
+
+    def on_offset_mismatch(self, tp: TopicPartition, committed: int | None) -> None:
+        """Commit what the checkpoint holds, also if no message comes any more.
+
+        The two differ where a worker ended between the checkpoint and its first commit.
+        """
+        partition = self._assignment.get(*tp)
+        if partition is None:
+            return
+        partition.must_commit = partition.saved_offset > 0
+        if not partition.must_commit and (committed or 0) > partition.next_offset:
+            log.warning(
+                "%s: the group has committed offset %d, but there is no checkpoint in %s: the "
+                "state is rebuilt from offset %d on, and the same records are published again",
+                partition.slot,
+                committed,
+                self.config.checkpoint.place,
+                partition.next_offset,
+            )
+
+    def on_assigned(self, partitions: int) -> None:
+        """Record how many partitions a finished rebalance has given to this worker."""
+        self._assignment.size = partitions
+
+    def on_revoked(self) -> None:
+        """Drop state and unfinished work of all partitions; some of them may come back."""
+        self._assignment.end()
+        if self._merge is not None:
+            self._merge.clear()
+        self._outputs.forget()
+        # otherwise buffered records would be published, and counted, by two owners
+        self._outbox.discard()
+        self.metrics.published.forget()
+
+    # Routing.
+
+    async def _turns(self, message: Received | None = None) -> AsyncIterator[Turn]:
+        """Yield the turns that are due: a message came or, where topics merge, time passed."""
+        if self._assignment.is_stopping:
+            return  # the next owner reads it again
+        for each in self._ready(message):
+            await self._committer.commit_if_due()
+            turn = await self._turn(each)
+            if turn is not None:
+                yield turn
+
+    def _ready(self, message: Received | None) -> Iterable[Received]:
+        if self._merge is None:
+            return () if message is None else (message,)
+        if message is not None:
+            self._merge.put(message)
+        return self._merge.ready(time.monotonic())
+
+    async def _turn(self, message: Received) -> Turn | None:
+        """Return the turn of a message; None if it is not the next one, or is not to be taken."""
+        partition = self._assignment.get(message.topic, message.partition)
+        if partition is None or not self._driver.is_current(message):
+            return None  # of an assignment that is over: its next owner reads it again
+        if not await self._is_next(partition, message):
+            return None
+        if message.offset < partition.next_offset:
+            partition.finish(message)  # it was done before, and waits for its acknowledgement only
+            return None
+        incoming = await self._admitted(partition, message)
+        if incoming is None:
+            return None
+        seconds, after = self.metrics.step, self._waits.begin
+        return Turn(partition, incoming, message, self._publisher, seconds, after)
+
+    async def _is_next(self, partition: AssignedPartition, message: Received) -> bool:
+        """Return whether a message is the next one, or was done before; else it comes again."""
+        if not await self._outputs.has(message.partition) or not partition.is_held:
+            return False
+        if self._waits.holds_back(partition):
+            return False
+        if not partition.accepts(message.offset):
+            if partition.must_seek(message.offset, time.monotonic()):
+                await self._gaps.read_again(partition)
+            return False
+        is_ahead = message.offset > partition.next_offset
+        return not is_ahead or await self._gaps.passes(partition, message.offset)
+
+    async def _admitted(self, partition: AssignedPartition, message: Received) -> Message | None:
+        """Return a message as stages take it; None if it is revoked, or an old owner wrote it."""
+        incoming = await self._decoder.opened(
+            incoming_message(message, is_own=self._claims.is_own(message.topic)),
+            holds=lambda: partition.is_held and not self._assignment.is_stopping,
+            waits=self._outbox.send_all,  # what is done needs not wait
+        )
+        if incoming is None:
+            return None  # the next owner reads it again
+        checked = await self._claims.checked(partition, incoming)
+        if not partition.is_held:
+            return None
+        if checked is None:
+            self.metrics.outdated.inc()
+            partition.finish(message)
+        return checked
+
+    def _more_waits(self, message: Received) -> bool:
+        """Return whether the broker has more of the message's partition."""
+        end = self._driver.log_end(TopicPartition(message.topic, message.partition))
+        return message.offset + 1 < (end or 0)
+
+    async def _seek_again(self) -> None:
+        now = time.monotonic()
+        late = [each for each in self._assignment if each.must_seek_again(now)]
+        if late:
+            await self._gaps.read_again(*late)
+
+    async def _resume_streams(self) -> None:
+        """Read the streams again whose records could not be sent for want of a partition."""
+        for number in self._outputs.missing:
+            await self._outputs.has(number)
+        # in all topics: what was dropped meanwhile is not only of the topic that came first
+        for number in self._outputs.take_found():
+            held = [each for each in self._assignment if each.tp.partition == number]
+            for partition in held:
+                partition.lost_step(time.monotonic())
+            await self._gaps.read_again(*held)

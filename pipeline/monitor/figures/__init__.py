@@ -1,0 +1,28 @@
+"""Figures of published results, and of explainers in a notebook: for print, and for a report.
+
+A module is imported when one of its names is first used: matplotlib is slow to import.
+"""
+
+from typing import TYPE_CHECKING
+
+from pipeline.lazy import lazy
+
+if TYPE_CHECKING:
+    from pipeline.monitor.figures.change_figure import story_figure
+    from pipeline.monitor.figures.effect_curves import curves_figure
+    from pipeline.monitor.figures.importance_over_time import importance_figure
+    from pipeline.monitor.figures.notebook import draw
+    from pipeline.monitor.figures.report import report_page
+    from pipeline.monitor.figures.saving import save
+else:
+    __getattr__, __dir__ = lazy(
+        __name__,
+        change_figure=["story_figure"],
+        effect_curves=["curves_figure"],
+        importance_over_time=["importance_figure"],
+        notebook=["draw"],
+        report=["report_page"],
+        saving=["save"],
+    )
+
+__all__ = ["curves_figure", "draw", "importance_figure", "report_page", "save", "story_figure"]

@@ -1,0 +1,230 @@
+"""One change in one picture: its context over time, its curves, and how the shares moved."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from matplotlib.axes import Axes
+
+from pipeline.monitor.figures import style
+from pipeline.monitor.figures.before_after import draw_before_after, drawable_curves
+from pipeline.monitor.figures.contributions import Row, draw_moves, names_width, rows_in, rows_of
+from pipeline.monitor.figures.importance_over_time import draw_trend
+from pipeline.monitor.figures.text_fit import End, label_ends, text_width, wrapped
+from pipeline.results.change_context import Bins, ChangeContext
+from pipeline.wording import compared, signal_name
+from schemas import Change
+from schemas.change import METHOD_NAMES
+from schemas.explanation import Method
+
+RIGHT_IN, TREND_IN, LOSS_IN, GAP_IN, CURVES_IN = 1.5, 1.7, 0.8, 0.42, 1.6
+"""Room for labels; heights of the explanation, of the loss, between them, and of the curves."""
+
+BEFORE, AFTER = style.Look(style.GREY, style.MUTED), style.LOOKS[1]
+
+
+class Level(NamedTuple):
+    """A mean, if known, and its standard error."""
+
+    mean: float | None
+    std_error: float | None = None
+
+
+def story_figure(
+    context: ChangeContext, *, title: str | None = None, width_in: float = style.WIDTH_IN
+) -> style.Picture:
+    """Return what happened at a change.
+
+    From top to bottom: the explanation around it, with the means that the detector compared; the
+    model's loss; the curve before and after; and how the features' means moved, for iSAGE as steps
+    from the loss reduction before to that after, since its shares add up.
+    """
+    change = context.change
+    method, rows = rows_of(context)
+    with style.styled():
+        room = width_in - style.AXIS_IN - style.MARGIN_IN
+        text = wrapped(change.detail, room, style.TEXT_PT)
+        facts = wrapped(" · ".join(_facts(change)), room, style.SMALL_PT)
+        lower_in = max(CURVES_IN if drawable_curves(change) else 0.0, rows_in(rows))
+        heights = _heights(context)
+        trends_in = sum(heights) + GAP_IN * max(0, len(heights) - 1) + 0.45
+        figure, top = style.titled_figure(
+            width_in,
+            title=_title(change) if title is None else title,
+            note=_note(context, method, rows),
+            body_in=style.lines_in(text, style.TEXT_PT)
+            + style.lines_in(facts, style.SMALL_PT)
+            + 0.33
+            + trends_in
+            + (lower_in + 0.8 if lower_in else 0.0),
+            gap=0.05,
+        )
+        top = style.write(figure, text, left=style.AXIS_IN, top=top)
+        top = style.write(
+            figure,
+            facts,
+            left=style.AXIS_IN,
+            top=top + 0.03,
+            size=style.SMALL_PT,
+            color=style.MUTED,
+        )
+        _draw_trends(figure, context, top + 0.3, room - RIGHT_IN, heights)
+        if lower_in:
+            _draw_lower(figure, change, method, rows, top=top + 0.3 + trends_in + 0.35, room=room)
+    return figure
+
+
+def _heights(context: ChangeContext) -> list[float]:
+    """Return the heights of the explanation, if one changed, and of the loss, if it is known."""
+    has_losses = any(True for _ in context.losses)
+    if context.change.feature is None:
+        return [TREND_IN] * has_losses
+    return [TREND_IN] + [LOSS_IN] * has_losses
+
+
+def _draw_trends(
+    figure: style.Picture,
+    context: ChangeContext,
+    top: float,
+    width: float,
+    heights: Sequence[float],
+) -> None:
+    draws = ([] if context.change.feature is None else [_draw_explanation]) + [_draw_loss]
+    for draw, height in zip(draws, heights, strict=False):
+        draw(style.add_panel(figure, style.Box(style.AXIS_IN, top, width, height)), context)
+        top += height + GAP_IN
+    for axes in figure.axes[:-1]:
+        axes.tick_params(labelbottom=False)
+        style.number_observations(axes, label="")
+    for axes in figure.axes[-1:]:
+        style.number_observations(axes)
+
+
+def _draw_explanation(axes: Axes, context: ChangeContext) -> None:
+    change, points = context.change, context.trend.points
+    draw_trend(axes, points, style.LOOKS[0], z=6)
+    numbers = points.value.tolist()
+    ends = [End(numbers[-1], "smoothed", style.LOOKS[0].text)] if numbers else []
+    pieces = []
+    if change.signal == "increment":
+        numbers += _draw_bins(axes, context.increments)
+        pieces.append(style.Piece(f"dots: means of {context.increments.width:,} observations"))
+    style.heading(axes, f"{signal_name(change)} of {change.feature}", *pieces)
+    before = Level(change.before, change.before_std_error)
+    after = Level(change.after, change.after_std_error)
+    _draw_levels(axes, context, (before, after), numbers, ends)
+    style.label_values(axes, f"importance [{'output' if change.method == 'ipdp' else 'loss'}]")
+    _name_times(axes, context)
+
+
+def _draw_loss(axes: Axes, context: ChangeContext) -> None:
+    change = context.change
+    style.heading(axes, "Loss of the model")
+    numbers = _draw_bins(axes, context.losses)
+    before, after = Level(change.loss_before), Level(change.loss_after)
+    if change.feature is None:
+        before = Level(change.before, change.before_std_error)
+        after = Level(change.after, change.after_std_error)
+    _draw_levels(axes, context, (before, after), numbers, [])
+    style.label_values(axes, "loss")
+    if change.feature is None:
+        _name_times(axes, context)
+
+
+def _draw_bins(axes: Axes, bins: Bins) -> list[float]:
+    """Draw the mean of each bin ± its standard error; return the means."""
+    found = [(x, moments) for x, moments in bins if moments.n > 1]
+    means, errors = [m.mean for _, m in found], [m.std_error for _, m in found]
+    look: Any = {"fmt": ".", "ms": 3.5, "color": style.GREY, "elinewidth": 0.5, "zorder": 3}
+    axes.errorbar([x for x, _ in found], means, yerr=errors, **look)
+    return means
+
+
+def _draw_levels(
+    axes: Axes,
+    context: ChangeContext,
+    levels: tuple[Level, Level],
+    numbers: Sequence[float],
+    ends: list[End],
+) -> None:
+    """Draw the means before and after, and set the limits of the panel."""
+    window, (before, after) = context.window, levels
+    texts = compared(before.mean, after.mean, before.std_error, after.std_error)
+    for name, level, span, look, text in (
+        ("before", before, (max(window.begin, window.since), window.after), BEFORE, texts[0]),
+        ("after", after, (window.after, window.seen), AFTER, texts[1]),
+    ):
+        if level.mean is None:
+            continue
+        axes.plot(span, [level.mean] * 2, color=look.text, lw=2.2, zorder=8)
+        if level.std_error is not None:
+            low, high = level.mean - level.std_error, level.mean + level.std_error
+            axes.fill_between(span, low, high, color=look.color, alpha=0.35, lw=0, zorder=2)
+        ends.append(End(level.mean, f"{name} {text}", look.text))
+    known = [level.mean for level in (before, after) if level.mean is not None]
+    style.set_values(axes, [0.0, *numbers, *known], below=0.06, above=0.06)
+    axes.set_xlim(window.begin, window.end)
+    style.number_values(axes, 4)
+    axes.axvspan(window.after, window.seen, color=AFTER.color, alpha=0.07, lw=0)
+    axes.axvline(window.seen, color=style.INK, lw=0.8, ls=(0, (4, 3)), zorder=1.5)
+    label_ends(axes, ends, size_pt=style.SMALL_PT, height_in=style.size_in(axes)[1], leads=False)
+
+
+def _name_times(axes: Axes, context: ChangeContext) -> None:
+    """Write where the change lies and where it was detected, with room above the lines."""
+    low, high = axes.get_ylim()
+    axes.set_ylim(low, high + 0.14 * (high - low))
+    window = context.window
+    inch = (window.end - window.begin) / style.size_in(axes)[0]
+    for seq, text, side, shift, room in (
+        (window.after, "before", "right", -3, window.after - window.begin),
+        (window.seen, "detected", "left", 3, window.end - window.seen),
+    ):
+        if text_width(text, style.SMALL_PT) + 0.08 <= room / inch:
+            style.name_line(axes, seq, text, (shift, -2), size=style.SMALL_PT, side=side)
+
+
+def _draw_lower(
+    figure: style.Picture,
+    change: Change,
+    method: Method | None,
+    rows: Sequence[Row],
+    *,
+    top: float,
+    room: float,
+) -> None:
+    """Draw the curves, and the moves at their right."""
+    has_curves = bool(drawable_curves(change))
+    moves_in = (0.5 if has_curves else 1.0) * room - names_width(rows)
+    if has_curves:
+        width = 0.5 * room - 0.25 if rows else 0.6 * room
+        box = style.Box(style.AXIS_IN, top, width, CURVES_IN)
+        draw_before_after(figure, change, (BEFORE, AFTER), box)
+    if rows and method is not None:
+        box = style.Box(style.AXIS_IN + room - moves_in, top, moves_in, rows_in(rows))
+        axes = style.add_panel(figure, box)
+        draw_moves(axes, rows, method, feature=change.feature)
+
+
+def _title(change: Change) -> str:
+    of = "the model" if change.feature is None else change.feature
+    return f"What changed: {signal_name(change)} of {of}, seen at seq {change.seq:,}"
+
+
+def _facts(change: Change) -> list[str]:
+    facts = [f"change {change.id}"]
+    if change.incident is not None:
+        facts.append(f"incident {change.incident}")
+    if change.replay_seq is not None:
+        facts.append(f"to replay: {change.replay_seq:,} to {change.seq:,}")
+    return facts
+
+
+def _note(context: ChangeContext, method: Method | None, rows: Sequence[Row]) -> str:
+    window = context.window
+    note = f"Shaded: the observations of the mean “after”, {window.after:,} to {window.seen:,}."
+    if context.change.before_std_error is not None:
+        note += " Bands and whiskers: ± standard error."
+    if method is not None and rows:
+        n = max(0, window.after - window.before)
+        note += f" {METHOD_NAMES[method]}: means of these, and of the {n:,} observations before."
+    return note

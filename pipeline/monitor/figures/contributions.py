@@ -1,0 +1,128 @@
+"""How the features' shares moved from before a change to after it."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator
+
+from pipeline.monitor.figures import style
+from pipeline.monitor.figures.text_fit import short_names, shortened, text_width
+from pipeline.results.change_context import ChangeContext, Move
+from pipeline.wording import number
+from schemas.change import METHOD_NAMES
+from schemas.explanation import Method
+
+MAX_ROWS = 8
+"""Features with a row of their own; the others share one."""
+
+NAME_IN = 1.15
+"""Width of the longest name, in inches."""
+
+RISE, FALL = style.LOOKS[2], style.LOOKS[4]
+
+
+class Row(NamedTuple):
+    """A bar from one mean to another; a step begins where the row above ends."""
+
+    name: str
+    begin: float
+    end: float
+    std_error: float
+    is_step: bool
+
+
+def rows_of(context: ChangeContext) -> tuple[Method | None, list[Row]]:
+    """Return how the features' means moved, and by which method; nothing if that is not known.
+
+    By iSAGE if it is there, since its shares add up to the model's loss reduction; else by the
+    method that changed.
+    """
+    if moves := context.moves("isage"):
+        return "isage", steps(moves)
+    method = context.change.method
+    if method is None or method == "loss" or not (moves := context.moves(method)):
+        return None, []
+    rows = [Row(m.feature, m.before.mean, m.after.mean, m.std_error, False) for m in moves]
+    return method, rows[:MAX_ROWS]
+
+
+def steps(moves: Sequence[Move], most: int = MAX_ROWS) -> list[Row]:
+    """Return steps from the sum before to the sum after; of many moves the last is the rest."""
+    level = sum(move.before.mean for move in moves)
+    rows = []
+    for move in moves if len(moves) <= most + 1 else moves[:most]:
+        end = level + move.difference
+        rows.append(Row(move.feature, level, end, move.std_error, True))
+        level = end
+    others = moves[len(rows) :]
+    if others:
+        end = level + sum(move.difference for move in others)
+        rows.append(Row(f"{len(others)} others", level, end, 0.0, True))
+    return rows
+
+
+def rows_in(rows: Sequence[Row]) -> float:
+    """Return how high a panel should be, in inches."""
+    return 0.21 * (len(rows) + 2 * rows[0].is_step) if rows else 0.0
+
+
+def names_width(rows: Sequence[Row]) -> float:
+    """Return how much room the names need at the left of the panel, in inches."""
+    names = ("before", *(row.name for row in rows))
+    return 0.08 + max(
+        text_width(shortened(name, NAME_IN, style.TEXT_PT), style.TEXT_PT) for name in names
+    )
+
+
+def draw_moves(axes: Axes, rows: Sequence[Row], method: Method, *, feature: str | None) -> None:
+    """Draw a line a feature, from its mean before to that after; whiskers are standard errors.
+
+    At least one row; the name of the feature that changed is bold.
+    """
+    add_up = rows[0].is_step
+    of = "the loss reduction" if add_up else "the importance"
+    piece = style.Piece(f"where {of} moved")
+    style.heading(axes, METHOD_NAMES[method], piece, left=-names_width(rows))
+    names = short_names((row.name for row in rows), NAME_IN, style.TEXT_PT)
+    numbers = [row.begin for row in rows]
+    numbers += [row.end + sign * row.std_error for row in rows for sign in (-1, 1)]
+    scale = max(map(abs, numbers)) or 1.0
+    for place, row in enumerate(rows, 1 if add_up else 0):
+        _draw_row(axes, place, row, scale)
+        weight = "bold" if row.name == feature else "normal"
+        style.name_row(axes, place, names[row.name], weight=weight)
+    if add_up:
+        _mark_total(axes, 0, rows[0].begin, "before", scale)
+        _mark_total(axes, len(rows) + 1, rows[-1].end, "after", scale)
+    low, high = min(numbers), max(numbers)
+    extent = (high - low) or 1.0
+    widest = min(0.6, text_width("+0.0000", style.SMALL_PT) / style.size_in(axes)[0])
+    axes.set_xlim(low - 0.06 * extent, high + (0.08 + widest) * extent / (1 - widest))
+    axes.set_ylim(len(rows) + (1.6 if add_up else -0.4), -0.6)
+    axes.set_yticks([])
+    axes.spines["left"].set_visible(False)
+    axes.set_xlabel(f"mean [{'output' if method == 'ipdp' else 'loss'}]")
+    axes.xaxis.set_major_locator(MaxNLocator(max(2, int(style.size_in(axes)[0] / 0.5))))
+    if low <= 0 <= high:
+        axes.axvline(0, color=style.FAINT, lw=0.6, zorder=0)
+
+
+def _draw_row(axes: Axes, place: int, row: Row, scale: float) -> None:
+    look = RISE if row.end >= row.begin else FALL
+    axes.barh(place, row.end - row.begin, left=row.begin, height=0.62, color=look.color, lw=0)
+    axes.errorbar(row.end, place, xerr=row.std_error, fmt="none", ecolor=style.INK, elinewidth=0.7)
+    if row.is_step:
+        axes.plot([row.end] * 2, [place - 0.31, place + 1.31], color=style.GREY, lw=0.5, zorder=1)
+    text = number(abs(row.end - row.begin), scale)
+    if float(text):
+        text = ("+" if row.end >= row.begin else "−") + text
+    at = max(row.begin, row.end + row.std_error), place
+    style.annotate(axes, text, at, (3, 0), fontsize=style.SMALL_PT, va="center", color=look.text)
+
+
+def _mark_total(axes: Axes, place: int, value: float, name: str, scale: float) -> None:
+    axes.plot([value], [place], marker="D", ms=3.5, color=style.INK, ls="")
+    look: Any = {"fontsize": style.SMALL_PT, "va": "center", "weight": "bold"}
+    style.annotate(axes, number(value, scale), (value, place), (5, 0), **look)
+    style.name_row(axes, place, name, color=style.MUTED)

@@ -1,0 +1,211 @@
+"""Partial dependence: the curve now, earlier ones, and those of single observations."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from matplotlib.axes import Axes
+
+from pipeline.monitor.figures import style
+from pipeline.monitor.figures.curve_panels import (
+    Looks,
+    Positions,
+    class_looks,
+    draw_curve,
+    effect_of,
+    number_points,
+)
+from pipeline.monitor.figures.text_fit import End, label_ends, short_names, shortened, text_width
+from pipeline.results.selected import SelectedResults
+from pipeline.wording import measured
+from schemas.change import METHOD_NAMES, Curve
+from schemas.record import Label
+
+MAX_EARLIER = 6
+"""Earlier curves in a panel: more could not be distinguished."""
+
+MAX_ICE = 50
+
+MAX_PANELS = 20
+
+NAME_SHARE = 0.7
+"""Share of a panel's width for the name; the importance is left out where it does not fit."""
+
+PANEL_IN, GAP_IN, SPACE_IN, NARROWEST_IN = 1.35, 0.62, 0.18, 1.55
+"""Height of a panel; distance to those below and beside it; narrowest width with that distance."""
+
+
+@dataclass(frozen=True, slots=True)
+class Effects:
+    """The curves of one feature over time, of single observations, and its importance now."""
+
+    feature: str
+    curves: Sequence[Curve]
+    ice: Sequence[Curve] = ()
+    importance: str = ""
+
+    @property
+    def now(self) -> Curve:
+        """The newest curve."""
+        return self.curves[-1]
+
+    @property
+    def earlier(self) -> list[Curve]:
+        """Some of the curves before, evenly spread; none of other classes."""
+        before = [curve for curve in self.curves[:-1] if curve.classes == self.now.classes]
+        n = min(len(before), MAX_EARLIER)
+        return [before[int((i + 0.5) * len(before) / n)] for i in range(n)]
+
+    @property
+    def recent(self) -> Sequence[Curve]:
+        """Curves of the last observations; none where each class has a curve."""
+        return [] if self.now.classes else self.ice[-MAX_ICE:]
+
+
+def effects_of(results: SelectedResults, *, features: Iterable[str] | None = None) -> list[Effects]:
+    """Return the features that have curves, the most important first; pairs have surfaces."""
+    wanted = None if features is None else set(features)
+    newest = {f: s.newest for (f, m), s in results.view.series.items() if m == "ipdp"}
+    curves = {
+        feature: [curve for curve in found if curve.second_grid is None]
+        for feature, found in results.curves.items()
+        if feature in newest and found[-1].second_grid is None and feature in (wanted or newest)
+    }
+    scale = max((abs(newest[feature].value) for feature in curves), default=0.0)
+    return [
+        Effects(
+            feature,
+            curves[feature],
+            results.ice(feature),
+            measured(newest[feature].value, newest[feature].std_error, scale),
+        )
+        for feature in sorted(curves, key=lambda feature: -newest[feature].value)
+    ]
+
+
+def curves_figure(
+    effects: Sequence[Effects], *, title: str | None = None, width_in: float = style.WIDTH_IN
+) -> style.Picture:
+    """Return one panel a feature: its iPDP now, earlier ones fading, and the recent ICE curves.
+
+    All panels have the same vertical axis, so that effects can be compared. Dots are the points of
+    the grid; categories are not joined, since nothing lies between them. With more than two classes
+    each has a curve, and ICE curves are left out.
+    """
+    shown = effects[:MAX_PANELS]
+    labels = list(dict.fromkeys(c for each in shown for c in each.now.classes or ()))
+    looks = class_looks(labels)
+    has_times = len(shown) == 1 and len(shown[0].curves) > 1 and not labels
+    room = width_in - style.AXIS_IN - style.MARGIN_IN
+    columns = _columns(len(shown), room)
+    rows = -(-len(shown) // columns)
+    height = PANEL_IN if len(shown) > 1 else 2 * PANEL_IN
+    if title is None:
+        one = shown[0].feature if len(shown) == 1 else "each feature"
+        title = f"How the model's output depends on {one}"
+    with style.styled():
+        legend_in = 0.2 if labels else 0.0
+        figure, top = style.titled_figure(
+            width_in,
+            title=title,
+            note=_note(shown, len(effects)),
+            body_in=legend_in + rows * (height + GAP_IN) - GAP_IN + 0.4,
+        )
+        _name_classes(figure, labels, looks, top=top - 0.25, room=room)
+        pitch = (room - (0.95 if has_times else 0.0) + SPACE_IN) / columns
+        first: Axes | None = None
+        for i, each in enumerate(shown):
+            row, column = divmod(i, columns)
+            left, above = style.AXIS_IN + column * pitch, top + legend_in + row * (height + GAP_IN)
+            box = style.Box(left, above, pitch - SPACE_IN, height)
+            axes = style.add_panel(figure, box, sharey=first)
+            first = first or axes
+            _draw_panel(axes, each, looks, is_left=column == 0)
+        style.set_values(figure.axes[0], _numbers(shown), below=0.05, above=0.05)
+        for axes in figure.axes:
+            style.number_values(axes, 4)
+        if has_times:
+            _name_times(figure.axes[0], shown[0])
+    return figure
+
+
+def _columns(panels: int, room: float) -> int:
+    columns = min(panels, max(1, int(room / NARROWEST_IN)))
+    if panels > columns:  # no last row with a single panel, if that can be
+        columns = min(range(max(2, columns - 1), columns + 1), key=lambda n: -panels % n)
+    return columns
+
+
+def _draw_panel(axes: Axes, each: Effects, looks: Looks, *, is_left: bool) -> None:
+    width = style.size_in(axes)[0]
+    name = shortened(each.feature, NAME_SHARE * width, style.HEADING_PT, bold=True)
+    style.heading(axes, name, style.Piece(each.importance, size=style.SMALL_PT))
+    grids = [curve.grid for curve in (each.now, *each.earlier, *each.recent)]
+    positions = Positions(grids)
+    shape: Any = {"ls": "-", "marker": ""} if positions.is_numeric else {"ls": "", "marker": "."}
+    for ice in each.recent:
+        x, [y] = positions.of(ice.grid), effect_of(ice).values()
+        axes.plot(x, y, lw=0.4, ms=1.5, color=style.GREY, alpha=0.7, zorder=3, **shape)
+    for age, curve in enumerate(reversed(each.earlier)):
+        draw_curve(axes, positions, curve, looks, alpha=0.6 * 0.75**age)
+    draw_curve(axes, positions, each.now, looks)
+    number_points(axes, positions)
+    if is_left:
+        style.label_values(axes, "model's output")
+    else:
+        axes.tick_params(labelleft=False)
+
+
+def _name_times(axes: Axes, each: Effects) -> None:
+    """Write the seq of each curve beside it."""
+    curves = [*each.earlier, each.now]
+    positions = Positions([curve.grid for curve in reversed(curves)])
+    ends = []
+    for curve in curves:
+        [effect] = effect_of(curve).values()
+        color = style.LOOKS[0].text if curve is each.now else style.MUTED
+        at = positions.of(curve.grid)[-1]
+        ends.append(End(float(effect[-1]), f"seq {curve.seq:,}", color, at))
+    label_ends(axes, ends, size_pt=style.SMALL_PT, height_in=style.size_in(axes)[1])
+
+
+def _numbers(shown: Sequence[Effects]) -> Iterator[float]:
+    for each in shown:
+        for curve in (each.now, *each.earlier, *each.recent):
+            for effect in effect_of(curve).values():
+                yield from effect.tolist()
+
+
+def _name_classes(
+    figure: style.Picture,
+    labels: Sequence[Label],
+    looks: dict[Label | None, style.Look],
+    *,
+    top: float,
+    room: float,
+) -> None:
+    names = short_names(map(str, labels), 1.0, style.TEXT_PT)
+    left = style.AXIS_IN
+    for label in labels:
+        name = names[str(label)]
+        width = text_width(name, style.TEXT_PT, bold=True) + 0.15
+        if left + width > style.AXIS_IN + room:
+            return
+        style.write(figure, name, left=left, top=top, color=looks[label].text, weight="bold")
+        left += width
+
+
+def _note(shown: Sequence[Effects], total: int) -> str:
+    seqs = sorted({curve.seq for each in shown for curve in each.earlier})
+    newest = max(each.now.seq for each in shown)
+    when = "now" if newest < 0 else f"at seq {newest:,}"
+    note = f"{METHOD_NAMES['ipdp']} {when}; dots: the points of its grid."
+    if seqs:
+        note += f" Fading: earlier ones, from seq {seqs[0]:,} on."
+    if most := max(len(each.recent) for each in shown):
+        note += f" Grey: the last {most} single observations (ICE)."
+    if any(each.importance for each in shown):
+        note += " Numbers: importance ± standard error."
+    if total > len(shown):
+        note += f" The {total - len(shown):,} less important features are left out."
+    return note

@@ -1,0 +1,206 @@
+"""The importance of each feature over time, with its uncertainty and the changes."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from pipeline.monitor.figures import style
+from pipeline.monitor.figures.text_fit import End, label_ends, short_names, text_width
+from pipeline.results.series import Points
+from pipeline.results.stream_results import StreamView
+from schemas.change import METHOD_NAMES
+from schemas.explanation import Method
+
+PANEL_IN, GAP_IN, NAME_IN = 1.95, 0.42, 1.25
+"""Height of a panel; distance between two; width of the longest name beside one."""
+
+QUANTITIES: dict[Method, tuple[str, str]] = {
+    "ipfi": ("loss added by replacing the feature at random", "importance [loss]"),
+    "isage": ("the feature's share in the loss reduction", "importance [loss]"),
+    "ipdp": ("how far the output moves with the feature", "importance [output]"),
+}
+
+LINE_POINTS, BACKGROUND_POINTS = 800, 200
+"""Points of a line, and of a grey one: a hundred of these make no file too large."""
+
+IMPORTANT = 0.15
+"""Share of the largest importance that a feature must reach, in one method, to be coloured."""
+
+MAX_COLORED = int(PANEL_IN * 72 / (style.LINE * style.TEXT_PT)) - 1
+"""Features whose labels fit beside a panel, above that of the others."""
+
+
+def importance_figure(
+    view: StreamView,
+    *,
+    drift_seq: int | None = None,
+    title: str = "What the model relies on",
+    width_in: float = style.WIDTH_IN,
+) -> style.Picture:
+    """Return one panel a method: the importance of each feature ± its standard error, over time.
+
+    Features that matter little throughout are grey. Triangles on the axis are detected changes, and
+    those at the top changes of the loss.
+    """
+    methods = view.methods
+    if not methods:
+        raise ValueError("there are no explanations to plot")
+    looks = feature_looks(view)
+    names = short_names(looks, NAME_IN, style.TEXT_PT)
+    losses = [change.seq for change in view.changes if change.method == "loss"]
+    with style.styled():
+        figure, top = style.titled_figure(
+            width_in,
+            title=title,
+            note=_note(looks, names, losses=bool(losses)),
+            body_in=PANEL_IN * len(methods) + GAP_IN * (len(methods) - 1) + 0.5,
+        )
+        shown = [names[f] for f in looks if looks[f].important] + ["99 others"]
+        names_in = max(text_width(name, style.TEXT_PT) for name in shown) + 0.28
+        width = width_in - style.AXIS_IN - style.MARGIN_IN - names_in
+        first: Axes | None = None
+        for method in methods:
+            box = style.Box(style.AXIS_IN, top, width, PANEL_IN)
+            axes = style.add_panel(figure, box, sharex=first)
+            first = first or axes
+            _draw_panel(axes, view, method, looks, names)
+            if drift_seq is not None:
+                _mark_drift(axes, drift_seq, named=axes is first)
+            top += PANEL_IN + GAP_IN
+        if losses:
+            _mark(
+                figure.axes[0],
+                losses,
+                0.965,
+                marker="v",
+                ms=4,
+                mfc=style.PAPER,
+                mec=style.INK,
+                mew=0.6,
+            )
+        for axes in figure.axes[:-1]:
+            axes.tick_params(labelbottom=False)
+        style.number_observations(figure.axes[-1])
+    return figure
+
+
+def feature_looks(view: StreamView) -> dict[str, style.Look]:
+    """Return the look of each feature, the same in all panels; the most important come first."""
+    shares = dict.fromkeys(view.features, 0.0)
+    for method in view.methods:
+        peaks = {f: _peak(s.points) for (f, m), s in view.series.items() if m == method}
+        largest = max(peaks.values()) or 1.0
+        for feature, peak in peaks.items():
+            shares[feature] = max(shares[feature], peak / largest)
+    ranked = sorted(shares, key=lambda f: -shares[f])
+    colored = min(MAX_COLORED, len(style.LOOKS))
+    return {
+        feature: style.LOOKS[rank]
+        if shares[feature] >= IMPORTANT and rank < colored
+        else style.BACKGROUND
+        for rank, feature in enumerate(ranked)
+    }
+
+
+def draw_trend(axes: Axes, points: Points, look: style.Look, *, z: float = 3) -> None:
+    """Draw one explanation over time; its standard error is a band, unless it is background."""
+    n = len(points.seq)
+    step = n // (LINE_POINTS if look.important else BACKGROUND_POINTS) + 1
+    which = [*range(0, n - 1, step), *range(max(n - 1, 0), n)]
+    seqs, values, errors = (column[which] for column in points)
+    width = 1.3 if look.important else 0.6
+    axes.plot(seqs, values, color=look.color, ls=look.dashes, lw=width, zorder=z)
+    if look.important and n:
+        axes.fill_between(
+            seqs, values - errors, values + errors, color=look.color, alpha=0.18, lw=0, zorder=2
+        )
+
+
+def _peak(points: Points) -> float:
+    """Return the level that an importance reaches for a tenth of the time, or at the end."""
+    sizes = np.abs(_settled(points).value)
+    return float(max(np.sort(sizes)[9 * len(sizes) // 10], sizes[-1]))
+
+
+def _settled(points: Points) -> Points:
+    """Return the points without the first ones, which are means of a few observations."""
+    return points.last(len(points.seq) - len(points.seq) // 20)
+
+
+def _draw_panel(
+    axes: Axes,
+    view: StreamView,
+    method: Method,
+    looks: dict[str, style.Look],
+    names: dict[str, str],
+) -> None:
+    meaning, unit = QUANTITIES[method]
+    style.heading(axes, METHOD_NAMES[method], style.Piece(meaning))
+    style.label_values(axes, unit)
+    found = {f: s.points for (f, m), s in view.series.items() if m == method}
+    # the most important on top
+    for z, (feature, look) in enumerate(reversed(looks.items())):
+        if feature in found:
+            draw_trend(axes, found[feature], look, z=3 + z)
+    # the settled values and 0, with room for the markers below
+    values = np.concatenate([[0.0], *(_settled(points).value for points in found.values())])
+    style.set_values(axes, values.tolist(), below=0.14, above=0.06)
+    axes.set_xlim(*_seqs(view))
+    style.number_values(axes)
+    for change in view.changes:
+        if change.kind == "drift" and change.method == method and change.feature in looks:
+            look = looks[change.feature]
+            size, z = (5, 20) if look.important else (3, 19)
+            at = [change.seq]
+            _mark(
+                axes, at, 0.035, marker="^", ms=size, mfc=look.color, mec=style.PAPER, mew=0.4, z=z
+            )
+    ends = {f: float(points.value[-1]) for f, points in found.items()}
+    label_ends(axes, _labels(ends, looks, names), size_pt=style.TEXT_PT, height_in=PANEL_IN)
+
+
+def _seqs(view: StreamView) -> tuple[float, float]:
+    """Return which observations to show; from the first one on, unless the log begins later."""
+    first, newest = view.span()
+    newest = max(1, newest)
+    return (0 if first < 0.1 * newest else first), max(newest, first + 1)
+
+
+def _mark(axes: Axes, seqs: Sequence[int], height: float, *, z: float = 20, **marker: Any) -> None:
+    """Mark changes at a share of the panel's height."""
+    heights, where = [height] * len(seqs), axes.get_xaxis_transform()
+    axes.plot(seqs, heights, transform=where, ls="", zorder=z, clip_on=False, **marker)
+
+
+def _labels(
+    ends: dict[str, float], looks: dict[str, style.Look], names: dict[str, str]
+) -> Iterable[End]:
+    """Yield each name at the end of its line; the grey ones together, if there are several."""
+    for feature, look in looks.items():
+        if look.important and feature in ends:
+            yield End(ends[feature], names[feature], look.text)
+    grey = [feature for feature in looks if feature in ends and not looks[feature].important]
+    if grey:
+        mean = sum(ends[feature] / len(grey) for feature in grey)
+        yield End(mean, names[grey[0]] if len(grey) == 1 else f"{len(grey)} others", style.MUTED)
+
+
+def _mark_drift(axes: Axes, drift_seq: int, *, named: bool) -> None:
+    low, high = axes.get_xlim()
+    if not low <= drift_seq <= high:
+        return
+    axes.axvline(drift_seq, color=style.INK, lw=0.8, ls=(0, (4, 3)), zorder=1.5)
+    if named:
+        # below the marks of the loss
+        style.name_line(axes, drift_seq, "drift", (3, -12), size=style.TEXT_PT)
+
+
+def _note(looks: dict[str, style.Look], names: dict[str, str], *, losses: bool) -> str:
+    grey = [names[feature] for feature in sorted(looks) if not looks[feature].important]
+    of_loss = " ▽ of the loss." if losses else ""
+    note = f"▲ detected change.{of_loss} Bands: ± standard error."
+    if len(grey) > 1:
+        note += f" Grey: {', '.join(grey[:8])}{', …' if len(grey) > 8 else ''}."
+    return note

@@ -1,0 +1,190 @@
+"""One call that draws any explanation, for notebooks."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Protocol, runtime_checkable
+
+from pipeline.monitor.figures.change_figure import story_figure
+from pipeline.monitor.figures.effect_curves import Effects, curves_figure, effects_of
+from pipeline.monitor.figures.effect_maps import surfaces_figure
+from pipeline.monitor.figures.importance_now import snapshot_figure
+from pipeline.monitor.figures.importance_over_time import importance_figure
+from pipeline.monitor.figures.style import WIDTH_IN, Picture
+from pipeline.results.change_context import ChangeContext
+from pipeline.results.frames import Frame, records_of
+from pipeline.results.pdp_history import is_drawable
+from pipeline.results.selected import SelectedResults
+from pipeline.wording import measured
+from schemas import Change, Record
+from schemas.change import METHOD_NAMES, Curve
+from schemas.explanation import Method
+
+
+@runtime_checkable
+class Explainer(Protocol):
+    """iPFI, iSAGE and iPDP: an importance of each feature now; iPDP has curves or surfaces too."""
+
+    @property
+    def values(self) -> Mapping[str, float]:
+        """Feature → importance."""
+
+    @property
+    def std_errors(self) -> Mapping[str, float]:
+        """Feature → standard error of the importance."""
+
+
+def draw(
+    what: Explainer | Frame | Iterable[Frame | Record],
+    feature: str | None = None,
+    *,
+    change: Change | str | None = None,
+    title: str | None = None,
+    width_in: float = WIDTH_IN,
+) -> Picture:
+    """Draw an explanation; a notebook shows what this returns.
+
+    Parameters
+    ----------
+    what
+        An explainer (:class:`~pipeline.explain.IncrementalPFI`, ``IncrementalSAGE``,
+        ``IncrementalPDP``, ``IncrementalPairPDP``): its values now. Or records that the pipeline
+        published, as such or as pandas frames, one or a list: importances over time. A frame by
+        hand needs the columns ``seq``, ``feature`` and ``value``, and may have ``method``
+        (``"ipfi"``, ``"isage"``, ``"ipdp"``), ``std_error``, ``grid`` and ``effect``.
+    feature
+        With an explainer, only this feature or pair. With records, the curves of this feature
+        instead of the importances.
+    change
+        With records: this change, or the one with this id, and its context instead.
+    title
+        The headline; None for a fitting one.
+    width_in
+        Width of the figure, in inches.
+
+    Returns
+    -------
+    A matplotlib figure, to change or to save as any other.
+
+    Raises
+    ------
+    ValueError
+        If there is nothing to draw; the message lists what there is.
+    TypeError
+        If it is none of the above.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"seq": [10, 20], "feature": ["age", "age"], "value": [0.1, 0.2]})
+    >>> figure = draw(frame)
+    >>> [axes.get_title(loc="left") or axes.texts[0].get_text() for axes in figure.axes]
+    ['iPFI']
+    """
+    given: dict[str, Any] = {"width_in": width_in} | ({} if title is None else {"title": title})
+    if isinstance(what, Frame):
+        return _draw_records(records_of(what), feature, change, given)
+    if hasattr(what, "surfaces"):
+        return surfaces_figure(_surfaces(what, feature), **given)
+    if hasattr(what, "curves"):
+        return curves_figure(_effects(what, feature), **given)
+    if isinstance(what, Explainer):
+        return _draw_importances(what, feature, given)
+    if isinstance(what, Iterable):
+        records = [record for each in what for record in _records(each)]
+        return _draw_records(records, feature, change, given)
+    raise TypeError(f"cannot draw {type(what).__name__}: give an explainer, records or a frame")
+
+
+def _records(what: Frame | Record) -> Sequence[Record]:
+    return records_of(what) if isinstance(what, Frame) else [what]
+
+
+def _draw_records(
+    records: Sequence[Record], feature: str | None, change: Change | str | None, given: Any
+) -> Picture:
+    if change is not None:
+        context = ChangeContext(_found(records, change))
+        SelectedResults.of(records, contexts=[context])
+        return story_figure(context, **given)
+    results = SelectedResults.of(records)
+    if feature is None:
+        return importance_figure(results.view, **given)
+    if (pair := results.curves.get(feature)) and pair[-1].second_grid:
+        return surfaces_figure({feature: pair[-1]}, **given)
+    effects = effects_of(results, features=[feature])
+    if not effects:
+        raise ValueError(_no_feature(feature, [each.feature for each in effects_of(results)]))
+    return curves_figure(effects, **given)
+
+
+def _found(records: Sequence[Record], change: Change | str) -> Change:
+    if isinstance(change, Change):
+        return change
+    changes = [record for record in records if isinstance(record, Change)]
+    for record in changes:
+        if record.id == change:
+            return record
+    known = ", ".join(record.id for record in changes[-10:])
+    raise ValueError(f"there is no change {change!r} among the records: {known or 'there is none'}")
+
+
+def _draw_importances(what: Explainer, feature: str | None, given: Any) -> Picture:
+    values = dict(_chosen(what.values, feature))
+    method = _METHODS.get(type(what).__name__)
+    name = "Importance" if method is None else METHOD_NAMES[method]
+    title = {"title": f"{name}: what the model relies on now"}
+    return snapshot_figure(values, what.std_errors, unit="loss", **(title | given))
+
+
+_METHODS: dict[str, Method] = {"IncrementalPFI": "ipfi", "IncrementalSAGE": "isage"}
+
+
+def _effects(what: Any, feature: str | None) -> list[Effects]:
+    values, errors = what.values, what.std_errors
+    scale = max(map(abs, values.values()), default=0.0)
+    curves = {f: c for f, c in _chosen(what.curves, feature).items() if c[0]}
+    if not curves:
+        raise ValueError("there is no curve yet: the explainer is still warming up")
+    return [
+        Effects(
+            name,
+            [_curve(grid, effect)],
+            _ice(what.ice.get(name, ())),
+            measured(values[name], errors[name], scale),
+        )
+        for name, (grid, effect) in sorted(curves.items(), key=lambda item: -values[item[0]])
+    ]
+
+
+def _ice(ice: Sequence[Any]) -> list[Curve]:
+    """Return curves of single observations, of models with one output."""
+    curves = [Curve(e.seq, e.grid, e.effect) for e in ice if not isinstance(e.effect, Mapping)]
+    return [curve for curve in curves if is_drawable(curve)]
+
+
+def _surfaces(what: Any, feature: str | None) -> dict[str, Curve]:
+    surfaces = {
+        name: _curve(first, effect, second)
+        for name, ((first, second), effect) in _chosen(what.surfaces, feature).items()
+        if first and second
+    }
+    if not surfaces:
+        raise ValueError("there is no surface yet: the explainer is still warming up")
+    return surfaces
+
+
+def _curve(grid: list[Any], effect: Any, second: list[Any] | None = None) -> Curve:
+    if isinstance(effect, Mapping):
+        return Curve(-1, grid, list(effect.values()), list(effect), second)
+    return Curve(-1, grid, effect, None, second)
+
+
+def _chosen(all_of_them: Mapping[str, Any], feature: str | None) -> Mapping[str, Any]:
+    if feature is None:
+        return all_of_them
+    if feature not in all_of_them:
+        raise ValueError(_no_feature(feature, list(all_of_them)))
+    return {feature: all_of_them[feature]}
+
+
+def _no_feature(feature: str, known: Sequence[str]) -> str:
+    return f"nothing is known of {feature!r}; known: {', '.join(known[:20]) or 'nothing'}"

@@ -1,0 +1,230 @@
+"""The style of all figures: print width, colours for all kinds of colour vision, quiet axes."""
+
+from collections.abc import Iterable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import matplotlib as mpl
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+from pipeline.monitor.figures.text_fit import shortened, text_width, wrapped
+
+PAPER, INK, MUTED, GREY, FAINT = "#FFFFFF", "#222222", "#5A5A5A", "#9A9A9A", "#D0D0D0"
+
+PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+"""Okabe, Ito (2008), for all kinds of colour vision; without yellow, too pale for lines."""
+
+TEXT_COLORS = ("#00639B", "#AD4C00", "#00734F", "#A04276", "#855A00", "#1C6F9E", "#000001")
+"""The same hues, dark enough to be read on white: a contrast of at least 4.5 to 1."""
+
+LINE_STYLES = ("-", (0, (4, 1.5)))
+
+Dashes = str | tuple[int, tuple[float, ...]]
+
+WIDTH_IN = 7.2
+"""Text width of a paper."""
+
+MARGIN_IN = 0.18
+
+AXIS_IN = 0.68
+"""Room for the numbers and the label of a vertical axis."""
+
+TITLE_PT, HEADING_PT, TEXT_PT, SMALL_PT = 10.0, 9.0, 8.0, 7.0
+
+LINE = 1.2
+"""Height of a line of text, relative to the letters' size."""
+
+SETTINGS = Path(__file__).with_name("print.mplstyle")
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """The colours of a line and of its name, its dashes, and whether it is more than background."""
+
+    color: str
+    text: str
+    dashes: Dashes = "-"
+    important: bool = True
+
+
+BACKGROUND = Look(GREY, MUTED, important=False)
+
+LOOKS = tuple(
+    Look(color, text, dashes)
+    for dashes in LINE_STYLES
+    for color, text in zip(PALETTE, TEXT_COLORS, strict=True)
+)
+"""As many as can be distinguished."""
+
+
+class Picture(Figure):
+    """A figure that a notebook shows when it is the value of a cell, without further setup."""
+
+    def _repr_png_(self) -> bytes:
+        from pipeline.monitor.figures.saving import rendered  # noqa: PLC0415  which imports this
+
+        return rendered(self, "png")
+
+
+def styled() -> AbstractContextManager[None]:
+    """Draw inside with our settings and matplotlib's defaults only, whatever the user's are."""
+    return mpl.rc_context(fname=SETTINGS)
+
+
+def new_figure(width_in: float, height_in: float) -> Picture:
+    """Return an empty figure."""
+    figure = Picture(figsize=(width_in, height_in), facecolor=PAPER)
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def titled_figure(
+    width_in: float,
+    *,
+    title: str,
+    note: str,
+    body_in: float,
+    left: float = AXIS_IN,
+    title_left: float = AXIS_IN,
+    gap: float = 0.3,
+) -> tuple[Picture, float]:
+    """Return a figure with a headline and a note, and where its body of some height begins."""
+    headline = wrapped(title, width_in - title_left - MARGIN_IN, TITLE_PT, bold=True)
+    small = wrapped(note, width_in - left - MARGIN_IN, SMALL_PT)
+    top = MARGIN_IN + lines_in(headline, TITLE_PT) + gap
+    figure = new_figure(width_in, top + body_in + lines_in(small, SMALL_PT) + MARGIN_IN)
+    write(figure, headline, left=title_left, top=MARGIN_IN, size=TITLE_PT, weight="bold")
+    write(figure, small, left=left, top=top + body_in, size=SMALL_PT, color=MUTED)
+    return figure, top
+
+
+def lines_in(text: str, size_pt: float) -> float:
+    """Return the height of some lines of text, in inches."""
+    return LINE * size_pt / 72 * (text.count("\n") + 1) if text else 0.0
+
+
+class Box(NamedTuple):
+    """A place in a figure, in inches from its left and upper edge."""
+
+    left: float
+    top: float
+    width: float
+    height: float
+
+
+def add_panel(figure: Figure, box: Box, **shared: Any) -> Axes:
+    """Return new axes, which may share an axis with others."""
+    width, height = figure.get_size_inches()
+    bottom = height - box.top - box.height
+    place = box.left / width, bottom / height, box.width / width, box.height / height
+    return figure.add_axes(place, **shared)
+
+
+def size_in(axes: Axes) -> tuple[float, float]:
+    """Return width and height of a panel, in inches."""
+    figure = axes.get_figure(root=True)
+    assert figure is not None  # noqa: S101  for the type: they were made in one
+    box = axes.get_position()
+    width, height = figure.get_size_inches()
+    return float(box.width * width), float(box.height * height)
+
+
+def write(
+    figure: Figure,
+    text: str,
+    *,
+    left: float,
+    top: float,
+    size: float = TEXT_PT,
+    color: str = INK,
+    weight: str = "normal",
+) -> float:
+    """Write lines of text from a place in inches downwards; return where the next one begins."""
+    width, height = figure.get_size_inches()
+    for line in text.split("\n") if text else []:
+        at = left / width, 1 - top / height
+        figure.text(*at, line, fontsize=size, color=color, weight=weight, va="top")
+        top += LINE * size / 72
+    return top
+
+
+class Piece(NamedTuple):
+    """A part of the line above a panel."""
+
+    text: str
+    color: str = MUTED
+    size: float = TEXT_PT
+    weight: str = "normal"
+
+
+def heading(axes: Axes, title: str, *pieces: Piece, left: float = 0.0) -> None:
+    """Write a line above a panel: its title, shortened if need be, and the pieces that fit."""
+    width, height = size_in(axes)
+    title = shortened(title, width - left, HEADING_PT, bold=True)
+    for i, piece in enumerate((Piece(title, INK, HEADING_PT, "bold"), *pieces)):
+        is_bold = piece.weight == "bold"
+        if i and left + text_width(piece.text, piece.size, bold=is_bold) > width:
+            continue
+        look: Any = {"fontsize": piece.size, "color": piece.color, "weight": piece.weight}
+        at = left / width, 1 + 5 / 72 / height
+        axes.text(*at, piece.text, transform=axes.transAxes, **look)
+        left += text_width(piece.text, piece.size, bold=is_bold) + 0.1
+
+
+def annotate(
+    axes: Axes, text: str, place: tuple[float, float], shift: tuple[float, float], **look: Any
+) -> None:
+    """Write text some points from a place."""
+    points: Any = {"xytext": shift, "textcoords": "offset points"}
+    axes.annotate(text, place, **points, **look)
+
+
+def name_line(
+    axes: Axes, seq: int, text: str, shift: tuple[float, float], *, size: float, side: str = "left"
+) -> None:
+    """Write a name beside a vertical line, some points from its upper end."""
+    box = {"facecolor": PAPER, "edgecolor": "none", "alpha": 0.7, "pad": 0.5}
+    top: Any = {"xycoords": axes.get_xaxis_transform(), "va": "top", "ha": side, "zorder": 9}
+    annotate(axes, text, (seq, 1), shift, fontsize=size, bbox=box, **top)
+
+
+def name_row(axes: Axes, place: float, name: str, *, gap: float = 0.03, **text: Any) -> None:
+    """Write a row's name at the left of a panel."""
+    where: Any = {"transform": axes.get_yaxis_transform(), "ha": "right", "va": "center"}
+    axes.text(-gap / size_in(axes)[0], place, name, **where, **{"fontsize": TEXT_PT, **text})
+
+
+def label_values(axes: Axes, label: str) -> None:
+    """Label the vertical axis, always at the same distance."""
+    axes.set_ylabel(label)
+    axes.yaxis.set_label_coords(-0.47 / size_in(axes)[0], 0.5)
+
+
+def set_values(axes: Axes, values: Iterable[float], *, below: float, above: float) -> None:
+    """Set the limits of the vertical axis: all values, with these shares of their range as room."""
+    shown = list(values)
+    low, high = min(shown), max(shown)
+    extent = (high - low) or abs(high) or 1.0
+    axes.set_ylim(low - below * extent, high + above * extent)
+
+
+def number_values(axes: Axes, n: int = 5) -> None:
+    """Number the vertical axis sparsely, with a line at zero if that is in sight."""
+    axes.yaxis.set_major_locator(MaxNLocator(n))
+    low, high = axes.get_ylim()
+    if low <= 0 <= high:
+        axes.axhline(0, color=FAINT, lw=0.6, zorder=1)
+
+
+def number_observations(axes: Axes, *, label: str = "observations (seq)") -> None:
+    """Number the horizontal axis with seqs, as many as there is room for."""
+    widest = text_width(f"{max(map(abs, axes.get_xlim())):,.0f}", SMALL_PT)
+    room = max(2, int(size_in(axes)[0] / (1.9 * widest)))
+    axes.xaxis.set_major_locator(MaxNLocator(min(room, 8), integer=True))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda seq, _: f"{seq:,.0f}"))
+    axes.set_xlabel(label)

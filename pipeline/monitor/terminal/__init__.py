@@ -1,0 +1,1 @@
+"""What the pipeline published, in a terminal."""

@@ -1,0 +1,147 @@
+"""All streams side by side in a terminal, of one pipeline or several."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from rich.console import Console, ConsoleOptions, JustifyMethod, RenderableType, RenderResult
+from rich.table import Table
+from rich.text import Text
+
+from pipeline.monitor.terminal.sparklines import GAP, MARKS, one_line, plain_table
+from pipeline.results.overview import Row, latest_first, overview
+from pipeline.results.selection import Alphas
+from pipeline.results.store import Store
+from pipeline.wording import compared, plural, printable, signal_name
+from schemas.change import METHOD_NAMES
+from schemas.explanation import METHODS, Method
+
+AROUND = 6
+"""Lines of the table's heading, its legend, and empty ones."""
+
+NAME_CELLS = 30
+"""Width of a stream's name; a longer one is cut."""
+
+MIN_CELLS = 12
+"""Width of each column of words, however narrow the terminal is."""
+
+
+class Watched(NamedTuple):
+    """A pipeline: the prefix of its topics, what it published, and preferred smoothing rates."""
+
+    prefix: str
+    store: Store
+    alphas: Alphas
+
+
+@dataclass(frozen=True, slots=True)
+class StreamsView:
+    """A line for each of at least one pipeline, and a row for each stream, at a time."""
+
+    pipelines: Sequence[Watched]
+    now: float
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        with ExitStack() as stack:
+            for each in self.pipelines:
+                stack.enter_context(each.store.lock)
+            parts = list(self._parts(console, options))
+        yield from parts
+
+    def _parts(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
+        rows: list[Row] = []
+        for prefix, store, alphas in self.pipelines:
+            found = overview(store, alphas, None, self.now)
+            yield _heading(prefix, found, store)
+            rows += found
+        if not rows:
+            yield Text("waiting for records …")
+            return
+        rows = latest_first(rows)
+        height = options.max_height if console.is_terminal else None
+        most = len(rows) if height is None else max(height - len(self.pipelines) - AROUND, 1)
+        yield Text()
+        method = next((m for m in METHODS if any(row.method == m for row in rows)), None)
+        yield self._table(rows[:most], method, options.max_width)
+        legend = [plural(len(rows) - most, "more stream")] if len(rows) > most else []
+        if any(each.store.has_more_streams for each in self.pipelines):
+            legend.append("and more, for which there is no room")
+        if method is not None:
+            legend.append(f"importance by {METHOD_NAMES[method]}")
+        yield one_line("; ".join([*legend, "latest change first"]), style="dim")
+
+    def _table(self, rows: Sequence[Row], method: Method | None, width: int) -> Table:
+        numbers = {name: cells for name, cells in _numbers(rows).items() if any(cells)}
+        names = [printable(self._name(row)) for row in rows]
+        widths = [min(max(map(len, ["stream", *names])), NAME_CELLS)]
+        widths += [max(map(len, [name, *cells])) for name, cells in numbers.items()]
+        left = max(width - sum(widths) - GAP * (len(widths) + 1), 2 * MIN_CELLS)
+        important = left // 2
+        table = plain_table()
+        for name, cells in zip(["stream", *numbers], widths, strict=True):
+            justify: JustifyMethod = "left" if name == "stream" else "right"
+            table.add_column(name, width=cells, justify=justify, no_wrap=True, overflow="ellipsis")
+        for name, cells in (("most important", important), ("latest change", left - important)):
+            table.add_column(name, width=cells, no_wrap=True, overflow="ellipsis")
+        for i, row in enumerate(rows):
+            table.add_row(
+                Text(names[i], style="bold"),
+                *(Text(cells[i]) for cells in numbers.values()),
+                Text(_important(row, method)),
+                Text(_change(row)),
+            )
+        return table
+
+    def _name(self, row: Row) -> str:
+        """Return as much of a stream's name as distinguishes it from the others."""
+        if len(self.pipelines) > 1:
+            return row.stream
+        return row.stream.removeprefix(self.pipelines[0].prefix)
+
+
+def _heading(prefix: str, rows: Sequence[Row], store: Store) -> Text:
+    text = one_line(printable(prefix) or "(no prefix)")
+    text.stylize("bold")
+    rate = sum(row.rate for row in rows)
+    text.append(f"  {plural(len(rows), 'stream')} · {rate:,.0f}/s · ")
+    letters = store.letter_count
+    text.append(plural(letters, "dead letter"), style="bold red" if letters else "")
+    status = store.status
+    if not status.is_loaded and status.to_read:
+        text.append(f" · reading the past, {100 * status.read // status.to_read} %")
+    if status.roles:
+        lags = ", ".join(f"{role['part']} {role['lag']:,}" for role in status.roles)
+        text.append(f" · lag: {lags}")
+    return text
+
+
+def _numbers(rows: Sequence[Row]) -> dict[str, list[str]]:
+    """Return column → its cells; all empty where no stream has any."""
+    results = [row.results for row in rows]
+    has_letters = any(each.letters for each in results)
+    return {
+        "records": [f"{each.records:,}" for each in results],
+        "rate": [f"{row.rate:,.0f}/s" for row in rows],
+        "loss": ["" if row.loss is None else f"{row.loss:.3g}" for row in rows],
+        "acc.": ["" if row.accuracy is None else f"{100 * row.accuracy:.1f} %" for row in rows],
+        "pending": ["" if each.labels is None else f"{each.labels.waiting:,}" for each in results],
+        "dead": [f"{each.letters:,}" if has_letters else "" for each in results],
+    }
+
+
+def _important(row: Row, method: Method | None) -> str:
+    by = "" if row.method in {None, method} else f"{METHOD_NAMES[row.method]}: "
+    return by + ", ".join(f"{printable(f)} {s.newest.value:.2g}" for f, s in row.top)
+
+
+def _change(row: Row) -> str:
+    change = row.change
+    if change is None:
+        return ""
+    if change.kind != "drift":
+        return printable(f"{change.seq:,} {change.kind}")
+    mark = MARKS.get(change.direction or "", "●")
+    of = "" if change.method == "loss" else f" {signal_name(change)}"
+    moved = " → ".join(compared(change.before, change.after))
+    return printable(f"{change.seq:,} {mark} {change.feature or 'loss'}{of} {moved}")

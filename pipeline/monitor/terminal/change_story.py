@@ -1,0 +1,152 @@
+"""One change, or an incident, explained so that a person can check it."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from pipeline.monitor.terminal.effect_bars import render_curves
+from pipeline.wording import compared, in_short, measured, number, plural, printable
+from schemas import Change
+from schemas.change import METHOD_NAMES, Watched
+
+MEANING: dict[Watched, str] = {
+    "ipfi": "loss added by replacing the feature, in units of the loss",
+    "isage": "the feature's share in the loss reduction, in units of the loss",
+    "ipdp": "how far the output moves with the feature, in units of the output",
+    "loss": "loss of the model's predictions",
+}
+
+NOTICES: dict[str, str] = {
+    "cold-start": "a model began without the beginning of its log",
+    "model": "another model takes over, or was withdrawn before it did",
+    "schema": "observations have other features than before",
+    "gap": "something that an explanation needed was lost before it was read",
+}
+
+MORE = "`fluxplain explain-change ID` explains each of them."
+
+
+class SeqRange(NamedTuple):
+    """Observations of a stream, both ends included."""
+
+    stream: str
+    first: int
+    last: int
+
+
+def range_of(changes: Sequence[Change]) -> SeqRange | None:
+    """Return the observations that show all of these changes; None where none are known."""
+    shown = [(e.replay_seq, e.seq, e.stream) for e in changes if e.replay_seq is not None]
+    if not shown:
+        return None
+    return SeqRange(shown[0][2], min(first for first, _, _ in shown), max(s for _, s, _ in shown))
+
+
+def render_story(change: Change, incident: Sequence[Change], look: str | None) -> RenderableType:
+    """Return the story of a change for a terminal; 80 columns are enough."""
+    facts = _facts()
+    facts.add_row("change", printable(change.id))
+    facts.add_row("when", f"{printable(change.stream)} seq {change.seq:,}{_time(change)}")
+    if change.kind != "drift":
+        facts.add_row("what", f"{change.kind}: {NOTICES[change.kind]}")
+    _add_measures(facts, change)
+    if change.rank_before is not None and change.rank_after is not None:
+        of = "" if change.ranked is None else f" of {change.ranked}"
+        facts.add_row("rank", f"{change.rank_before} → {change.rank_after}{of}")
+    _add_loss(facts, change)
+    if change.after_seq is not None and change.delay_bound is not None:
+        began = f"about seq {change.after_seq:,}, {change.seq - change.after_seq:,} observations"
+        facts.add_row("began", f"{began} earlier (at most {change.delay_bound:,})")
+    parts: list[RenderableType] = [Text(printable(change.detail), style="bold"), facts]
+    if change.curve_before is not None or change.curve_after is not None:
+        parts += [Text(), render_curves(change.curve_before, change.curve_after)]
+    if change.incident is not None:
+        others = [each for each in incident if each.id != change.id]
+        count = plural(len(others), "other change") if others else "no other change"
+        parts += [Text(), Text(f"Incident {printable(change.incident)}: {count}", style="bold")]
+        parts += [_table(others)] if others else []
+    return Group(*parts, *_look(look))
+
+
+def render_incident(changes: Sequence[Change], look: str | None) -> RenderableType:
+    """Return the story of an incident, of which these are all changes, at least one."""
+    first, last = changes[0], changes[-1]
+    features = list(dict.fromkeys(each.feature for each in changes if each.feature))
+    facts = _facts()
+    until = "" if last.seq == first.seq else f" to {last.seq:,}"
+    facts.add_row("when", f"{printable(first.stream)} seq {first.seq:,}{until}{_time(first)}")
+    facts.add_row("features", printable(", ".join(features)))
+    _add_loss(facts, first)
+    title = f"Incident {printable(first.incident or '')}: {plural(len(changes), 'change')}"
+    ask = Text(MORE, style="dim")
+    return Group(Text(title, style="bold"), facts, Text(), _table(changes), ask, *_look(look))
+
+
+def render_list(changes: Sequence[Change]) -> RenderableType:
+    """Return some changes with their ids, to choose one."""
+    if not changes:
+        return Text("There are no changes yet.")
+    streams = {each.stream for each in changes}
+    title = f"The latest changes{f' of {printable(*streams)}' if len(streams) == 1 else ''}"
+    table = _table(changes, streams=len(streams) > 1)
+    return Group(Text(title, style="bold"), table, Text(MORE, style="dim"))
+
+
+def _facts() -> Table:
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column(style="dim", no_wrap=True)
+    table.add_column(overflow="fold")
+    return table
+
+
+def _time(change: Change) -> str:
+    return "" if change.ts is None else f", ts {printable(str(change.ts))}"
+
+
+def _add_measures(facts: Table, change: Change) -> None:
+    """Add before and after, by how much they differ, and the explanation then."""
+    before, after, method = change.before, change.after, change.method
+    if method is not None:
+        facts.add_row("measured", f"{METHOD_NAMES[method]}: {MEANING[method]}")
+    scale = max((abs(each) for each in (before, after) if each is not None), default=0.0)
+    texts = compared(before, after, change.before_std_error, change.after_std_error)
+    if before is not None:
+        facts.add_row("before", texts[0])
+    if after is not None:
+        things = "explanations" if change.signal == "value" else "observations"
+        last = "" if change.window is None else f"  (mean of the last {change.window:,} {things})"
+        facts.add_row("after", texts[1] + last)
+    if before is not None and after is not None:
+        verb = change.direction or ("rose" if after > before else "fell")
+        share = f", {abs(after - before) / scale:.0%} of the larger" if scale else ""
+        effect = abs(after - before)
+        facts.add_row("effect", f"{verb} by {number(effect, effect)}{share}")
+    if change.value is not None:
+        value = measured(change.value, change.std_error, max(scale, abs(change.value)))
+        facts.add_row("smoothed", f"{value}  (the explanation at that time)")
+
+
+def _add_loss(facts: Table, change: Change) -> None:
+    before, after = change.loss_before, change.loss_after
+    if before is not None and after is not None and change.method != "loss":
+        facts.add_row("model's loss", " → ".join(compared(before, after)))
+
+
+def _table(changes: Sequence[Change], *, streams: bool = False) -> Table:
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column(no_wrap=True)
+    table.add_column(justify="right", no_wrap=True)
+    table.add_column(overflow="fold")
+    for each in changes:
+        stream = f"{printable(each.stream)}: " if streams else ""
+        sentence = Text(f"{stream}{in_short(each)}")
+        table.add_row(Text(printable(each.id)), Text(f"{each.seq:,}", style="dim"), sentence)
+    return table
+
+
+def _look(look: str | None) -> list[RenderableType]:
+    # a command must not be broken into lines
+    return [] if look is None else [Text(), Text(look, no_wrap=True, overflow="ignore")]

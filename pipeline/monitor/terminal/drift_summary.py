@@ -1,0 +1,126 @@
+"""Summary of a known drift: the importances before and after it, and when it was detected."""
+
+from dataclasses import dataclass
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from pipeline.monitor.terminal.sparklines import plain_table
+from pipeline.results.series import Estimate
+from pipeline.results.store import Store
+from pipeline.results.stream_results import Key, StreamView
+from pipeline.wording import compared, measured, plural, printable, signal_name
+from schemas import Change
+from schemas.change import METHOD_NAMES
+from schemas.explanation import Method
+
+Ranking = list[tuple[str, Estimate]]
+"""Features and their importance, the largest first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """The changes before a drift, and the first of each explanation and of the loss since."""
+
+    drift_seq: int
+    view: StreamView
+    changes_before: list[Change]
+    detections: dict[Key, Change]
+    loss: Change | None
+
+    def before(self, method: Method) -> Ranking:
+        """Return the importances just before the drift."""
+        found = [
+            (f, s.before(self.drift_seq)) for (f, m), s in self.view.series.items() if m == method
+        ]
+        known = [(feature, estimate) for feature, estimate in found if estimate is not None]
+        return sorted(known, key=lambda each: -each[1].value)
+
+
+def summarize(store: Store, drift_seq: int, *, stream: str | None = None) -> Summary:
+    """Return the effect of a known drift on a stream; None for one that has new data."""
+    name = stream or store.current
+    if name is None or name not in store.streams:
+        raise ValueError(f"there is no stream {name!r}: {', '.join(store.streams)}")
+    view = store.streams[name].at()
+    drifts = [change for change in view.changes if change.kind == "drift"]
+    since = [change for change in drifts if change.seq >= drift_seq]
+    detections: dict[Key, Change] = {}
+    for change in since:
+        if change.feature is not None and change.method is not None and change.method != "loss":
+            detections.setdefault((change.feature, change.method), change)
+    before = [change for change in drifts if change.seq < drift_seq]
+    loss = next((change for change in since if change.method == "loss"), None)
+    return Summary(drift_seq, view, before, detections, loss)
+
+
+def render_summary(summary: Summary, *, top: int = 3, loss_watched: bool = True) -> RenderableType:
+    """Return the summary for a terminal, with so many features before and after the drift."""
+    seq, first = summary.drift_seq, next(iter(summary.detections.values()), None)
+    detected = "it was not"
+    if first is not None:
+        detected = _detected(
+            first, seq, f"{signal_name(first)} of {printable(first.feature or '')}"
+        )
+    by_loss = "not at all" if loss_watched else "it is not watched"
+    if summary.loss is not None:
+        by_loss = _detected(summary.loss, seq, "it")
+    n = len(summary.changes_before)
+    of_loss = sum(change.method == "loss" for change in summary.changes_before)
+    share = f", {of_loss:,} of them of the loss" if of_loss else ""
+    return Group(
+        Text(f"What the model relied on, before and after record {seq:,}", "bold"),
+        _before_and_after(summary, top),
+        Text(),
+        Text(f"When the change was detected: {detected}", "bold"),
+        *([_detections(summary)] if summary.detections else []),
+        Text(f"By the model's loss: {by_loss}"),
+        Text(f"Changes reported before record {seq:,}: {n:,}{share}"),
+    )
+
+
+def _detected(change: Change, drift_seq: int, what: str) -> str:
+    text = f"after {plural(change.seq - drift_seq, 'record')}"
+    if change.before is None or change.after is None:
+        return f"{text}, by {what}"
+    verb = "rose" if change.after > change.before else "fell"
+    return "{} ({} {} from {} to {})".format(
+        text, what, verb, *compared(change.before, change.after)
+    )
+
+
+def _before_and_after(summary: Summary, top: int) -> Table:
+    table = plain_table(left=1)
+    table.add_column("", no_wrap=True)
+    for when in ("before", "at the end"):
+        table.add_column(when, no_wrap=True, overflow="ellipsis", max_width=16)
+        table.add_column("", justify="right", no_wrap=True)
+    for method in summary.view.methods:
+        before, after = summary.before(method), summary.view.ranked(method)
+        scale = max((abs(estimate.value) for _, estimate in (*before, *after)), default=0.0)
+        for rank in range(min(top, max(len(before), len(after)))):
+            name = METHOD_NAMES[method] if rank == 0 else ""
+            table.add_row(Text(name), *_cells(before, rank, scale), *_cells(after, rank, scale))
+        table.add_section()
+    return table
+
+
+def _cells(ranking: Ranking, rank: int, scale: float) -> tuple[Text, Text]:
+    if rank >= len(ranking):
+        return Text("–"), Text()
+    feature, estimate = ranking[rank]
+    return Text(printable(feature)), Text(measured(estimate.value, estimate.std_error, scale))
+
+
+def _detections(summary: Summary) -> Table:
+    """Return one row a feature, in the order of their first detection."""
+    table = plain_table(left=1)
+    table.add_column("records later", no_wrap=True, overflow="ellipsis", max_width=16)
+    for method in summary.view.methods:
+        table.add_column(METHOD_NAMES[method], justify="right", no_wrap=True)
+    for feature in dict.fromkeys(feature for feature, _ in summary.detections):
+        row = [summary.detections.get((feature, method)) for method in summary.view.methods]
+        cells = [Text(f"{each.seq - summary.drift_seq:,}" if each else "–") for each in row]
+        table.add_row(Text(printable(feature)), *cells)
+    return table

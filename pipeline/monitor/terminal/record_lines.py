@@ -1,0 +1,24 @@
+"""One line of text for each record, for ``fluxplain tail``."""
+
+import orjson
+
+from schemas import Change, DeadLetter, Explanation, Prediction, Record
+
+
+def line(record: Record) -> str:
+    """Return a record as one line for people."""
+    match record:
+        case Prediction():
+            label = "" if record.y is None else f"  y={record.y}"
+            known = label if record.loss is None else f"{label}  loss={record.loss:.4g}"
+            return f"{record.stream} seq {record.seq}  prediction={record.prediction}{known}"
+        case Explanation():
+            return (
+                f"{record.stream} seq {record.seq}  {record.method} {record.feature} = "
+                f"{record.value:.4g} ± {record.std_error:.2g} (alpha {record.alpha:g})"
+            )
+        case Change():
+            return f"{record.stream} seq {record.seq}  {record.kind}: {record.detail}"
+        case DeadLetter():
+            return f"{record.topic}-{record.partition} offset {record.offset}  {record.reason}"
+    return orjson.dumps(record).decode()

@@ -1,0 +1,222 @@
+"""Live view of one stream: importances now, their trends, and the latest changes."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+from rich.table import Table
+from rich.text import Text
+
+from pipeline.monitor.terminal.importance_table import render_importances, sorted_features
+from pipeline.monitor.terminal.sparklines import binned, one_line, sparkline
+from pipeline.monitor.terminal.uncertainty import render_bands
+from pipeline.results.performance import Trend
+from pipeline.results.store import Store
+from pipeline.results.stream_results import StreamView
+from pipeline.wording import in_short, plural, printable
+from schemas import Change
+from schemas.change import METHOD_NAMES
+from schemas.explanation import Method
+
+LOSS_CELLS = 20
+"""Width of the trends of loss and accuracy."""
+
+LOSS_POINTS = 300
+
+FEATURES, CHANGES, BAND_LINES = 5, 3, 4
+"""Lines of each part in a low terminal; features and changes have them however low it is."""
+
+MAX_BAND_LINES = 8
+
+AROUND_BAND = 2
+"""Lines of its title, and an empty one."""
+
+AROUND_PARTS = 7
+"""Two lines each of the view's and the table's heading, the legend of the trends, and the heading
+of the changes with an empty line."""
+
+
+@dataclass(frozen=True, slots=True)
+class WatchView:
+    """What a terminal shows of a store; 80 columns are enough, colour is not needed.
+
+    More columns lengthen the trends, and give one to each method. More lines show more features,
+    then more changes, then a higher band; all is shown where the height is not known.
+
+    ``alphas`` are smoothing rates, the preferred one first; ``lags`` is role → lag in messages;
+    ``now`` is a time of the clock that :meth:`Store.add` was given. None shows whatever there is.
+    """
+
+    store: Store
+    title: str = "fluxplain"
+    stream: str | None = None
+    method: Method | None = None
+    feature: str | None = None
+    alphas: Sequence[float] = ()
+    lags: Mapping[str, int] | None = None
+    now: float | None = None
+    max_changes: int = 8
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        shown = self.stream or self.store.current
+        results = self.store.streams.get(shown) if shown is not None else None
+        yield self._heading(shown)
+        if results is None:
+            yield Text(f"waiting for records{f' of {shown}' if shown else ''} …")
+            yield from self._last_letter()
+            return
+        view = results.at(self.alphas)
+        yield self._numbers(view)
+        above = [*_losses(view), *self._last_letter(), Text()]
+        yield from above
+        methods = [m for m in view.methods if self.method in {None, m}]
+        lines = Lines(0, min(len(results.changes), self.max_changes), 0)
+        if not methods:
+            of = "" if self.method is None else f" by {METHOD_NAMES[self.method]}"
+            yield Text(f"no explanation{of} yet: the explainers are still warming up")
+        else:
+            missing = self._missing(view)
+            yield from missing
+            height = _height(console, options)
+            room = None if height is None else height - len(above) - len(missing) - AROUND_PARTS
+            lines = Lines.of(room, len(view.features), lines.changes)
+            yield from _importances(view, methods, options.max_width, lines.features)
+            yield from self._bands(view, methods, options.max_width, lines.band)
+        yield Text()
+        yield from _changes(view, lines.changes)
+
+    def _heading(self, shown: str | None) -> Text:
+        heading = Text(printable(self.title), style="bold")
+        if shown is not None:
+            n = len(self.store.streams)
+            others = f", one of {n} streams" if n > 1 else ""
+            heading.append(f"  {printable(shown)}{others}", style="not bold dim")
+        return heading
+
+    def _numbers(self, view: StreamView) -> Text:
+        results = view.results
+        parts = [plural(results.records, "record")]
+        if self.now is not None:
+            parts.append(f"{results.throughput.rate(self.now):,.0f}/s")
+        if self.lags is not None:
+            lags = ", ".join(f"{role} {lag:,}" for role, lag in self.lags.items())
+            parts.append(f"lag: {lags}")
+        if results.labels is not None:
+            n = results.labels
+            parts.append(f"labels: {n.joined:,} late, {n.waiting:,} pending, {n.missing:,} missing")
+        text = Text(" · ".join(parts) + " · ")
+        letters = self.store.letter_count
+        return text.append(plural(letters, "dead letter"), style="bold red" if letters else "")
+
+    def _last_letter(self) -> list[Text]:
+        if not self.store.letters:
+            return []
+        letter = self.store.letters[-1]
+        where = f"{letter['topic']}-{letter['partition']} offset {letter['offset']:,}"
+        return [one_line(printable(f"last dead letter: {where}: {letter['reason']}"), style="red")]
+
+    def _missing(self, view: StreamView) -> list[Text]:
+        """Return warnings where something else is shown than was asked for."""
+        lines = []
+        if self.alphas and view.alpha != self.alphas[0]:
+            there = ", ".join(f"{alpha:g}" for alpha in view.results.alphas())
+            shown = f"shown are those with {view.alpha:g} (there are: {there})"
+            lines.append(f"no explanation with alpha {self.alphas[0]:g}: {shown}")
+        if self.feature is not None and self.feature not in view.features:
+            lines.append(f"no explanation of {printable(self.feature)} yet")
+        return [one_line(line, style="yellow") for line in lines]
+
+    def _bands(
+        self, view: StreamView, methods: Sequence[Method], width: int, lines: int
+    ) -> Sequence[RenderableType]:
+        # what was asked for comes first, and by a method that explains it
+        features = sorted_features(view, methods[0])
+        features.sort(key=lambda feature: feature != self.feature)
+        series = view.series
+        keys = [next(((f, m) for m in methods if (f, m) in series), None) for f in features]
+        known = [key for key in keys if key is not None]
+        return [Text(), render_bands(view, known, width, lines)] if lines and known else []
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """How many features, changes and lines of a band are shown."""
+
+    features: int
+    changes: int
+    band: int
+
+    @classmethod
+    def of(cls, room: int | None, features: int, changes: int) -> "Lines":
+        """Divide the lines that there are; None if there are enough."""
+        if room is None:
+            return cls(features, changes, MAX_BAND_LINES)
+        shown, news, band = min(features, FEATURES), min(changes, CHANGES), 0
+        left = max(room - shown - news, 0)
+        if left >= AROUND_BAND + BAND_LINES:
+            band = BAND_LINES
+            left -= AROUND_BAND + BAND_LINES
+        more = min(features - shown, left)
+        later = min(changes - news, left - more)
+        higher = min(MAX_BAND_LINES - band, left - more - later) if band else 0
+        return cls(shown + more, news + later, band + higher)
+
+
+def _height(console: Console, options: ConsoleOptions) -> int | None:
+    """Return how many lines there are; None where all are wanted, as in a file."""
+    if options.height is not None:
+        return options.height
+    return options.max_height if console.is_terminal else None
+
+
+def _importances(
+    view: StreamView, methods: Sequence[Method], width: int, features: int
+) -> Sequence[RenderableType]:
+    first, last = view.span()
+    legend = f"trends: records {first:,} to {last:,}; changes: ▲ rose, ▼ fell"
+    if features < len(view.features):
+        legend += f"; {plural(len(view.features) - features, 'more feature')}"
+    return [render_importances(view, methods, width, features), one_line(legend, style="dim")]
+
+
+def _changes(view: StreamView, n: int) -> Sequence[RenderableType]:
+    if not view.changes:
+        return [Text("no changes yet")]
+    shown = view.changes[::-1][:n]
+    table = Table.grid(padding=(0, 1, 0, 0))
+    table.add_column(justify="right", no_wrap=True)
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for change in shown:
+        table.add_row(
+            Text(f"{change.seq:,}", style="dim"), Text(printable(change.id)), _change(change)
+        )
+    count = plural(view.results.change_count, "change")
+    incidents = ", @ incident" if any(change.incident for change in shown) else ""
+    return [Text(f"{count}, latest first (record, id{incidents})", style="bold"), table]
+
+
+def _change(change: Change) -> Text:
+    text = Text(in_short(change), style="" if change.kind == "drift" else "yellow")
+    if change.incident is not None:
+        text.append(f"  @{printable(change.incident.rpartition('@')[2])}", style="dim")
+    return text
+
+
+def _losses(view: StreamView) -> list[Text]:
+    """Return loss and accuracy, each with its trend."""
+    trend = view.results.performance.trend(LOSS_POINTS)
+    loss, accuracy = (each[-1] if each else None for each in (trend["loss"], trend["accuracy"]))
+    parts = []
+    if loss is not None:
+        parts.append(f"mean loss {loss:.4g} {_trend_line(view, trend, trend['loss'])}")
+    if accuracy is not None:
+        line = _trend_line(view, trend, trend["accuracy"])
+        parts.append(f"accuracy {100 * accuracy:.1f} % {line}")
+    return [Text(" · ".join(part.rstrip() for part in parts))] if parts else []
+
+
+def _trend_line(view: StreamView, trend: Trend, means: Sequence[float | None]) -> str:
+    known = {seq: mean for seq, mean in zip(trend["seq"], means, strict=True) if mean is not None}
+    row = binned(list(known), list(known.values()), view.span(), LOSS_CELLS)
+    return sparkline(row, min(known.values()), max(known.values())).strip()

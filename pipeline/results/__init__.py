@@ -1,0 +1,1 @@
+"""What the pipeline published, read back in bounded memory: one store for all faces."""

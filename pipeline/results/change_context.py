@@ -1,0 +1,193 @@
+"""What was published around one change, in bounded memory: for its figure."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pipeline.results.series import Series
+from pipeline.results.stream_results import Key
+from schemas import Change, Explanation, Prediction
+from schemas.explanation import Method
+from schemas.numbers import is_moderate
+
+CONTEXT = 1_000
+"""Observations shown before and after a change, at least: about as many as a smoothing rate of
+0.001 remembers."""
+
+LEVELS = (
+    *("before", "after", "before_std_error", "after_std_error"),
+    *("loss_before", "loss_after"),
+)
+"""Fields of a change that are drawn."""
+
+MAX_BINS = 60
+"""Means of neighbouring observations that are shown; more could not be distinguished."""
+
+
+@dataclass(slots=True)
+class Moments:
+    """Mean and variance of numbers that come one by one (Welford 1962)."""
+
+    n: int = 0
+    mean: float = 0.0
+    _squares: float = 0.0
+
+    def add(self, number: float) -> None:
+        """Include a number."""
+        self.n += 1
+        delta = number - self.mean
+        self.mean += delta / self.n
+        self._squares += delta * (number - self.mean)
+
+    @property
+    def std_error(self) -> float:
+        """Standard error of the mean; infinite for fewer than two numbers."""
+        return math.sqrt(self._squares / (self.n - 1) / self.n) if self.n > 1 else math.inf
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """Observations around a change.
+
+    All from ``begin`` to ``end`` are shown. The detector's mean before covers nothing older than
+    ``since``. Those from ``before`` on are compared with as many from ``after`` on, if there are so
+    many, to ``seen``, where the change was seen.
+    """
+
+    begin: int
+    since: int
+    before: int
+    after: int
+    seen: int
+    end: int
+
+    @classmethod
+    def of(cls, change: Change) -> "Window":
+        """Return the window of a change."""
+        after = change.seq if change.after_seq is None else change.after_seq
+        since = 0 if change.previous_seq is None else change.previous_seq + 1
+        before = after if change.replay_seq is None else max(change.replay_seq, since)
+        return cls(
+            begin=max(0, min(before, after - CONTEXT)),
+            since=since,
+            before=before,
+            after=after,
+            seen=change.seq,
+            end=change.seq + max(CONTEXT, (change.seq - after) // 2),
+        )
+
+
+class Bins:
+    """Means of neighbouring observations; one of the bins begins where the change does."""
+
+    def __init__(self, window: Window) -> None:
+        self.width = -(-(window.end - window.begin) // MAX_BINS)
+        self._window = window
+        self._bins: dict[int, Moments] = {}
+
+    def add(self, seq: int, number: float) -> None:
+        """Include an observation's number."""
+        self._bins.setdefault((seq - self._window.after) // self.width, Moments()).add(number)
+
+    def __iter__(self) -> Iterator[tuple[float, Moments]]:
+        """Yield the bins whose middle is in the window: the others have few observations."""
+        for i in sorted(self._bins):
+            middle = self._window.after + (i + 0.5) * self.width - 0.5
+            if self._window.begin <= middle <= self._window.end:
+                yield middle, self._bins[i]
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """Means of a feature's increments before a change and after it."""
+
+    feature: str
+    before: Moments
+    after: Moments
+
+    @property
+    def difference(self) -> float:
+        """How far the mean moved."""
+        return self.after.mean - self.before.mean
+
+    @property
+    def std_error(self) -> float:
+        """Standard error of the difference, of independent increments."""
+        return math.hypot(self.before.std_error, self.after.std_error)
+
+
+class ChangeContext:
+    """Collects what is published around a drift of an explanation or of the loss."""
+
+    def __init__(self, change: Change) -> None:
+        levels = {name: getattr(change, name) for name in LEVELS}
+        # anybody may have written it: what is too large cannot be drawn
+        large: dict[str, Any] = {
+            name: None for name, level in levels.items() if level and not is_moderate(level)
+        }
+        self.change = replace(change, **large)
+        self.window = Window.of(change)
+        self.trend = Series()
+        self.increments = Bins(self.window)
+        self.losses = Bins(self.window)
+        self._moves: dict[Key, Move] = {}
+        self._read: dict[Key, int] = {}
+
+    def add(self, record: Prediction | Explanation) -> None:
+        """Add a record that is no duplicate; those of other streams are ignored."""
+        if record.stream != self.change.stream or record.seq < self.window.begin:
+            return
+        if isinstance(record, Explanation):
+            self._add_explanation(record)
+        elif record.loss is not None and record.seq <= self.window.end and is_moderate(record.loss):
+            self.losses.add(record.seq, record.loss)
+
+    def moves(self, method: Method) -> list[Move]:
+        """Return the features whose mean before and after is known, the largest move first."""
+        found = [
+            move
+            for (_, m), move in self._moves.items()
+            if m == method and move.before.n > 1 and move.after.n > 1
+        ]
+        return sorted(found, key=lambda move: -abs(move.difference))
+
+    def _add_explanation(self, e: Explanation) -> None:
+        key = (e.feature, e.method)
+        is_changed = key == (self.change.feature, self.change.method)
+        if is_changed and e.seq <= self.window.end:
+            self.trend.add(e.seq, e.value, e.std_error)
+        # an explainer that started again may group increments that were seen with new ones
+        read = self._read.get(key, -1)
+        self._read[key] = e.seq
+        for seq, increment in zip(e.seqs, e.increments, strict=True):
+            is_shown = self.window.begin <= seq <= self.window.end
+            if read < seq and is_shown and is_moderate(increment):
+                self._add_increment(key, seq, increment)
+
+    def _add_increment(self, key: Key, seq: int, increment: float) -> None:
+        window = self.window
+        if key == (self.change.feature, self.change.method):
+            self.increments.add(seq, increment)
+        if window.before <= seq <= window.seen:
+            move = self._moves.setdefault(key, Move(key[0], Moments(), Moments()))
+            (move.before if seq < window.after else move.after).add(increment)
+
+
+def strongest(changes: Sequence[Change], most: int) -> list[Change]:
+    """Return those drifts whose means are most standard errors apart, in their order.
+
+    Where the means have none, the explanation's standard error counts.
+    """
+
+    def strength(change: Change) -> tuple[float, int]:
+        if change.before is None or change.after is None:
+            return 0.0, change.seq
+        errors = (change.before_std_error, change.after_std_error)
+        known = [error for error in errors if error is not None] or [change.std_error or 0.0]
+        error = math.hypot(*known)
+        return (abs(change.after - change.before) / error if error else 0.0), change.seq
+
+    drifts = [change for change in changes if change.kind == "drift"]
+    chosen = {change.id for change in sorted(drifts, key=strength, reverse=True)[:most]}
+    return [change for change in drifts if change.id in chosen]

@@ -1,0 +1,207 @@
+"""Published records as columns whose types never depend on the values, and back.
+
+The columns are made of the records' definitions in ``schemas``:
+
+- Text, numbers and booleans keep their type, and lists stay lists.
+- What may be any of them (an id, a time, a label, a class) is text, see :func:`as_text`.
+- The points of a grid are numbers in ``grid``, or text in ``categories``; the other one is null.
+- An effect always has the same depth: one surface for each class, with one row for each point of
+  the first feature of a pair; a curve is a surface of one row, and without classes there is one.
+- Curves are structures.
+"""
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from functools import reduce
+from operator import attrgetter, or_
+from types import NoneType, UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+import orjson
+import pyarrow as pa
+
+from schemas import Record
+from schemas.explanation import Effect
+from schemas.record import Typed, Value
+
+SCALARS: dict[Any, pa.DataType] = {
+    bool: pa.bool_(),
+    int: pa.int64(),
+    float: pa.float64(),
+    str: pa.string(),
+}
+
+CURVES = pa.list_(pa.list_(pa.float64()))
+
+SURFACES = pa.list_(CURVES)
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column, and how to get its value of a record."""
+
+    name: str
+    type: pa.DataType
+    of: Callable[[Any], Any]
+
+
+def columns_of(record: type[Typed]) -> list[Column]:
+    """Return the columns of a kind of record, in the order of its fields."""
+    hints = get_type_hints(record)
+    return [
+        column
+        for field in fields(record)
+        for column in _columns(field.name, _without_none(hints[field.name]))
+    ]
+
+
+def schema_of(record: type[Record], *, nested: bool) -> pa.Schema:
+    """Return the types of all columns; in formats without nesting, lists are text."""
+    return pa.schema(
+        [
+            (c.name, c.type if nested or not pa.types.is_nested(c.type) else pa.string())
+            for c in columns_of(record)
+        ]
+    )
+
+
+def table_of(records: Sequence[Record], columns: Sequence[Column], schema: pa.Schema) -> pa.Table:
+    """Return records as rows."""
+    arrays = []
+    for column, field in zip(columns, schema, strict=True):
+        values = [column.of(record) for record in records]
+        array = pa.array(values, column.type)  # also of what becomes text: it must fit
+        if field.type != column.type:
+            texts = [None if value is None else orjson.dumps(value).decode() for value in values]
+            array = pa.array(texts, field.type)
+        arrays.append(array)
+    return pa.Table.from_arrays(arrays, schema=schema)
+
+
+def as_text(value: Value | None) -> str | None:
+    """Return a value of any type as text, from which :func:`from_text` restores it.
+
+    Numbers and booleans are JSON. A text is itself, quoted only where it could be read as JSON.
+    """
+    if value is None or (isinstance(value, str) and not _reads_as_json(value)):
+        return value
+    return orjson.dumps(value).decode()
+
+
+def from_text(text: Any) -> Any:
+    """Return the value that :func:`as_text` wrote."""
+    try:
+        return json.loads(text) if isinstance(text, str) else text
+    except ValueError:
+        return text
+
+
+def restored(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a record, or of a curve, from the columns of a row."""
+    found = {name: value for name, value in row.items() if not name.endswith("categories")}
+    for grid in ("grid", "second_grid"):
+        categories = row.get(grid.replace("grid", "categories"))
+        if categories is not None:
+            found[grid] = [from_text(each) for each in categories]
+    classes = found.get("classes")
+    if classes is not None:
+        found["classes"] = [from_text(each) for each in classes]
+    if found.get("effect") is not None:
+        effects = found["effect"]
+        if found.get("second_grid") is None:
+            effects = [surface[0] for surface in effects]
+        found["effect"] = effects if classes is not None else effects[0]
+    return found
+
+
+def restored_ice(row: Mapping[str, Any], *, has_classes: bool) -> dict[str, Any]:
+    """Return the fields of one observation's curve."""
+    effect = row["effect"]
+    return {**restored({**row, "effect": None}), "effect": effect if has_classes else effect[0]}
+
+
+def _reads_as_json(text: str) -> bool:
+    try:
+        json.loads(text or '""')
+    except ValueError:
+        return False
+    except RecursionError:
+        return True
+    return True
+
+
+def _columns(name: str, hint: Any) -> Iterator[Column]:
+    get = attrgetter(name)
+    if hint == list[Value]:
+        yield Column(name, pa.list_(pa.float64()), lambda owner: _numbers(get(owner)))
+        categories = name.replace("grid", "categories")
+        yield Column(categories, pa.list_(pa.string()), lambda owner: _categories(get(owner)))
+    elif hint == Effect:
+        yield Column(name, SURFACES, _surfaces)
+    elif hint == list[float] | list[list[float]]:
+        yield Column(name, CURVES, lambda owner: _curves(get(owner)))
+    else:
+        arrow_type, convert = _type_of(hint)
+        yield Column(name, arrow_type, lambda owner: _converted(get(owner), convert))
+
+
+def _type_of(hint: Any) -> tuple[pa.DataType, Callable[[Any], Any]]:
+    """Return the type of a field's column, and what converts its values."""
+    if get_origin(hint) is Literal:
+        return pa.string(), _same
+    if get_origin(hint) is list:
+        inner, convert = _type_of(*get_args(hint))
+        return pa.list_(inner), lambda values: [convert(value) for value in values]
+    if get_origin(hint) in {Union, UnionType}:
+        return pa.string(), as_text
+    if hint in SCALARS:
+        return SCALARS[hint], _same
+    columns = columns_of(hint)
+    struct = pa.struct([(column.name, column.type) for column in columns])
+    return struct, lambda owner: {column.name: column.of(owner) for column in columns}
+
+
+def _converted(value: Any, convert: Callable[[Any], Any]) -> Any:
+    return None if value is None else convert(value)
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _without_none(hint: Any) -> Any:
+    if get_origin(hint) not in {Union, UnionType}:
+        return hint
+    return reduce(or_, (each for each in get_args(hint) if each is not NoneType))
+
+
+def _numbers(points: Sequence[Value] | None) -> list[float] | None:
+    if points is None or not all(map(_is_number, points)):
+        return None
+    return [float(point) for point in points]
+
+
+def _categories(points: Sequence[Value] | None) -> list[str | None] | None:
+    if points is None or all(map(_is_number, points)):
+        return None
+    return [as_text(point) for point in points]
+
+
+def _is_number(value: Value) -> bool:
+    """Return whether a 64-bit float can hold the value."""
+    return type(value) is float or (type(value) is int and float(value) == value)
+
+
+def _surfaces(owner: Any) -> Any:
+    """Return the effect of an explanation or a curve: [class][row][point]."""
+    effect = owner.effect
+    if effect is None:
+        return None
+    of_classes = effect if owner.classes is not None else [effect]
+    return of_classes if owner.second_grid is not None else [[curve] for curve in of_classes]
+
+
+def _curves(effect: list[Any]) -> Any:
+    """Return the curves of one observation: [class][point]."""
+    return effect if effect and isinstance(effect[0], list) else [effect]

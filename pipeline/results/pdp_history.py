@@ -1,0 +1,104 @@
+"""The iPDP curves of a feature: the current one, earlier ones, and those of single observations."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import orjson
+
+from pipeline.results.series import Thinning
+from schemas import Explanation
+from schemas.change import Curve
+from schemas.explanation import Ice
+from schemas.numbers import are_moderate
+
+MAX_EARLIER = 12
+"""Earlier curves kept of a feature: more of them could not be distinguished on a chart."""
+
+MAX_BYTES = 1024 * 1024
+"""Curves of one feature, where no budget says otherwise."""
+
+NO_ICE = b"[]"
+
+
+class PdpHistory:
+    """Curves of one feature, as JSON, which takes a fifth of the memory of Python's numbers.
+
+    The earlier ones are evenly spaced; there is no current one if there was no room for it.
+    """
+
+    def __init__(self) -> None:
+        self.current: bytes | None = None
+        self.ice: bytes = NO_ICE
+        self.earlier: list[bytes] = []
+        self._thinning = Thinning()
+
+    @property
+    def size(self) -> int:
+        """Bytes of all curves."""
+        return len(self.current or b"") + len(self.ice) + sum(map(len, self.earlier))
+
+    @property
+    def curves(self) -> list[Curve]:
+        """Earlier curves and the current one, which is the last."""
+        texts = [*self.earlier, *([] if self.current is None else [self.current])]
+        return [Curve(**orjson.loads(text)) for text in texts]
+
+    @property
+    def ice_curves(self) -> list[Curve]:
+        """Curves of single observations, of models with one output."""
+        found: list[dict[str, Any]] = orjson.loads(self.ice)
+        curves = [Curve(**fields) for fields in found]
+        return [curve for curve in curves if is_drawable(curve)]
+
+    def add(self, curve: Curve, ice: Sequence[Ice], *, room: int = MAX_BYTES) -> bool:
+        """Add the newest curves within so many bytes; return whether there was room for them."""
+        if self.current is not None and self._thinning.keeps_next():
+            self.earlier.append(self.current)
+        self.current, self.ice = (compact(orjson.dumps(each)) for each in (curve, ice))
+        has_ice = self.ice != NO_ICE
+        self.trim(room)
+        return self.current is not None and has_ice == (self.ice != NO_ICE)
+
+    def trim(self, room: int) -> None:
+        """Drop what exceeds so many bytes: earlier curves first, the current one last."""
+        while len(self.earlier) > MAX_EARLIER or (self.earlier and self.size > room):
+            self.earlier = self.earlier[::2] if len(self.earlier) > 1 else []
+            self._thinning.stride *= 2
+        if self.size > room:
+            self.ice = NO_ICE
+        if self.size > room:
+            self.current = None
+
+
+def compact(text: bytes) -> bytes:
+    """Return the bytes without the up to 16 KB that orjson leaves allocated behind them."""
+    return memoryview(text).tobytes()
+
+
+def curve_of(e: Explanation) -> Curve | None:
+    """Return the curve or surface of an explanation; None if it has none that can be drawn."""
+    if not e.grid or not e.effect:
+        return None
+    curve = Curve(e.seq, e.grid, e.effect, e.classes, e.second_grid)
+    return curve if is_drawable(curve) else None
+
+
+def drawable_ice(e: Explanation) -> list[Ice]:
+    """Return those curves of single observations that can be drawn."""
+    return [
+        each
+        for each in e.ice or ()
+        if is_drawable(Curve(each.seq, each.grid, each.effect, e.classes))
+    ]
+
+
+def is_drawable(curve: Curve) -> bool:
+    """Return whether there is one moderate number for each class and point."""
+    shape = [len(axis) for axis in (curve.classes, curve.grid, curve.second_grid) if axis]
+    try:
+        effect = np.array(curve.effect, np.float64)
+    except ValueError:
+        return False
+    points = [v for v in (*curve.grid, *(curve.second_grid or ())) if not isinstance(v, str)]
+    return effect.shape == tuple(shape) and are_moderate(effect.flat) and are_moderate(points)

@@ -1,0 +1,126 @@
+"""Loss, accuracy and throughput, in bounded memory."""
+
+from collections import deque
+from dataclasses import dataclass
+from typing import TypedDict
+
+import numpy as np
+
+MAX_BUCKETS = 1_024
+"""Buckets kept: more than a chart is wide."""
+
+WINDOW = 500
+"""Labelled records that a mean covers, or those of one bucket if they are more."""
+
+MIN_LABELLED = 20
+"""Labelled records that a mean needs."""
+
+
+@dataclass(slots=True)
+class _Bucket:
+    """Sums over neighbouring records."""
+
+    losses: int = 0
+    loss: float = 0.0
+    hits: int = 0
+    right: int = 0
+
+    def add(self, other: "_Bucket") -> None:
+        self.losses += other.losses
+        self.loss += other.loss
+        self.hits += other.hits
+        self.right += other.right
+
+
+class Trend(TypedDict):
+    """Moving means at some seqs; None where there are too few labels.
+
+    Each covers the last ``window`` labelled records; the newest covers ``labelled``.
+    """
+
+    window: int
+    labelled: int
+    seq: list[int]
+    loss: list[float | None]
+    accuracy: list[float | None]
+
+
+class Performance:
+    """Sums of losses and hits in buckets of seqs, which double when there are too many.
+
+    Predictions may come in any order: a reader gets those of several partitions mixed.
+    """
+
+    def __init__(self) -> None:
+        self._width = 1
+        self._buckets: dict[int, _Bucket] = {}
+
+    def add(self, seq: int, loss: float, hit: bool | None) -> None:
+        """Count one labelled prediction; a hit is None in regression."""
+        bucket = self._buckets.setdefault(seq // self._width, _Bucket())
+        bucket.add(_Bucket(1, loss, hit is not None, bool(hit)))
+        while len(self._buckets) > MAX_BUCKETS:
+            self._halve()
+
+    def trend(self, most: int) -> Trend:
+        """Return moving means at no more than so many places, the newest among them."""
+        if not self._buckets:
+            return Trend(window=WINDOW, labelled=0, seq=[], loss=[], accuracy=[])
+        indices = sorted(self._buckets)
+        rows = [self._buckets[index] for index in indices]
+        step = -(-len(rows) // most)
+        ends = np.arange((len(rows) - 1) % step, len(rows), step)
+        counts = np.cumsum([0, *(row.losses for row in rows)])
+        # each window is summed: differences of sums would lose a small loss after a large one
+        starts = np.searchsorted(counts[:-1], counts[ends + 1] - WINDOW, side="right") - 1
+        starts = np.maximum(starts, 0)
+        bounds = np.stack([starts, ends + 1], axis=1).ravel()
+
+        def means(totals: list[float], numbers: list[int]) -> list[float | None]:
+            sums, ns = (np.add.reduceat([*each, 0], bounds)[::2] for each in (totals, numbers))
+            return [
+                float(t / n) if n >= MIN_LABELLED else None for t, n in zip(sums, ns, strict=True)
+            ]
+
+        return Trend(
+            window=WINDOW,
+            labelled=int(counts[-1] - counts[starts[-1]]),
+            seq=[(indices[end] + 1) * self._width - 1 for end in ends],
+            loss=means([row.loss for row in rows], [row.losses for row in rows]),
+            accuracy=means([row.right for row in rows], [row.hits for row in rows]),
+        )
+
+    def _halve(self) -> None:
+        self._width *= 2
+        narrow, self._buckets = self._buckets, {}
+        for index, bucket in narrow.items():
+            self._buckets.setdefault(index // 2, _Bucket()).add(bucket)
+
+
+class Throughput:
+    """Records per second over the last seconds; the clock is the caller's."""
+
+    SLOT_S = 0.25
+    """Records within that time are counted together, so that memory is bounded."""
+
+    def __init__(self, window_s: float = 5.0) -> None:
+        self._window_s = window_s
+        self._slots: deque[tuple[float, int]] = deque(maxlen=int(window_s / self.SLOT_S) + 2)
+        self._start: float | None = None
+
+    def add(self, now: float) -> None:
+        """Count one record at a time in seconds, of any clock that does not run back."""
+        if self._start is None:
+            self._start = now
+        if self._slots and now - self._slots[-1][0] < self.SLOT_S:
+            start, n = self._slots.pop()
+            self._slots.append((start, n + 1))
+        else:
+            self._slots.append((now, 1))
+
+    def rate(self, now: float) -> float:
+        """Return records per second; 0 in the first second."""
+        if self._start is None or now - self._start < 1.0:
+            return 0.0
+        n = sum(n for start, n in self._slots if now - start <= self._window_s)
+        return n / min(self._window_s, now - self._start)

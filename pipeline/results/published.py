@@ -1,0 +1,46 @@
+"""Reads what was published until now: from the topics, or from the files of ``fluxplain local``."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from pipeline.config import Config
+from pipeline.kafka.topics.reader import TopicReader
+from pipeline.outputs import OUTPUTS
+from pipeline.sources import SourceError
+from schemas import BadRecordError, Record
+
+
+class Published(NamedTuple):
+    """A record, and the partition of its topic."""
+
+    record: Record
+    partition: int = 0
+
+
+def from_files(folder: Path, topics: Sequence[str]) -> Iterator[Published]:
+    """Yield the records of some topics, one after the other, as ``fluxplain local`` wrote them."""
+    paths = [folder / f"{topic}.jsonl" for topic in topics]
+    missing = [path.name for path in paths if not path.is_file()]
+    if missing:
+        raise SourceError(
+            f"{folder} lacks {', '.join(missing)}: name a folder that `fluxplain local` wrote"
+        )
+    for topic, path in zip(topics, paths, strict=True):
+        with path.open("rb") as file:
+            for number, line in enumerate(file, 1):
+                try:
+                    yield Published(OUTPUTS[topic].decode(line))
+                except BadRecordError as error:
+                    raise SourceError(f"{path}, line {number}: {error}") from None
+
+
+def from_topics(config: Config, topics: Sequence[str]) -> Iterator[Published]:
+    """Yield all records that are on some topics now."""
+    with TopicReader(config, topics, from_beginning=True) as reader:
+        for message in reader.until(reader.extent()):
+            # foreign messages in our topics are no reason to stop
+            with suppress(BadRecordError):
+                record = OUTPUTS[reader.name(message)].decode(message.value())
+                yield Published(record, message.partition() or 0)

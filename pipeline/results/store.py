@@ -1,0 +1,316 @@
+"""What the pipeline published, in bounded memory.
+
+However long the streams, however many the features, and whatever somebody else may have written
+into the topics, it keeps at most 64 streams, 1,500,000 points (48 MB) in at most 20,000 series,
+32 MB of curves, 32 MB of whole changes, 32,000 short ones, and 100,000 identities of dead letters
+(20 MB). It counts what it leaves out.
+"""
+
+import threading
+from collections import Counter, OrderedDict, deque
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from itertools import chain
+from typing import Any
+
+from pipeline.results.duplicates import Duplicates
+from pipeline.results.pdp_history import PdpHistory, compact, curve_of, drawable_ice
+from pipeline.results.series import MAX_POINTS, Budget, Series
+from pipeline.results.stream_results import StreamResults
+from schemas import Change, DeadLetter, Explanation, Prediction, Record
+from schemas.numbers import is_moderate
+
+MAX_SERIES = 20_000
+"""Series of all streams, features, methods and smoothing rates; twice as many identities."""
+
+MAX_ALL_POINTS = 1_500_000
+"""Points of all series."""
+
+MAX_CURVE_BYTES = 32 * 1024 * 1024
+
+MAX_STORY_BYTES = 32 * 1024 * 1024
+"""Whole changes; one with two curves has about 2 KB, and at most 1 MB."""
+
+MAX_CHANGES = 2_000
+"""Short changes of a stream, the newest; fewer where many streams share a budget."""
+
+MAX_ALL_CHANGES = 32_000
+
+MAX_STREAMS = 64
+
+MAX_NAME = 500
+"""Characters of a name: a pair of features of the longest names has 499."""
+
+MAX_SEQ = 2**53
+"""Above it a browser cannot distinguish neighbours."""
+
+MAX_TEXT = 1_000
+"""Characters of a sentence that are shown, as many as a reason of ours may have."""
+
+LAST = 10
+"""Notices and dead letters that are shown, the newest."""
+
+PATIENCE = 1_000
+"""Results of other streams after which a silent stream is no longer the current one."""
+
+# why records are left out, as the page words it
+NO_ROOM = "left out: they are of more streams, features or smoothing rates than there is room for"
+UNFIT = "left out: their names are too long, or their numbers too large"
+UNREADABLE = "left out: they are not such as the pipeline publishes"
+NO_CURVE = "shown without all of their curves, which are too large or cannot be drawn"
+
+
+@dataclass(slots=True)
+class PipelineStatus:
+    """The pipeline's status, as the broker reports it."""
+
+    read: int = 0
+    to_read: int = 0
+    is_loaded: bool = False
+    roles: list[dict[str, Any]] = field(default_factory=list)
+    trouble: str | None = None
+
+
+class Store:
+    """Accumulates what the pipeline publishes, each result once; one thread adds, others read.
+
+    Threads hold ``lock`` meanwhile; what came after a ``version`` is news. ``source`` is the topic
+    whose partitions are the streams: so one with nothing but dead letters is known, too.
+    """
+
+    """Accumulates what the pipeline publishes, each result once; one thread adds, others read."""
+
+    def __init__(self, source: str | None = None) -> None:
+        self._source = source
+        self.lock = threading.Lock()
+        self.version = 0
+        self.streams: dict[str, StreamResults] = {}
+        self.stories = Stories()
+        self.letter_count = 0
+        self.letters: deque[dict[str, Any]] = deque(maxlen=LAST)
+        self.notices: deque[Change] = deque(maxlen=LAST)
+        self.has_more_streams = False
+        self.left_out: Counter[str] = Counter()
+        self.status = PipelineStatus()
+        self.current: str | None = None
+        self._duplicates = Duplicates(2 * MAX_SERIES)
+        self._points = Budget(MAX_ALL_POINTS)
+        self._curve_bytes = Budget(MAX_CURVE_BYTES)
+        self._changes = Budget(MAX_ALL_CHANGES)
+
+    @classmethod
+    def of(cls, records: Iterable[Record]) -> "Store":
+        """Return a store with some records of one partition."""
+        store = cls()
+        for record in records:
+            store.add(record)
+        return store
+
+    def add(
+        self, record: Record, partition: int = 0, now: float | None = None, *, at: int = 0
+    ) -> bool:
+        """Add a record; return whether it is new and is kept.
+
+        In a partition of its topic a stream's records must be in order, except for what is
+        published again after a crash. ``now`` is in seconds of a clock that does not run back, for
+        the throughput; ``at`` is when its message was published, in milliseconds since 1970.
+        """
+        self.version += 1
+        if isinstance(record, DeadLetter):
+            return self._add_letter(record)
+        if not isinstance(record, Prediction | Explanation | Change) or not self._is_usable(record):
+            return False
+        is_notice = isinstance(record, Change) and record.kind != "drift"
+        # a notice may be of a topic that no stream is named after
+        stream = self.streams.get(record.stream) if is_notice else self._stream(record.stream)
+        if (stream is None and not is_notice) or not self._is_new(record, partition):
+            return False
+        if isinstance(record, Change) and is_notice:
+            self.notices.append(_without_curves(record))
+        return stream is not None and self._add_to(stream, record, now, at)
+
+    def _is_usable(self, record: Prediction | Explanation | Change) -> bool:
+        if not _is_fit(record):
+            self.left_out[UNFIT] += 1
+            return False
+        # an explanation without increments repeats what is known
+        return not isinstance(record, Explanation) or bool(record.seqs)
+
+    def _is_new(self, record: Record, partition: int) -> bool:
+        is_new = self._duplicates.is_new(record, partition)
+        if is_new is None:
+            self.left_out[NO_ROOM] += 1
+        return bool(is_new)
+
+    def _add_to(
+        self,
+        stream: StreamResults,
+        record: Prediction | Explanation | Change,
+        now: float | None,
+        at: int,
+    ) -> bool:
+        stream.last_result = self.version
+        # a display that jumped between streams with every record could not be read
+        current = None if self.current is None else self.streams[self.current]
+        if current is None or self.version - current.last_result > PATIENCE:
+            self.current = record.stream
+        if isinstance(record, Explanation):
+            return self._add_explanation(stream, record)
+        if isinstance(record, Prediction):
+            _add_prediction(stream, record, now)
+        else:
+            self._add_change(stream, record, at)
+        return True
+
+    def _stream(self, name: str) -> StreamResults | None:
+        if name in self.streams:
+            return self.streams[name]
+        if len(self.streams) >= MAX_STREAMS:
+            self.left_out[NO_ROOM] += 1
+            self.has_more_streams = True
+            return None
+        if self._changes.join():
+            for each in self.streams.values():
+                del each.changes[: -self._changes.each]
+        stream = self.streams[name] = StreamResults()
+        return stream
+
+    def _add_letter(self, letter: DeadLetter) -> bool:
+        if not self._duplicates.is_new(letter, 0):
+            return False
+        self.letter_count += 1
+        self.letters.append(
+            {
+                "topic": shortened(letter.topic),
+                "partition": letter.partition,
+                "offset": letter.offset,
+                "reason": shortened(letter.reason),
+            }
+        )
+        # the stages write letters about each other's messages too, and anybody writes anything
+        if letter.stream == f"{self._source}-{letter.partition}":
+            stream = self._stream(letter.stream)
+            if stream is not None:
+                stream.letters += 1
+        return True
+
+    def _add_explanation(self, stream: StreamResults, record: Explanation) -> bool:
+        series = self._series(stream, record)
+        if series is None or record.seq <= series.seq:
+            return False
+        most = min(MAX_POINTS, self._points.each)
+        series.add(record.seq, record.value, record.std_error, version=self.version, most=most)
+        stream.newest_seq = max(stream.newest_seq, record.seq)
+        if record.grid is not None:
+            self._add_curve(stream, record)
+        return True
+
+    def _series(self, stream: StreamResults, record: Explanation) -> Series | None:
+        key = (record.method, record.alpha)
+        series = stream.series.get(key, {}).get(record.feature)
+        if series is not None:
+            return series
+        if self._points.members >= MAX_SERIES:
+            self.left_out[NO_ROOM] += 1
+            return None
+        if self._points.join():
+            most = min(MAX_POINTS, self._points.each)
+            for each in chain.from_iterable(s.series.values() for s in self.streams.values()):
+                for other in each.values():
+                    other.trim(most)
+        series = stream.series.setdefault(key, {})[record.feature] = Series()
+        return series
+
+    def _add_curve(self, stream: StreamResults, record: Explanation) -> None:
+        curve, ice = curve_of(record), drawable_ice(record)
+        is_whole = len(ice) == len(record.ice or ())
+        if curve is not None:
+            history = self._pdp_history(stream, record)
+            is_whole = history.add(curve, ice, room=self._curve_bytes.each) and is_whole
+        if curve is None or not is_whole:
+            self.left_out[NO_CURVE] += 1
+
+    def _pdp_history(self, stream: StreamResults, record: Explanation) -> PdpHistory:
+        key = (record.feature, record.alpha)
+        if key not in stream.curves:
+            if self._curve_bytes.join():
+                for each in chain.from_iterable(s.curves.values() for s in self.streams.values()):
+                    each.trim(self._curve_bytes.each)
+            stream.curves[key] = PdpHistory()
+        return stream.curves[key]
+
+    def _add_change(self, stream: StreamResults, change: Change, at: int) -> None:
+        self.stories.add(change)
+        stream.changes.append((self.version, _without_curves(change)))
+        stream.changes.sort(key=lambda each: each[1].seq)
+        del stream.changes[: -min(MAX_CHANGES, self._changes.each)]
+        stream.change_count += 1
+        stream.changed_at = max(stream.changed_at, at)
+
+
+class Stories:
+    """Whole changes, as JSON, by id; the oldest are evicted first."""
+
+    def __init__(self, room: int | None = None) -> None:
+        self._room = MAX_STORY_BYTES if room is None else room
+        self._size = 0
+        self._stories: OrderedDict[str, bytes] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._stories)
+
+    def add(self, change: Change) -> None:
+        """Keep a change, and evict old ones for it."""
+        story = compact(change.encode())
+        self._size += len(story) - len(self._stories.pop(change.id, b""))
+        self._stories[change.id] = story
+        while self._size > self._room:
+            _, oldest = self._stories.popitem(last=False)
+            self._size -= len(oldest)
+
+    def get(self, change_id: str) -> bytes | None:
+        """Return a change as JSON; None if it is not kept."""
+        return self._stories.get(change_id)
+
+
+def shortened(text: str) -> str:
+    """Return as much of a text as is shown."""
+    return text if len(text) <= MAX_TEXT else f"{text[:MAX_TEXT]}…"
+
+
+def _add_prediction(stream: StreamResults, record: Prediction, now: float | None) -> None:
+    stream.records += record.observation is None
+    stream.newest_seq = max(stream.newest_seq, record.seq)
+    if record.seq > stream.newest_prediction:
+        stream.newest_prediction, stream.labels = record.seq, record.labels
+    if now is not None:
+        stream.throughput.add(now)
+    if record.loss is not None and is_moderate(record.loss):
+        stream.performance.add(record.seq, record.loss, record.is_right)
+
+
+def _without_curves(change: Change) -> Change:
+    """Return a change without what may be large."""
+    return replace(
+        change,
+        curve_before=None,
+        curve_after=None,
+        ts=None,
+        model_version=None,
+        detail=shortened(change.detail),
+    )
+
+
+def _is_fit(record: Prediction | Explanation | Change) -> bool:
+    """Return whether a record can be kept and drawn: anybody may have written it."""
+    names: tuple[str | None, ...] = (record.stream,)
+    numbers: tuple[float, ...] = ()
+    if isinstance(record, Explanation):
+        names, numbers = (record.stream, record.feature), (record.value, record.std_error)
+    elif isinstance(record, Change):
+        names = (record.stream, record.feature, record.id, record.incident)
+    return (
+        0 <= record.seq <= MAX_SEQ
+        and all(name is None or len(name) <= MAX_NAME for name in names)
+        and all(map(is_moderate, numbers))
+    )

@@ -1,0 +1,206 @@
+"""Asks the model about an observation, for all methods at once, and sorts its answers."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from pipeline.config import Config
+from pipeline.evaluate import Encoding, Evaluator, Inputs, Observed, Table, Value
+from pipeline.evaluate.encoding import Floats
+from pipeline.evaluate.table import Labels, aligned
+from pipeline.explain.method import Axis, Question, as_grid
+from pipeline.explain.method import Method as Asks
+from pipeline.explain.points import RNGOf
+from pipeline.stages.metering import Work
+from pipeline.stages.methods import KINDS, OF_EFFECT
+from pipeline.stages.pairs import joined
+from schemas.explanation import Method
+from schemas.numbers import MAX_NUMBER
+
+
+class Block(NamedTuple):
+    """The answers of a method about one feature, group or pair; only curves have points."""
+
+    points: list[Value] | None
+    outputs: Table
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """An observation, and the questions of the methods that are warm."""
+
+    observed: Observed
+    questions: Mapping[Method, Question]
+
+    @property
+    def inputs(self) -> dict[Work, int]:
+        """How many inputs each method asks about."""
+        return {method: len(question.rows) for method, question in self.questions.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Outputs:
+    """The model's outputs: on the observation itself (one row), and on each method's inputs.
+
+    Where the model failed they are NaN, and ``failures`` has the reason by method and row.
+    """
+
+    prediction: Table
+    tables: Mapping[Method, Table]
+    failures: Mapping[tuple[Method, int], str]
+
+
+class Asking:
+    """The configured methods of a stream, which ask about some features, groups and pairs.
+
+    Each method has random numbers of its own, so that switching one off changes no other. They do
+    not depend on what is asked for.
+    """
+
+    def __init__(self, config: Config, explained: Sequence[str], rng_of: RNGOf) -> None:
+        self._encoding = Encoding()
+        names: dict[Method, list[str]] = {
+            method: [name for name in explained if method in config.methods_of(name)]
+            for method in config.explain.methods
+        }
+        self.methods: dict[Method, Asks] = {
+            method: KINDS[method].make(config, own, rng_of) for method, own in names.items() if own
+        }
+
+    def observe(self, x: dict[str, Value]) -> Observed:
+        """Return an observation with its row."""
+        for method in self.methods.values():
+            method.prepare(self._encoding)
+        return self._encoding.observe(x)
+
+    def ask(self, observed: Observed, *, of_loss: bool, of_effect: bool) -> Asked:
+        """Return the questions of the methods that need a label, and of those that do not."""
+        questions = {
+            name: method.ask(observed)
+            for name, method in self.methods.items()
+            if (of_effect if name in OF_EFFECT else of_loss)
+        }
+        return Asked(observed, {n: each for n, each in questions.items() if each is not None})
+
+    def see(self, prediction: Table) -> None:
+        """Take the model's output on an observation, before its answers are sorted."""
+        for method in self.methods.values():
+            method.see(prediction)
+
+    def answers(
+        self, asked: Asked, outputs: Outputs
+    ) -> tuple[dict[str, dict[Method, Block]], dict[str, str]]:
+        """Return the answers by name and method, and the names on whose inputs the model failed."""
+        blocks: dict[str, dict[Method, Block]] = {}
+        failed: dict[str, str] = {}
+        for method, question in asked.questions.items():
+            table = outputs.tables[method]
+            answers = self.methods[method].answer(question, outputs.prediction, table)
+            for place, name in enumerate(answers.names):
+                points = None if answers.points is None else _published(answers.points[place])
+                block = Block(points, Table(answers.labels, answers.blocks[place]))
+                blocks.setdefault(name, {})[method] = block
+            reasons = {row: why for (of, row), why in outputs.failures.items() if of == method}
+            failed |= self._failed(method, question, outputs, reasons)
+        return blocks, failed
+
+    def _failed(
+        self, method: Method, question: Question, outputs: Outputs, reasons: Mapping[int, str]
+    ) -> dict[str, str]:
+        """Return the names that the failed rows concern, with the reason."""
+        failed: dict[str, str] = {}
+        for reason in dict.fromkeys(reasons.values()):
+            labels, numbers, _ = outputs.tables[method]
+            here = [row for row, why in reasons.items() if why == reason]
+            marked = np.zeros_like(numbers)
+            marked[here] = np.nan
+            answers = self.methods[method].answer(
+                question, outputs.prediction, Table(labels, marked)
+            )
+            for name, block in zip(answers.names, answers.blocks, strict=True):
+                if np.isnan(block).any():
+                    failed.setdefault(name, reason)
+        return failed
+
+    def go_on(self, before: Sequence["Asking"]) -> None:
+        """Take over the samples of others, which together asked for the same or more."""
+        for name, method in self.methods.items():
+            method.go_on([each.methods[name] for each in before if name in each.methods])
+
+    def store(self, observed: Observed) -> None:
+        """Offer an observation to the reservoirs and storages, after it was explained."""
+        for method in self.methods.values():
+            method.store(observed)
+
+    def forget_model(self) -> None:
+        """Forget what another model has said."""
+        for method in self.methods.values():
+            method.forget_model()
+
+
+def evaluate(evaluator: Evaluator, asked: Asked) -> Outputs:
+    """Return the model's outputs on all that is asked.
+
+    Raises
+    ------
+    Exception
+        What the model raises on any of the inputs, or ``ValueError`` if an output is too large.
+    """
+    observed, questions = asked.observed, asked.questions
+    rows = [observed.numbers[None, :], *[question.rows for question in questions.values()]]
+    table = evaluator(Inputs(observed, np.concatenate(rows)))
+    _check_moderate(table.numbers)
+    tables, begin = {}, 1
+    for method, question in questions.items():
+        tables[method] = table.part(begin, begin + len(question.rows))
+        begin += len(question.rows)
+    return Outputs(table.first(), tables, {})
+
+
+def evaluate_each(evaluator: Evaluator, asked: Asked) -> Outputs:
+    """Return the outputs on all that is asked, and where there is none, why.
+
+    Raises
+    ------
+    Exception
+        What the model raises on the observation itself.
+    """
+    own = evaluate(evaluator, Asked(asked.observed, {}))
+    tables: dict[Method, Table] = {}
+    failures: dict[tuple[Method, int], str] = {}
+    for method, question in asked.questions.items():
+        found: dict[int, Table] = {}
+        for row in range(len(question.rows)):
+            inputs = Inputs(asked.observed, question.rows[row : row + 1])
+            try:
+                table = evaluator(inputs)
+                _check_moderate(table.numbers)
+            except MemoryError:
+                raise
+            except Exception as error:  # whatever the model's own code raises
+                why = f"the model failed: {type(error).__name__}: {error}"
+                failures[method, row] = why
+            else:
+                found[row] = table
+        tables_ = (own.prediction, *found.values())
+        labels: Labels = tuple(dict.fromkeys(label for each in tables_ for label in each.labels))
+        numbers = np.full((len(question.rows), len(labels)), np.nan)
+        for row, table in found.items():
+            numbers[row] = aligned(table, labels)[0]
+        tables[method] = Table(labels, numbers)
+    return Outputs(own.prediction, tables, failures)
+
+
+def _published(axes: Axis | tuple[Axis, Axis]) -> list[Value]:
+    if isinstance(axes, tuple):
+        return joined((as_grid(axes[0]), as_grid(axes[1])))
+    return as_grid(axes)
+
+
+def _check_moderate(numbers: Floats) -> None:
+    """Raise ``ValueError`` if a mean of the outputs could become infinite."""
+    if not (abs(numbers) <= MAX_NUMBER).all():
+        large = numbers[~(abs(numbers) <= MAX_NUMBER)][0]
+        raise ValueError(f"the model's output is too large: {large}")

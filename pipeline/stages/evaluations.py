@@ -1,0 +1,157 @@
+"""The model's outputs about each feature, group and pair, as evaluations."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from pipeline.config import Config
+from pipeline.evaluate import Label, Table
+from pipeline.evaluate.table import MIXED, Labels, aligned
+from pipeline.stages.asking import Asked, Asking, Block, Outputs
+from pipeline.stages.limits import check_fits
+from pipeline.stages.methods import OF_EFFECT
+from pipeline.stages.missing import Coverage
+from pipeline.stages.sample import Sample
+from schemas import DeadLetter, Evaluation, Record
+from schemas.evaluation import Row
+from schemas.explanation import Method
+
+LONGEST_START = 1000
+"""Observations after which there are evaluations of a feature even if nothing was ever asked."""
+
+
+@dataclass(slots=True)
+class Published:
+    """The classes, and the seq of the last evaluation, of one feature, group or pair."""
+
+    classes: list[Label] = field(default_factory=list)
+    seq: int | None = None
+
+
+class Evaluations:
+    """Writes an evaluation of each feature that is asked about, or was, or is not for long.
+
+    An empty evaluation is a progress marker: incidents and ranks wait until every feature has
+    reached the same seq.
+    """
+
+    def __init__(self, config: Config, stream: str, explained: Sequence[str]) -> None:
+        self._stream = stream
+        self._methods = {name: config.methods_of(name) for name in explained}
+        self._has_effects = not OF_EFFECT.isdisjoint(config.explain.methods)
+        self._has_losses = not OF_EFFECT.issuperset(config.explain.methods)
+        self._published = {name: Published() for name in explained}
+        self._seen = 0
+
+    def of(
+        self,
+        sample: Sample,
+        asking: Asking,
+        asked: Asked,
+        outputs: Outputs,
+        *,
+        loss: float | None,
+        coverage: Coverage,
+        skipped: int,
+        model_version: str | None,
+    ) -> list[Record]:
+        """Return the evaluations; a feature on whose inputs the model failed gets a dead letter."""
+        self._seen += 1
+        if not self._is_explained(sample):
+            return []
+        blocks, failed = asking.answers(asked, outputs)
+        common = {
+            "stream": self._stream,
+            "seqs": [sample.seq],
+            "ts": [sample.ts],
+            "y": [sample.y],
+            "loss": [loss],
+            "skipped": [skipped],
+            "model_version": model_version,
+        }
+        records: list[Record] = []
+        for name in self._methods:
+            own, fields = blocks.get(name, {}), {**common, "coverage": [coverage.of(name)]}
+            try:
+                if name in failed:
+                    raise ValueError(failed[name])
+                if own or self._is_awaited(name):
+                    records.append(self._evaluation(name, outputs.prediction, own, fields))
+            except ValueError as error:
+                records.append(_unusable(sample, name, str(error)))
+                with suppress(ValueError):
+                    records.append(self._evaluation(name, outputs.prediction, {}, fields))
+        return records
+
+    def _is_explained(self, sample: Sample) -> bool:
+        if sample.unlabelled is not None:
+            return self._has_losses
+        return sample.y is not None or self._has_effects
+
+    def _is_awaited(self, name: str) -> bool:
+        return self._published[name].seq is not None or self._seen >= LONGEST_START
+
+    def _evaluation(
+        self,
+        name: str,
+        prediction: Table,
+        blocks: Mapping[Method, Block],
+        fields: Mapping[str, Any],
+    ) -> Evaluation:
+        """Return an evaluation; the next one of its feature follows it.
+
+        Raises
+        ------
+        ValueError
+            If the outputs are of different kinds, or do not fit into a message.
+        """
+        published, methods = self._published[name], self._methods[name]
+        tables = [prediction, *[block.outputs for block in blocks.values()]]
+        labels = _labels(published.classes, tables)
+        is_number = labels == (None,)
+        classes = [] if is_number else [label for label in labels if label is not None]
+        numbers = sum([len(table.numbers) for table in tables]) * len(labels)
+        points = [point for block in blocks.values() for point in block.points or ()]
+        check_fits(f"the answers about {name}", numbers + len(points), [*classes, *points])
+        evaluation = Evaluation(
+            **fields,
+            feature=name,
+            previous_seq=published.seq,
+            prediction=_rows(prediction, labels),
+            outputs={
+                method: [_rows(blocks[method].outputs, labels) if method in blocks else None]
+                for method in methods
+            },
+            points={
+                method: [blocks[method].points if method in blocks else None]
+                for method in methods
+                if method in OF_EFFECT
+            },
+            classes=None if is_number else classes,
+        )
+        published.seq = evaluation.seqs[0]
+        published.classes = published.classes if is_number else classes
+        return evaluation
+
+
+def _labels(known: Sequence[Label], tables: Sequence[Table]) -> Labels:
+    """Return the labels of some outputs, behind those that are known."""
+    labels = tuple(dict.fromkeys(label for table in tables for label in table.labels))
+    if None not in labels:
+        return tuple(dict.fromkeys((*known, *labels)))
+    if labels != (None,):
+        raise ValueError(MIXED)
+    return labels
+
+
+def _rows(table: Table, labels: Labels) -> list[Row]:
+    """Return outputs as an evaluation holds them, with the columns of the labels."""
+    numbers = aligned(table, labels)
+    rows: list[Row] = (numbers[:, 0] if labels == (None,) else numbers).tolist()
+    return rows
+
+
+def _unusable(sample: Sample, feature: str, reason: str) -> DeadLetter:
+    source = replace(sample.message, key=feature.encode(), headers={})
+    return source.dead_letter(f"cannot explain {feature}: {reason}")

@@ -1,0 +1,276 @@
+"""The command line as people use it: what it prints, its exit status, and no stack traces."""
+
+import re
+import subprocess
+from pathlib import Path
+
+import orjson
+import pytest
+
+from pipeline.config import Config, load_config
+from pipeline.kafka.checkpoints import (
+    Checkpoint,
+    CheckpointError,
+    DirectoryCheckpointStore,
+    Envelope,
+    Identity,
+    Slot,
+    open_store,
+)
+from pipeline.kafka.client import cluster
+from pipeline.sources import open_source
+from pipeline.stages import DriftStage
+from tests.behaviour.kafka_pipeline import assert_same, reference
+from tests.behaviour.test_pipeline import observations
+from tests.cli.commands import NO_BROKER, NOWHERE, SERVERS, SOURCE, files, one_line, run
+from tests.registry import RegistryServer
+
+BAYES = "river.naive_bayes:GaussianNB"
+
+
+def test_help_names_every_command(folder: Path) -> None:
+    result = run(folder, "--help")
+    assert result.returncode == 0
+    commands = ("init", "check", "topics", "worker", "up", "broker", "replay", "local", "tail")
+    more = ("watch", "demo", "checkpoints", "explain-change", "alerts", "export", "plot")
+    for command in (*commands, *more, "dashboard", "streams"):
+        assert command in result.stdout
+
+
+def test_init_writes_a_configuration_that_is_valid_and_keeps_what_is_there(tmp_path: Path) -> None:
+    assert run(tmp_path, "init").returncode == 0
+    load_config(tmp_path / "fluxplain.toml")
+    again = run(tmp_path, "init")
+    assert again.returncode == 2
+    assert "is there already" in again.stderr
+
+
+def test_check_names_every_wrong_setting(tmp_path: Path) -> None:
+    (tmp_path / "fluxplain.toml").write_text('[features]\na = "num"\n[explain]\nalpha = 2\n')
+    result = run(tmp_path, "check")
+    assert result.returncode == 2
+    for part in ("features.a is 'num'", "explain.alpha is 2", "model is missing"):
+        assert part in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+NO_EMBEDDED = "no embedded broker runs"
+SHARDS = {"FLUXPLAIN_MODEL__SHARDS": "2"}
+IN_TOPIC = {"FLUXPLAIN_CHECKPOINT__STORE": "topic", "FLUXPLAIN_CHECKPOINT__KEY": "k" * 32}
+TO_RESULTS = "--out results"
+
+
+@pytest.mark.parametrize(
+    ("command", "environment", "status", "reason"),
+    [
+        ("check", NOWHERE, 2, NO_BROKER),
+        ("up", NOWHERE, 75, NO_BROKER),  # a supervisor may try again
+        *((command, {}, 2, NO_EMBEDDED) for command in ("check", "watch", "up", "tail changes")),
+        *((command, {}, 2, NO_EMBEDDED) for command in ("worker --role model", "checkpoints list")),
+        (
+            "up --embedded",
+            {SERVERS: "kafka.example:9092"},
+            2,
+            "kafka.bootstrap_servers is 'kafka.example:9092'",
+        ),
+        (f"local {SOURCE} {TO_RESULTS}", {}, 2, "--limit"),
+        (
+            f"local {SOURCE} --limit 10 --label-delay 10001 {TO_RESULTS}",
+            {},
+            2,
+            "--label-delay is 10001, but label.wait is 10000",
+        ),
+        *(
+            (f"local {source} {TO_RESULTS}", {}, 2, reason)
+            for source, reason in (
+                ("nowhere.csv", "nowhere.csv"),
+                ("river:Nonsense", "Nonsense"),
+                ("data.parquet", "data.parquet"),
+            )
+        ),
+    ],
+)
+def test_a_mistake_is_told_without_a_stack_trace(
+    folder: Path, command: str, environment: dict[str, str], status: int, reason: str
+) -> None:
+    _assert_refused(run(folder, *command.split(), **environment), status, reason)
+
+
+def test_a_mistake_on_a_broker_is_told_too(with_topics: Path) -> None:
+    cases: list[tuple[str, dict[str, str], str]] = [
+        ("checkpoints remove --yes --partition 99", {}, "no role reads partition 99"),
+        ("checkpoints remove --yes --role drift --partition 4", {}, "drift reads no partition 4"),
+        ("checkpoints remove --yes --role nobody", {}, "nobody"),
+        ("checkpoints list", IN_TOPIC, "checkpoint.store is 'topic'"),
+        ("worker --role model", SHARDS, "model.shards is 2: name one of them by --shard 0 to 1"),
+        (
+            "worker --role model --shard 2",
+            SHARDS,
+            "--shard is 2, but the role model has 2, from 0 on",
+        ),
+        (
+            "worker --role drift --shard 1",
+            SHARDS,
+            "--shard is 1, but the role drift has 1, from 0 on",
+        ),
+    ]
+    for command, environment, reason in cases:
+        _assert_refused(run(with_topics, *command.split(), **environment), 2, reason)
+
+
+def _assert_refused(result: "subprocess.CompletedProcess[str]", status: int, reason: str) -> None:
+    assert result.returncode == status
+    assert reason in one_line(result.stderr)
+    assert "Traceback" not in result.stderr
+
+
+def test_check_names_the_model_and_how_it_is_asked(folder: Path) -> None:
+    result = run(folder, "check", FLUXPLAIN_MODEL__LEARN="false", **NOWHERE)
+    assert "valid" in result.stdout
+    assert "model: ARFClassifier, frozen: it never learns\nevaluator: hoeffding" in result.stdout
+    steps = '{"steps": ["river.preprocessing:MinMaxScaler", "river.anomaly:HalfSpaceTrees"]}'
+    detector = {
+        "FLUXPLAIN_MODEL__FACTORY": "pipeline.models:from_river",
+        "FLUXPLAIN_LABEL__TYPE": "none",
+        "FLUXPLAIN_EXPLAIN__LOSS": "minus_score",
+        **NOWHERE,
+    }
+    (folder / "fluxplain.toml").write_text('[features]\nage = "numeric"\n[model]\n')
+    result = run(folder, "check", FLUXPLAIN_MODEL__PARAMS=steps, **detector)
+    assert "model: MinMaxScaler | HalfSpaceTrees\nevaluator: generic" in result.stdout
+    detector["FLUXPLAIN_LABEL__TYPE"] = "number"
+    detector["FLUXPLAIN_EXPLAIN__LOSS"] = "squared_error"
+    result = run(folder, "check", FLUXPLAIN_MODEL__PARAMS=steps, **detector)
+    assert result.returncode == 2
+    assert "for an anomaly detector set label.type to 'none'" in one_line(result.stderr)
+
+
+def test_check_tries_the_model_and_warns_of_what_it_answers(folder: Path) -> None:
+    (folder / "mymodel.py").write_text(
+        "class Model:\n"
+        "    def __init__(self, **params):\n"
+        "        pass\n"
+        "    def predict_proba_one(self, x):\n"
+        "        return {'yes': 0.5, 'no': 0.5}\n"
+        "    def learn_one(self, x, y):\n"
+        "        pass\n"
+    )
+    own = {"FLUXPLAIN_MODEL__FACTORY": "mymodel:Model"}
+    told = "it answers with the class 'yes', but label.type is 'integer'"
+    assert told in run(folder, "check", **own).stderr
+    classes = {"FLUXPLAIN_LABEL__TYPE": "string"}
+    assert "made up" not in run(folder, "check", **own, **classes).stderr
+
+
+def test_check_names_the_models_of_streams_and_which_streams_there_are_not(
+    with_topics: Path,
+) -> None:
+    own = {f"FLUXPLAIN_STREAMS__{each}__MODEL__FACTORY": BAYES for each in (1, 9)}
+    result = run(with_topics, "check", **own)
+    assert "model: ARFClassifier\nevaluator: hoeffding" in result.stdout
+    stream = load_config(with_topics / "fluxplain.toml").topic("features")
+    assert f"stream {stream}-1: model GaussianNB, evaluator generic" in one_line(result.stdout)
+    assert result.returncode == 2
+    assert f"streams has 9, but {stream} has 4 partitions, from 0 to 3" in one_line(result.stderr)
+
+
+def test_check_asks_the_schema_registry(with_topics: Path) -> None:
+    with RegistryServer(("fluxplain", "s3cret")) as server:
+        user = {"FLUXPLAIN_REGISTRY__USERNAME": "fluxplain", "FLUXPLAIN_REGISTRY__URL": server.url}
+        result = run(with_topics, "check", FLUXPLAIN_REGISTRY__PASSWORD="s3cret", **user)
+        assert result.returncode == 0
+        assert f"registry: at {server.url}" in one_line(result.stdout)
+        result = run(with_topics, "check", FLUXPLAIN_REGISTRY__PASSWORD="other-s3cret", **user)
+    assert result.returncode == 2
+    assert f"the schema registry at {server.url} refuses: Unauthorized" in one_line(result.stderr)
+    assert "s3cret" not in result.stdout + result.stderr
+
+
+def test_checkpoints_are_listed_and_removed(with_topics: Path) -> None:
+    config = _settings(with_topics)
+    store = open_store(config, cluster(config))
+    slots = [Slot("drift", "fluxplain.explanations", partition) for partition in (0, 1)]
+    for slot in slots:
+        store.save(slot, Checkpoint(1234, DriftStage(config)))
+    listed = run(with_topics, "checkpoints", "list").stdout
+    for slot in slots:
+        assert f"{slot}: goes on at offset 1,234" in listed
+    assert "model fluxplain.features-0: no checkpoint" in listed
+
+    remove = ("checkpoints", "remove", "--role", "drift", "--partition", "0")
+    asked = run(with_topics, *remove)  # nobody answers
+    assert "Remove the checkpoints of drift, partition 0?" in asked.stdout
+    assert asked.returncode == 1
+    assert "Traceback" not in asked.stderr
+    assert all(store.load(slot) for slot in slots)
+
+    removed = run(with_topics, *remove, "--yes")
+    assert removed.returncode == 0, removed.stderr
+    assert removed.stdout == f"{slots[0]}: removed\n"
+    assert store.load(slots[0]) is None
+    assert store.load(slots[1]) is not None
+
+    everything = run(with_topics, "checkpoints", "remove", "-y").stdout
+    assert f"{slots[0]}: nothing was there" in everything
+    assert f"{slots[1]}: removed" in everything
+
+
+def test_a_refused_checkpoint_is_listed_with_the_command_that_removes_it(
+    with_topics: Path,
+) -> None:
+    config = _settings(with_topics)
+    metadata = cluster(config)
+    other = Envelope(Identity.of({"seed": "other"}, str(metadata.cluster_id)))
+    slot = Slot("model", "fluxplain.features", 2)
+    DirectoryCheckpointStore(config.checkpoint.directory, other).save(
+        slot, Checkpoint(7, DriftStage(config))
+    )
+    with pytest.raises(CheckpointError):
+        open_store(config, metadata).load(slot)
+
+    listed = run(with_topics, "checkpoints", "list")
+    assert listed.returncode == 0, listed.stderr
+    [command] = re.findall("`fluxplain (checkpoints .*?)`", one_line(listed.stdout))
+    assert run(with_topics, *command.split(), "--yes").returncode == 0
+    assert open_store(config, metadata).load(slot) is None
+
+
+def test_local_writes_what_the_reference_publishes(folder: Path) -> None:
+    result = run(folder, "local", SOURCE, "--limit", "150", "--out", "results")
+    assert result.returncode == 0, result.stderr
+    config = load_config(folder / "fluxplain.toml")
+    expected = reference(config, open_source(SOURCE, config, limit=150))
+    assert_same(files(folder / "results"), expected)
+    assert "replaced" not in result.stdout
+    again = run(folder, "local", SOURCE, "--limit", "10", "--out", "results")
+    assert "What an earlier run wrote to results is replaced." in again.stdout
+
+
+def test_local_computes_a_stream_with_settings_of_its_own(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FLUXPLAIN_STREAMS__2__EXPLAIN__EMIT_EVERY", "7")
+    options = ("--limit", "60", "--out", "results")
+    assert run(folder, "local", SOURCE, "--partition", "2", *options).returncode == 0
+    config = load_config(folder / "fluxplain.toml")
+    assert config.of_stream(2).explain.emit_every == 7
+    expected = reference(config, open_source(SOURCE, config, limit=60), 2)
+    assert_same(files(folder / "results"), expected)
+
+
+def test_a_csv_without_a_label_column_is_pointed_out(folder: Path) -> None:
+    row = orjson.loads(next(iter(observations(1))))["x"]
+    (folder / "data.csv").write_text(f"{','.join(row)}\n{','.join(map(str, row.values()))}\n")
+    result = run(folder, "local", "data.csv", "--out", "results")
+    assert result.returncode == 0, result.stderr
+    assert "No column holds the label" in result.stderr
+
+
+def _settings(folder: Path) -> Config:
+    """Return the settings as the commands in the folder have them."""
+    config = load_config(folder / "fluxplain.toml")
+    directory = folder / config.checkpoint.directory
+    config = config.model_copy(
+        update={"checkpoint": config.checkpoint.model_copy(update={"directory": directory})}
+    )
+    return config.on_broker((folder / ".fluxplain/embedded-broker").read_text())

@@ -1,0 +1,211 @@
+"""Commands that run until they are interrupted: worker, up, watch, streams, dashboard."""
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from contextlib import ExitStack
+from pathlib import Path
+from urllib.error import HTTPError
+
+import orjson
+import psutil
+import pytest
+
+from pipeline.cli.run import _own_environment
+from pipeline.cli.supervisor import ROLES
+from pipeline.config import load_config
+from pipeline.outputs import OUTPUTS
+from pipeline.sources import Columns, open_source
+from tests.behaviour.kafka_pipeline import Published, assert_same, identity, reference
+from tests.behaviour.test_pipeline import observations
+from tests.cli.commands import SOURCE, one_line, run, start
+from tests.support import make_config, wait_until
+
+
+def test_without_a_broker_a_worker_waits_alive_and_not_ready(folder: Path) -> None:
+    command = ("worker", "--role", "drift")
+    process = start(folder, *command, FLUXPLAIN_KAFKA__BOOTSTRAP_SERVERS="127.0.0.1:1")
+    log = folder / "stderr.log"
+    try:
+        wait_until(lambda: "waiting for it" in log.read_text())
+        told = log.read_text()
+        assert "no broker answers at 127.0.0.1:1 (kafka.bootstrap_servers" in told
+        address = re.findall(r"drift: health at (http://\S+)", told)[-1]
+        with urllib.request.urlopen(f"{address}/healthz", timeout=10) as answer:
+            assert answer.status == 200
+        with pytest.raises(HTTPError) as not_ready:
+            urllib.request.urlopen(f"{address}/readyz", timeout=10)
+        assert not_ready.value.code == 503
+        body = orjson.loads(not_ready.value.read())
+        assert "no broker answers at 127.0.0.1:1" in body["waits_for"]
+        assert process.poll() is None
+    finally:
+        process.terminate()
+        status = process.wait(40)
+    assert status == 0
+
+
+def test_ctrl_c_while_the_command_is_loaded_leaves_no_stack_trace(folder: Path) -> None:
+    command = [sys.executable, "-m", "pipeline", "check"]
+    with subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE) as process:
+        while "numpy" not in Path(f"/proc/{process.pid}/maps").read_text():
+            time.sleep(0.01)  # libraries are being loaded, for a second more
+        process.send_signal(signal.SIGINT)
+        _, stderr = process.communicate(timeout=40)
+    assert process.returncode == 130
+    assert stderr == b""
+
+
+def test_a_csv_through_the_embedded_broker_as_a_user_would(running: Path) -> None:
+    rows = [orjson.loads(value) for value in observations(200)]
+    header = [*rows[0]["x"], "outcome"]
+    lines = [",".join(map(str, [*row["x"].values(), row["y"]])) for row in rows]
+    (running / "data.csv").write_text("\n".join([",".join(header), *lines]))
+    config = load_config(running / "fluxplain.toml")
+
+    sent = run(running, "replay", "data.csv", "--label", "outcome", "--max-lag", "100")
+    assert sent.returncode == 0, sent.stderr
+    assert "Sent 200 records" in sent.stdout
+    check = run(running, "check")
+    assert check.returncode == 0, check.stderr
+    assert "fluxplain.features" in run(running, "topics", "describe").stdout
+    assert "exists" in run(running, "topics", "create").stdout
+
+    published: Published = {}
+    for topic in OUTPUTS:
+        out = run(running, "tail", topic, "--from-beginning", "--until-idle", "6", "--json")
+        assert out.returncode == 0, out.stderr
+        for line in out.stdout.splitlines():
+            published.setdefault(identity(topic, line.encode()), set()).add(line.encode())
+    source = open_source(str(running / "data.csv"), config, Columns(label="outcome"))
+    assert_same(published, reference(config, source))
+
+    text = run(running, "tail", "explanations", "--from-beginning", "--until-idle", "2").stdout
+    assert "ipfi salary = " in text
+
+
+def test_watch_and_streams_show_the_importances_until_interrupted(running: Path) -> None:
+    assert run(running, "replay", SOURCE, "--limit", "120").returncode == 0
+    tail = ("tail", "explanations", "--from-beginning", "--until-idle", "2")
+    wait_until(lambda: "ipfi salary" in run(running, *tail).stdout)
+    process = start(running, "watch", stdout=subprocess.PIPE)
+    file = str(running / "fluxplain.toml")
+    both = start(running, "streams", "-c", file, "-c", file, stdout=subprocess.PIPE)
+    time.sleep(10)
+    for each in (process, both):
+        each.send_signal(signal.SIGINT)
+    rows, _ = both.communicate(timeout=20)
+    assert both.returncode == 0
+    stream = f"{load_config(running / 'fluxplain.toml').topic('features')}-0"
+    assert [line.split()[:2] for line in rows.decode().splitlines() if stream in line] == [
+        [stream, "120"]
+    ] * 2
+    out, _ = process.communicate(timeout=20)
+    assert process.returncode == 0
+    assert "salary" in out.decode()
+    assert "±" in out.decode()
+    assert "lag: model " in out.decode()
+
+
+def test_the_dashboard_serves_a_page_until_interrupted(with_topics: Path) -> None:
+    process = start(
+        with_topics,
+        "dashboard",
+        stdout=subprocess.PIPE,
+        FLUXPLAIN_DASHBOARD__PORT="0",
+        FLUXPLAIN_DASHBOARD__HOST="0.0.0.0",
+    )
+    assert process.stdout is not None
+    address = process.stdout.readline().decode().removeprefix("Dashboard: ").strip()
+    assert b"dashboard.host is '0.0.0.0'" in process.stdout.readline()
+    with urllib.request.urlopen(f"{address}/api/overview", timeout=20) as answer:
+        assert orjson.loads(answer.read())["streams"] == []
+    port = address.rpartition(":")[2]
+    taken = {"FLUXPLAIN_DASHBOARD__PORT": port, "FLUXPLAIN_DASHBOARD__HOST": "0.0.0.0"}
+    second = run(with_topics, "dashboard", **taken)
+    assert second.returncode == 2
+    assert f"dashboard.port is {port}" in one_line(second.stderr)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(20) == 0
+    process.stdout.close()
+
+
+def test_up_serves_the_dashboard_too(folder: Path) -> None:
+    process = start(
+        folder,
+        *("up", "--embedded"),
+        stdout=subprocess.PIPE,
+        FLUXPLAIN_DASHBOARD__ENABLED="true",
+        FLUXPLAIN_DASHBOARD__PORT="0",
+        FLUXPLAIN_HEALTH__PORT=str(_free_ports(3)),
+    )
+    assert process.stdout is not None
+    lines = iter(process.stdout.readline, b"")
+    told = next(line for line in lines if line.startswith(b"Dashboard: "))
+    address = told.decode().removeprefix("Dashboard: ").strip()
+    with urllib.request.urlopen(address, timeout=20) as answer:
+        assert b"fluxplain" in answer.read()
+    process.send_signal(signal.SIGINT)
+    assert process.wait(40) == 0
+    process.stdout.close()
+
+
+def test_up_starts_again_a_worker_that_was_killed_and_sends_alerts(running: Path) -> None:
+    def processes(command: str) -> set[int]:
+        return {
+            process.pid
+            for process in psutil.Process().children(recursive=True)
+            if process.status() != psutil.STATUS_ZOMBIE and command in process.cmdline()
+        }
+
+    def workers() -> set[int]:
+        return processes("worker")
+
+    wait_until(lambda: len(workers()) == 3 and len(processes("alerts")) == 1)
+    log = running / "stderr.log"
+    wait_until(lambda: "alerts begin with new changes" in log.read_text())
+    before = workers()
+    os.kill(min(before), signal.SIGKILL)
+    wait_until(lambda: len(workers()) == 3 and workers() != before)
+
+
+def _free_ports(count: int) -> int:
+    """Return the first of some ports in a row that nobody has."""
+    while True:
+        with ExitStack() as stack:
+            first = stack.enter_context(socket.socket())
+            first.bind(("127.0.0.1", 0))
+            port: int = first.getsockname()[1]
+            try:
+                for i in range(1, count):
+                    stack.enter_context(socket.socket()).bind(("127.0.0.1", port + i))
+            except (OSError, OverflowError):
+                continue
+            return port
+
+
+def test_workers_on_one_machine_share_neither_ports_nor_names() -> None:
+    config = make_config(health={"port": 9000}, kafka={"group_instance_id": "host-1"})
+    names = [f"{role}-{n}" for n in (1, 2, 3) for role in ROLES]
+    own = [_own_environment(config, name) for name in names]
+    ports = [int(each["FLUXPLAIN_HEALTH__PORT"]) for each in own]
+    assert ports == list(range(9000, 9009))
+    instances = {
+        (name.partition("-")[0], each["FLUXPLAIN_KAFKA__GROUP_INSTANCE_ID"])
+        for name, each in zip(names, own, strict=True)
+    }
+    assert len(instances) == len(names)
+    assert not any(_own_environment(make_config(), name) for name in names)
+
+
+def test_shards_on_one_machine_share_no_ports() -> None:
+    model = {**make_config().model.model_dump(), "shards": 2}
+    config = make_config(health={"port": 9000}, model=model)
+    names = [f"{part}-{n}" for n in (1, 2) for part in config.parts()]
+    ports = [_own_environment(config, name)["FLUXPLAIN_HEALTH__PORT"] for name in names]
+    assert ports == [str(port) for port in range(9000, 9008)]

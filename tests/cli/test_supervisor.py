@@ -1,0 +1,163 @@
+"""Several workers a role: started, added, removed, killed, paused, and started again."""
+
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from pipeline.cli import supervisor
+from pipeline.cli.supervisor import ROLES, Supervisor, WorkerRefusedError
+from pipeline.parts import Role
+from tests.support import wait_until
+
+WORKER = """
+import os, signal, sys, time
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+open(os.path.join(sys.argv[1], f"{os.environ['NAME']} {os.getpid()}"), "w")
+if os.environ["NAME"] == os.environ.get("REFUSING"):
+    sys.exit(78)
+time.sleep(60)
+"""
+
+
+@pytest.fixture(autouse=True)
+def _small_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def command(_role: Role, _config_path: Path) -> list[str]:
+        return [sys.executable, "-c", WORKER, str(tmp_path)]
+
+    monkeypatch.setattr(supervisor, "worker_command", command)
+    monkeypatch.setattr(supervisor, "FIRST_PAUSE_S", 0.05)
+
+
+@pytest.fixture
+def workers(tmp_path: Path) -> Iterator[Supervisor]:
+    with Supervisor(Path("any.toml"), environment_of=lambda name: {"NAME": name}) as workers:
+        yield workers
+
+
+def test_starts_so_many_workers_of_each_role_and_stops_them(
+    workers: Supervisor, tmp_path: Path
+) -> None:
+    workers.start(2)
+    names = {f"{role}-{i}" for role in ("model", "explainer", "drift") for i in (1, 2)}
+    assert workers.running().keys() == names
+    assert workers.running("drift").keys() == {"drift-1", "drift-2"}
+    wait_until(lambda: _started(tmp_path) == {f"{n} {pid}" for n, pid in workers.running().items()})
+    workers.stop()
+    assert workers.exit_statuses == dict.fromkeys(names, 0)
+    assert workers.running() == {}
+
+
+def test_a_worker_that_was_removed_is_not_started_again_and_its_name_is_free(
+    workers: Supervisor, tmp_path: Path
+) -> None:
+    workers.start(2)
+    wait_until(lambda: len(_started(tmp_path)) == 6)
+    assert workers.remove("model-1") == 0
+    workers.check()
+    assert workers.running("model").keys() == {"model-2"}
+    assert workers.add("model") == "model-1"
+    assert workers.add("model") == "model-3"
+    assert workers.deaths == []
+
+
+def test_a_worker_that_was_killed_is_started_again_under_its_name(
+    workers: Supervisor, tmp_path: Path
+) -> None:
+    workers.start()
+    wait_until(lambda: len(_started(tmp_path)) == 3)
+    before = workers.running()
+    workers.kill("drift-1")
+    wait_until(lambda: "drift-1" not in workers.running())
+
+    def restarted() -> bool:
+        workers.check()
+        return "drift-1" in workers.running()
+
+    wait_until(restarted)
+    assert workers.deaths == [("drift-1", -signal.SIGKILL)]
+    after = workers.running()
+    assert after.pop("drift-1") != before.pop("drift-1")
+    assert after == before
+    wait_until(lambda: sum(line.startswith("drift-1") for line in _started(tmp_path)) == 2)
+
+
+def test_a_worker_that_was_paused_goes_on_and_is_no_death(workers: Supervisor) -> None:
+    workers.start()
+    process = psutil.Process(workers.running()["model-1"])
+    workers.kill("model-1", signal.SIGSTOP)
+    wait_until(lambda: process.status() == psutil.STATUS_STOPPED)
+    workers.check()
+    workers.kill("model-1", signal.SIGCONT)
+    wait_until(lambda: process.status() != psutil.STATUS_STOPPED)
+    assert workers.deaths == []
+
+
+def test_a_paused_worker_does_not_keep_the_others_from_stopping(
+    workers: Supervisor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(supervisor, "STOP_TIMEOUT_S", 1.0)
+    workers.start()
+    wait_until(lambda: len(_started(tmp_path)) == 3)
+    workers.kill("model-1", signal.SIGSTOP)
+    workers.stop()
+    assert workers.exit_statuses == {"model-1": -9, "explainer-1": 0, "drift-1": 0}
+
+
+def test_a_worker_that_says_it_would_fail_again_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REFUSING", "model-2")
+    with Supervisor(Path("any.toml"), environment_of=lambda name: {"NAME": name}) as refusing:
+        refusing.start(2)
+        wait_until(lambda: "model-2" not in refusing.running())
+        with pytest.raises(WorkerRefusedError, match="model-2 cannot run"):
+            refusing.check()
+
+
+def test_what_may_come_at_any_moment_is_not_waited_for_as_long_as_a_failure() -> None:
+    pauses = {}
+    for status in (70, 75):
+        failing = [sys.executable, "-c", f"import sys; sys.exit({status})"]
+        child = supervisor._Child("model", failing, {}, process=None)  # type: ignore[arg-type]
+        for _ in range(10):
+            child.died(time.monotonic(), supervisor.longest_pause_s(status))
+        pauses[status] = child.pause_s
+    assert pauses == {70: supervisor.LONGEST_PAUSE_S, 75: supervisor.LONGEST_WAIT_S}
+
+
+def test_what_runs_beside_the_workers_is_started_again(workers: Supervisor, tmp_path: Path) -> None:
+    workers.start()
+    workers.add_service("alerts", [sys.executable, "-c", "import time; time.sleep(60)"])
+    assert "alerts" in workers.running()
+    assert "alerts" not in {name for role in ROLES for name in workers.running(role)}
+    workers.kill("alerts")
+    wait_until(lambda: "alerts" not in workers.running())
+
+    def restarted() -> bool:
+        workers.check()
+        return "alerts" in workers.running()
+
+    wait_until(restarted)
+    assert workers.deaths == [("alerts", -signal.SIGKILL)]
+
+
+def test_when_that_refuses_the_workers_go_on() -> None:
+    told: list[str] = []
+    with Supervisor(
+        Path("any.toml"), environment_of=lambda name: {"NAME": name}, tell=told.append
+    ) as workers:
+        workers.start()
+        workers.add_service("alerts", [sys.executable, "-c", "import sys; sys.exit(2)"])
+        wait_until(lambda: "alerts" not in workers.running())
+        workers.check()
+        workers.check()
+        assert len(workers.running()) == 3
+    [line] = told
+    assert line.startswith("alerts cannot run (exit status 2)")
+
+
+def _started(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir()}

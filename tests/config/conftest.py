@@ -1,0 +1,60 @@
+"""Settings from a file in an empty working directory, written as short statements of TOML."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from pipeline.config import ENV_PREFIX, Config, ConfigError, load_config
+
+Load = Callable[[str], Config]
+Refused = Callable[[str], str]
+
+SECRET = "hush-7+/=,'ß"
+"""With what has a meaning in SCRAM, in shells, and beyond ASCII."""
+
+SMALLEST = {
+    "features": 'features = {age = "numeric", city = "categorical"}',
+    "model.factory": 'model.factory = "river.naive_bayes:GaussianNB"',
+}
+
+SASL = "kafka.security_protocol = 'SASL_SSL'; kafka.username = 'ada'"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty working directory."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def load(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Load:
+    """Load the smallest settings with further ones: ``key = value; $ENVIRONMENT = text; …``."""
+
+    def load_(text: str) -> Config:
+        keys = dict(SMALLEST)
+        for statement in filter(None, text.replace("SASL!", SASL).split("; ")):
+            key, _, value = statement.partition(" = ")
+            if key.startswith("$"):
+                monkeypatch.setenv(ENV_PREFIX + key[1:], value.replace("SECRET", SECRET))
+            else:
+                keys[key] = statement.replace("SECRET", SECRET)
+        path = folder / "fluxplain.toml"
+        path.write_text("\n".join(keys.values()), encoding="utf-8")
+        return load_config(path)
+
+    return load_
+
+
+@pytest.fixture
+def refused(load: Load) -> Refused:
+    """Return why settings are refused; the secret is never shown."""
+
+    def refused_(text: str) -> str:
+        with pytest.raises(ConfigError) as error:
+            load(text)
+        assert SECRET not in str(error.value)
+        return str(error.value)
+
+    return refused_

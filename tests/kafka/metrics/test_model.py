@@ -1,0 +1,103 @@
+"""Metrics of the time that a worker's model takes."""
+
+import pytest
+
+from pipeline.kafka.metrics.model import ModelCollector
+from pipeline.stages import ModelStage
+from pipeline.stages.metering import Work
+from tests.support import linear_config, linear_records, message, run
+
+EVALUATION, PREDICTION, LEARNING = (
+    f"fluxplain_{work}_seconds_total" for work in ("evaluation", "prediction", "learning")
+)
+
+NOTHING = {"ipfi": 0.0, "isage": 0.0, "ipdp": 0.0, PREDICTION: 0.0, LEARNING: 0.0}
+
+
+class Clock:
+    """Goes on by what its owner says."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+    def passes(self, seconds: float) -> str:
+        self.now += seconds
+        return "done"
+
+    def fails(self, seconds: float) -> str:
+        self.now += seconds
+        raise ValueError("failed")
+
+
+class Model:
+    """Takes a second of a clock for each input, and ten to learn."""
+
+    clock = Clock()
+
+    def predict_one(self, x: dict[str, float]) -> float:
+        self.clock.passes(1.0)
+        return x["a"]
+
+    def learn_one(self, _x: dict[str, float], _y: float) -> None:
+        self.clock.passes(10.0)
+
+
+def exported(collector: ModelCollector) -> dict[str, float]:
+    """Return the values, by method or name."""
+    samples = [sample for family in collector.collect() for sample in family.samples]
+    assert all(each.labels["role"] == "model" for each in samples)
+    return {each.labels.get("method", each.name): each.value for each in samples}
+
+
+CALLS: list[tuple[dict[Work, int], float, dict[str, float]]] = [
+    (
+        {"prediction": 1, "ipfi": 2, "isage": 0, "ipdp": 5},
+        4.0,
+        {PREDICTION: 0.5, "ipfi": 1.0, "ipdp": 2.5},
+    ),
+    ({"learning": 1}, 0.25, {LEARNING: 0.25}),
+    ({"ipfi": 0, "isage": 0, "ipdp": 0}, 1.0, {}),
+]
+"""What a call is for, by inputs; its seconds; whose they are."""
+
+
+@pytest.mark.parametrize(("shares", "seconds", "expected"), CALLS)
+def test_the_seconds_of_a_call_are_shared_out_by_inputs(
+    shares: dict[Work, int], seconds: float, expected: dict[str, float]
+) -> None:
+    clock = Clock()
+    collector = ModelCollector("model", clock)
+    assert exported(collector) == NOTHING, "from the start"
+    assert collector(shares, lambda: clock.passes(seconds)) == "done"
+    clock.passes(1000.0)
+    assert exported(collector) == {**NOTHING, **expected}
+
+
+def test_a_call_that_fails_has_taken_its_time() -> None:
+    clock = Clock()
+    collector = ModelCollector("model", clock)
+    with pytest.raises(ValueError, match="failed"):
+        collector({"learning": 1}, lambda: clock.fails(0.5))
+    assert exported(collector)[LEARNING] == 0.5
+
+
+def test_of_a_whole_stage_each_input_is_timed() -> None:
+    config = linear_config(
+        model={"factory": f"{__name__}:Model"},
+        explain={"ipfi": {"reservoir_size": 5, "warm_up": 5, "inner_samples": 2}},
+    )
+    collector = ModelCollector("model", Model.clock)
+    stage = ModelStage(config, "fluxplain.features-0")
+    stage.meter = collector
+    messages = [message(t, record) for t, record in enumerate(linear_records(30))]
+    run(stage, messages[:20])
+    before = exported(collector)
+    run(stage, messages[20:])
+    passed = {work: seconds - before[work] for work, seconds in exported(collector).items()}
+    # ten observations; the order of iSAGE has two steps between nothing and everything
+    expected = {"ipfi": 10 * 3 * 2, "isage": 10 * 2 * 2, PREDICTION: 10, LEARNING: 100}
+    assert {work: passed[work] for work in expected} == pytest.approx(expected)
+    assert passed["ipdp"] > 0

@@ -1,0 +1,69 @@
+"""What is believed of the records in the topic ``register``, which anybody may have written."""
+
+from typing import Any
+
+import orjson
+import pytest
+
+from pipeline.kafka.ownership.registered import Registered
+from pipeline.kafka.ownership.writers import Begin, Writer
+
+SLOT = "model fluxplain.features-0"
+
+
+def registered(*records: dict[str, Any] | bytes) -> Registered:
+    """Return what the records say, in this order."""
+    found = Registered()
+    for offset, record in enumerate(records):
+        found.take(offset + 1, record if isinstance(record, bytes) else orjson.dumps(record))
+    return found
+
+
+def settings(replaces: int) -> dict[str, Any]:
+    return {"kind": "settings", "replaces": replaces, "settings": {}, "versions": {}, "logs": {}}
+
+
+def begin(epoch: Any, next_offset: Any) -> dict[str, Any]:
+    return {"kind": "begin", "slot": SLOT, "epoch": epoch, "next_offset": next_offset}
+
+
+OWNER = {"kind": "owner", "slot": SLOT}
+
+
+def test_an_owner_begins_behind_its_claim() -> None:
+    found = registered(settings(0), OWNER, begin(2, 60), OWNER, begin(4, 80), begin(2, 100))
+    assert found.begins == {SLOT: Begin(4, 80)}
+    assert found.knows(Writer(SLOT, 4))
+    assert not found.knows(Writer(SLOT, 5))
+
+
+@pytest.mark.parametrize("epoch", [3, 9 * 10**18, 1e308, 2.0, "2", None, True])
+def test_nobody_begins_in_an_epoch_that_was_not_claimed(epoch: Any) -> None:
+    found = registered(settings(0), OWNER, begin(2, 60), begin(epoch, -1))
+    assert found.begins == {SLOT: Begin(2, 60)}
+
+
+def test_incarnations_consist_of_registered_numbers() -> None:
+    cold = {"kind": "cold-start", "place": "model features-0", "offset": 60, "settings": 1}
+    new = {**cold, "settings": 4}
+    found = registered(
+        settings(0), cold, cold, settings(1), settings(7), {**new, "offset": 6e1}, cold
+    )
+    assert found.lives == {1, 2, 4}, "a worker with settings that were replaced starts nothing"
+    assert not found.cold_starts
+    assert found.number == 4
+
+
+def test_the_first_decides_about_a_model_as_long_as_the_settings_stay() -> None:
+    taken = {"kind": "model", "stream": "features-0", "seq": 7, "decision": "taken", "settings": 1}
+    withdrawn = {**taken, "decision": "withdrawn"}
+    found = registered(
+        settings(0), {**taken, "decision": "?"}, withdrawn, taken, {**taken, "seq": 9}
+    )
+    assert found.decisions == {("features-0", 7): "withdrawn", ("features-0", 9): "taken"}
+    assert not registered(settings(0), taken, settings(1), taken).decisions
+
+
+@pytest.mark.parametrize("poison", [b"", b"[]", b"{}", b'{"kind": "begin"}', b"\xff", b"1e400"])
+def test_what_is_none_of_ours_is_passed_over(poison: bytes) -> None:
+    assert registered(settings(0), OWNER, poison) == registered(settings(0), OWNER)

@@ -1,0 +1,103 @@
+"""A time budget asks for fewer explanations while they take too long, and then for more."""
+
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from pipeline.config import Config
+from pipeline.kafka.worker.budget import MOST, PATIENCE_S, ROOM, WINDOW, StreamBudget
+from pipeline.parts import Part
+from tests.support import make_config
+
+
+class Pipeline:
+    """Takes what is announced some records later; a record takes what explaining one of k costs."""
+
+    def __init__(self, budget_s: float, *, least: int = 1, delay: int = 7) -> None:
+        self.budget = StreamBudget(budget_s, least)
+        self.every = least
+        self.announced: list[int] = []
+        self._due: list[tuple[int, int]] = []
+        self._n = 0
+        self._delay = delay
+
+    def run(self, records: int, *, cost_s: float) -> None:
+        for _ in range(records):
+            self._n += 1
+            while self._due and self._due[0][0] <= self._n:
+                self.every = self._due.pop(0)[1]
+            announced = self.budget.see(self.every, seconds=cost_s / self.every, now=self._n / 100)
+            if announced is not None:
+                self.announced.append(announced)
+                self._due.append((self._n + self._delay, announced))
+
+
+@pytest.mark.parametrize(("cost_s", "announced"), [(0.009, []), (0.05, [2, 4, 8])])
+def test_too_long_is_halved_until_it_fits_and_then_it_stays(
+    cost_s: float, announced: list[int]
+) -> None:
+    pipeline = Pipeline(0.01)
+    pipeline.run(20 * WINDOW, cost_s=cost_s)
+    assert pipeline.announced == announced
+
+
+def test_when_there_is_room_more_is_explained_again() -> None:
+    pipeline = Pipeline(0.01, least=2)
+    pipeline.run(20 * WINDOW, cost_s=0.15)
+    assert pipeline.every == 16
+    pipeline.run(20 * WINDOW, cost_s=0.018)
+    assert pipeline.every == 4
+    assert 0.01 / ROOM < 0.018 / 4
+    pipeline.run(20 * WINDOW, cost_s=0.0001)
+    assert pipeline.every == 2
+
+
+def test_it_announces_again_what_did_not_come() -> None:
+    budget = StreamBudget(0.01, least=1)
+    announced = [
+        n
+        for n in range(20 * WINDOW)
+        if budget.see(1, seconds=0.05, now=n * PATIENCE_S / WINDOW) is not None
+    ]
+    assert announced[0] == WINDOW - 1
+    assert all(later - n >= 2 * WINDOW - 1 for n, later in pairwise(announced))
+
+
+def test_it_never_announces_more_than_can_be() -> None:
+    pipeline = Pipeline(1e-9)
+    pipeline.run(40 * WINDOW, cost_s=1e6)
+    assert pipeline.every == MOST
+
+
+def two_streams(**settings: Any) -> Config:
+    """Return settings of which stream 1 alone has a budget."""
+    stream = {"explain": {"budget_ms": 10.0, "every": 8}}
+    return make_config(
+        model={"shards": 2}, explain={"every": 2}, **{"streams": {1: stream}, **settings}
+    )
+
+
+def test_a_stream_may_have_a_budget_of_its_own_and_the_first_shard_keeps_it() -> None:
+    config = two_streams(control={"topic": True})
+    first, second = config.parts("model")
+    assert StreamBudget.of(config, second, 1) is None
+    assert StreamBudget.of(config, Part("explainer"), 1) is None
+    budget = StreamBudget.of(config, first, 1)
+    assert budget
+    seen = [budget.see(16, seconds=0.0001, now=float(n)) for n in range(WINDOW)]
+    assert seen[-1] == 8
+    seen = [budget.see(8, seconds=0.0001, now=float(n)) for n in range(3 * WINDOW)]
+    assert seen == [None] * 3 * WINDOW, "not more than the stream's own `every` wants"
+
+
+@pytest.mark.parametrize(("every", "announced"), [(16, [2, None, None]), (2, [None] * 3)])
+def test_what_a_budget_asked_for_is_taken_back_once_it_is_gone(
+    every: int, announced: list[int | None]
+) -> None:
+    config = two_streams(control={"topic": True})
+    budget = StreamBudget.of(config, config.parts("model")[0], 0)
+    assert budget
+    assert [budget.see(every, seconds=9.0, now=float(n)) for n in range(3)] == announced
+    without = two_streams(streams={})
+    assert StreamBudget.of(without, without.parts("model")[0], 0) is None, "nowhere to announce it"

@@ -1,0 +1,52 @@
+"""Withdrawals that are looked for ahead: only those that a role has passed on count."""
+
+from collections.abc import Callable
+from typing import Any, cast
+
+import orjson
+import pytest
+from aiokafka.structs import ConsumerRecord
+
+from pipeline.kafka.client import TopicPartition
+from pipeline.kafka.headers import Unreadable
+from pipeline.kafka.ownership.writers import WRITER, Writer
+from pipeline.kafka.worker import control_reader
+from pipeline.kafka.worker.control_reader import ControlReader
+from pipeline.stages.base import ORIGIN
+from tests.support import linear_config
+
+CONFIG = linear_config(control={"topic": True})
+TOPIC = CONFIG.topic("observations")
+JOIN = Writer(f"join {CONFIG.topic('control')}-0", 7)
+
+
+def record(offset: int, origin: str, headers: dict[str, bytes] | None) -> Any:
+    """Return a record of the log that withdraws a model; None for headers that are broken."""
+    own = {ORIGIN: f"{CONFIG.topic(origin)}-0@{offset}".encode(), **(headers or {})}
+    named = tuple(own.items()) if headers is not None else Unreadable("broken")
+    value = orjson.dumps({"withdraw": "v2"})
+    return ConsumerRecord(TOPIC, 0, offset, 0, 0, None, value, None, -1, len(value), named)
+
+
+def test_what_nobody_of_the_pipeline_wrote_withdraws_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    signed = {WRITER: JOIN.header}
+    log = [
+        record(10, "control", {}),
+        record(11, "control", {WRITER: Writer(JOIN.slot, 8).header}),
+        record(12, "control", {WRITER: b"\xff"}),
+        record(13, "control", None),
+        record(14, "features", signed),
+        record(15, "control", signed),
+    ]
+
+    def read_on(*place: object) -> int:
+        take = cast(Callable[[Any], bool], place[-1])
+        assert all(map(take, log))
+        return 17
+
+    monkeypatch.setattr(control_reader, "read_on", read_on)
+    reader = ControlReader(CONFIG, lambda writer: writer == JOIN)
+    read = list(reader.read(TopicPartition(TOPIC, 0), 10))
+    assert [(each and each.offset, ahead) for each, ahead in read] == [(15, 16), (None, 17)]

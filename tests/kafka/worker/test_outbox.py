@@ -1,0 +1,168 @@
+"""How records leave a worker: runs, sizes, keys and partitions."""
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from pipeline.config import Config
+from pipeline.kafka.worker.outbox import MAX_GATHERED, RUN_BYTES, RUN_LENGTH, Outbox
+from schemas import Change, Evaluation, Explanation, Prediction, Record
+from tests.behaviour.conftest import SETTINGS
+from tests.monitor.records import STREAM, loss_change
+
+Sent = tuple[str, bytes, bytes | None, int | None]
+
+
+class Recorder:
+    """Takes what would go to the broker."""
+
+    def __init__(self) -> None:
+        self.sent: list[Sent] = []
+        self.headers: list[Mapping[str, bytes] | None] = []
+
+    def send(
+        self,
+        topic: str,
+        value: bytes,
+        key: bytes | None = None,
+        place: int | None = None,
+        *,
+        headers: Mapping[str, bytes] | None = None,
+    ) -> None:
+        self.sent.append((topic, value, key, place))
+        self.headers.append(headers)
+
+    def partitions(self, topic: str) -> int:
+        return 4
+
+    def serve(self) -> None:
+        pass
+
+
+@pytest.fixture
+def recorder() -> Recorder:
+    return Recorder()
+
+
+@pytest.fixture
+def outbox(recorder: Recorder) -> Outbox:
+    return Outbox(Config(**SETTINGS), recorder, partitions=4)  # type: ignore[arg-type]
+
+
+PREDICTION = Prediction("s-2", 0, None, None, None, 1, [0, 1], [0.5, 0.5], 1, 0.25)
+
+
+def evaluation(seq: int, feature: str = "age", points: int = 3, **fields: Any) -> Evaluation:
+    row = [0.25, 0.75]
+    values: dict[str, Any] = {
+        "stream": "fluxplain.features-0",
+        "feature": feature,
+        "previous_seq": seq - 1,
+        "seqs": [seq],
+        "ts": [None],
+        "y": [1],
+        "loss": [0.3],
+        "classes": [0, 1],
+        "prediction": [row],
+        "coverage": [1.0],
+        "skipped": [0],
+        "outputs": {"ipfi": [[row]], "isage": [[row, row]], "ipdp": [[row] * points]},
+        "points": {"ipdp": [[float(i) for i in range(points)]]},
+    }
+    return Evaluation(**{**values, **fields})
+
+
+def runs(recorder: Recorder) -> list[tuple[str, list[int]]]:
+    """Return feature and seqs of each message of evaluations."""
+    decoded = [Evaluation.decode(value) for _, value, _, _ in recorder.sent]
+    return [(run.feature, run.seqs) for run in decoded]
+
+
+def publish(outbox: Outbox, *records: Record, key: bytes | None = None, partition: int = 0) -> None:
+    for record in records:
+        outbox.send(record, key, partition)
+    outbox.send_all()
+
+
+def test_consecutive_evaluations_of_a_feature_become_one_message(
+    outbox: Outbox, recorder: Recorder
+) -> None:
+    for seq in range(10):
+        for feature in ("age", "loan"):
+            outbox.send(evaluation(seq, feature), b"tenant", 0)
+    assert not recorder.sent
+    outbox.send_all()
+    assert runs(recorder) == [("age", list(range(10))), ("loan", list(range(10)))]
+    assert [key for _, _, key, _ in recorder.sent] == [b"age", b"loan"]
+
+
+def test_a_run_ends_at_a_gap_at_new_classes_and_when_it_is_long(
+    outbox: Outbox, recorder: Recorder
+) -> None:
+    sequence = [evaluation(0), evaluation(1), evaluation(5), evaluation(6, classes=[0, 1, 2])]
+    sequence += [evaluation(seq, classes=[0, 1, 2]) for seq in range(7, 7 + RUN_LENGTH)]
+    publish(outbox, *sequence)
+    assert [len(seqs) for _, seqs in runs(recorder)] == [2, 1, RUN_LENGTH, 1]
+
+
+def test_what_is_discarded_is_never_sent(outbox: Outbox, recorder: Recorder) -> None:
+    outbox.send(evaluation(0), None, 0)
+    outbox.send(loss_change(0), None, 0)
+    outbox.discard()
+    outbox.send_all_if_old(time.monotonic() + 1000.0)
+    outbox.send_all()
+    assert not recorder.sent
+    publish(outbox, evaluation(1))
+    assert runs(recorder) == [("age", [1])]
+
+
+def test_a_run_that_would_be_too_large_is_split(outbox: Outbox, recorder: Recorder) -> None:
+    publish(outbox, *(evaluation(seq, points=3_000) for seq in range(20)))
+    assert max(len(value) for _, value, _, _ in recorder.sent) <= RUN_BYTES
+    seqs = [seq for _, run in runs(recorder) for seq in run]
+    assert seqs == list(range(20)), "in order, and each once"
+
+
+def test_features_are_dealt_to_partitions_in_turn(outbox: Outbox, recorder: Recorder) -> None:
+    publish(outbox, *(evaluation(0, feature) for feature in SETTINGS["features"]))
+    assert [place for *_, place in recorder.sent] == [i % 4 for i in range(len(recorder.sent))]
+    assert len(recorder.sent) == len(SETTINGS["features"])
+
+
+@pytest.mark.parametrize(("key", "place"), [(None, 2), (b"tenant", None)])
+def test_predictions_follow_their_observation(
+    outbox: Outbox, recorder: Recorder, key: bytes | None, place: int | None
+) -> None:
+    publish(outbox, PREDICTION, key=key, partition=2)
+    assert recorder.sent == [("fluxplain.predictions", PREDICTION.encode(), key, place)]
+
+
+def test_explanations_and_changes_are_keyed_by_feature(outbox: Outbox, recorder: Recorder) -> None:
+    """All explanations of a stream are in one partition, since changes say how features rank."""
+    explanation = Explanation("s-6", "loan", "ipfi", 9, None, None, 0.01, 10, 0.5, 0.1, [9], [0.5])
+    notice = Change.notice(kind="cold-start", stream="s-0", seq=5, detail="…")
+    outbox.send(explanation, b"evaluation's", 1)
+    outbox.send(notice, None, 1)
+    publish(outbox, loss_change(7), key=b"observation's", partition=1)
+    # those of one loss go to one partition, and so stay in order
+    assert [(key, place) for _, _, key, place in recorder.sent] == [
+        (b"loan", 6 % 4),  # also if the topic has more partitions by now
+        (b"s-0", None),
+        (STREAM.encode(), None),
+    ]
+
+
+def test_records_wait_for_others_but_not_long_and_not_for_many(
+    outbox: Outbox, recorder: Recorder
+) -> None:
+    begin = time.monotonic()
+    outbox.send(PREDICTION, None, 0)
+    outbox.send_all_if_old(begin)
+    assert not recorder.sent
+    outbox.send_all_if_old(begin + 1.0)
+    assert len(recorder.sent) == 1
+    for _ in range(MAX_GATHERED):
+        outbox.send(PREDICTION, None, 0)
+    assert len(recorder.sent) == 1 + MAX_GATHERED

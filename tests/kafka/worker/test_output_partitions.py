@@ -1,0 +1,42 @@
+"""A stream waits until all topics that it writes to have its partition."""
+
+import asyncio
+
+import pytest
+
+from pipeline.config import Config
+from pipeline.kafka.worker import output_partitions
+from pipeline.kafka.worker.output_partitions import OutputPartitions
+from pipeline.parts import Part
+from tests.support import linear_config
+
+CONFIG = linear_config(control={"topic": True})
+
+
+def test_a_missing_partition_is_told_until_it_is_there_and_then_read_again_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(output_partitions, "ASK_AGAIN_S", 0.0)
+    counts = {CONFIG.topic("observations"): 1}
+    outputs = OutputPartitions(CONFIG, Part("join"), lambda topic, _beyond: counts[topic])
+
+    def has(partition: int) -> bool:
+        return asyncio.run(outputs.has(partition))
+
+    assert has(0)
+    assert outputs.waits_for is None
+    assert not has(1)
+    assert list(outputs.reasons) == outputs.missing == [1]
+    assert "has no partition 1" in str(outputs.waits_for)
+    assert outputs.take_found() == []
+    counts[CONFIG.topic("observations")] = 2
+    assert has(1)
+    assert outputs.reasons == {}
+    assert outputs.take_found() == [1]
+    assert outputs.take_found() == []
+
+
+def test_a_role_that_keeps_no_partition_waits_for_none() -> None:
+    config: Config = linear_config()
+    outputs = OutputPartitions(config, Part("explainer"), lambda _topic, _beyond: 0)
+    assert asyncio.run(outputs.has(7))

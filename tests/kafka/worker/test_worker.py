@@ -1,0 +1,205 @@
+"""What a worker takes, publishes and forgets when partitions come and go."""
+
+import asyncio
+from typing import Any, cast
+
+import faust
+import pytest
+
+from pipeline.config import Config
+from pipeline.kafka.checkpoints import Checkpoint, Slot
+from pipeline.kafka.client import TopicPartition
+from pipeline.kafka.faust.driver import FaustDriver
+from pipeline.kafka.headers import Unreadable
+from pipeline.kafka.metrics.worker import WorkerMetrics
+from pipeline.kafka.ownership.lives import Life
+from pipeline.kafka.ownership.registered import Registered
+from pipeline.kafka.ownership.writers import WRITER, Begin, Fence, Writer
+from pipeline.kafka.producer import RecordProducer
+from pipeline.kafka.worker.outbox import Outbox
+from pipeline.kafka.worker.turn import incoming_message
+from pipeline.kafka.worker.worker import RoleWorker
+from pipeline.parts import Part
+from pipeline.stages import DriftStage, ModelStage, Stage
+from pipeline.stages.base import ORIGIN, ORIGIN_TIME
+from schemas import Change, DeadLetter
+from tests.behaviour.conftest import SETTINGS
+from tests.kafka.worker.test_outbox import Recorder
+from tests.monitor.records import explanation, prediction
+
+CONFIG = Config(**SETTINGS)
+
+STAGE = DriftStage(CONFIG)
+
+TP_0 = TopicPartition("fluxplain.features", 0)
+
+JOIN = Writer("join fluxplain.labels-9", 2)
+"""An owner that the register knows."""
+
+
+class OneCheckpoint:
+    """Keeps what it is made with."""
+
+    def __init__(self, checkpoint: Checkpoint | None = None) -> None:
+        self.checkpoint = checkpoint
+
+    def load(self, _slot: Slot, _begin: Begin) -> Checkpoint | None:
+        return self.checkpoint
+
+
+class Claims:
+    """Counts claims as the register does, without a broker."""
+
+    def __init__(self) -> None:
+        self.number = 1
+
+    def claim(self, slots: list[str]) -> dict[str, int]:
+        self.number += len(slots)
+        return dict.fromkeys(slots, self.number)
+
+    def begin(self, slot: str, begin: Begin) -> None:
+        assert begin.epoch <= self.number, slot
+
+    def is_life(self, number: int) -> bool:
+        return number <= self.number
+
+    def read(self, number: int | None = None) -> Registered:
+        return Registered(number=1, epochs={JOIN.slot: JOIN.epoch})
+
+
+class Rig:
+    """A worker without a broker, with what it sends."""
+
+    def __init__(
+        self,
+        part: Part,
+        stage: Stage,
+        checkpoint: Checkpoint | None = None,
+        config: Config = CONFIG,
+    ) -> None:
+        self.recorder = Recorder()
+        metrics = WorkerMetrics(config, part)
+        producer = cast(RecordProducer, self.recorder)
+        self.outbox = Outbox(config, producer, 4, metrics.published.observe)
+        self.worker = RoleWorker(
+            FaustDriver(faust.App(f"test-worker-{part}")),
+            config,
+            part,
+            make_stage=lambda _topic, _partition: stage,
+            store=cast(Any, OneCheckpoint(checkpoint)),
+            outbox=self.outbox,
+            register=cast(Any, Claims()),
+            registered=1,
+            metrics=metrics,
+        )
+
+    def start(self, tp: TopicPartition = TP_0, earliest: int = 0, end: int = 0) -> int | None:
+        """Claim and load a partition, as the driver does."""
+
+        async def start() -> int | None:
+            await self.worker.claim([tp])
+            return await self.worker.load(tp, range(earliest, end))
+
+        return asyncio.run(start())
+
+    def labelled(self, stream: str) -> set[str]:
+        """Return the metrics that are about a stream."""
+        return {
+            sample.name
+            for family in self.worker.metrics.registry.collect()
+            for sample in family.samples
+            if sample.labels.get("stream") == stream
+        }
+
+
+def faust_message(tp: TopicPartition, value: bytes, headers: dict[str, bytes]) -> Any:
+    """Return the first message of a partition, as Faust reads it without a rebalance before."""
+    return faust.types.Message(
+        *(tp.topic, tp.partition, 0),
+        timestamp=1.5,
+        timestamp_type=0,
+        headers=list(headers.items()),
+        key=None,
+        value=value,
+        checksum=None,
+        tp=tp,
+        generation_id=0,
+    )
+
+
+def test_a_worker_that_lost_its_partitions_exports_nothing_more_of_them() -> None:
+    rig, stream = Rig(Part("explainer"), STAGE), "features-0"
+    rig.start()
+    for record in (explanation("age", 10, 0.5), prediction(10)):
+        rig.outbox.send(record, None, 0)
+    rig.outbox.send_all()
+    assert {"fluxplain_importance", "fluxplain_newest_seq", "fluxplain_loss"} < rig.labelled(stream)
+    sent = len(rig.recorder.sent)
+    rig.outbox.send(explanation("age", 20, 0.75), None, 0)  # waits for others, and then is too late
+    rig.worker.on_revoked()
+    rig.outbox.send_all()
+    assert len(rig.recorder.sent) == sent
+    assert not rig.labelled(stream)
+    assert not rig.worker.status.partitions()
+
+
+def test_of_messages_that_were_deleted_unread_all_shards_publish_the_same() -> None:
+    config = Config(**{**SETTINGS, "checkpoint": {"out_of_range": "earliest"}})
+    published = []
+    for shard, read_up_to in enumerate([40, 70]):
+        checkpoint = Checkpoint(read_up_to, STAGE, Life(), Fence(), epoch=1)
+        rig = Rig(Part("model", shard=shard, shards=2), STAGE, checkpoint, config)
+        assert rig.start(TP_0, earliest=100, end=150) == 100
+        rig.outbox.send_all()
+        published.append(rig.recorder.sent)
+    assert published[0] == published[1]
+    [(topic, value, _, _)] = published[0]
+    assert topic == config.topic("changes")
+    gap = Change.decode(value)
+    assert (gap.kind, gap.seq) == ("gap", 99)
+
+
+@pytest.mark.parametrize("topic", ["features", "observations"])
+def test_only_who_joins_topics_may_say_where_a_message_is_from(topic: str) -> None:
+    """A producer's own header would make a dead letter be of another message."""
+    tp = TopicPartition(CONFIG.topic(topic), 0)
+    rig = Rig(Part("model"), ModelStage(CONFIG, str(tp)))
+    rig.start(tp)
+    headers = {ORIGIN: b"fluxplain.labels-9@77", ORIGIN_TIME: b"5", "traceparent": b"00-1"}
+    forged = faust_message(tp, b"no JSON", {**headers, WRITER: JOIN.header})
+
+    async def take() -> None:
+        turn = await rig.worker._turn(forged)
+        assert turn is not None
+        turn.publish(turn.step())
+        await turn.done()
+
+    asyncio.run(take())
+    rig.outbox.send_all()
+    [letter] = [DeadLetter.decode(value) for _, value, _, _ in rig.recorder.sent]
+    place = (letter.topic, letter.partition, letter.offset)
+    assert place == ((tp.topic, 0, 0) if topic == "features" else ("fluxplain.labels", 9, 77))
+    assert letter.stream == str(tp)
+
+
+@pytest.mark.parametrize("is_own", [False, True])
+def test_nor_may_another_say_when_it_was_written(is_own: bool) -> None:
+    forged = faust_message(TP_0, b"", {ORIGIN_TIME: b"5", "h": b"1"})
+    taken = incoming_message(forged, is_own=is_own)
+    assert taken.time == (5 if is_own else 1_500)
+    assert taken.headers["h"] == b"1"
+
+
+def test_a_record_that_cannot_be_read_comes_with_the_reason() -> None:
+    read = faust_message(TP_0, b"", {})
+    read.value, read.headers = None, Unreadable("it is too large")
+    taken = incoming_message(read, is_own=False)
+    assert (taken.flaw, taken.headers) == ("it is too large", {})
+
+
+@pytest.mark.parametrize("is_restored", [False, True])
+def test_the_model_of_a_partition_is_timed_from_the_start(is_restored: bool) -> None:
+    stage = ModelStage(CONFIG, "fluxplain.features-0")
+    rig = Rig(Part("model"), stage, Checkpoint(5, stage) if is_restored else None)
+    assert rig.start(end=5) == (5 if is_restored else 0)
+    assert stage.meter is rig.worker.metrics.model

@@ -1,0 +1,103 @@
+"""The results that a figure or a report is about."""
+
+import itertools
+from collections.abc import Iterable
+from dataclasses import replace
+
+import pytest
+
+from pipeline.results.pdp_history import MAX_EARLIER
+from pipeline.results.published import Published
+from pipeline.results.selected import EVERYTHING, NothingError, SelectedResults
+from pipeline.results.selection import Alphas, Selection
+from schemas import Explanation, Record
+from tests.monitor.figures.samples import LENGTH, drift_of, explained, names, stream_of
+from tests.monitor.records import STREAM, explanation, loss_change
+from tests.support import make_config
+
+
+def with_alphas(records: Iterable[Record], alphas: Alphas) -> SelectedResults:
+    results = SelectedResults(alphas=alphas)
+    results.take(map(Published, records))
+    return results
+
+
+def test_curves_are_evenly_spread_up_to_the_newest() -> None:
+    seqs = [curve.seq for curve in SelectedResults.of(stream_of(6)).curves["f0"]]
+    assert MAX_EARLIER / 2 <= len(seqs) - 1 <= MAX_EARLIER
+    assert seqs[-1] == LENGTH - 1
+    assert len({b - a for a, b in itertools.pairwise(seqs[:-1])}) == 1
+
+
+@pytest.mark.parametrize(
+    ("selection", "features", "methods", "seqs"),
+    [
+        (Selection(features=frozenset({"f1"})), ["f1"], ["ipfi", "isage", "ipdp"], (19, 2999)),
+        (Selection(methods=frozenset({"isage"})), [*names(6)], ["isage"], (19, 2999)),
+        (
+            Selection(first_seq=100, last_seq=199),
+            [*names(6)],
+            ["ipfi", "isage", "ipdp"],
+            (119, 199),
+        ),
+    ],
+)
+def test_only_what_is_selected_is_taken(
+    selection: Selection, features: list[str], methods: list[str], seqs: tuple[int, int]
+) -> None:
+    view = SelectedResults.of(stream_of(6), selection).view
+    assert (view.features, view.methods) == (features, methods)
+    points = next(iter(view.series.values())).points
+    assert (points.seq[0], points.seq[-1]) == seqs
+
+
+def test_changes_of_the_loss_concern_all_features() -> None:
+    records = [*explained(["f0", "f1"]), drift_of("f0"), loss_change(99)]
+    view = SelectedResults.of(records, Selection(features=frozenset({"f1"}))).view
+    assert [change.method for change in view.changes] == ["loss"]
+
+
+@pytest.mark.parametrize(("alpha", "value"), [(None, 0.1), (0.01, 0.9)])
+def test_the_smoothing_rate_can_be_chosen(alpha: float | None, value: float) -> None:
+    slow = explanation("a", 9, 0.1)
+    fast = replace(slow, alpha=0.01, value=0.9)
+    view = with_alphas([slow, fast], Alphas.only(alpha)).view
+    assert view.series["a", "ipfi"].newest.value == value
+
+
+def test_a_stream_may_have_smoothing_rates_of_its_own() -> None:
+    config = make_config(streams={3: {"explain": {"alpha": [0.2, 0.01]}}})
+    alphas = Alphas.configured(config)
+    own = "fluxplain.features-3"
+    fast = replace(explanation("a", 9, 0.9), alpha=0.2, stream=own)
+    records = [replace(fast, alpha=0.01), fast, replace(fast, alpha=0.5)]
+    assert with_alphas(records, alphas).view.results.alphas() == [0.2]
+    assert [list(alphas.of(name)) for name in (None, "s-0", own)] == [[0.01], [0.01], [0.2, 0.01]]
+    assert alphas.known(own, [0.5, 0.01, 0.2]) == [0.2, 0.01]
+    assert alphas.known(own, [0.5]) == [0.5]
+
+
+def test_if_nothing_is_selected_the_message_lists_what_there_is() -> None:
+    with pytest.raises(NothingError, match="there are no explanations to plot"):
+        _ = SelectedResults.of([]).view
+    for selection, alphas in (
+        (Selection(streams=frozenset({"features-7"})), Alphas()),
+        (Selection(features=frozenset({"nonsense"})), Alphas()),
+        (EVERYTHING, Alphas.only(0.5)),
+    ):
+        results = SelectedResults(selection, alphas=alphas)
+        results.take(map(Published, stream_of(6)))
+        with pytest.raises(NothingError) as error:
+            _ = results.view
+        for part in (STREAM, "f0, f1", "alpha: 0.001", "seq: 19 to 2999"):
+            assert part in str(error.value)
+
+
+def test_the_stream_with_data_is_shown_and_another_one_if_named() -> None:
+    other = [
+        replace(r, stream="features-1") for r in explained(["g"]) if isinstance(r, Explanation)
+    ]
+    records = [*stream_of(6), *other[:1]]
+    assert SelectedResults.of(records).stream == STREAM
+    named = SelectedResults.of(records, Selection(streams=frozenset({"features-1"})))
+    assert named.view.features == ["g"]

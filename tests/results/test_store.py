@@ -1,0 +1,421 @@
+"""The store: each result once, no news without any, and bounded memory."""
+
+import random
+import tracemalloc
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pipeline.results import duplicates, pdp_history, performance, store
+from pipeline.results.duplicates import Duplicates
+from pipeline.results.performance import Performance, Throughput
+from pipeline.results.series import Estimate, Series
+from pipeline.results.store import MAX_CHANGES, PATIENCE, Store
+from schemas import Change, Evaluation, Explanation, Record
+from schemas.explanation import Ice
+from schemas.record import Value
+from tests.monitor import records as plain
+from tests.monitor.dashboard.stream import STREAM, change, explanation, name, records
+from tests.monitor.records import letter, prediction
+from tests.support import PROPERTY
+
+
+def series_of(known: Store, feature: str) -> Series:
+    return known.streams[STREAM].series["ipfi", 0.001][feature]
+
+
+@pytest.mark.parametrize(
+    "record", [prediction(3), plain.explanation("a", 3, 0.1), plain.change("a", 3), letter(3)]
+)
+def test_a_duplicate_is_dropped(record: Record) -> None:
+    known = Store()
+    assert known.add(record)
+    assert not known.add(record)
+    assert known.version == 2
+
+
+def test_what_is_older_than_the_newest_is_a_duplicate_too() -> None:
+    known = Store.of([plain.explanation("a", 20, 0.2), plain.change("a", 20)])
+    assert not known.add(plain.explanation("a", 10, 0.1))
+    assert not known.add(plain.change("a", 10))
+    assert known.add(plain.change("a", 10, method="isage"))
+    assert known.streams[plain.STREAM].change_count == 2
+
+
+def test_repetitions_after_a_crash_change_nothing() -> None:
+    published = [*records(1500), letter(3), letter(7)]
+    once, again = Store.of(published), Store.of([*published, *published[500:]])
+    stream, same = once.streams[STREAM], again.streams[STREAM]
+    assert (same.records, same.change_count, again.letter_count) == (1500, 5, 2)
+    assert same.performance.trend(50) == stream.performance.trend(50)
+    assert len(series_of(again, name(1))) == len(series_of(once, name(1))) == 150
+    assert [each for _, each in same.changes] == [each for _, each in stream.changes]
+
+
+def test_predictions_of_a_stream_may_come_from_partitions_one_after_the_other() -> None:
+    published = list(records(1000, features=0))
+    mixed, apart = Store(), Store()
+    for seq, record in enumerate(published):
+        mixed.add(record, seq % 2)
+    for partition in (0, 1):
+        for record in published[partition::2]:
+            apart.add(record, partition)
+    trend = mixed.streams[STREAM].performance.trend(20)
+    other = apart.streams[STREAM].performance.trend(20)
+    assert other["seq"] == trend["seq"]
+    assert other["loss"] == pytest.approx(trend["loss"])
+    assert (apart.streams[STREAM].records, apart.streams[STREAM].newest_seq) == (1000, 999)
+
+
+def test_an_explanation_without_increments_is_no_news() -> None:
+    known = Store.of([plain.explanation("a", 10, 0.1)])
+    assert not known.add(replace(plain.explanation("a", 20, 0.1), seqs=[], increments=[]))
+    view = known.streams[plain.STREAM].at()
+    assert (view.series["a", "ipfi"].seq, view.results.newest_seq) == (10, 10)
+
+
+def test_a_view_has_the_newest_estimates_of_each_feature_and_method() -> None:
+    known = Store.of(
+        [
+            plain.explanation("a", 10, 0.1),
+            plain.explanation("a", 20, 0.2),
+            plain.explanation("a", 10, 0.3, method="ipdp"),
+            plain.explanation("b", 10, 0.4),
+        ]
+    )
+    view = known.streams[plain.STREAM].at()
+    newest = {key: series.newest.value for key, series in view.series.items()}
+    assert newest == {("a", "ipfi"): 0.2, ("b", "ipfi"): 0.4, ("a", "ipdp"): 0.3}
+    assert view.series["a", "ipfi"].before(20) == Estimate(10, 0.1, 0.01)
+    assert view.series["a", "ipfi"].before(10) is None
+    assert (view.features, view.methods) == (["a", "b"], ["ipfi", "ipdp"])
+
+
+@pytest.mark.parametrize(
+    ("alphas", "shown"),
+    [([], 0.001), ([0.5], 0.5), ([0.001], 0.001), ([7.0, 0.5], 0.5), ([7], 0.001)],
+)
+def test_of_several_smoothing_rates_the_preferred_one_is_shown(
+    alphas: list[float], shown: float
+) -> None:
+    slow = plain.explanation("a", 1, 0.1)
+    known = Store.of([slow, replace(slow, alpha=0.5, value=1.0)])
+    view = known.streams[plain.STREAM].at(alphas)
+    assert view.alpha == shown
+    assert view.series["a", "ipfi"].newest.value == (1.0 if shown == 0.5 else 0.1)
+
+
+def test_numbers_that_nobody_can_draw_are_left_out() -> None:
+    [first, *_] = [r for r in records(1) if isinstance(r, Explanation)]
+    known = Store.of([replace(first, value=1e300), replace(first, std_error=float("inf"))])
+    assert not known.streams
+    assert known.left_out == {store.UNFIT: 2}
+
+
+def test_a_change_comes_back_as_it_was_published_and_is_listed_without_curves() -> None:
+    published = change("f1", 700, "ipfi")
+    known = Store.of([published])
+    assert Change.decode(known.stories.get(published.id)) == published
+    [(_, short)] = known.streams[STREAM].changes
+    assert short == replace(published, curve_before=None, curve_after=None)
+
+
+def test_a_notice_is_a_change_of_a_known_stream_but_makes_none_known() -> None:
+    gap = Change.notice(kind="gap", stream="fluxplain.evaluations-2", seq=7, detail="lost")
+    cold = Change.notice(kind="cold-start", stream=plain.STREAM, seq=7, detail="started cold")
+    known = Store.of([gap, gap, prediction(0), cold])
+    assert [notice.detail for notice in known.notices] == ["lost", "started cold"]
+    assert list(known.streams) == [plain.STREAM]
+    assert known.streams[plain.STREAM].at().changes == [cold]
+
+
+def test_records_of_other_kinds_are_ignored() -> None:
+    one: dict[str, Any] = {"ts": [None], "y": [None], "loss": [None]}
+    run = Evaluation(
+        stream=STREAM,
+        feature="a",
+        previous_seq=None,
+        seqs=[0],
+        classes=None,
+        prediction=[0.0],
+        coverage=[1.0],
+        skipped=[0],
+        outputs={"ipfi": [None]},
+        points={},
+        **one,
+    )
+    assert not Store().add(run)
+
+
+def test_the_newest_changes_are_kept_by_seq_and_all_are_counted() -> None:
+    seqs = list(range(MAX_CHANGES + 500))
+    # four features, each in order, one after the other: so are the partitions of a topic read
+    known = Store.of(plain.change(f"f{i}", seq) for i in range(4) for seq in seqs[i::4])
+    stream = known.streams[plain.STREAM]
+    assert stream.change_count == len(seqs)
+    assert [each.seq for each in stream.at().changes] == seqs[-MAX_CHANGES:]
+
+
+def test_many_streams_share_the_room_for_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store, "MAX_ALL_CHANGES", 80)
+    known = Store()
+    for i in range(8):
+        for seq in range(100):
+            known.add(plain.change("a", seq, stream=f"s-{i}"))
+        assert sum(len(stream.changes) for stream in known.streams.values()) <= 80
+    assert all(len(stream.changes) == 10 for stream in known.streams.values())
+
+
+def test_dead_letters_of_all_topics_are_counted_and_the_last_ones_kept() -> None:
+    known = Store.of([letter(5), letter(3, "newest"), letter(5, partition=1), letter(5)])
+    assert known.letter_count == 3
+    assert [each["offset"] for each in known.letters] == [5, 3, 5]
+    assert (known.letters[-1]["partition"], known.letters[1]["reason"]) == (1, "newest")
+    assert (known.streams, known.current) == ({}, None)
+
+
+def test_one_stream_is_current_as_long_as_it_has_data() -> None:
+    known = Store()
+    for seq in range(2 * PATIENCE):
+        known.add(prediction(seq, stream="features-0"))
+        known.add(prediction(seq, stream="features-1"))
+    assert known.current == "features-0"
+    for seq in range(2 * PATIENCE, 3 * PATIENCE + 1):
+        known.add(prediction(seq, stream="features-1"))
+    assert known.current == "features-1"
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bounds that a short stream reaches."""
+    monkeypatch.setattr(store, "MAX_POINTS", 40)
+    monkeypatch.setattr(store, "MAX_CURVE_BYTES", 9 * 4000)
+    monkeypatch.setattr(store, "MAX_CHANGES", 20)
+    monkeypatch.setattr(store, "MAX_STORY_BYTES", 20_000)
+    monkeypatch.setattr(duplicates, "MAX_LETTERS", 50)
+    monkeypatch.setattr(performance, "MAX_BUCKETS", 40)
+
+
+@pytest.mark.usefixtures("small")
+def test_memory_does_not_grow_with_the_stream() -> None:
+    tracemalloc.start()
+    try:
+        known, sizes = Store(), []
+        for block in range(12):
+            for i, record in enumerate(records(500, first=500 * block, half=3000)):
+                known.add(record, 0, now=500.0 * block + i)
+            for seq in range(500 * block, 500 * block + 500, 10):
+                known.add(change("f1", seq, "ipfi"))
+                known.add(letter(seq))
+            sizes.append(tracemalloc.get_traced_memory()[0])
+    finally:
+        tracemalloc.stop()
+    assert known.streams[STREAM].records == 6000
+    assert known.streams[STREAM].change_count > 500
+    # it goes up and down: what is thinned grows again
+    assert max(sizes[6:]) < 1.1 * max(sizes[:6])
+
+
+LONG = "x" * 100_000
+
+PDP = explanation(0, 0, 1000, random.Random(1), method="ipdp")
+
+ICE = Ice(seq=0, grid=[0.0, 1.0], effect=[0.0, 1.0])
+
+DRIFT = change("f0", 0, "ipfi")
+
+LETTER = letter(0)
+
+HOSTILE: dict[str, tuple[Callable[[int], Record], str | None]] = {
+    "streams": (lambda i: replace(PDP, stream=f"s-{i}"), store.NO_ROOM),
+    "features": (lambda i: replace(PDP, feature=f"x{i}"), store.NO_ROOM),
+    "rates": (lambda i: replace(PDP, alpha=1.0 / (i + 2)), store.NO_ROOM),
+    "long streams": (lambda i: replace(PDP, stream=f"{LONG}-{i}"), store.UNFIT),
+    "long features": (lambda i: replace(PDP, feature=f"{LONG}{i}"), store.UNFIT),
+    "offsets": (lambda i: replace(PDP, seq=2**64 - 1 - i), store.UNFIT),
+    "negative offsets": (lambda i: replace(PDP, seq=-1 - i), store.UNFIT),
+    "large values": (lambda i: replace(PDP, seq=i, value=1e300), store.UNFIT),
+    "grids": (
+        lambda i: replace(PDP, seq=i, grid=[*range(600)], effect=[float(i)] * 600),
+        store.NO_CURVE,
+    ),
+    "texts in grids": (
+        lambda i: replace(PDP, seq=i, grid=[f"{LONG}{i}"], effect=[1.0], ice=None),
+        store.NO_CURVE,
+    ),
+    "classes": (
+        lambda i: replace(PDP, seq=i, classes=[*range(300)], effect=[[1.0] * 5] * 300, ice=None),
+        store.NO_CURVE,
+    ),
+    "single observations": (lambda i: replace(PDP, seq=i, ice=[ICE] * 150), store.NO_CURVE),
+    "curves of another length": (lambda i: replace(PDP, seq=i, effect=[1.0]), store.NO_CURVE),
+    "curves of many features": (
+        lambda i: replace(PDP, seq=i, feature=f"x{i % 40}", grid=[*range(100)], effect=[1.0] * 100),
+        None,
+    ),
+    "changes": (lambda i: replace(DRIFT, feature=f"x{i}", id=f"{i}"), store.NO_ROOM),
+    "changes' streams": (lambda i: replace(DRIFT, stream=f"s-{i}"), store.NO_ROOM),
+    "long sentences": (lambda i: replace(DRIFT, seq=i, id=f"{i}", detail=f"{LONG}{i}"), None),
+    "long times": (lambda i: replace(DRIFT, seq=i, id=f"{i}", ts=f"{LONG}{i}"), None),
+    "long identities": (lambda i: replace(DRIFT, seq=i, id=f"{LONG}{i}"), store.UNFIT),
+    "long incidents": (lambda i: replace(DRIFT, seq=i, incident=f"{LONG}{i}"), store.UNFIT),
+    "long notices": (
+        lambda i: Change.notice(kind="gap", stream="s-0", seq=i, detail=f"{LONG}{i}"),
+        None,
+    ),
+    "letters' topics": (lambda i: replace(LETTER, topic=f"{LONG}{i}"), None),
+    "letters' partitions": (lambda i: replace(LETTER, partition=i), None),
+    "long keys": (lambda i: replace(LETTER, offset=i, key=f"{LONG}{i}"), None),
+    "long reasons": (lambda i: replace(LETTER, offset=i, reason=f"{LONG}{i}"), None),
+}
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize(("record", "why"), HOSTILE.values(), ids=HOSTILE)
+def test_what_others_wrote_does_not_fill_the_memory(
+    record: Callable[[int], Record], why: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store, "MAX_CURVE_BYTES", 5_000)
+    monkeypatch.setattr(store, "MAX_SERIES", 50)
+    monkeypatch.setattr(store, "MAX_STREAMS", 4)
+    tracemalloc.start()
+    try:
+        known, sizes = Store(), []
+        for i in range(400):
+            known.add(record(i))
+            if i % 200 == 199:
+                sizes.append(tracemalloc.get_traced_memory()[0])
+    finally:
+        tracemalloc.stop()
+    assert sizes[0] < 300_000
+    assert sizes[1] < sizes[0] + 20_000
+    assert not why or why in known.left_out
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 60), st.sampled_from([0.1, 0.2]), st.integers(1, 80)), max_size=400
+    )
+)
+@settings(PROPERTY, max_examples=40)
+def test_all_points_and_curves_never_take_more_than_their_room(
+    added: list[tuple[int, float, int]],
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(store, "MAX_ALL_POINTS", 200)
+        patch.setattr(store, "MAX_CURVE_BYTES", 5_000)
+        known = Store()
+        for seq, (feature, alpha, points) in enumerate(added):
+            grid: list[Value] = [float(i) for i in range(points)]
+            curve = replace(PDP, grid=grid, effect=[0.5] * points, ice=[ICE] * (points % 7))
+            known.add(replace(curve, feature=f"x{feature}", alpha=alpha, seq=seq))
+            stream = known.streams[STREAM]
+            series = [each for found in stream.series.values() for each in found.values()]
+            assert sum(map(len, series)) <= 200
+            assert all(series), "each has its newest point"
+            assert sum(curves.size for curves in stream.curves.values()) <= 5_000
+
+
+@pytest.mark.parametrize("n", [1, 2, 39, 40, 41, 12_345])
+def test_a_series_is_thinned_evenly_and_keeps_both_ends(n: int) -> None:
+    thinned = Series()
+    for seq in range(n):
+        thinned.add(seq, float(seq), 0.0, version=seq, most=40)
+    kept = thinned.points.seq.tolist()
+    assert min(n, 20) <= len(kept) <= 40
+    assert (kept[0], kept[-1]) == (0, n - 1)
+    assert len({b - a for a, b in pairwise(kept[:-1])}) <= 1
+    assert thinned.since(n - 2, most=10).seq.tolist() == [n - 1]
+
+
+def test_a_closer_look_has_more_points() -> None:
+    known = Store.of(records(2000, features=3))
+    whole = series_of(known, "f1").between(0, 2000, most=20)
+    closer = series_of(known, "f1").between(1000, 1200, most=20)
+    assert len(whole.seq) <= 21
+    assert sum(1000 <= seq <= 1200 for seq in whole.seq) < 4
+    assert sum(1000 <= seq <= 1200 for seq in closer.seq) > 8
+    assert closer.seq[0] <= 1000
+    assert closer.seq[-1] >= 1200
+
+
+def test_as_many_series_and_streams_as_there_is_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store, "MAX_SERIES", 6)
+    monkeypatch.setattr(store, "MAX_STREAMS", 1)
+    known = Store.of([*records(1, features=3), *records(1, stream="fluxplain.features-1")])
+    assert list(known.streams) == [STREAM]
+    assert sum(map(len, known.streams[STREAM].series.values())) == 6
+    assert known.left_out == {store.NO_ROOM: 3 + 1 + 27}
+
+
+def test_earlier_curves_are_spread_over_the_whole_stream() -> None:
+    history = Store.of(records(2000, features=3)).streams[STREAM].curves["f1", 0.001]
+    seqs = [curve.seq for curve in history.curves]
+    assert 6 <= len(seqs) - 1 <= pdp_history.MAX_EARLIER
+    assert (seqs[0], seqs[-1]) == (0, 1990)
+    assert len({b - a for a, b in pairwise(seqs[:-1])}) == 1
+    assert len(history.ice_curves) == len(orjson.loads(history.ice)) == 5
+
+
+def test_a_small_loss_is_exact_after_a_large_one() -> None:
+    means = Performance()
+    for seq in range(3000):
+        means.add(seq, 1e15 if seq < 1000 else 1e-3, None)
+    assert means.trend(10)["loss"][-1] == pytest.approx(1e-3)
+
+
+def test_means_cover_the_last_500_labelled_records() -> None:
+    known = Store.of(prediction(seq, loss=9.0, correct=False) for seq in range(100))
+    for seq in range(100, 600):
+        known.add(prediction(seq, loss=0.25 if seq % 2 else 0.75, correct=seq % 4 != 0))
+    for seq in range(600, 700):
+        known.add(prediction(seq, loss=None))
+    stream = known.streams[plain.STREAM]
+    assert stream.records == 700
+    trend = stream.performance.trend(1)
+    assert trend["labelled"] == 500
+    assert trend["loss"] == [pytest.approx(0.5)]
+    assert trend["accuracy"] == [pytest.approx(0.75)]
+
+
+@pytest.mark.parametrize(
+    ("published", "loss", "accuracy"),
+    [
+        ([prediction(seq, regression=True) for seq in range(50)], [0.5], [None]),
+        ([prediction(seq) for seq in range(5)], [None], [None]),
+        ([prediction(seq, loss=None) for seq in range(50)], [], []),
+    ],
+    ids=["regression has no accuracy", "few labels have no mean", "nor have none"],
+)
+def test_what_is_not_known_has_no_mean(
+    published: Iterable[Record], loss: list[float | None], accuracy: list[float | None]
+) -> None:
+    trend = Store.of(published).streams[plain.STREAM].performance.trend(1)
+    assert (trend["loss"], trend["accuracy"]) == (loss, accuracy)
+
+
+def test_throughput_covers_the_last_seconds() -> None:
+    throughput = Throughput(window_s=5.0)
+    assert throughput.rate(now=0.0) == 0.0
+    for tick in range(10_000):
+        throughput.add(now=100 + tick / 1000)
+    assert throughput.rate(now=110.0) == pytest.approx(1000, rel=0.06)
+    assert throughput.rate(now=112.5) == pytest.approx(500, rel=0.1)
+    assert throughput.rate(now=130.0) == 0.0
+
+
+def test_identities_beyond_the_bound_are_neither_new_nor_old() -> None:
+    known = Duplicates(max_keys=2)
+    assert [known.is_new(prediction(1, stream=f"s-{i}"), 0) for i in (0, 1, 2, 0)] == [
+        True,
+        True,
+        None,
+        False,
+    ]
+    assert known.is_new(prediction(2, stream="s-0"), 0)
