@@ -39,36 +39,36 @@ screenshot: $(STAMP) browser  ## the README's picture of the dashboard, from a r
 test-kafka: $(STAMP)  ## the behaviour suite on a real Kafka, and a short run of chaos
 	$(BIN)/python -m deploy.kafka run -- \
 		$(BIN)/python -m pytest -n 5 --dist worksteal --durations 40 -m "not embedded" tests/behaviour tests/deploy/test_kafka.py
-	$(BIN)/python -m tests.chaos --records 2500 --rate 50 --most-delay 200 --kills 3 --broker-kills 1 --rebalances 1 --pauses 0 --outages 1 --outage-most 20 --frozen 0 --all-kills 0 --partitions 0 --poisons 0 --bombs 0 --foreign 1
+	$(BIN)/python -m tests.measure.chaos --records 2500 --rate 50 --most-delay 200 --kills 3 --broker-kills 1 --rebalances 1 --pauses 0 --outages 1 --outage-most 20 --frozen 0 --all-kills 0 --partitions 0 --poisons 0 --bombs 0 --foreign 1
 
 chaos: $(STAMP)  ## kill everything on three brokers while a stream runs; SEED=n repeats a run
-	$(BIN)/python -m tests.chaos
+	$(BIN)/python -m tests.measure.chaos
 
 soak: $(STAMP)  ## half a million records: no worker may grow
-	$(BIN)/python -m tests.soak
+	$(BIN)/python -m tests.measure.soak
 
 hostile: $(STAMP)  ## 100,000 unusable records among good ones: each a dead letter, nothing else changed
-	$(BIN)/python -m tests.hostile
+	$(BIN)/python -m tests.measure.hostile
 
 recovery: $(STAMP)  ## how soon the pipeline goes on when workers are killed, stopped or started again
-	$(BIN)/python -m tests.recovery
+	$(BIN)/python -m tests.measure.recovery
 
 elec2: $(STAMP)  ## all of the electricity data through the pipeline: nothing lost, changes where they belong
-	$(BIN)/python -m tests.behaviour.elec2 ../shared/data/elec2.csv.gz
+	$(BIN)/python -m tests.measure.elec2 ../shared/data/elec2.csv.gz
 
 FUZZ_TARGETS := features evaluations explanations checkpoint
 FUZZ_SECONDS ?= 60
 FUZZ_EXAMPLES ?= 500
 
-bench: $(STAMP)  ## what explaining costs, beside learning and beside iXAI; writes tests/benchmarks/results
+bench: $(STAMP)  ## what explaining costs, beside learning and beside iXAI; writes tests/measure/benchmarks/results
 	$(BIN)/pip install --quiet --disable-pip-version-check ixai==0.1.3
-	$(BIN)/python -m tests.benchmarks --out tests/benchmarks/results
+	$(BIN)/python -m tests.measure.benchmarks --out tests/measure/benchmarks/results
 
 models: $(STAMP)  ## each kind of model through the pipeline on the embedded broker; writes tests/models/results
 	$(BIN)/python -m tests.models
 
 experiments: $(STAMP)  ## the papers' experiments, beside what they print; goes on where it was interrupted
-	$(BIN)/python -m tests.experiments
+	$(BIN)/python -m tests.measure.experiments
 
 fuzz: $(STAMP)  ## new examples for the property tests, then coverage-guided fuzzing of each decoder
 	FUZZ_EXAMPLES=$(FUZZ_EXAMPLES) $(BIN)/python -m pytest -n 2 --timeout 3600 tests/fuzz
@@ -105,7 +105,7 @@ test-dist: dist  ## install the wheel in a fresh environment, and run it there; 
 	DIST=$(DIST) $(BIN)/python -m pytest -m dist --timeout 900 --durations 5 tests/dist
 
 schemas: $(STAMP)  ## write the JSON Schemas from the typed records
-	$(BIN)/python -m schemas
+	$(BIN)/python -m fluxplain.schemas
 
 reference: $(STAMP)  ## write the parts of the documentation that are taken from the code
 	$(BIN)/python -m deploy.docs
@@ -135,7 +135,8 @@ lock: $(PUBLISH)  ## resolve the dependencies of pyproject.toml anew
 	$(BIN)/$(LOCK) pyproject.toml --extra registry --no-annotate --constraint requirements.lock \
 		--output-file deploy/requirements.lock
 
-$(STAMP): pyproject.toml requirements.lock pipeline/__init__.py
+# the folder changes when there is something new on its ground floor, which needs a link
+$(STAMP): pyproject.toml requirements.lock pipeline/__init__.py pipeline
 	$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("fluxplain needs Python 3.11 or newer: make PYTHON=python3.11 ...")'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock

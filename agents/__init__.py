@@ -7,12 +7,14 @@ topics are joined, none or several), let the stage step, publish what it returns
 from collections.abc import Callable
 from importlib import import_module
 
-from pipeline.config import Config
-from pipeline.kafka.faust.app import FaustWorker
-from pipeline.parts import Part, Role
+from fluxplain.config import Config
+from fluxplain.config.replica import Replica, Role
+from fluxplain.kafka.faust.app import FaustWorker
 
 
-def factory(role: Role) -> Callable[[Config, Part], FaustWorker]:
+def factory(role: Role) -> Callable[[Config, Replica], FaustWorker]:
     """Return what makes a worker of a role; imports what this role needs, and no other's."""
-    create: Callable[[Config, Part], FaustWorker] = import_module(f"agents.{role}").create
+    create: Callable[[Config, Replica], FaustWorker] = import_module(
+        f"fluxplain.agents.{role}"
+    ).create
     return create

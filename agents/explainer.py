@@ -2,15 +2,15 @@
 
 from typing import Any
 
-from pipeline.config import Config
-from pipeline.kafka.faust.app import FaustWorker, create_worker
-from pipeline.parts import Part
-from pipeline.stages import ExplainerStage, by_stream
+from fluxplain.config import Config
+from fluxplain.config.replica import Replica
+from fluxplain.kafka.faust.app import FaustWorker, create_worker
+from fluxplain.stages import ExplainerStage, by_stream
 
 
-def create(config: Config, part: Part) -> FaustWorker:
+def create(config: Config, replica: Replica) -> FaustWorker:
     """Return the role's worker."""
-    role = create_worker(config, part, lambda *_place: by_stream(config, ExplainerStage))
+    role = create_worker(config, replica, lambda *_place: by_stream(config, ExplainerStage))
 
     @role.agent
     async def explainer(stream: Any) -> None:

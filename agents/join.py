@@ -2,16 +2,16 @@
 
 from typing import Any
 
-from pipeline.config import Config
-from pipeline.kafka.faust.app import FaustWorker, create_worker
-from pipeline.kafka.topics import warn_of_joined_partitions
-from pipeline.parts import Part
-from pipeline.stages import JoinStage
+from fluxplain.config import Config
+from fluxplain.config.replica import Replica
+from fluxplain.kafka.faust.app import FaustWorker, create_worker
+from fluxplain.kafka.topics import warn_of_joined_partitions
+from fluxplain.stages import JoinStage
 
 
-def create(config: Config, part: Part) -> FaustWorker:
+def create(config: Config, replica: Replica) -> FaustWorker:
     """Return the role's worker."""
-    role = create_worker(config, part, lambda *_place: JoinStage())
+    role = create_worker(config, replica, lambda *_place: JoinStage())
     warn_of_joined_partitions(config)
 
     @role.agent

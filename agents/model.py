@@ -2,20 +2,20 @@
 
 from typing import Any
 
-from pipeline.config import Config
-from pipeline.kafka.faust.app import FaustWorker, create_worker
-from pipeline.parts import Part
-from pipeline.stages import ModelStage
-from schemas import stream_name
+from fluxplain.config import Config
+from fluxplain.config.replica import Replica
+from fluxplain.kafka.faust.app import FaustWorker, create_worker
+from fluxplain.schemas import stream_name
+from fluxplain.stages import ModelStage
 
 
-def create(config: Config, part: Part) -> FaustWorker:
+def create(config: Config, replica: Replica) -> FaustWorker:
     """Return the role's worker, or that of one of its shards."""
 
     def make_stage(topic: str, partition: int) -> ModelStage:
-        return ModelStage(config.of_stream(partition), stream_name(topic, partition), part)
+        return ModelStage(config.of_stream(partition), stream_name(topic, partition), replica)
 
-    role = create_worker(config, part, make_stage)
+    role = create_worker(config, replica, make_stage)
 
     @role.agent
     async def model(stream: Any) -> None:

@@ -15,14 +15,14 @@ from typing import Annotated, Any
 import typer
 import yaml
 
-from pipeline.alerts.changes import GROUP as ALERTS
-from pipeline.cli.common import DEFAULT_CONFIG
-from pipeline.config import ENV_PREFIX, KEY_LENGTH, Config, ConfigError, load_config
-from pipeline.kafka.ownership.registered import TOPIC as REGISTER
-from pipeline.kafka.topics import topic_specs
-from pipeline.kafka.topics.reader import GROUP as READER
-from pipeline.outputs import OUTPUTS
-from pipeline.parts import Role
+from fluxplain.alerts.changes import GROUP as ALERTS
+from fluxplain.cli.common import DEFAULT_CONFIG
+from fluxplain.config import ENV_PREFIX, KEY_LENGTH, Config, ConfigError, load_config
+from fluxplain.config.replica import Role
+from fluxplain.kafka.ownership.registered import TOPIC as REGISTER
+from fluxplain.kafka.topics import topic_specs
+from fluxplain.kafka.topics.reader import GROUP as READER
+from fluxplain.schemas import OUTPUTS
 
 API_VERSION = "kafka.strimzi.io/v1"
 
@@ -72,8 +72,8 @@ def users(config: Config) -> list[Manifest]:
     every_topic = [spec.name.removeprefix(config.topics.prefix) for spec in topic_specs(config)]
     checkpoints = [CHECKPOINTS] if config.checkpoint.store == "topic" else []
     public = [topic for topic in every_topic if topic != CHECKPOINTS]
-    groups = [config.group(part) for part in config.parts()]
-    inputs = {part.role: config.inputs(part.role) for part in config.parts()}
+    groups = [config.group(replica) for replica in config.replicas()]
+    inputs = {replica.role: config.inputs(replica.role) for replica in config.replicas()}
     workers = [
         _user(
             config,
@@ -84,7 +84,7 @@ def users(config: Config) -> list[Manifest]:
                 "Write": [*_own(config, role), *EVERY_ROLE_WRITES, REGISTER, *checkpoints],
             },
             {
-                "Read": [config.group(part) for part in config.parts(role)],
+                "Read": [config.group(replica) for replica in config.replicas(role)],
                 "Describe": map(config.topic, checkpoints),
             },
         )

@@ -1,3 +1,16 @@
 """fluxplain: explanations of an online model, kept up to date beside it."""
 
+from typing import TYPE_CHECKING
+
+from fluxplain.loading.lazy import lazy
+
+if TYPE_CHECKING:
+    from fluxplain.explain import IncrementalPDP, IncrementalPFI, IncrementalSAGE
+else:
+    __getattr__, __dir__ = lazy(
+        __name__, explain=["IncrementalPDP", "IncrementalPFI", "IncrementalSAGE"]
+    )
+
 __version__ = "0.1.0"
+
+__all__ = ["IncrementalPDP", "IncrementalPFI", "IncrementalSAGE", "__version__"]

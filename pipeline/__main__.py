@@ -3,13 +3,13 @@
 import sys
 from typing import NoReturn
 
-from pipeline.cli.interruption import ended_by_ctrl_c
+from fluxplain.cli.interruption import ended_by_ctrl_c
 
 
 def main() -> NoReturn:
     """Run a command. Ctrl-C ends it quietly, also while it is still being loaded."""
     with ended_by_ctrl_c():
-        from pipeline.cli.main import main as run  # noqa: PLC0415  takes a moment
+        from fluxplain.cli.main import main as run  # noqa: PLC0415  takes a moment
     try:
         run()
     except KeyboardInterrupt:

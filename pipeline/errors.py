@@ -1,4 +1,4 @@
-"""Errors that a user can mend, and how they show a value."""
+"""Errors that whoever runs the pipeline can mend, and how they show a value."""
 
 MAX_SHOWN = 300
 """Most characters of a wrong value in an error."""
@@ -6,6 +6,10 @@ MAX_SHOWN = 300
 
 class UserError(Exception):
     """A user's mistake; the command line shows its message, and no stack trace."""
+
+
+class NotYetError(RuntimeError):
+    """Something is not there yet, as an announced model. Without it nothing may go on."""
 
 
 def shown(value: object) -> str:

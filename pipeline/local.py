@@ -2,12 +2,12 @@
 
 from collections.abc import Iterable, Iterator
 
-from pipeline.config import Config
-from pipeline.kafka.ownership.writers import WRITER, Fence, Writer
-from pipeline.models.model_store import ModelFolder
-from pipeline.stages import DriftStage, ExplainerStage, Message, ModelStage, Stage, process
-from pipeline.stages.exchange import settled
-from schemas import Evaluation, Explanation, Record, stream_name
+from fluxplain.config import Config
+from fluxplain.kafka.ownership.writers import WRITER, Fence, Writer
+from fluxplain.models.model_store import ModelFolder
+from fluxplain.schemas import Evaluation, Explanation, Record, stream_name
+from fluxplain.stages import DriftStage, ExplainerStage, Message, ModelStage, Stage, process
+from fluxplain.stages.exchange import settled
 
 
 class LocalPipeline:
@@ -17,7 +17,7 @@ class LocalPipeline:
 
     Examples
     --------
-    >>> from pipeline.config import Config
+    >>> from fluxplain.config import Config
     >>> config = Config(
     ...     features={"a": "numeric"},
     ...     label={"type": "number"},

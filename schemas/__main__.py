@@ -4,8 +4,8 @@ from pathlib import Path
 
 import orjson
 
-from schemas import RECORDS, Record
-from schemas.avro import avro_schema
+from fluxplain.schemas import RECORDS, Record
+from fluxplain.schemas.avro import avro_schema
 
 FOLDER = Path(__file__).parent
 

@@ -10,7 +10,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from schemas.record import Record
+from fluxplain.schemas.record import Record
 
 NAMESPACE = "fluxplain"
 
@@ -26,7 +26,7 @@ def avro_schema(record: type[Record]) -> dict[str, Any]:
 
     Examples
     --------
-    >>> from schemas import LateLabel
+    >>> from fluxplain.schemas import LateLabel
     >>> [field["name"] for field in avro_schema(LateLabel)["fields"]]
     ['id', 'y', 'ts']
     """

@@ -6,9 +6,9 @@ from typing import ClassVar, Literal, Self
 
 import orjson
 
-from schemas.cloudevents import event_headers
-from schemas.explanation import Effect
-from schemas.record import (
+from fluxplain.schemas.cloudevents import event_headers
+from fluxplain.schemas.explanation import Effect
+from fluxplain.schemas.record import (
     FIRST_INCARNATION,
     Incarnation,
     Label,

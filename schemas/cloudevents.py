@@ -9,7 +9,7 @@ import re
 from contextlib import suppress
 from datetime import datetime
 
-from schemas.record import Timestamp
+from fluxplain.schemas.record import Timestamp
 
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)", re.ASCII)
 

@@ -1,9 +1,12 @@
 """Records of the topic ``control``: what changes while the pipeline runs."""
 
+import re
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
-from schemas.record import BadRecordError, Record, Typed, load_object
+from fluxplain.schemas.record import BadRecordError, Record, Typed, load_object
+
+_SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,3 +75,14 @@ class Control(Record):
         if control.model is not None and control.withdraw is not None:
             raise BadRecordError("it announces a model and withdraws one: send two messages")
         return control
+
+
+def is_sha256(text: str) -> bool:
+    """Return whether a text is a SHA-256 digest as it is written here: nothing else is a path.
+
+    Examples
+    --------
+    >>> is_sha256("0a" * 32), is_sha256("0A" * 32), is_sha256("../" * 21 + "x"), is_sha256("٣" * 64)
+    (True, False, False, False)
+    """
+    return _SHA256.fullmatch(text) is not None

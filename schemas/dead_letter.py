@@ -5,7 +5,7 @@ import hashlib
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from schemas.record import FIRST_INCARNATION, Incarnation, Record
+from fluxplain.schemas.record import FIRST_INCARNATION, Incarnation, Record
 
 MAX_BYTES = 256 * 1024
 """Longest value kept whole. A message may be up to the broker's limit, often 1 MB, and its

@@ -9,8 +9,8 @@ from typing import Annotated, Any, ClassVar, Self, cast, get_args
 
 from pydantic import Field
 
-from schemas.explanation import Method
-from schemas.record import (
+from fluxplain.schemas.explanation import Method
+from fluxplain.schemas.record import (
     FIRST_INCARNATION,
     BadRecordError,
     Incarnation,

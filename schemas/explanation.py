@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Self
 
-from schemas.record import (
+from fluxplain.schemas.record import (
     FIRST_INCARNATION,
     BadRecordError,
     Incarnation,

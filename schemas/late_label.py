@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
-from schemas.observation import Id, optional
-from schemas.record import BadRecordError, Record, Target, Timestamp, load_object
+from fluxplain.schemas.observation import Id, optional
+from fluxplain.schemas.record import BadRecordError, Record, Target, Timestamp, load_object
 
 
 @dataclass(frozen=True, slots=True)

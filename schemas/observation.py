@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self, get_args
 
-from schemas.record import (
+from fluxplain.schemas.record import (
     BadRecordError,
     Number,
     Record,

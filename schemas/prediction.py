@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from schemas.observation import Id
-from schemas.record import (
+from fluxplain.schemas.observation import Id
+from fluxplain.schemas.record import (
     FIRST_INCARNATION,
     Incarnation,
     Label,

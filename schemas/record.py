@@ -28,6 +28,9 @@ Timestamp = int | float | str
 Incarnation = Annotated[str, Field(pattern=r"^[1-9][0-9]{0,18}(/[1-9][0-9]{0,18}){0,2}$")]
 """Which life of a stream a record belongs to: see :class:`schemas.Prediction`."""
 
+MAX_RECORD_BYTES = 900_000
+"""What one observation may become in one record; brokers take messages of 1 MB."""
+
 FIRST_INCARNATION: Incarnation = "1"
 
 

@@ -5,7 +5,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.behaviour.preloaded import Preloaded, bare_path
+from tests.kit.preloaded import Preloaded, bare_path
+
+collect_ignore = ["kit/bare"]  # packages that are empty on purpose
 
 
 @pytest.fixture(scope="session")

@@ -11,14 +11,14 @@ from types import ModuleType
 
 import pytest
 
-import pipeline.evaluate
-import pipeline.explain
-import pipeline.models
-import pipeline.stages
-from pipeline.parts import Role
-from tests.behaviour.conftest import SETTINGS, write_config
+import fluxplain.evaluate
+import fluxplain.explain
+import fluxplain.models
+import fluxplain.stages
+from fluxplain.config.replica import Role
+from tests.kit.settings import SETTINGS, write_config
 
-BARE = Path(__file__).parent / "behaviour" / "bare"
+BARE = Path(__file__).parent / "kit" / "bare"
 """As in a plain installation: River loads more where there is more."""
 
 START = """
@@ -30,14 +30,14 @@ def tell():
     large = {"river", "scipy.stats", "numba", "matplotlib", "pandas", "sklearn"}
     print(*large & set(sys.modules))
 
-from pipeline.cli.main import app
-from pipeline.config import load_config
+from fluxplain.cli.main import app
+from fluxplain.config import load_config
 tell()
-from agents import factory
+from fluxplain.agents import factory
 role, path = sys.argv[1:]
 factory(role)
 config = load_config(Path(path), role)
-from pipeline import stages
+from fluxplain import stages
 stream = ["fluxplain.features-0"] if role == "model" else []
 getattr(stages, f"{role.title()}Stage")(config, *stream)
 tell()
@@ -48,19 +48,37 @@ ROOT = Path(__file__).parents[1]
 
 ARROWS = {
     "schemas": "",
-    "pipeline/evaluate": "lazy",
-    "pipeline/explain": "lazy evaluate",
-    "pipeline/models": "lazy errors evaluate import_strings stages warm_start",
-    "pipeline/drift": "errors import_strings",
-    "pipeline/config": "errors evaluate explain drift import_strings models parts schemas "
-    "warm_start",
-    "pipeline/stages": "lazy evaluate explain drift config wording models parts schemas",
-    "pipeline/kafka": "errors explain stages config host_check models outputs parts schemas "
-    "__version__",
-    "pipeline/results": "kafka config errors outputs schemas sources",
-    "pipeline/monitor": "lazy results config host_check wording schemas",
+    "pipeline/loading": "",
+    "pipeline/http": "",
+    "pipeline/evaluate": "loading",
+    "pipeline/explain": "loading evaluate",
+    "pipeline/baselines": "evaluate explain",
+    "pipeline/drift": "errors loading schemas",
+    "pipeline/models": "errors loading evaluate schemas __version__",
+    "pipeline/config": "errors loading evaluate explain drift models schemas",
+    "pipeline/sources": "errors config schemas",
+    "pipeline/stages": "errors loading evaluate explain drift models config schemas",
+    "pipeline/kafka": "errors explain models stages config http schemas __version__",
+    "pipeline/results": "errors kafka config sources schemas",
+    "pipeline/monitor": "loading results config http schemas",
+    "pipeline/alerts": "config kafka schemas __version__",
+    "agents": "stages kafka config schemas",
+    "pipeline/cli": "errors evaluate models stages kafka results monitor alerts sources config "
+    "schemas agents local __version__",
 }
-"""Folder → all of ours that its modules may import."""
+"""Folder → all of ours that its modules may import, from the foundations to the roof."""
+
+
+def test_no_arrow_leads_upwards() -> None:
+    below = {"errors", "local", "__version__"}
+    for folder, allowed in ARROWS.items():
+        assert set(allowed.split()) <= below, f"{folder} imports what stands above it"
+        below.add(Path(folder).name)
+
+
+def test_every_folder_has_its_arrows() -> None:
+    folders = {path.parent for path in (ROOT / "pipeline").glob("*/__init__.py")}
+    assert {ROOT / name for name in ARROWS} == folders | {ROOT / "agents", ROOT / "schemas"}
 
 
 @pytest.mark.parametrize(("folder", "allowed"), ARROWS.items())
@@ -98,8 +116,8 @@ def _imported_of_ours(path: Path) -> Iterator[str]:
         if isinstance(node, ast.ImportFrom):
             names = [f"{node.module}.{name}" for name in names]
         for first, second, *_ in (f"{name}.".split(".") for name in names):
-            if first in {"pipeline", "agents", "schemas"}:
-                yield second if first == "pipeline" else first
+            if first == "fluxplain":
+                yield second
 
 
 @pytest.mark.parametrize(
@@ -132,7 +150,7 @@ def test_a_worker_loads_only_what_its_role_uses(
 
 
 @pytest.mark.parametrize(
-    "package", [pipeline.evaluate, pipeline.explain, pipeline.models, pipeline.stages]
+    "package", [fluxplain.evaluate, fluxplain.explain, fluxplain.models, fluxplain.stages]
 )
 def test_what_a_package_offers_is_found(package: ModuleType) -> None:
     for name in package.__all__:

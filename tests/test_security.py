@@ -3,16 +3,16 @@
 import pytest
 from confluent_kafka import KafkaError
 
-from pipeline.config import Config, ConfigError
-from pipeline.kafka import client
-from pipeline.kafka.client import AccessError, BrokerError, no_topics, refusal
-from pipeline.kafka.embedded import EmbeddedBroker
-from pipeline.kafka.producer import DeliveryError, RecordProducer
-from pipeline.kafka.topics import create_topics
-from pipeline.kafka.topics.progress import GroupOffsets
-from tests.behaviour.faulty_broker import FaultyBroker
-from tests.config.conftest import SECRET
-from tests.support import make_config
+from fluxplain.config import Config, ConfigError
+from fluxplain.kafka import client
+from fluxplain.kafka.client import AccessError, BrokerError, no_topics, refusal
+from fluxplain.kafka.embedded import EmbeddedBroker
+from fluxplain.kafka.producer import DeliveryError, RecordProducer
+from fluxplain.kafka.topics import create_topics
+from fluxplain.kafka.topics.progress import GroupOffsets
+from tests.kit.faulty_broker import FaultyBroker
+from tests.kit.loading import SECRET
+from tests.kit.support import make_config
 
 FIND_COORDINATOR = 10
 INIT_PRODUCER_ID = 22

@@ -7,13 +7,11 @@ from typing import Any, get_args
 import orjson
 
 from deploy.strimzi import EVERY_ROLE_WRITES, WRITES
-from pipeline import __version__
-from pipeline.config import Config
-from pipeline.kafka.topics import TopicSpec, topic_specs
-from pipeline.parts import Role
-from pipeline.stages.base import ORIGIN, ORIGIN_TIME, PREVIOUS
-from pipeline.stages.join import PassedOn
-from schemas import (
+from fluxplain import __version__
+from fluxplain.config import Config
+from fluxplain.config.replica import Role
+from fluxplain.kafka.topics import TopicSpec, topic_specs
+from fluxplain.schemas import (
     INPUTS,
     RECORDS,
     Change,
@@ -26,7 +24,9 @@ from schemas import (
     Prediction,
     Record,
 )
-from schemas.__main__ import FOLDER, schema_path
+from fluxplain.schemas.__main__ import FOLDER, schema_path
+from fluxplain.stages.base import ORIGIN, ORIGIN_TIME, PREVIOUS
+from fluxplain.stages.join import PassedOn
 
 PATH = FOLDER / "asyncapi.json"
 

@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-PROGRAM = ("-m", "typer", "pipeline.cli.main", "utils", "docs", "--name", "fluxplain")
+PROGRAM = ("-m", "typer", "fluxplain.cli.main", "utils", "docs", "--name", "fluxplain")
 
 
 def reference() -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from sphinx.application import Sphinx
 
-from pipeline import __version__
+from fluxplain import __version__
 
 project = "fluxplain"
 author = copyright = "fluxplain contributors"
@@ -19,12 +19,12 @@ NAVIGATION = {
         *("explanations", "topics", "streams", "models", "ecosystem", "registry"),
         *("configuration", "pictures", "library", "limits"),
     ],
-    "Operate": ["../README", "cost", "promises"],
+    "Operate": ["../README", "cost", "promises", "../../.github/SECURITY"],
     "Reference": ["commands", "api", "../../pipeline/explain/README"],
-    "Develop": ["../../CONTRIBUTING", "../../CHANGELOG"],
+    "Develop": ["../../CONTRIBUTING", "architecture", "../../CHANGELOG"],
     "Measurements": [
-        "../../tests/benchmarks/results/README",
-        "../../tests/experiments/results/README",
+        "../../tests/measure/benchmarks/results/README",
+        "../../tests/measure/experiments/results/README",
         "../../tests/models/results/README",
     ],
 }
@@ -36,7 +36,8 @@ include_patterns = [
     "deploy/README.md",
     "deploy/docs/*.md",
     "pipeline/explain/README.md",
-    "tests/*/results/README.md",
+    "tests/**/results/README.md",
+    ".github/SECURITY.md",
 ]
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from schemas import Change, Explanation, Prediction, Record
+from fluxplain.schemas import Change, Explanation, Prediction, Record
 
 STREAMS = (Prediction, Explanation, Change)
 

@@ -9,12 +9,12 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from deploy.docs.tables import table
-from schemas import RECORDS
-from schemas.change import Curve
-from schemas.control import NewModel
-from schemas.explanation import Ice
-from schemas.prediction import LabelCounts
-from schemas.record import Typed
+from fluxplain.schemas import RECORDS
+from fluxplain.schemas.change import Curve
+from fluxplain.schemas.control import NewModel
+from fluxplain.schemas.explanation import Ice
+from fluxplain.schemas.prediction import LabelCounts
+from fluxplain.schemas.record import Typed
 
 PARTS = (Curve, Ice, LabelCounts, NewModel)
 """What records are made of, beside plain values."""

@@ -13,9 +13,9 @@ from pydantic.fields import FieldInfo
 
 from deploy.docs.tables import table
 from deploy.docs.words import allowed, code
-from pipeline.config import ENV_PREFIX, Config
-from pipeline.drift.detectors import ADWIN_DEFAULTS, DETECTORS, LIMITS
-from pipeline.import_strings import load
+from fluxplain.config import ENV_PREFIX, Config
+from fluxplain.drift.detectors import ADWIN_DEFAULTS, DETECTORS, LIMITS
+from fluxplain.loading.import_strings import load
 
 
 def tables() -> str:
@@ -46,7 +46,7 @@ def detectors() -> str:
 @cache
 def descriptions(model: type[BaseModel]) -> dict[str, str]:
     """Return key → its description: the docstring below the field."""
-    kinds = [kind for kind in reversed(model.__mro__) if kind.__module__.startswith("pipeline.")]
+    kinds = [kind for kind in reversed(model.__mro__) if kind.__module__.startswith("fluxplain.")]
     trees = [ast.parse(inspect.getsource(kind)).body[0] for kind in kinds]
     return {
         ast.unparse(field.target): " ".join(ast.literal_eval(text.value).split())

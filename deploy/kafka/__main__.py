@@ -15,7 +15,7 @@ from deploy.kafka.errors import KafkaError
 from deploy.kafka.files import Files
 from deploy.kafka.java import kafka_version
 from deploy.kafka.settings import Plan
-from pipeline.cli.interruption import Interruption, until_interrupted
+from fluxplain.cli.interruption import Interruption, until_interrupted
 
 COMMAND_STOP_TIMEOUT_S = 20.0
 """How long a command under `run` may take to end after Ctrl-C before it is killed."""

@@ -13,14 +13,14 @@ from confluent_kafka import (
     TopicPartition,
 )
 
-from pipeline.config import Config
-from pipeline.kafka.client import ask, client_settings, log_offsets, partitions_of, refusal
-from pipeline.kafka.registry.opening import open_decoder
-from pipeline.kafka.registry.waiting import Opener
-from pipeline.kafka.timeouts import ALERTS_POLL_S, ALERTS_SESSION_S, REQUEST_S
-from pipeline.kafka.topics.reader import without_errors
-from pipeline.kafka.topics.unreadable import UnreadableBatches
-from schemas import Change
+from fluxplain.config import Config
+from fluxplain.kafka.client import ask, client_settings, log_offsets, partitions_of, refusal
+from fluxplain.kafka.registry.codec import open_decoder
+from fluxplain.kafka.registry.waiting import Opener
+from fluxplain.kafka.timeouts import ALERTS_POLL_S, ALERTS_SESSION_S, REQUEST_S
+from fluxplain.kafka.topics.reader import without_errors
+from fluxplain.kafka.topics.unreadable import UnreadableBatches
+from fluxplain.schemas import Change
 
 log = logging.getLogger("fluxplain.alerts")
 

@@ -4,8 +4,8 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from typing import Any, Literal
 
-from pipeline.config import AlertSettings
-from schemas import Change
+from fluxplain.config import AlertSettings
+from fluxplain.schemas import Change
 
 Reason = Literal["kind", "method", "feature", "min_effect", "quiet_s", "repeated"]
 """Why there is no alert: the setting that excludes it, or that there was one already."""

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 
 import orjson
 
-from pipeline import __version__
-from pipeline.wording import printable
-from schemas import Change
+from fluxplain import __version__
+from fluxplain.schemas import Change
+from fluxplain.schemas.wording import printable
 
 VERSION = 1
 """Version of the body. Added fields leave it; changed or removed ones raise it."""

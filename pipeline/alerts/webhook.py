@@ -11,10 +11,10 @@ from typing import Self
 
 import aiohttp
 
-from pipeline.alerts.message import headers
-from pipeline.config import AlertSettings
-from pipeline.config.secrets import shown
-from pipeline.wording import printable
+from fluxplain.alerts.message import headers
+from fluxplain.config import AlertSettings
+from fluxplain.config.secrets import shown
+from fluxplain.schemas.wording import printable
 
 FIRST_PAUSE_S = 1.0
 LONGEST_PAUSE_S = 60.0

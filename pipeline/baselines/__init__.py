@@ -37,11 +37,16 @@ Examples
 True
 """
 
-from pipeline.baselines.impurity import mean_decrease_in_impurity
-from pipeline.baselines.pdp import PairDependence, PartialDependence, batch_pair_pdp, batch_pdp
-from pipeline.baselines.pfi import batch_pfi, expected_pfi
-from pipeline.baselines.sage import batch_sage
-from pipeline.baselines.window import IntervalPFI, SlidingWindowSAGE
+from fluxplain.baselines.batch_pdp import (
+    PairDependence,
+    PartialDependence,
+    batch_pair_pdp,
+    batch_pdp,
+)
+from fluxplain.baselines.batch_pfi import batch_pfi, expected_pfi
+from fluxplain.baselines.batch_sage import batch_sage
+from fluxplain.baselines.impurity import mean_decrease_in_impurity
+from fluxplain.baselines.window import IntervalPFI, SlidingWindowSAGE
 
 __all__ = [
     "IntervalPFI",

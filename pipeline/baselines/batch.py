@@ -5,11 +5,11 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from pipeline.evaluate import Encoding, Evaluator, Observation, Observed
-from pipeline.evaluate.encoding import Floats, columns_of
-from pipeline.explain.importance import check_observation
-from pipeline.explain.losses import Loss, Target, get_loss
-from pipeline.explain.players import Players
+from fluxplain.evaluate import Encoding, Evaluator, Observation, Observed
+from fluxplain.evaluate.encoding import Floats, columns_of
+from fluxplain.explain.importance import check_observation
+from fluxplain.explain.losses import Loss, Target, get_loss
+from fluxplain.explain.players import Players
 
 
 class Batch:
@@ -18,7 +18,7 @@ class Batch:
     Parameters
     ----------
     xs, ys, evaluator
-        See :mod:`pipeline.baselines`.
+        See :mod:`fluxplain.baselines`.
     players
         What to explain.
     loss

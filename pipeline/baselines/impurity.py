@@ -13,9 +13,9 @@ from river import stats
 from river.tree.hoeffding_tree import HoeffdingTree
 from river.tree.nodes.branch import DTBranch
 
-from pipeline.evaluate.hoeffding.combinations import COMBINATIONS
-from pipeline.evaluate.hoeffding.votes import VOTES
-from pipeline.explain.players import check_features
+from fluxplain.evaluate.hoeffding.combinations import COMBINATIONS
+from fluxplain.evaluate.hoeffding.votes import VOTES
+from fluxplain.explain.players import check_features
 
 Seen = Any
 """What a node has seen of the target: class → weight, or River's running variance."""

@@ -8,15 +8,15 @@ from abc import ABC, abstractmethod
 from collections import deque
 from contextlib import suppress
 
-from pipeline.baselines.batch import Batch
-from pipeline.baselines.pfi import DEFAULT_PERMUTATIONS, check_permutations, permuted_pfi
-from pipeline.baselines.sage import permuted_sage
-from pipeline.evaluate import Encoding, Evaluator, NoOutputError, Observation, Value, as_evaluator
-from pipeline.explain.importance import check_observation
-from pipeline.explain.imputers import InnerSamples, check_inner_samples
-from pipeline.explain.losses import Loss, Target, get_loss
-from pipeline.explain.players import Features, Players
-from pipeline.explain.sage import DEFAULT_INNER_SAMPLES
+from fluxplain.baselines.batch import Batch
+from fluxplain.baselines.batch_pfi import DEFAULT_PERMUTATIONS, check_permutations, permuted_pfi
+from fluxplain.baselines.batch_sage import permuted_sage
+from fluxplain.evaluate import Encoding, Evaluator, NoOutputError, Observation, Value, as_evaluator
+from fluxplain.explain.importance import check_observation
+from fluxplain.explain.imputers import InnerSamples, check_inner_samples
+from fluxplain.explain.losses import Loss, Target, get_loss
+from fluxplain.explain.players import Features, Players
+from fluxplain.explain.sage import DEFAULT_INNER_SAMPLES
 
 
 class WindowExplainer(ABC):
@@ -87,7 +87,7 @@ class IntervalPFI(WindowExplainer):
     Parameters
     ----------
     model, features, loss, seed, evaluator
-        See :mod:`pipeline.baselines`.
+        See :mod:`fluxplain.baselines`.
     interval
         Observations in an interval, at least 2.
     permutations
@@ -155,7 +155,7 @@ class SlidingWindowSAGE(WindowExplainer):
     Parameters
     ----------
     model, features, loss, seed, evaluator
-        See :mod:`pipeline.baselines`.
+        See :mod:`fluxplain.baselines`.
     window
         How many observations are explained together, at least 2. Nothing is explained before
         there are as many.

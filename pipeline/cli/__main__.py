@@ -1,5 +1,5 @@
-"""The command line as ``python -m pipeline.cli``; workers are started so."""
+"""The command line as ``python -m fluxplain.cli``; workers are started so."""
 
-from pipeline.cli.main import main
+from fluxplain.cli.main import main
 
 main()

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from pipeline.alerts.message import body, sample
-from pipeline.cli.common import (
+from fluxplain.alerts.message import body, sample
+from fluxplain.cli.common import (
     DEFAULT_CONFIG,
     RUN,
     ConfigPath,
@@ -18,13 +18,13 @@ from pipeline.cli.common import (
     say,
     status_for_supervisor,
 )
-from pipeline.cli.supervisor import end_with_supervisor
-from pipeline.config import Config, ConfigError
-from pipeline.kafka.client_logs import logging_settings
-from schemas import stream_name
+from fluxplain.cli.supervisor import end_with_supervisor
+from fluxplain.config import Config, ConfigError
+from fluxplain.kafka.client_logs import logging_settings
+from fluxplain.schemas import stream_name
 
 if TYPE_CHECKING:
-    from pipeline.alerts.webhook import Answer
+    from fluxplain.alerts.webhook import Answer
 
 alerts_app = group("alerts", RUN, "Send changes to a webhook, or send a test alert.")
 
@@ -37,7 +37,7 @@ def alerts_run(config: ConfigPath = DEFAULT_CONFIG) -> None:
     later starts resume where the last one ended.
     """
     settings = _settings(config)
-    from pipeline.alerts.run import run  # noqa: PLC0415  the test needs no Kafka
+    from fluxplain.alerts.forward import run  # noqa: PLC0415  the test needs no Kafka
 
     end_with_supervisor()
     with status_for_supervisor():
@@ -63,7 +63,7 @@ def alerts_test(config: ConfigPath = DEFAULT_CONFIG) -> None:
 
 
 async def _send_sample(settings: Config) -> "tuple[str, Answer]":
-    from pipeline.alerts.webhook import Webhook  # noqa: PLC0415  other commands need no HTTP
+    from fluxplain.alerts.webhook import Webhook  # noqa: PLC0415  other commands need no HTTP
 
     change = sample(stream_name(settings.topic(settings.source), 0), settings.explained[0])
     async with Webhook(settings.alerts) as webhook:

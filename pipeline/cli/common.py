@@ -11,15 +11,15 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from pipeline.cli.interruption import ended_by_ctrl_c
-from pipeline.config import Asker, Config, ConfigError, load_config
-from pipeline.kafka.client import AccessError, BrokerError, no_topics
-from pipeline.kafka.embedded import resolve
-from pipeline.kafka.exits import EXIT_NOT_YET, EXIT_REFUSED
-from pipeline.kafka.ownership.registered import RegisteredError
-from pipeline.kafka.topics import missing_topics
-from pipeline.results.published import Published, from_files, from_topics
-from schemas import BadRecordError, Change, parse_stream, stream_name
+from fluxplain.cli.interruption import ended_by_ctrl_c
+from fluxplain.config import Asker, Config, ConfigError, load_config
+from fluxplain.kafka.client import AccessError, BrokerError, no_topics
+from fluxplain.kafka.embedded import resolve
+from fluxplain.kafka.exits import EXIT_NOT_YET, EXIT_REFUSED
+from fluxplain.kafka.ownership.registered import RegisteredError
+from fluxplain.kafka.topics import missing_topics
+from fluxplain.results.published import Published, from_files, from_topics
+from fluxplain.schemas import BadRecordError, Change, parse_stream, stream_name
 
 app = typer.Typer(
     name="fluxplain",

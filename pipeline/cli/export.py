@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
-from pipeline.cli.common import (
+from fluxplain.cli.common import (
     DEFAULT_CONFIG,
     LOOK,
     ConfigPath,
@@ -19,16 +19,15 @@ from pipeline.cli.common import (
     load_reader,
     say,
 )
-from pipeline.cli.interruption import until_interrupted
-from pipeline.config import ConfigError
-from pipeline.kafka.topics.reader import TopicReader
-from pipeline.outputs import OUTPUTS
-from pipeline.results.selection import Selection
-from pipeline.wording import printable
-from schemas import Change, Explanation, Record
+from fluxplain.cli.interruption import until_interrupted
+from fluxplain.config import ConfigError
+from fluxplain.kafka.topics.reader import TopicReader
+from fluxplain.results.selection import Selection
+from fluxplain.schemas import OUTPUTS, Change, Explanation, Record
+from fluxplain.schemas.wording import printable
 
 if TYPE_CHECKING:
-    from pipeline.results.export import Tally
+    from fluxplain.results.export_file import Tally
 
 Values = Iterator[tuple[int, bytes | None]]
 Advance = Callable[[int, int], None]
@@ -84,7 +83,7 @@ def export(  # noqa: PLR0917  options of a command
     _check(kind, what, feature, method)
     if from_seq is not None and to_seq is not None and to_seq < from_seq:
         raise ConfigError(f"--to-seq is {to_seq}, but must be at least --from-seq, {from_seq}")
-    from pipeline.results.export import export as write  # noqa: PLC0415  loads Arrow
+    from fluxplain.results.export_file import export as write  # noqa: PLC0415  loads Arrow
 
     streams, features, methods = (frozenset(each or ()) for each in (stream, feature, method))
     choice = Selection(streams, features, methods, from_seq, to_seq)

@@ -17,7 +17,7 @@ from rich.progress import (
     TimeElapsedColumn,
 )
 
-from pipeline.cli.common import (
+from fluxplain.cli.common import (
     DEFAULT_CONFIG,
     FEED,
     ConfigPath,
@@ -29,12 +29,13 @@ from pipeline.cli.common import (
     spread,
     warn,
 )
-from pipeline.config import Config
-from pipeline.kafka.topics.replay import ReplayOptions
-from pipeline.kafka.topics.replay import replay as replay_observations
-from pipeline.outputs import OUTPUTS, LocalFiles
-from pipeline.sources import Columns, Source, SourceError, open_source, with_label_delay
-from schemas.late_label import LabelValue
+from fluxplain.config import Config
+from fluxplain.kafka.topics.replay import ReplayOptions
+from fluxplain.kafka.topics.replay import replay as replay_observations
+from fluxplain.results.local_files import LocalFiles
+from fluxplain.schemas import OUTPUTS
+from fluxplain.schemas.late_label import LabelValue
+from fluxplain.sources import Columns, Source, SourceError, open_source, with_label_delay
 
 PATIENCE_S = 20.0
 """Time without progress after which `replay` asks whether the pipeline runs."""
@@ -163,7 +164,7 @@ def local(
     Writes predictions.jsonl, explanations.jsonl, changes.jsonl and dead-letters.jsonl.
     """
     settings = load(recorded.config)
-    from pipeline.local import LocalPipeline  # noqa: PLC0415  loads much of River
+    from fluxplain.local import LocalPipeline  # noqa: PLC0415  loads much of River
 
     source = recorded.open(settings)
     if source.total is None and recorded.limit is None and source.name.startswith("river:"):

@@ -14,7 +14,7 @@ import typer
 from confluent_kafka import Message
 from rich.live import Live
 
-from pipeline.cli.common import (
+from fluxplain.cli.common import (
     DEFAULT_CONFIG,
     LOOK,
     ConfigPath,
@@ -27,20 +27,19 @@ from pipeline.cli.common import (
     say,
     status_for_supervisor,
 )
-from pipeline.cli.interruption import ended_by_ctrl_c, until_interrupted
-from pipeline.cli.supervisor import end_with_supervisor
-from pipeline.config import Config, ConfigError
-from pipeline.kafka.embedded import resolve
-from pipeline.kafka.topics.lag import LagMonitor
-from pipeline.kafka.topics.reader import TopicReader
-from pipeline.monitor.terminal.all_streams import StreamsView, Watched
-from pipeline.monitor.terminal.watch import WatchView
-from pipeline.outputs import OUTPUTS
-from pipeline.results.feed import Feed
-from pipeline.results.selection import Alphas
-from pipeline.results.store import Store
-from schemas import BadRecordError, DeadLetter
-from schemas.explanation import Method
+from fluxplain.cli.interruption import ended_by_ctrl_c, until_interrupted
+from fluxplain.cli.supervisor import end_with_supervisor
+from fluxplain.config import Config, ConfigError
+from fluxplain.kafka.embedded import resolve
+from fluxplain.kafka.topics.lag import LagMonitor
+from fluxplain.kafka.topics.reader import TopicReader
+from fluxplain.monitor.terminal.all_streams import StreamsView, Watched
+from fluxplain.monitor.terminal.watch import WatchView
+from fluxplain.results.live_feed import Feed
+from fluxplain.results.selection import Alphas
+from fluxplain.results.store import Store
+from fluxplain.schemas import OUTPUTS, BadRecordError, DeadLetter
+from fluxplain.schemas.explanation import Method
 
 NICENESS = 5
 """Priority of the dashboard: on a busy machine the pipeline goes first."""
@@ -57,7 +56,7 @@ def dashboard(config: ConfigPath = DEFAULT_CONFIG) -> None:
     late, stopped, or run on another machine, and the pipeline does not notice.
     """
     with ended_by_ctrl_c():
-        from pipeline.monitor.dashboard.server import run  # noqa: PLC0415  loads the web server
+        from fluxplain.monitor.dashboard.server import run  # noqa: PLC0415  loads the web server
     settings = load(config, "reader")
     end_with_supervisor()
     os.nice(NICENESS)

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from pipeline.cli.common import (
+from fluxplain.cli.common import (
     DEFAULT_CONFIG,
     LOOK,
     AsJson,
@@ -22,21 +22,20 @@ from pipeline.cli.common import (
     opened,
     partition_of,
 )
-from pipeline.cli.interruption import until_interrupted
-from pipeline.config import Config, ConfigError
-from pipeline.kafka.topics.reader import TopicReader, read_to_end
-from pipeline.monitor.terminal.change_story import (
+from fluxplain.cli.interruption import until_interrupted
+from fluxplain.config import Config, ConfigError
+from fluxplain.kafka.topics.reader import TopicReader, read_to_end
+from fluxplain.monitor.terminal.change_story import (
     SeqRange,
     range_of,
     render_incident,
     render_list,
     render_story,
 )
-from pipeline.monitor.terminal.record_lines import line
-from pipeline.outputs import OUTPUTS
-from pipeline.results.lookup import find, newest
-from pipeline.wording import printable
-from schemas import RECORDS, BadRecordError, Change, stream_name
+from fluxplain.monitor.terminal.record_lines import line
+from fluxplain.results.lookup import find, newest
+from fluxplain.schemas import OUTPUTS, RECORDS, BadRecordError, Change, stream_name
+from fluxplain.schemas.wording import printable
 
 TOPICS = tuple(record.TOPIC for record in RECORDS)
 

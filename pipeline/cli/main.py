@@ -6,13 +6,13 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from pipeline import __version__
-from pipeline.cli.common import app, console, say_error
-from pipeline.errors import UserError
+from fluxplain import __version__
+from fluxplain.cli.common import app, console, say_error
+from fluxplain.errors import UserError
 
 # each adds its commands, and --help shows them in this order
 # isort: off
-from pipeline.cli import (  # noqa: F401
+from fluxplain.cli import (  # noqa: F401
     setup,
     run,
     model,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
-from pipeline.cli.common import (
+from fluxplain.cli.common import (
     DEFAULT_CONFIG,
     RUN,
     ConfigPath,
@@ -19,20 +19,20 @@ from pipeline.cli.common import (
     warn,
     write_file,
 )
-from pipeline.config import Config, ConfigError
-from pipeline.kafka.checkpoints import CheckpointStore, Slot, open_store, slots
-from pipeline.kafka.client import BrokerError, cluster, partitions_of
-from pipeline.kafka.embedded import resolve
-from pipeline.kafka.producer import RecordProducer
-from pipeline.kafka.timeouts import COMMAND_DEADLINE_S
-from pipeline.kafka.topics.reader import read_to_end
-from pipeline.models.model_store import ModelFolder
-from pipeline.warm_start import unpickled, written
-from schemas import BadRecordError, Change, Control, stream_name
-from schemas.control import NewModel
+from fluxplain.config import Config, ConfigError
+from fluxplain.kafka.checkpoints import CheckpointStore, Slot, open_store, slots
+from fluxplain.kafka.client import BrokerError, cluster, partitions_of
+from fluxplain.kafka.embedded import resolve
+from fluxplain.kafka.producer import RecordProducer
+from fluxplain.kafka.timeouts import COMMAND_DEADLINE_S
+from fluxplain.kafka.topics.reader import read_to_end
+from fluxplain.models.model_store import ModelFolder
+from fluxplain.models.warm_start import unpickled, written
+from fluxplain.schemas import BadRecordError, Change, Control, stream_name
+from fluxplain.schemas.control import NewModel
 
 if TYPE_CHECKING:
-    from pipeline.stages.estimates import FeatureState
+    from fluxplain.stages.estimates import FeatureState
 
 T = TypeVar("T")
 
@@ -56,14 +56,14 @@ def export(
     explain.file.
     """
     settings = resolve(load(config))
-    from pipeline.models.scores import Scored  # noqa: PLC0415  loads River
-    from pipeline.stages.model import ModelStage  # noqa: PLC0415  as above
+    from fluxplain.models.scores import Scored  # noqa: PLC0415  loads River
+    from fluxplain.stages.model import ModelStage  # noqa: PLC0415  as above
 
     store = open_store(settings, cluster(settings))
     source = settings.topic(settings.source)
     shards = [
-        _state(store, Slot.of(part, source, partition), ModelStage)
-        for part in settings.parts("model")
+        _state(store, Slot.of(replica, source, partition), ModelStage)
+        for replica in settings.replicas("model")
     ]
     place, (offset, stage) = stream_name(source, partition), shards[0]
     model = stage.model.detector if isinstance(stage.model, Scored) else stage.model
@@ -78,8 +78,8 @@ def export(
         return
     states = _estimates(settings, store, place)
     through = max((state.chain.newest for state in states.values()), default=-1)
-    parts = {"samples": [shard.samples for _, shard in shards], "estimates": states}
-    write_file(explanations, written(parts, settings.of_stream(partition).learning()))
+    learned = {"samples": [shard.samples for _, shard in shards], "estimates": states}
+    write_file(explanations, written(learned, settings.of_stream(partition).learning()))
     known = f"what is known of {', '.join(states)}, up to seq {through:,}" if states else "samples"
     say(f"{explanations}: {known}")
 
@@ -147,8 +147,8 @@ def _state(store: CheckpointStore, slot: Slot, kind: type[T]) -> tuple[int, T]:
 
 def _estimates(settings: Config, store: CheckpointStore, stream: str) -> "dict[str, FeatureState]":
     """Return the estimates of all features of a stream, whichever partitions they are in."""
-    from pipeline.stages.explainer import ExplainerStage  # noqa: PLC0415  loads NumPy
-    from pipeline.stages.streams import ByStream  # noqa: PLC0415
+    from fluxplain.stages.explainer import ExplainerStage  # noqa: PLC0415  loads NumPy
+    from fluxplain.stages.streams import ByStream  # noqa: PLC0415
 
     found: dict[str, FeatureState] = {}
     checkpoints = [store.load(slot) for slot in slots(settings, "explainer")]
@@ -163,7 +163,7 @@ def _estimates(settings: Config, store: CheckpointStore, stream: str) -> "dict[s
 
 
 def _check_announcing(settings: Config, name: str, version: str) -> None:
-    from pipeline.stages.validation import check_version  # noqa: PLC0415  loads NumPy
+    from fluxplain.stages.intake.validation import check_version  # noqa: PLC0415  loads NumPy
 
     if not settings.control.topic:
         raise ConfigError(
@@ -220,8 +220,8 @@ def _users(settings: Config, version: str, partitions: Collection[int]) -> list[
 
 def _checked(settings: Config, partition: int | None, file: Path) -> bytes:
     """Return a file with a model that can replace that of a stream, or of all."""
-    from pipeline.evaluate import choose  # noqa: PLC0415  loads River
-    from pipeline.models.checks import taking_over  # noqa: PLC0415
+    from fluxplain.evaluate import choose  # noqa: PLC0415  loads River
+    from fluxplain.models.model_checks import taking_over  # noqa: PLC0415
 
     try:
         data = file.read_bytes()

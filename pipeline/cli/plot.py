@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pipeline.cli.common import (
+from fluxplain.cli.common import (
     DEFAULT_CONFIG,
     LOOK,
     ConfigPath,
@@ -21,13 +21,13 @@ from pipeline.cli.common import (
     say,
     spread,
 )
-from pipeline.cli.interruption import until_interrupted
-from pipeline.config import ConfigError
-from pipeline.results.change_context import ChangeContext, strongest
-from pipeline.results.lookup import find
-from pipeline.results.selected import NothingError, SelectedResults
-from pipeline.results.selection import Alphas, Selection
-from schemas import Change
+from fluxplain.cli.interruption import until_interrupted
+from fluxplain.config import ConfigError
+from fluxplain.results.change_context import ChangeContext, strongest
+from fluxplain.results.lookup import find
+from fluxplain.results.selected import NothingError, SelectedResults
+from fluxplain.results.selection import Alphas, Selection
+from fluxplain.schemas import Change
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -74,7 +74,7 @@ class Picture:
         check_out(self.out, (".png", ".svg", ".pdf"), ignore_case=True)
         own = {} if self.title is None else {"title": self.title}
         with until_interrupted():
-            from pipeline.monitor.figures import save  # noqa: PLC0415  slow to load
+            from fluxplain.monitor.figures import save  # noqa: PLC0415  slow to load
 
             save(draw(width_in=self.width, **own), self.out, dpi=self.dpi)
             say(f"Wrote {self.out}")
@@ -139,7 +139,7 @@ def importance(picture: Picture, records: Records, method: Methods = None) -> No
     """Draw the importance of each feature over time, with standard errors and changes."""
 
     def draw(**options: Any) -> "Figure":
-        from pipeline.monitor.figures import importance_figure  # noqa: PLC0415  slow to load
+        from fluxplain.monitor.figures import importance_figure  # noqa: PLC0415  slow to load
 
         results = SelectedResults(selection, alphas=alphas)
         results.take(read("explanations", "changes"))
@@ -159,11 +159,11 @@ def pdp(picture: Picture, records: Records) -> None:
     """
 
     def draw(**options: Any) -> "Figure":
-        from pipeline.monitor.figures.effect_curves import (  # noqa: PLC0415
+        from fluxplain.monitor.figures.effect_curves import (  # noqa: PLC0415
             curves_figure,
             effects_of,
         )
-        from pipeline.monitor.figures.effect_maps import surfaces_figure  # noqa: PLC0415
+        from fluxplain.monitor.figures.effect_maps import surfaces_figure  # noqa: PLC0415
 
         results = SelectedResults(selection, alphas=alphas)
         results.take(read("explanations"))
@@ -194,7 +194,7 @@ def change(
     """
 
     def draw(**options: Any) -> "Figure":
-        from pipeline.monitor.figures import story_figure  # noqa: PLC0415
+        from fluxplain.monitor.figures import story_figure  # noqa: PLC0415
 
         context = ChangeContext(_found(change_id, read))
         streams = frozenset({context.change.stream})
@@ -225,7 +225,7 @@ def report(
     check_out(out, (".html",), ignore_case=True)
     read, selection, alphas = records.select(method)
     with until_interrupted():
-        from pipeline.monitor.figures import report_page  # noqa: PLC0415
+        from fluxplain.monitor.figures import report_page  # noqa: PLC0415
 
         wanted = [each for each in changes_of(read) if selection.fits(each, of_all_features=True)]
         contexts = map(ChangeContext, strongest(wanted, stories))

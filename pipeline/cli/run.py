@@ -7,7 +7,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from pipeline.cli.common import (
+from fluxplain.cli.common import (
     DEFAULT_CONFIG,
     RUN,
     ConfigPath,
@@ -18,12 +18,12 @@ from pipeline.cli.common import (
     say,
     status_for_supervisor,
 )
-from pipeline.cli.interruption import ended_by_ctrl_c, until_interrupted
-from pipeline.cli.supervisor import Supervisor, command_of, end_with_supervisor
-from pipeline.config import EMBEDDED, ENV_PREFIX, Config, ConfigError
-from pipeline.kafka.embedded import ADDRESS_FILE, EmbeddedBroker, resolve, workers_environment
-from pipeline.kafka.topics import create_topics
-from pipeline.parts import Part, Role
+from fluxplain.cli.interruption import ended_by_ctrl_c, until_interrupted
+from fluxplain.cli.supervisor import Supervisor, command_of, end_with_supervisor
+from fluxplain.config import EMBEDDED, ENV_PREFIX, Config, ConfigError
+from fluxplain.config.replica import Replica, Role
+from fluxplain.kafka.embedded import ADDRESS_FILE, EmbeddedBroker, resolve, workers_environment
+from fluxplain.kafka.topics import create_topics
 
 
 @app.command(rich_help_panel=RUN)
@@ -50,17 +50,17 @@ def worker(
     """
     with ended_by_ctrl_c():
         # Faust is slow to import, and only workers need it
-        from agents import factory  # noqa: PLC0415
-        from pipeline.kafka.faust.app import run  # noqa: PLC0415
-        from pipeline.kafka.worker.broker_wait import wait_for_broker  # noqa: PLC0415
+        from fluxplain.agents import factory  # noqa: PLC0415
+        from fluxplain.kafka.faust.app import run  # noqa: PLC0415
+        from fluxplain.kafka.worker.broker_wait import wait_for_broker  # noqa: PLC0415
 
         create = factory(role)
     settings = resolve(load(config, role))
-    part = _part(settings, role, shard)
+    replica = _replica(settings, role, shard)
     end_with_supervisor()
     with status_for_supervisor():
-        wait_for_broker(settings, part)
-        run(create(ready(settings), part))
+        wait_for_broker(settings, replica)
+        run(create(ready(settings), replica))
 
 
 @app.command(rich_help_panel=RUN)
@@ -128,23 +128,23 @@ def demo(
 
     The dashboard runs too: open the address that is printed.
     """
-    from pipeline.demo import run_demo  # noqa: PLC0415  loads the plotting library
+    from fluxplain.cli.demo import run_demo  # noqa: PLC0415  loads the plotting library
 
     with until_interrupted():
         run_demo(out, records, console, stay=stay)
 
 
-def _part(settings: Config, role: Role, shard: int | None) -> Part:
-    parts = settings.parts(role)
-    if not parts:
+def _replica(settings: Config, role: Role, shard: int | None) -> Replica:
+    replicas = settings.replicas(role)
+    if not replicas:
         raise ConfigError("label.topic and control.topic are false: there is nothing to join")
-    if len(parts) > 1 and shard is None:
+    if len(replicas) > 1 and shard is None:
         raise ConfigError(
-            f"model.shards is {len(parts)}: name one of them by --shard 0 to {len(parts) - 1}"
+            f"model.shards is {len(replicas)}: name one of them by --shard 0 to {len(replicas) - 1}"
         )
-    if (shard or 0) >= len(parts):
-        raise ConfigError(f"--shard is {shard}, but the role {role} has {len(parts)}, from 0 on")
-    return parts[shard or 0]
+    if (shard or 0) >= len(replicas):
+        raise ConfigError(f"--shard is {shard}, but the role {role} has {len(replicas)}, from 0 on")
+    return replicas[shard or 0]
 
 
 def _supervise(
@@ -152,7 +152,7 @@ def _supervise(
 ) -> NoReturn:
     with Supervisor(
         config,
-        settings.parts(),
+        settings.replicas(),
         environment=environment,
         environment_of=lambda name: _own_environment(settings, name),
         tell=say,
@@ -172,10 +172,10 @@ def _supervise(
 def _own_environment(settings: Config, name: str) -> dict[str, str]:
     """Return the variables of one worker, for what two workers on a machine cannot share."""
     own = {}
-    part, _, number = name.rpartition("-")
+    replica, _, number = name.rpartition("-")
     if settings.health.port:
-        parts = [str(each) for each in settings.parts()]
-        index = parts.index(part) + len(parts) * (int(number) - 1)
+        replicas = [str(each) for each in settings.replicas()]
+        index = replicas.index(replica) + len(replicas) * (int(number) - 1)
         own[f"{ENV_PREFIX}HEALTH__PORT"] = str(settings.health.port + index)
     if instance := settings.kafka.group_instance_id:
         own[f"{ENV_PREFIX}KAFKA__GROUP_INSTANCE_ID"] = f"{instance}-{number}"

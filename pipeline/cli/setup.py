@@ -8,7 +8,7 @@ import orjson
 import typer
 from rich.table import Table
 
-from pipeline.cli.common import (
+from fluxplain.cli.common import (
     DEFAULT_CONFIG,
     PREPARE,
     ConfigPath,
@@ -21,8 +21,9 @@ from pipeline.cli.common import (
     say,
     warn,
 )
-from pipeline.config import Config, ConfigError
-from pipeline.kafka.checkpoints import (
+from fluxplain.config import Config, ConfigError
+from fluxplain.config.replica import Role
+from fluxplain.kafka.checkpoints import (
     CheckpointError,
     CheckpointStore,
     Slot,
@@ -31,18 +32,17 @@ from pipeline.kafka.checkpoints import (
     open_store,
     slots,
 )
-from pipeline.kafka.client import cluster
-from pipeline.kafka.embedded import resolve
-from pipeline.kafka.ownership.register import Register
-from pipeline.kafka.ownership.registered import Fingerprint
-from pipeline.kafka.registry.opening import check_registry
-from pipeline.kafka.topics import create_topics, topic_specs
-from pipeline.kafka.topics.progress import GroupOffsets
-from pipeline.parts import Role
-from pipeline.stages.base import Message
-from schemas import DeadLetter, stream_name
+from fluxplain.kafka.client import cluster
+from fluxplain.kafka.embedded import resolve
+from fluxplain.kafka.ownership.register import Register
+from fluxplain.kafka.ownership.registered import Fingerprint
+from fluxplain.kafka.registry.codec import check_registry
+from fluxplain.kafka.topics import create_topics, topic_specs
+from fluxplain.kafka.topics.progress import GroupOffsets
+from fluxplain.schemas import DeadLetter, stream_name
+from fluxplain.stages.base import Message
 
-TEMPLATE = Path(__file__).parents[1] / "template.toml"
+TEMPLATE = Path(__file__).with_name("template.toml")
 
 topics_app = group("topics", PREPARE, "Create and describe the pipeline's topics.")
 checkpoints_app = group(
@@ -113,7 +113,11 @@ def topics_describe(config: ConfigPath = DEFAULT_CONFIG) -> None:
     """Show the topics: what each is for, its partitions, messages, and how far behind a role is."""
     settings = resolve(load(config))
     existing = cluster(settings).topics
-    readers = {name: part.role for part in settings.parts() for name in settings.inputs(part.role)}
+    readers = {
+        name: replica.role
+        for replica in settings.replicas()
+        for name in settings.inputs(replica.role)
+    }
     table = Table(box=None)
     table.add_column("topic", no_wrap=True)
     table.add_column("for")
@@ -127,8 +131,8 @@ def topics_describe(config: ConfigPath = DEFAULT_CONFIG) -> None:
         topic = spec.name.removeprefix(settings.topics.prefix)
         role = readers.get(topic)
         lags = []
-        for part in settings.parts(role) if role else settings.parts()[:1]:
-            with closing(GroupOffsets(settings, part, topic)) as offsets:
+        for replica in settings.replicas(role) if role else settings.replicas()[:1]:
+            with closing(GroupOffsets(settings, replica, topic)) as offsets:
                 starts, ends = offsets.starts(), offsets.ends()
                 lags.append(offsets.lag())
         lag = f"{max(lags):,}" if role else ""
@@ -225,9 +229,9 @@ def settings_replace(
 
 def _try_model(settings: Config) -> tuple[str, str]:
     """Return the model, and its evaluator with the reason; warn if it fails on an observation."""
-    from pipeline.evaluate import choose  # noqa: PLC0415  loads River
-    from pipeline.models import title  # noqa: PLC0415
-    from pipeline.stages import ModelStage, process  # noqa: PLC0415
+    from fluxplain.evaluate import choose  # noqa: PLC0415  loads River
+    from fluxplain.models import title  # noqa: PLC0415
+    from fluxplain.stages import ModelStage, process  # noqa: PLC0415
 
     topic = settings.topic(settings.source)
     stage = ModelStage(settings, stream_name(topic, 0))

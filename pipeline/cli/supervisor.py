@@ -12,9 +12,9 @@ from itertools import count
 from pathlib import Path
 from typing import IO, Self
 
-from pipeline.errors import UserError
-from pipeline.kafka.exits import EXIT_NOT_YET, EXIT_REFUSED
-from pipeline.parts import Part, Role
+from fluxplain.config.replica import Replica, Role
+from fluxplain.errors import UserError
+from fluxplain.kafka.exits import EXIT_NOT_YET, EXIT_REFUSED
 
 ROLES: tuple[Role, ...] = ("model", "explainer", "drift")
 
@@ -53,7 +53,7 @@ class Supervisor:
     def __init__(
         self,
         config_path: Path,
-        parts: Sequence[Part] = tuple(map(Part, ROLES)),
+        replicas: Sequence[Replica] = tuple(map(Replica, ROLES)),
         *,
         environment: Mapping[str, str] | None = None,
         environment_of: Callable[[str], Mapping[str, str]] = lambda _name: {},
@@ -61,7 +61,7 @@ class Supervisor:
         tell: Callable[[str], None] = lambda _line: None,
     ) -> None:
         self._config_path = config_path
-        self._parts = parts
+        self._replicas = replicas
         self._environment = {**os.environ, **(environment or {}), _PARENT: str(os.getpid())}
         self._environment_of = environment_of
         self._stderr = stderr
@@ -73,15 +73,15 @@ class Supervisor:
     def start(self, workers: int = 1) -> None:
         """Start this many workers of every role; of every shard, if one has several."""
         for _ in range(workers):
-            for part in self._parts:
-                self.add(part)
+            for replica in self._replicas:
+                self.add(replica)
 
-    def add(self, part: Part | Role) -> str:
+    def add(self, replica: Replica | Role) -> str:
         """Start one more worker of a role or a shard; return its name, the first free one."""
-        part = part if isinstance(part, Part) else Part(part)
-        name = next(n for i in count(1) if (n := f"{part}-{i}") not in self._children)
-        command = worker_command(part, self._config_path)
-        self._start(name, part.role, command, self._environment_of(name))
+        replica = replica if isinstance(replica, Replica) else Replica(replica)
+        name = next(n for i in count(1) if (n := f"{replica}-{i}") not in self._children)
+        command = worker_command(replica, self._config_path)
+        self._start(name, replica.role, command, self._environment_of(name))
         return name
 
     def add_service(self, name: str, command: Sequence[str]) -> None:
@@ -197,15 +197,15 @@ class _Child:
         self.process, self.restart_at, self.started_at = process, None, time.monotonic()
 
 
-def worker_command(part: Part, config_path: Path) -> Sequence[str]:
+def worker_command(replica: Replica, config_path: Path) -> Sequence[str]:
     """Return the command line of a worker."""
-    shard = ("--shard", str(part.shard)) if part.shards > 1 else ()
-    return command_of("worker", "--role", part.role, *shard, config_path=config_path)
+    shard = ("--shard", str(replica.shard)) if replica.shards > 1 else ()
+    return command_of("worker", "--role", replica.role, *shard, config_path=config_path)
 
 
 def command_of(*words: str, config_path: Path) -> Sequence[str]:
     """Return the command line of one of fluxplain's commands."""
-    return (sys.executable, "-m", "pipeline.cli", *words, "--config", str(config_path))
+    return (sys.executable, "-m", "fluxplain.cli", *words, "--config", str(config_path))
 
 
 def describe_status(status: int) -> str:

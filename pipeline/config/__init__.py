@@ -4,16 +4,16 @@ An environment variable overrides the file: ``FLUXPLAIN_KAFKA__BOOTSTRAP_SERVERS
 ``kafka.bootstrap_servers``. There is one module for each table, or for a few small ones.
 """
 
-from pipeline.config.alerts import AlertSettings
-from pipeline.config.base import ENV_PREFIX, ConfigError
-from pipeline.config.drift import DriftSettings
-from pipeline.config.kafka import EMBEDDED, ControlSettings, KafkaSettings
-from pipeline.config.load import Asker, check_references, load_config
-from pipeline.config.messages import explain_errors
-from pipeline.config.model import MAX_VERSION, FeatureType, LabelSettings, LabelType
-from pipeline.config.operation import KEY_LENGTH
-from pipeline.config.registry import RegistrySettings
-from pipeline.config.root import Config
+from fluxplain.config.alerts import AlertSettings
+from fluxplain.config.base import ENV_PREFIX, ConfigError
+from fluxplain.config.drift import DriftSettings
+from fluxplain.config.kafka import EMBEDDED, ControlSettings, KafkaSettings
+from fluxplain.config.load import Asker, check_references, load_config
+from fluxplain.config.messages import explain_errors
+from fluxplain.config.model import MAX_VERSION, FeatureType, LabelSettings, LabelType
+from fluxplain.config.operation import KEY_LENGTH
+from fluxplain.config.registry import RegistrySettings
+from fluxplain.config.root import Config
 
 __all__ = [
     "EMBEDDED",

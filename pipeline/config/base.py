@@ -7,8 +7,8 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 
-from pipeline import import_strings
-from pipeline.errors import UserError, shown
+from fluxplain.errors import UserError, shown
+from fluxplain.loading import import_strings
 
 ENV_PREFIX = "FLUXPLAIN_"
 

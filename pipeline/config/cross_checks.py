@@ -1,10 +1,10 @@
 """Checks of settings that depend on several tables; errors begin with the key."""
 
-from pipeline.config.base import check_names, wrong
-from pipeline.config.explain import MOST_POINTS
-from pipeline.config.tables import Tables
-from pipeline.drift.detectors import OF_ERRORS
-from schemas.numbers import is_moderate
+from fluxplain.config.base import check_names, wrong
+from fluxplain.config.explain import MOST_POINTS
+from fluxplain.config.tables import Tables
+from fluxplain.drift.detectors import OF_ERRORS
+from fluxplain.schemas.numbers import is_moderate
 
 
 def check(config: Tables) -> None:

@@ -5,8 +5,8 @@ from typing import Annotated, Any, Self, get_args
 
 from pydantic import AfterValidator, Field, WithJsonSchema, model_validator
 
-from pipeline.config.base import Section, is_reference
-from pipeline.drift.detectors import (
+from fluxplain.config.base import Section, is_reference
+from fluxplain.drift.detectors import (
     ADWIN_DEFAULTS,
     DETECTORS,
     OF_NUMBERS,
@@ -14,7 +14,7 @@ from pipeline.drift.detectors import (
     Signal,
     check_parameters,
 )
-from schemas.change import Watched
+from fluxplain.schemas.change import Watched
 
 DELTA = 2e-3
 DELTA_OF_INCREMENTS: dict[Watched, float] = {"ipfi": 1e-4, "ipdp": 1e-12}

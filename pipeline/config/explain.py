@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, cast
 
 from pydantic import AfterValidator, Field, WithJsonSchema, model_validator
 
-from pipeline.config.base import Name, Section, Share, Size, load, wrong
-from pipeline.explain.checks import ALL
-from pipeline.explain.grids import MOST_CURVES, GridKind, GridSettings, StorageKind, check_pairs
-from schemas.explanation import Method
+from fluxplain.config.base import Name, Section, Share, Size, load, wrong
+from fluxplain.explain.grids import MOST_CURVES, GridKind, GridSettings, StorageKind, check_pairs
+from fluxplain.explain.parameter_checks import ALL
+from fluxplain.schemas.explanation import Method
 
 if TYPE_CHECKING:
-    from pipeline.explain.losses import Loss
+    from fluxplain.explain.losses import Loss
 
 MOST_POINTS = 10_000
 """Points of all curves in a record, or of a surface: with two classes they fill half a message."""
 
 MINUS_SCORE = "minus_score"
-"""The loss without labels; see :func:`pipeline.models.minus_score`."""
+"""The loss without labels; see :func:`fluxplain.models.minus_score`."""
 
 MethodNames = Annotated[list[Method], Field(min_length=1)]
 
@@ -186,8 +186,8 @@ class ExplainSettings(Section):
 
     def loss_function(self) -> "Loss":
         """Return the loss; imports the user's function if it is one."""
-        from pipeline.explain import get_loss  # noqa: PLC0415  loads Numba, and few need a loss
-        from pipeline.models import minus_score  # noqa: PLC0415
+        from fluxplain.explain import get_loss  # noqa: PLC0415  loads Numba, and few need a loss
+        from fluxplain.models import minus_score  # noqa: PLC0415
 
         if self.loss == MINUS_SCORE:
             return minus_score

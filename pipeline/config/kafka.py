@@ -6,8 +6,8 @@ from typing import Annotated, Any, Literal, NoReturn, Self
 
 from pydantic import BeforeValidator, Field, SecretStr, model_validator
 
-from pipeline.config.base import Section, variable, wrong
-from pipeline.config.secrets import ReadableFile, Secret, Secrets, reason, trusting
+from fluxplain.config.base import Section, variable, wrong
+from fluxplain.config.secrets import ReadableFile, Secret, Secrets, reason, trusting
 
 EMBEDDED = "embedded"
 

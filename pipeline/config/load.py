@@ -9,12 +9,12 @@ from typing import Any, Literal, get_args
 from pydantic import ValidationError
 from pydantic_settings import SettingsError
 
-from pipeline.config.base import ENV_PREFIX, ConfigError, variable
-from pipeline.config.explain import MINUS_SCORE
-from pipeline.config.messages import explain_errors, secrets_of
-from pipeline.config.root import Config
-from pipeline.parts import Role
-from schemas.change import Watched
+from fluxplain.config.base import ENV_PREFIX, ConfigError, variable
+from fluxplain.config.explain import MINUS_SCORE
+from fluxplain.config.messages import explain_errors, secrets_of
+from fluxplain.config.replica import Role
+from fluxplain.config.root import Config
+from fluxplain.schemas.change import Watched
 
 Asker = Role | Literal["reader"]
 """A process that does not use all that the settings refer to."""
@@ -97,7 +97,7 @@ def check_references(config: Config, role: Asker | None = None) -> None:
 
 
 def _check_loss(config: Config) -> None:
-    from pipeline.explain import LOSSES  # noqa: PLC0415  loads Numba, and few need a loss
+    from fluxplain.explain import LOSSES  # noqa: PLC0415  loads Numba, and few need a loss
 
     name, label = config.explain.loss, config.label.type
     allowed = [each for each in LOSSES if each.endswith("_error") == (label == "number")]
@@ -129,8 +129,8 @@ def _check_detectors(config: Config) -> None:
 
 
 def _check_model(config: Config) -> None:
-    from pipeline.evaluate import choose  # noqa: PLC0415  loads River and Numba
-    from pipeline.models.checks import checked  # noqa: PLC0415  loads River
+    from fluxplain.evaluate import choose  # noqa: PLC0415  loads River and Numba
+    from fluxplain.models.model_checks import checked  # noqa: PLC0415  loads River
 
     settings = config.model
     model = config.make_own_model()

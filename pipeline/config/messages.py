@@ -5,8 +5,8 @@ from typing import Any, get_args
 
 from pydantic import SecretStr, ValidationError
 
-from pipeline.config.tables import Tables
-from pipeline.errors import shown
+from fluxplain.config.tables import Tables
+from fluxplain.errors import shown
 
 Location = tuple[int | str, ...]
 

@@ -5,10 +5,10 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from pipeline.config.base import ConfigError, Name, Reference, Section, content, load, wrong
-from pipeline.evaluate import Kind as EvaluatorKind
-from pipeline.import_strings import parameters
-from pipeline.warm_start import unpickled
+from fluxplain.config.base import ConfigError, Name, Reference, Section, content, load, wrong
+from fluxplain.evaluate import Kind as EvaluatorKind
+from fluxplain.loading.import_strings import parameters
+from fluxplain.models.warm_start import unpickled
 
 FeatureType = Literal["numeric", "categorical"]
 LabelType = Literal["boolean", "integer", "string", "number", "none"]
@@ -65,7 +65,7 @@ class ModelSettings(Section):
 
     factory: Reference | None = None
     """`module:name` of a River class, of `from_river`, `from_sklearn` or `from_torch` in
-    `pipeline.models`, or of your own function or class."""
+    `fluxplain.models`, or of your own function or class."""
     file: Path | None = None
     """A pickled model to start from, instead of a factory. Unpickling runs its code."""
     params: dict[str, Any] = {}

@@ -5,8 +5,8 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from pipeline.config.base import Name, Port, Section, variable
-from pipeline.config.secrets import Secret, Secrets
+from fluxplain.config.base import Name, Port, Section, variable
+from fluxplain.config.secrets import Secret, Secrets
 
 KEY_LENGTH = 32
 """Fewest characters of the key that signs checkpoints."""

@@ -6,7 +6,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from pipeline.config.secrets import ReadableFile, Secret, Secrets, split_url, trusting
+from fluxplain.config.secrets import ReadableFile, Secret, Secrets, split_url, trusting
 
 
 class RegistrySettings(Secrets):

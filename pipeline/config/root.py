@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any, Self
 
 from pydantic import BaseModel, ValidationError, model_validator
 
-from pipeline import warm_start
-from pipeline.config import cross_checks
-from pipeline.config.base import ConfigError, content
-from pipeline.config.messages import explain_errors
-from pipeline.config.stream_settings import Own, merged, refused
-from pipeline.config.tables import Tables
-from schemas.record import stream_name
+from fluxplain.config import cross_checks
+from fluxplain.config.base import ConfigError, content
+from fluxplain.config.messages import explain_errors
+from fluxplain.config.stream_settings import Own, merged, refused
+from fluxplain.config.tables import Tables
+from fluxplain.models import warm_start
+from fluxplain.schemas.record import stream_name
 
 if TYPE_CHECKING:
-    from pipeline.explain.losses import Loss
+    from fluxplain.explain.losses import Loss
 
 OPERATION = {"kafka", "registry", "checkpoint", "health", "alerts", "dashboard"}
 """Tables that say how the pipeline runs, not what it publishes."""
@@ -106,7 +106,7 @@ class Config(Tables):
         ConfigError
             If the factory cannot be loaded or called, or the file cannot be unpickled.
         """
-        from pipeline.models import as_asked  # noqa: PLC0415  not all need a model
+        from fluxplain.models import as_asked  # noqa: PLC0415  not all need a model
 
         return as_asked(self.make_own_model(), self.label.type)
 

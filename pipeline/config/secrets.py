@@ -7,7 +7,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from pydantic import AfterValidator, Field, SecretStr
 
-from pipeline.config.base import Section
+from fluxplain.config.base import Section
 
 Secret = Annotated[SecretStr | None, Field(min_length=1)]
 

@@ -6,19 +6,19 @@ from typing import Annotated, Self
 from pydantic import Field
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
-from pipeline.config.alerts import AlertSettings
-from pipeline.config.base import ENV_PREFIX, Name
-from pipeline.config.drift import DriftSettings
-from pipeline.config.explain import ExplainSettings
-from pipeline.config.kafka import ControlSettings, KafkaSettings, TopicSettings
-from pipeline.config.model import FeatureType, LabelSettings, MissingSettings, ModelSettings
-from pipeline.config.operation import CheckpointSettings, DashboardSettings, HealthSettings
-from pipeline.config.registry import RegistrySettings
-from pipeline.config.stream_settings import Own, Partition
-from pipeline.explain.grids import check_pairs
-from pipeline.explain.players import Players
-from pipeline.parts import Part, Role
-from schemas.explanation import Method
+from fluxplain.config.alerts import AlertSettings
+from fluxplain.config.base import ENV_PREFIX, Name
+from fluxplain.config.drift import DriftSettings
+from fluxplain.config.explain import ExplainSettings
+from fluxplain.config.kafka import ControlSettings, KafkaSettings, TopicSettings
+from fluxplain.config.model import FeatureType, LabelSettings, MissingSettings, ModelSettings
+from fluxplain.config.operation import CheckpointSettings, DashboardSettings, HealthSettings
+from fluxplain.config.registry import RegistrySettings
+from fluxplain.config.replica import Replica, Role
+from fluxplain.config.stream_settings import Own, Partition
+from fluxplain.explain.grids import check_pairs
+from fluxplain.explain.players import Players
+from fluxplain.schemas.explanation import Method
 
 
 class Tables(BaseSettings):
@@ -134,22 +134,22 @@ class Tables(BaseSettings):
         }
         return topics[role]
 
-    def parts(self, role: Role | None = None) -> list[Part]:
+    def replicas(self, role: Role | None = None) -> list[Replica]:
         """Return the parts of a role, or of the pipeline, in the order of the data's flow."""
         shards = self.model.shards
-        join = [Part("join")] if self.is_joined else []
-        model = [Part("model", shard, shards) for shard in range(shards)]
-        parts = [*join, *model, Part("explainer"), Part("drift")]
-        return [part for part in parts if role in {None, part.role}]
+        join = [Replica("join")] if self.is_joined else []
+        model = [Replica("model", shard, shards) for shard in range(shards)]
+        replicas = [*join, *model, Replica("explainer"), Replica("drift")]
+        return [replica for replica in replicas if role in {None, replica.role}]
 
-    def group(self, part: Part | Role) -> str:
+    def group(self, replica: Replica | Role) -> str:
         """Return the consumer group of a role, or of a shard."""
-        return f"{self.topics.prefix}{part}"
+        return f"{self.topics.prefix}{replica}"
 
-    def group_instance_id(self, part: Part) -> str | None:
+    def group_instance_id(self, replica: Replica) -> str | None:
         """Return a worker's name as a static member of its group, if it has one."""
         name = self.kafka.group_instance_id
-        return None if name is None else f"{name}-{part}"
+        return None if name is None else f"{name}-{replica}"
 
     def on_broker(self, bootstrap_servers: str) -> Self:
         """Return the same settings for another broker."""

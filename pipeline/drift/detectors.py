@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, TypeAdapter, ValidationError
 
-from pipeline import import_strings
-from pipeline.errors import shown
+from fluxplain.errors import shown
+from fluxplain.loading import import_strings
 
 Signal = Literal["increment", "value"]
 """What is watched: each record's contribution to an explanation, or the smoothed explanation."""

@@ -6,14 +6,22 @@ numbers as asking the model one by one.
 
 from typing import TYPE_CHECKING
 
-from pipeline.evaluate.base import Evaluator, Kind, Label, NoOutputError, Observation, Output, Value
-from pipeline.lazy import lazy
+from fluxplain.evaluate.base import (
+    Evaluator,
+    Kind,
+    Label,
+    NoOutputError,
+    Observation,
+    Output,
+    Value,
+)
+from fluxplain.loading.lazy import lazy
 
 if TYPE_CHECKING:
-    from pipeline.evaluate.choice import Choice, as_evaluator, choose, evaluator_for
-    from pipeline.evaluate.encoding import Encoding, Inputs, Observed
-    from pipeline.evaluate.generic import GenericEvaluator, model_kind
-    from pipeline.evaluate.table import Table
+    from fluxplain.evaluate.choice import Choice, as_evaluator, choose, evaluator_for
+    from fluxplain.evaluate.encoding import Encoding, Inputs, Observed
+    from fluxplain.evaluate.generic import GenericEvaluator, model_kind
+    from fluxplain.evaluate.table import Table
 else:
     __getattr__, __dir__ = lazy(
         __name__,

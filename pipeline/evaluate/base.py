@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal, Protocol
 
 if TYPE_CHECKING:
-    from pipeline.evaluate.encoding import Inputs
-    from pipeline.evaluate.table import Table
+    from fluxplain.evaluate.encoding import Inputs
+    from fluxplain.evaluate.table import Table
 
 Value = bool | int | float | str
 """The value of one feature."""

@@ -5,12 +5,12 @@ from weakref import WeakValueDictionary
 
 from river import compose
 
-from pipeline.evaluate.base import Evaluator, Kind
-from pipeline.evaluate.batch import BatchEvaluator
-from pipeline.evaluate.generic import GenericEvaluator, final_step
-from pipeline.evaluate.hoeffding import TreeClassifierEvaluator, TreeRegressorEvaluator
-from pipeline.evaluate.linear import LinearEvaluator, is_linear, is_standard
-from pipeline.evaluate.scaled import FEATURE_WISE, ScaledEvaluator
+from fluxplain.evaluate.base import Evaluator, Kind
+from fluxplain.evaluate.batched import BatchEvaluator
+from fluxplain.evaluate.generic import GenericEvaluator, final_step
+from fluxplain.evaluate.hoeffding import TreeClassifierEvaluator, TreeRegressorEvaluator
+from fluxplain.evaluate.linear import LinearEvaluator, is_linear, is_standard
+from fluxplain.evaluate.scaled import FEATURE_WISE, ScaledEvaluator
 
 _evaluators: "WeakValueDictionary[tuple[int, str], Evaluator]" = WeakValueDictionary()
 """Several explainers of one model share what its evaluator has copied. An evaluator keeps its model

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.evaluate.base import Observation, Value
+from fluxplain.evaluate.base import Observation, Value
 
 Floats = NDArray[np.float64]
 

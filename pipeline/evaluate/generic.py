@@ -6,9 +6,9 @@ from typing import Any, cast
 
 from river import base, compose
 
-from pipeline.evaluate.base import Label, NoOutputError, Observation, Output
-from pipeline.evaluate.encoding import Inputs
-from pipeline.evaluate.table import Table, table_of
+from fluxplain.evaluate.base import Label, NoOutputError, Observation, Output
+from fluxplain.evaluate.encoding import Inputs
+from fluxplain.evaluate.table import Table, table_of
 
 
 class GenericEvaluator:
@@ -30,7 +30,7 @@ class GenericEvaluator:
 
     Examples
     --------
-    >>> from pipeline.evaluate import Encoding
+    >>> from fluxplain.evaluate import Encoding
     >>> class Rule:
     ...     def predict_one(self, x):
     ...         return 2.0 * x["a"] + x["b"]

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from river import linear_model, optim, preprocessing
 
-from pipeline.evaluate.compiled import compiled
-from pipeline.evaluate.encoding import Floats, Inputs
-from pipeline.evaluate.generic import GenericEvaluator
-from pipeline.evaluate.table import Table
+from fluxplain.evaluate.compiled import compiled
+from fluxplain.evaluate.encoding import Floats, Inputs
+from fluxplain.evaluate.generic import GenericEvaluator
+from fluxplain.evaluate.table import Table
 
 LINEAR = (linear_model.LinearRegression, linear_model.LogisticRegression)
 

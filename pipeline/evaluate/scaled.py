@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 from river import preprocessing
 
-from pipeline.evaluate.base import Evaluator, Observation
-from pipeline.evaluate.encoding import Encoding, Inputs
-from pipeline.evaluate.table import Table
+from fluxplain.evaluate.base import Evaluator, Observation
+from fluxplain.evaluate.encoding import Encoding, Inputs
+from fluxplain.evaluate.table import Table
 
 FEATURE_WISE = (
     preprocessing.AdaptiveStandardScaler,

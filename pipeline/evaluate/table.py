@@ -5,8 +5,8 @@ from typing import NamedTuple, cast
 
 import numpy as np
 
-from pipeline.evaluate.base import Label, Output
-from pipeline.evaluate.encoding import Floats
+from fluxplain.evaluate.base import Label, Output
+from fluxplain.evaluate.encoding import Floats
 
 Labels = tuple[Label | None, ...]
 """The classes of probabilities, in the model's order; ``(None,)`` for the number of a regressor."""

@@ -5,7 +5,7 @@ Usable without Kafka: test, explain, then train.
 Examples
 --------
 >>> from river import linear_model
->>> from pipeline.explain import IncrementalPFI
+>>> from fluxplain.explain import IncrementalPFI
 >>> model = linear_model.LinearRegression()
 >>> pfi = IncrementalPFI(model, ["a", "b"], loss="squared_error", reservoir_size=10, seed=1)
 >>> for t in range(200):
@@ -18,16 +18,16 @@ True
 
 from typing import TYPE_CHECKING
 
-from pipeline.lazy import lazy
+from fluxplain.loading.lazy import lazy
 
 if TYPE_CHECKING:
-    from pipeline.explain.losses import LOSSES, get_loss
-    from pipeline.explain.normalization import normalized
-    from pipeline.explain.pairs import IncrementalPairPDP
-    from pipeline.explain.pdp import IncrementalPDP
-    from pipeline.explain.pfi import IncrementalPFI
-    from pipeline.explain.sage import IncrementalSAGE
-    from pipeline.explain.together import explain_together
+    from fluxplain.explain.losses import LOSSES, get_loss
+    from fluxplain.explain.normalization import normalized
+    from fluxplain.explain.pairs import IncrementalPairPDP
+    from fluxplain.explain.pdp import IncrementalPDP
+    from fluxplain.explain.pfi import IncrementalPFI
+    from fluxplain.explain.sage import IncrementalSAGE
+    from fluxplain.explain.together import explain_together
 else:
     __getattr__, __dir__ = lazy(
         __name__,

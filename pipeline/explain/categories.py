@@ -5,11 +5,11 @@ from typing import Generic, TypeVar
 
 import numpy as np
 
-from pipeline.evaluate import Table, Value
-from pipeline.evaluate.encoding import Floats, Places
-from pipeline.evaluate.table import Labels, aligned
-from pipeline.explain import kernels
-from pipeline.explain.curve import (
+from fluxplain.evaluate import Table, Value
+from fluxplain.evaluate.encoding import Floats, Places
+from fluxplain.evaluate.table import Labels, aligned
+from fluxplain.explain import kernels
+from fluxplain.explain.curve import (
     Effect,
     Grid,
     PDPCurve,
@@ -18,7 +18,7 @@ from pipeline.explain.curve import (
     shown_effect,
     shown_labels,
 )
-from pipeline.explain.smoothing import ExponentialMeans
+from fluxplain.explain.smoothing import ExponentialMeans
 
 ABSENT_CATEGORIES = 100
 """Categories out of the storage whose means are kept: a rare one goes on from there when it comes

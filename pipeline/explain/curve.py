@@ -5,11 +5,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from typing import NoReturn
 
-from pipeline.evaluate import Label, Table, Value
-from pipeline.evaluate.encoding import Floats
-from pipeline.evaluate.table import MIXED
-from pipeline.explain import kernels
-from pipeline.explain.outputs import label_order, positive_class
+from fluxplain.evaluate import Label, Table, Value
+from fluxplain.evaluate.encoding import Floats
+from fluxplain.evaluate.table import MIXED
+from fluxplain.explain import kernels
+from fluxplain.explain.outputs import label_order, positive_class
 
 Grid = list[Value]
 """Numbers in increasing order, or categories."""

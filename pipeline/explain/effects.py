@@ -6,12 +6,12 @@ from typing import NamedTuple, cast
 
 import numpy as np
 
-from pipeline.evaluate import Table
-from pipeline.explain.categories import CategoryCurve
-from pipeline.explain.curve import Effect, Grid, PDPCurve
-from pipeline.explain.method import Answers, Axis, as_grid
-from pipeline.explain.ranks import RankCurve, RankCurves
-from pipeline.explain.surface import Surface
+from fluxplain.evaluate import Table
+from fluxplain.explain.categories import CategoryCurve
+from fluxplain.explain.curve import Effect, Grid, PDPCurve
+from fluxplain.explain.method import Answers, Axis, as_grid
+from fluxplain.explain.ranks import RankCurve, RankCurves
+from fluxplain.explain.surface import Surface
 
 
 class Curve(NamedTuple):

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from pipeline.explain.checks import check_probability, check_warm_up
+from fluxplain.explain.parameter_checks import check_probability, check_warm_up
 
 GridKind = Literal["quantile-range", "range", "quantiles"]
 StorageKind = Literal["frequency", "age-weighted"]

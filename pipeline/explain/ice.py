@@ -3,10 +3,10 @@
 from collections import deque
 from typing import NamedTuple
 
-from pipeline.evaluate import Label
-from pipeline.evaluate.encoding import Floats
-from pipeline.evaluate.table import Table
-from pipeline.explain.curve import Effect, Grid, shown_effect, shown_labels
+from fluxplain.evaluate import Label
+from fluxplain.evaluate.encoding import Floats
+from fluxplain.evaluate.table import Table
+from fluxplain.explain.curve import Effect, Grid, shown_effect, shown_labels
 
 
 class IceCurve(NamedTuple):

@@ -5,13 +5,13 @@ from typing import Any
 
 import numpy as np
 
-from pipeline.evaluate import Encoding, Evaluator, Observation, Observed, Table
-from pipeline.evaluate.encoding import Floats
-from pipeline.evaluate.table import aligned
-from pipeline.explain.losses import Loss, Target, get_loss
-from pipeline.explain.method import ImportanceMethod, Question
-from pipeline.explain.smoothing import ExponentialMeans, check_alphas, confidence_bound
-from pipeline.explain.together import explain_together
+from fluxplain.evaluate import Encoding, Evaluator, Observation, Observed, Table
+from fluxplain.evaluate.encoding import Floats
+from fluxplain.evaluate.table import aligned
+from fluxplain.explain.losses import Loss, Target, get_loss
+from fluxplain.explain.method import ImportanceMethod, Question
+from fluxplain.explain.smoothing import ExponentialMeans, check_alphas, confidence_bound
+from fluxplain.explain.together import explain_together
 
 Alpha = float | Sequence[float]
 """One smoothing rate, or several."""
@@ -111,7 +111,7 @@ class ImportanceExplainer(Estimates):
         debias: bool,
         evaluator: Evaluator | str,
     ) -> None:
-        from pipeline.evaluate import as_evaluator  # noqa: PLC0415  loads River
+        from fluxplain.evaluate import as_evaluator  # noqa: PLC0415  loads River
 
         self.method = method
         self.players = method.players
@@ -140,7 +140,7 @@ class ImportanceExplainer(Estimates):
         check_observation(observed, self.players.features)
 
     def take(self, y: Any, question: Question | None, prediction: Table, table: Table) -> None:
-        """Take the outputs; see :class:`~pipeline.explain.together.Explainer`."""
+        """Take the outputs; see :class:`~fluxplain.explain.together.Explainer`."""
         if question is None:
             return
         _, labels, blocks, _ = self.method.answer(question, prediction, table)

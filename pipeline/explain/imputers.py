@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from pipeline.evaluate import Encoding, Observation, Value
-from pipeline.evaluate.encoding import Floats
-from pipeline.explain.checks import ALL, check_size
-from pipeline.explain.storage import Codes, GeometricReservoir, Reservoir
+from fluxplain.evaluate import Encoding, Observation, Value
+from fluxplain.evaluate.encoding import Floats
+from fluxplain.explain.parameter_checks import ALL, check_size
+from fluxplain.explain.storage import Codes, GeometricReservoir, Reservoir
 
 if TYPE_CHECKING:
-    from pipeline.explain.storage import TreeStorage
+    from fluxplain.explain.storage import TreeStorage
 
 InnerSamples = int | Literal["all"]
 """Draws for each observation; ``"all"`` is each stored observation once."""
@@ -110,7 +110,7 @@ class ObservationalImputer:
     def update(self, x: Observation) -> None:
         """Learn the observation."""
         if not self._trees:
-            from pipeline.explain.storage import TreeStorage  # noqa: PLC0415  loads River
+            from fluxplain.explain.storage import TreeStorage  # noqa: PLC0415  loads River
 
             codes = Codes([feature for feature in x if self._is_categorical(feature, x[feature])])
             self._trees = {

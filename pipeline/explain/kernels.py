@@ -6,8 +6,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.evaluate.compiled import compiled
-from pipeline.evaluate.encoding import Floats, Places
+from fluxplain.evaluate.compiled import compiled
+from fluxplain.evaluate.encoding import Floats, Places
 
 Flags = NDArray[np.bool_]
 
@@ -101,7 +101,7 @@ def surprise(p: float) -> float:
 
 @compiled
 def losses(kind: int, own: Places, ys: Floats, two: float, blocks: Floats) -> Floats:
-    """Return the loss on each output, as the functions of :mod:`pipeline.explain.losses` give it.
+    """Return the loss on each output, as the functions of :mod:`fluxplain.explain.losses` give it.
 
     Parameters
     ----------

@@ -8,12 +8,12 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from pipeline.evaluate import Label, Output, Table
-from pipeline.evaluate.compiled import plain
-from pipeline.evaluate.encoding import Floats
-from pipeline.evaluate.table import Labels
-from pipeline.explain import kernels
-from pipeline.explain.outputs import predicted_class
+from fluxplain.evaluate import Label, Output, Table
+from fluxplain.evaluate.compiled import plain
+from fluxplain.evaluate.encoding import Floats
+from fluxplain.evaluate.table import Labels
+from fluxplain.explain import kernels
+from fluxplain.explain.outputs import predicted_class
 
 Target = Label | float
 """A label: a class, or a number."""

@@ -5,12 +5,12 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from pipeline.evaluate import Encoding, Evaluator, Observed, Table
-from pipeline.evaluate.encoding import Floats, Inputs
-from pipeline.evaluate.table import Labels
-from pipeline.explain.curve import Grid
-from pipeline.explain.losses import Loss, Target
-from pipeline.explain.players import Players
+from fluxplain.evaluate import Encoding, Evaluator, Observed, Table
+from fluxplain.evaluate.encoding import Floats, Inputs
+from fluxplain.evaluate.table import Labels
+from fluxplain.explain.curve import Grid
+from fluxplain.explain.losses import Loss, Target
+from fluxplain.explain.players import Players
 
 Axis = Floats | Grid
 """Evaluation points of a feature: numbers as an array, or categories."""

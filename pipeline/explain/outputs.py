@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from pipeline.evaluate import Label
+from fluxplain.evaluate import Label
 
 
 def predicted_class(probabilities: dict[Label, float]) -> Label | None:

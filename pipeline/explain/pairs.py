@@ -6,11 +6,11 @@ Dynamic Modeling Scenarios", with a set of interest S of two features.
 
 from collections.abc import Collection, Sequence
 
-from pipeline.evaluate import Evaluator
-from pipeline.explain.grids import GridKind, GridSettings, StorageKind, check_pairs
-from pipeline.explain.pdp import PDP, EffectExplainer
-from pipeline.explain.points import seeded
-from pipeline.explain.surface import Axes, SurfaceEffect
+from fluxplain.evaluate import Evaluator
+from fluxplain.explain.grids import GridKind, GridSettings, StorageKind, check_pairs
+from fluxplain.explain.pdp import PDP, EffectExplainer
+from fluxplain.explain.points import seeded
+from fluxplain.explain.surface import Axes, SurfaceEffect
 
 
 class IncrementalPairPDP(EffectExplainer):
@@ -25,7 +25,7 @@ class IncrementalPairPDP(EffectExplainer):
     pairs
         The pairs, two different features each. All results are keyed by ``"first|second"``.
     model, alpha, grid, grid_size, categorical, storage, storage_size, window, debias, seed
-        As all other parameters those of :class:`~pipeline.explain.pdp.EffectExplainer`.
+        As all other parameters those of :class:`~fluxplain.explain.pdp.EffectExplainer`.
 
     Raises
     ------

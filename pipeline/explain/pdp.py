@@ -9,17 +9,17 @@ from typing import cast
 
 import numpy as np
 
-from pipeline.evaluate import Encoding, Evaluator, Observation, Observed, Table
-from pipeline.explain.curve import Effect, Grid
-from pipeline.explain.effects import Effects
-from pipeline.explain.grids import GridKind, GridSettings, StorageKind, check_ice
-from pipeline.explain.ice import IceCurve, IceCurves
-from pipeline.explain.importance import check_observation
-from pipeline.explain.method import Answers, Axis, Question, as_grid, copies
-from pipeline.explain.players import check_features
-from pipeline.explain.points import Points, PointStorage, RNGOf, seeded
-from pipeline.explain.smoothing import check_alpha, confidence_bound
-from pipeline.explain.together import explain_together
+from fluxplain.evaluate import Encoding, Evaluator, Observation, Observed, Table
+from fluxplain.explain.curve import Effect, Grid
+from fluxplain.explain.effects import Effects
+from fluxplain.explain.grids import GridKind, GridSettings, StorageKind, check_ice
+from fluxplain.explain.ice import IceCurve, IceCurves
+from fluxplain.explain.importance import check_observation
+from fluxplain.explain.method import Answers, Axis, Question, as_grid, copies
+from fluxplain.explain.players import check_features
+from fluxplain.explain.points import Points, PointStorage, RNGOf, seeded
+from fluxplain.explain.smoothing import check_alpha, confidence_bound
+from fluxplain.explain.together import explain_together
 
 
 class PDP:
@@ -32,7 +32,7 @@ class PDP:
     pairs
         Name → two features, which have a surface.
     settings, categorical, rng_of
-        See :class:`~pipeline.explain.points.PointStorage`.
+        See :class:`~fluxplain.explain.points.PointStorage`.
 
     References
     ----------
@@ -173,7 +173,7 @@ class EffectExplainer:
         debias: bool,
         evaluator: Evaluator | str,
     ) -> None:
-        from pipeline.evaluate import as_evaluator  # noqa: PLC0415  loads River
+        from fluxplain.evaluate import as_evaluator  # noqa: PLC0415  loads River
 
         self.method = method
         self.alpha = check_alpha(alpha)
@@ -205,7 +205,7 @@ class EffectExplainer:
         prediction: Table,
         table: Table,
     ) -> None:
-        """Take the outputs; see :class:`~pipeline.explain.together.Explainer`."""
+        """Take the outputs; see :class:`~fluxplain.explain.together.Explainer`."""
         if question is not None:
             answers = self.method.answer(question, prediction, table)
             self._increments |= self._known().take(answers)
@@ -274,10 +274,10 @@ class IncrementalPDP(EffectExplainer):
     ----------
     features
         Names of the features to explain.
+    model, grid_size, alpha, grid, storage, storage_size, window, entrance_probability, seed
+        And all others: see :class:`~fluxplain.explain.pdp.EffectExplainer`.
     ice
         How many of the last observations' own curves are kept, 0 to 1,000; see :attr:`ice`.
-
-    The others are those of :class:`~pipeline.explain.pdp.EffectExplainer`.
 
     Raises
     ------
@@ -339,7 +339,7 @@ class IncrementalPDP(EffectExplainer):
         self._seen = 0
 
     def take(self, y: object, question: Question | None, prediction: Table, table: Table) -> None:
-        """Take the outputs; see :class:`~pipeline.explain.together.Explainer`."""
+        """Take the outputs; see :class:`~fluxplain.explain.together.Explainer`."""
         super().take(y, question, prediction, table)
         self._seen += 1
 

@@ -6,11 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pipeline.evaluate import Observed
-from pipeline.evaluate.encoding import Floats, Places, columns_of
-from pipeline.explain import kernels
-from pipeline.explain.method import copies
-from pipeline.explain.players import Players
+from fluxplain.evaluate import Observed
+from fluxplain.evaluate.encoding import Floats, Places, columns_of
+from fluxplain.explain import kernels
+from fluxplain.explain.method import copies
+from fluxplain.explain.players import Players
 
 
 class Draw(NamedTuple):

@@ -9,17 +9,17 @@ from collections.abc import Collection, Sequence
 
 import numpy as np
 
-from pipeline.evaluate import Evaluator, Observed, Table
-from pipeline.evaluate.encoding import Floats, columns_of
-from pipeline.evaluate.table import Labels
-from pipeline.explain import kernels
-from pipeline.explain.importance import Alpha, ImportanceExplainer
-from pipeline.explain.imputers import InnerSamples, draws, encoded, mixed
-from pipeline.explain.losses import Loss, Target, losses_on
-from pipeline.explain.method import Answers, Question, copies
-from pipeline.explain.players import Features, Players
-from pipeline.explain.replacement import Replacement
-from pipeline.explain.storage import make_reservoir
+from fluxplain.evaluate import Evaluator, Observed, Table
+from fluxplain.evaluate.encoding import Floats, columns_of
+from fluxplain.evaluate.table import Labels
+from fluxplain.explain import kernels
+from fluxplain.explain.importance import Alpha, ImportanceExplainer
+from fluxplain.explain.imputers import InnerSamples, draws, encoded, mixed
+from fluxplain.explain.losses import Loss, Target, losses_on
+from fluxplain.explain.method import Answers, Question, copies
+from fluxplain.explain.players import Features, Players
+from fluxplain.explain.replacement import Replacement
+from fluxplain.explain.storage import make_reservoir
 
 
 class IncrementalPFI(ImportanceExplainer):
@@ -28,7 +28,7 @@ class IncrementalPFI(ImportanceExplainer):
     Parameters
     ----------
     model, features, loss, alpha, categorical, reservoir_size, warm_up, debias, seed, evaluator
-        See :class:`~pipeline.explain.importance.ImportanceExplainer`.
+        See :class:`~fluxplain.explain.importance.ImportanceExplainer`.
     imputer
         What replaces a feature: ``"interventional"`` takes the values of all features from one
         past observation, ``"product"`` those of each from a separate one, ``"observational"``
@@ -153,7 +153,7 @@ class PFI(Replacement):
 
         Examples
         --------
-        >>> from pipeline.explain.losses import absolute_error
+        >>> from fluxplain.explain.losses import absolute_error
         >>> predictions, blocks = np.array([[1.5]]), np.array([[[3.0], [2.0]]])
         >>> PFI.increments(absolute_error, [1.0], (None,), predictions, blocks).tolist()
         [1.0]

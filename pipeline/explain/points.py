@@ -6,11 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pipeline.evaluate import Encoding, Observation, Observed
-from pipeline.evaluate.encoding import Floats
-from pipeline.explain.grids import GridSettings
-from pipeline.explain.method import Axis
-from pipeline.explain.storage import (
+from fluxplain.evaluate import Encoding, Observation, Observed
+from fluxplain.evaluate.encoding import Floats
+from fluxplain.explain.grids import GridSettings
+from fluxplain.explain.method import Axis
+from fluxplain.explain.storage import (
     AgeWeightedCategories,
     CategoryStorage,
     NumberStorage,

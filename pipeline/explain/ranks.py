@@ -5,11 +5,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from pipeline.evaluate import Label
-from pipeline.evaluate.encoding import Floats, Places
-from pipeline.evaluate.table import Table
-from pipeline.explain import kernels
-from pipeline.explain.curve import (
+from fluxplain.evaluate import Label
+from fluxplain.evaluate.encoding import Floats, Places
+from fluxplain.evaluate.table import Table
+from fluxplain.explain import kernels
+from fluxplain.explain.curve import (
     LARGEST,
     Effect,
     Grid,
@@ -19,7 +19,7 @@ from pipeline.explain.curve import (
     shown_effect,
     shown_labels,
 )
-from pipeline.explain.smoothing import check_alpha
+from fluxplain.explain.smoothing import check_alpha
 
 
 class RankCurves:

@@ -4,12 +4,12 @@ import random
 from collections.abc import Collection, Sequence
 from typing import Self
 
-from pipeline.evaluate import Encoding, Observed, Table
-from pipeline.evaluate.encoding import Floats
-from pipeline.explain.checks import check_warm_up
-from pipeline.explain.imputers import InnerSamples, check_imputer, conditional
-from pipeline.explain.players import Players
-from pipeline.explain.storage import Reservoir
+from fluxplain.evaluate import Encoding, Observed, Table
+from fluxplain.evaluate.encoding import Floats
+from fluxplain.explain.imputers import InnerSamples, check_imputer, conditional
+from fluxplain.explain.parameter_checks import check_warm_up
+from fluxplain.explain.players import Players
+from fluxplain.explain.storage import Reservoir
 
 
 class Replacement:
@@ -22,7 +22,7 @@ class Replacement:
     reservoir
         Past observations, whose values replace others unless the imputer is observational.
     imputer
-        One of :data:`~pipeline.explain.imputers.IMPUTERS`.
+        One of :data:`~fluxplain.explain.imputers.IMPUTERS`.
     categorical
         Which features are categorical, for the observational imputer.
     warm_up

@@ -10,19 +10,19 @@ from typing import Any, cast
 
 import numpy as np
 
-from pipeline.evaluate import Evaluator, Observed, Output, Table
-from pipeline.evaluate.encoding import Floats, Places, columns_of
-from pipeline.evaluate.table import Labels, aligned
-from pipeline.explain import kernels
-from pipeline.explain.importance import Alpha, ImportanceExplainer, rates
-from pipeline.explain.imputers import InnerSamples, draws, encoded, mixed
-from pipeline.explain.losses import Loss, Target, losses_on
-from pipeline.explain.method import Answers, Question, copies
-from pipeline.explain.permutations import Draw, changing, hidden_rows, permuted
-from pipeline.explain.players import Features, Players
-from pipeline.explain.replacement import Replacement
-from pipeline.explain.smoothing import OutputMean
-from pipeline.explain.storage import GeometricReservoir
+from fluxplain.evaluate import Evaluator, Observed, Output, Table
+from fluxplain.evaluate.encoding import Floats, Places, columns_of
+from fluxplain.evaluate.table import Labels, aligned
+from fluxplain.explain import kernels
+from fluxplain.explain.importance import Alpha, ImportanceExplainer, rates
+from fluxplain.explain.imputers import InnerSamples, draws, encoded, mixed
+from fluxplain.explain.losses import Loss, Target, losses_on
+from fluxplain.explain.method import Answers, Question, copies
+from fluxplain.explain.permutations import Draw, changing, hidden_rows, permuted
+from fluxplain.explain.players import Features, Players
+from fluxplain.explain.replacement import Replacement
+from fluxplain.explain.smoothing import OutputMean
+from fluxplain.explain.storage import GeometricReservoir
 
 DEFAULT_INNER_SAMPLES = 5
 
@@ -40,7 +40,7 @@ class IncrementalSAGE(ImportanceExplainer):
     Parameters
     ----------
     model, features, loss, alpha, categorical, reservoir_size, warm_up, debias, seed, evaluator
-        See :class:`~pipeline.explain.importance.ImportanceExplainer`; the reservoir favours recent
+        See :class:`~fluxplain.explain.importance.ImportanceExplainer`; the reservoir favours recent
         observations, and the first ``alpha`` also smooths the mean prediction.
     imputer
         What hides features: ``"interventional"`` takes the values of all of them from one past
@@ -216,7 +216,7 @@ class SAGE(Replacement):
 
         Examples
         --------
-        >>> from pipeline.explain.losses import squared_error
+        >>> from fluxplain.explain.losses import squared_error
         >>> blocks = np.array([[[3.0], [2.0]]])
         >>> SAGE.increments(squared_error, [1.0], (None,), blocks[0], blocks).tolist()
         [3.0]

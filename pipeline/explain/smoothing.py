@@ -5,10 +5,10 @@ from collections.abc import Collection, Sequence
 
 import numpy as np
 
-from pipeline.evaluate import Output, Table
-from pipeline.evaluate.encoding import Floats
-from pipeline.evaluate.table import MIXED, Labels, aligned
-from pipeline.explain import kernels
+from fluxplain.evaluate import Output, Table
+from fluxplain.evaluate.encoding import Floats
+from fluxplain.evaluate.table import MIXED, Labels, aligned
+from fluxplain.explain import kernels
 
 
 class ExponentialMeans:

@@ -5,13 +5,13 @@ from itertools import product
 
 import numpy as np
 
-from pipeline.evaluate import Label, Table, Value
-from pipeline.evaluate.encoding import Floats
-from pipeline.explain import kernels
-from pipeline.explain.categories import KeyedCurve
-from pipeline.explain.curve import Grid, check_size
-from pipeline.explain.ranks import RankCurve, RankCurves
-from pipeline.explain.smoothing import ExponentialMeans
+from fluxplain.evaluate import Label, Table, Value
+from fluxplain.evaluate.encoding import Floats
+from fluxplain.explain import kernels
+from fluxplain.explain.categories import KeyedCurve
+from fluxplain.explain.curve import Grid, check_size
+from fluxplain.explain.ranks import RankCurve, RankCurves
+from fluxplain.explain.smoothing import ExponentialMeans
 
 Axes = tuple[Grid, Grid]
 """The points of the first feature, and those of the second."""

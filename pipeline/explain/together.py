@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any, Protocol
 
-from pipeline.evaluate import Encoding, Evaluator, NoOutputError, Observation, Observed, Table
-from pipeline.explain.losses import Target
-from pipeline.explain.method import Method, Question, ask_model
+from fluxplain.evaluate import Encoding, Evaluator, NoOutputError, Observation, Observed, Table
+from fluxplain.explain.losses import Target
+from fluxplain.explain.method import Method, Question, ask_model
 
 
 class Explainer(Protocol):
@@ -69,7 +69,7 @@ def explain_together(
 
     Examples
     --------
-    >>> from pipeline.explain import IncrementalPDP, IncrementalPFI
+    >>> from fluxplain.explain import IncrementalPDP, IncrementalPFI
     >>> from river import linear_model
     >>> model = linear_model.LinearRegression()
     >>> pfi = IncrementalPFI(model, ["a"], loss="squared_error", reservoir_size=2, seed=1)

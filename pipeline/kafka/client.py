@@ -11,9 +11,9 @@ import confluent_kafka
 from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, Consumer, KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient, ClusterMetadata
 
-from pipeline.config import Config
-from pipeline.errors import UserError
-from pipeline.kafka.timeouts import (
+from fluxplain.config import Config
+from fluxplain.errors import UserError
+from fluxplain.kafka.timeouts import (
     CLUSTER_S,
     LOG_RANGE_S,
     NEW_TOPIC_S,
@@ -21,7 +21,7 @@ from pipeline.kafka.timeouts import (
     TAKEOVER_S,
     connection_settings,
 )
-from schemas import stream_name
+from fluxplain.schemas import stream_name
 
 Answer = TypeVar("Answer")
 

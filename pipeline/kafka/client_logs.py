@@ -8,7 +8,7 @@ import re
 import time
 from typing import Any
 
-from pipeline.kafka.client import LIBRDKAFKA_LOG
+from fluxplain.kafka.client import LIBRDKAFKA_LOG
 
 QUIET_S = 30.0
 """Seconds until a client's message is repeated."""

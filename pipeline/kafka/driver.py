@@ -1,9 +1,9 @@
 """The contract between a role's worker and the Kafka consumer that drives it.
 
-:mod:`pipeline.kafka.faust` is the only implementation. Another driver would have to
+:mod:`fluxplain.kafka.faust` is the only implementation. Another driver would have to
 
 - deliver the messages of each partition in order, and commit only what it is asked to;
-- call :meth:`~pipeline.kafka.worker.worker.RoleWorker.on_revoked` and ``on_assigned`` at each
+- call :meth:`~fluxplain.kafka.worker.worker.RoleWorker.on_revoked` and ``on_assigned`` at each
   rebalance;
 - ``claim`` the partitions that are new, then confirm with the broker that it is still a member of
   its group, and only then ``load`` each and read on from the offset that this returns.
@@ -12,7 +12,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-from pipeline.kafka.client import TopicPartition
+from fluxplain.kafka.client import TopicPartition
 
 
 class Received(Protocol):

@@ -21,7 +21,7 @@ from typing import Self
 from confluent_kafka import Producer
 from confluent_kafka.admin import ClusterMetadata
 
-from pipeline.config import EMBEDDED, ENV_PREFIX, Config, ConfigError
+from fluxplain.config import EMBEDDED, ENV_PREFIX, Config, ConfigError
 
 ADDRESS_FILE = Path(".fluxplain/embedded-broker")
 """Where a running embedded broker writes its address, below the working directory."""

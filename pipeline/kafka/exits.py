@@ -4,10 +4,10 @@ import logging
 import os
 from typing import NoReturn
 
-from pipeline.kafka.client import BrokerError
-from pipeline.kafka.producer import DeliveryError, OversizeError
-from pipeline.parts import Part
-from pipeline.stages.awaiting import NotYetError
+from fluxplain.config.replica import Replica
+from fluxplain.errors import NotYetError
+from fluxplain.kafka.client import BrokerError
+from fluxplain.kafka.producer import DeliveryError, OversizeError
 
 log = logging.getLogger("fluxplain.worker")
 
@@ -47,12 +47,12 @@ def end(status: int) -> NoReturn:
     os._exit(status)
 
 
-def replaced_settings(part: Part) -> str:
+def replaced_settings(replica: Replica) -> str:
     """Return why a worker whose settings were replaced must end."""
     return (
-        f"{part}: other settings were registered for this pipeline since this worker was started "
-        "(`fluxplain settings replace`): start it with those; `fluxplain settings show` names the "
-        "keys that differ"
+        f"{replica}: other settings were registered for this pipeline since this worker was "
+        "started (`fluxplain settings replace`): start it with those; `fluxplain settings show` "
+        "names the keys that differ"
     )
 
 

@@ -5,7 +5,7 @@ from typing import Any, Self
 
 from confluent_kafka import Message
 
-from pipeline.stages.limits import HEADER_MEMORY_BYTES
+from fluxplain.stages.limits import HEADER_MEMORY_BYTES
 
 OWN = "fluxplain-"
 """Begins the names of the pipeline's own headers."""

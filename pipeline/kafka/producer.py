@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
-from pipeline.config import Config
-from pipeline.errors import UserError
-from pipeline.kafka.client import TopicPartition, client_settings, refusal
-from pipeline.kafka.timeouts import (
+from fluxplain.config import Config
+from fluxplain.errors import UserError
+from fluxplain.kafka.client import TopicPartition, client_settings, refusal
+from fluxplain.kafka.timeouts import (
     COMMAND_DEADLINE_S,
     DELIVERY_DEADLINE_S,
     INTRODUCTION_S,

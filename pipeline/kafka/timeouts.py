@@ -76,7 +76,7 @@ ALERTS_SESSION_S = 10.0
 
 ALERTS_POLL_S = 1_800.0
 """Seconds that one alert may take before the group gives the partitions to another member: twice as
-long as it is tried (`pipeline.alerts.webhook.MAX_AGE_S`)."""
+long as it is tried (`fluxplain.alerts.webhook.MAX_AGE_S`)."""
 
 # Questions to the broker.
 

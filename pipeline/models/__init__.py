@@ -5,14 +5,14 @@ Each factory takes what a table of a TOML file can say: see ``deploy/docs/models
 
 from typing import TYPE_CHECKING
 
-from pipeline.lazy import lazy
+from fluxplain.loading.lazy import lazy
 
 if TYPE_CHECKING:
-    from pipeline.models.encoder import Encoder
-    from pipeline.models.river_models import from_river
-    from pipeline.models.scores import FaultClassifier, as_asked, minus_score, title
-    from pipeline.models.sklearn_models import from_sklearn
-    from pipeline.models.torch_models import from_torch
+    from fluxplain.models.encoder import Encoder
+    from fluxplain.models.river_models import from_river
+    from fluxplain.models.scores import FaultClassifier, as_asked, minus_score, title
+    from fluxplain.models.sklearn_models import from_sklearn
+    from fluxplain.models.torch_models import from_torch
 else:
     __getattr__, __dir__ = lazy(
         __name__,

@@ -7,9 +7,9 @@ differ in its last bits.
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from pipeline.evaluate import Label, Observation
-from pipeline.evaluate.encoding import Floats
-from pipeline.models.encoder import Rows
+from fluxplain.evaluate import Label, Observation
+from fluxplain.evaluate.encoding import Floats
+from fluxplain.models.encoder import Rows
 
 CLASS_TYPES = {"boolean": bool, "integer": int, "string": str}
 """Label type → type of its classes. The other label types are ``"number"`` and ``"none"``."""

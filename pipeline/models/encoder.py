@@ -6,8 +6,8 @@ from typing import Protocol
 import numpy as np
 from river import preprocessing
 
-from pipeline.evaluate import Observation, Value
-from pipeline.evaluate.encoding import Floats
+from fluxplain.evaluate import Observation, Value
+from fluxplain.evaluate.encoding import Floats
 
 
 class Rows(Protocol):

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from pipeline.import_strings import load, parameters
+from fluxplain.loading.import_strings import load, parameters
 
 FACTORY = "factory"
 

@@ -8,9 +8,9 @@ import time
 from pathlib import Path
 from typing import IO, Any
 
-from pipeline.stages.awaiting import NotYetError
-from pipeline.stages.validation import is_sha256
-from pipeline.warm_start import unpickled
+from fluxplain.errors import NotYetError
+from fluxplain.models.warm_start import unpickled
+from fluxplain.schemas.control import is_sha256
 
 MAX_MODEL_BYTES = 4 * 1024**3
 """Largest file of a model. It is read whole, and is part of each checkpoint."""

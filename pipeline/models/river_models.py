@@ -5,9 +5,9 @@ from typing import Any
 
 from river import base, compose
 
-from pipeline.evaluate.generic import final_step
-from pipeline.models.making import make
-from pipeline.models.scores import FaultClassifier
+from fluxplain.evaluate.generic import final_step
+from fluxplain.models.making import make
+from fluxplain.models.scores import FaultClassifier
 
 
 def from_river(steps: Sequence[Any], *, label: str | None = None, seed: int | None = None) -> Any:
@@ -17,10 +17,10 @@ def from_river(steps: Sequence[Any], *, label: str | None = None, seed: int | No
     ----------
     steps
         Each a ``"module:name"``, a table with a ``factory`` and its arguments, or an estimator; see
-        :func:`~pipeline.models.making.make`.
+        :func:`~fluxplain.models.making.make`.
     label
         The label's type. For ``"boolean"`` an anomaly detector at the end becomes a
-        :class:`~pipeline.models.FaultClassifier`.
+        :class:`~fluxplain.models.FaultClassifier`.
     seed
         For each estimator that takes one, and has none.
 

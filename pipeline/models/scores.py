@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from pipeline.evaluate import Label, Observation, Output
+from fluxplain.evaluate import Label, Observation, Output
 
 
 def minus_score(y: object, output: Output) -> float:  # noqa: ARG001  a loss is given the label
@@ -104,7 +104,7 @@ class FaultClassifier(_Detecting):
     def __init__(self, detector: Any) -> None:
         from river import base  # noqa: PLC0415  as above
 
-        from pipeline.evaluate.generic import final_step  # noqa: PLC0415  loads River
+        from fluxplain.evaluate.generic import final_step  # noqa: PLC0415  loads River
 
         super().__init__(detector)
         final: Any = final_step(detector)

@@ -12,9 +12,9 @@ from typing import Any, cast
 
 import numpy as np
 
-from pipeline.evaluate import Label, Observation
-from pipeline.evaluate.encoding import Floats
-from pipeline.models.adapters import (
+from fluxplain.evaluate import Label, Observation
+from fluxplain.evaluate.encoding import Floats
+from fluxplain.models.adapters import (
     CLASS_TYPES,
     Adapter,
     Classifier,
@@ -24,8 +24,8 @@ from pipeline.models.adapters import (
     classes_of,
     output_count,
 )
-from pipeline.models.encoder import Encoder, Rows
-from pipeline.models.making import make
+from fluxplain.models.encoder import Encoder, Rows
+from fluxplain.models.making import make
 
 NEEDED = {
     "number": "a regressor",
@@ -52,14 +52,14 @@ def from_sklearn(
     many outputs, which becomes an autoencoder.
 
     One that is to learn must have ``partial_fit``. An estimator that is not fitted gets rows of an
-    :class:`~pipeline.models.Encoder`. A fitted one gets the values as they are, by name in a data
+    :class:`~fluxplain.models.Encoder`. A fitted one gets the values as they are, by name in a data
     frame if it was fitted with names, else in the order of ``features``.
 
     Parameters
     ----------
     estimator
         As ``"module:name"``, a table with a ``factory`` and its arguments, or an estimator; see
-        :func:`~pipeline.models.making.make`.
+        :func:`~fluxplain.models.making.make`.
     features
         Feature → ``"numeric"`` or ``"categorical"``.
     label

@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from pipeline.evaluate import Label
-from pipeline.evaluate.encoding import Floats
-from pipeline.models.adapters import Adapter, adapter, check_label, classes_of, output_count
-from pipeline.models.encoder import Encoder
-from pipeline.models.making import make
+from fluxplain.evaluate import Label
+from fluxplain.evaluate.encoding import Floats
+from fluxplain.models.adapters import Adapter, adapter, check_label, classes_of, output_count
+from fluxplain.models.encoder import Encoder
+from fluxplain.models.making import make
 
 try:
     import torch
@@ -32,7 +32,7 @@ SGD = {"factory": "torch.optim:SGD", "lr": 0.01}
 
 RELU = "torch.nn:ReLU"
 
-LAYERS = "pipeline.models.torch_models:layers"
+LAYERS = "fluxplain.models.torch_models:layers"
 
 
 def from_torch(
@@ -61,7 +61,7 @@ def from_torch(
         called with ``inputs`` and ``outputs``, the numbers of columns. For classes the outputs are
         logits. By default there are layers of ``hidden`` units.
     features, label, classes, scale, categories
-        As of :func:`~pipeline.models.from_sklearn`.
+        As of :func:`~fluxplain.models.from_sklearn`.
     hidden, activation
         Units of each layer between input and output, and the function that follows each.
     optimizer

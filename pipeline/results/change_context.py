@@ -5,11 +5,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from pipeline.results.series import Series
-from pipeline.results.stream_results import Key
-from schemas import Change, Explanation, Prediction
-from schemas.explanation import Method
-from schemas.numbers import is_moderate
+from fluxplain.results.series import Series
+from fluxplain.results.stream_results import Key
+from fluxplain.schemas import Change, Explanation, Prediction
+from fluxplain.schemas.explanation import Method
+from fluxplain.schemas.numbers import is_moderate
 
 CONTEXT = 1_000
 """Observations shown before and after a change, at least: about as many as a smoothing rate of

@@ -21,9 +21,9 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 import orjson
 import pyarrow as pa
 
-from schemas import Record
-from schemas.explanation import Effect
-from schemas.record import Typed, Value
+from fluxplain.schemas import Record
+from fluxplain.schemas.explanation import Effect
+from fluxplain.schemas.record import Typed, Value
 
 SCALARS: dict[Any, pa.DataType] = {
     bool: pa.bool_(),

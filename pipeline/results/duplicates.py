@@ -3,7 +3,7 @@
 import hashlib
 from collections import OrderedDict
 
-from schemas import DeadLetter, Record
+from fluxplain.schemas import DeadLetter, Record
 
 MAX_LETTERS = 100_000
 """Dead letters remembered, some 20 MB; repetitions after a crash lie within far fewer."""

@@ -7,8 +7,8 @@ from typing import Any, Protocol, runtime_checkable
 
 import orjson
 
-from pipeline.results.columns import restored, restored_ice
-from schemas import Change, Explanation, Prediction, Record
+from fluxplain.results.columns import restored, restored_ice
+from fluxplain.schemas import Change, Explanation, Prediction, Record
 
 _DEFAULTS: dict[str, Any] = {
     "stream": "stream",

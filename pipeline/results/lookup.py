@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 
-from pipeline.errors import UserError
-from schemas import Change
+from fluxplain.errors import UserError
+from fluxplain.schemas import Change
 
 MIN_DIGITS = 4
 """Digits of an id that must be given: with fewer, a typing error would find something."""

@@ -4,12 +4,12 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from pipeline.results.selection import Alphas
-from pipeline.results.series import Series
-from pipeline.results.store import Store
-from pipeline.results.stream_results import StreamResults
-from schemas import Change
-from schemas.explanation import Method
+from fluxplain.results.selection import Alphas
+from fluxplain.results.series import Series
+from fluxplain.results.store import Store
+from fluxplain.results.stream_results import StreamResults
+from fluxplain.schemas import Change
+from fluxplain.schemas.explanation import Method
 
 TOP = 3
 """Features of a row, the most important ones."""

@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 import orjson
 
-from pipeline.results.series import Thinning
-from schemas import Explanation
-from schemas.change import Curve
-from schemas.explanation import Ice
-from schemas.numbers import are_moderate
+from fluxplain.results.series import Thinning
+from fluxplain.schemas import Explanation
+from fluxplain.schemas.change import Curve
+from fluxplain.schemas.explanation import Ice
+from fluxplain.schemas.numbers import are_moderate
 
 MAX_EARLIER = 12
 """Earlier curves kept of a feature: more of them could not be distinguished on a chart."""

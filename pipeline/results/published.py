@@ -5,11 +5,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from pipeline.config import Config
-from pipeline.kafka.topics.reader import TopicReader
-from pipeline.outputs import OUTPUTS
-from pipeline.sources import SourceError
-from schemas import BadRecordError, Record
+from fluxplain.config import Config
+from fluxplain.kafka.topics.reader import TopicReader
+from fluxplain.schemas import OUTPUTS, BadRecordError, Record
+from fluxplain.sources import SourceError
 
 
 class Published(NamedTuple):

@@ -2,14 +2,14 @@
 
 from collections.abc import Iterable
 
-from pipeline.errors import UserError
-from pipeline.results.change_context import ChangeContext
-from pipeline.results.published import Published
-from pipeline.results.selection import Alphas, Inventory, Selection, seq_of
-from pipeline.results.store import Store
-from pipeline.results.stream_results import StreamView
-from schemas import Change, Explanation, Prediction, Record
-from schemas.change import Curve
+from fluxplain.errors import UserError
+from fluxplain.results.change_context import ChangeContext
+from fluxplain.results.published import Published
+from fluxplain.results.selection import Alphas, Inventory, Selection, seq_of
+from fluxplain.results.store import Store
+from fluxplain.results.stream_results import StreamView
+from fluxplain.schemas import Change, Explanation, Prediction, Record
+from fluxplain.schemas.change import Curve
 
 EVERYTHING = Selection()
 

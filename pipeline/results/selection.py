@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from pipeline.config import Config
-from schemas import Record
+from fluxplain.config import Config
+from fluxplain.schemas import Record
 
 MAX_NAMES = 1_000
 """Names of each kind that are remembered to list what there is."""

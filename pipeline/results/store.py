@@ -13,12 +13,12 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any
 
-from pipeline.results.duplicates import Duplicates
-from pipeline.results.pdp_history import PdpHistory, compact, curve_of, drawable_ice
-from pipeline.results.series import MAX_POINTS, Budget, Series
-from pipeline.results.stream_results import StreamResults
-from schemas import Change, DeadLetter, Explanation, Prediction, Record
-from schemas.numbers import is_moderate
+from fluxplain.results.duplicates import Duplicates
+from fluxplain.results.pdp_history import PdpHistory, compact, curve_of, drawable_ice
+from fluxplain.results.series import MAX_POINTS, Budget, Series
+from fluxplain.results.stream_results import StreamResults
+from fluxplain.schemas import Change, DeadLetter, Explanation, Prediction, Record
+from fluxplain.schemas.numbers import is_moderate
 
 MAX_SERIES = 20_000
 """Series of all streams, features, methods and smoothing rates; twice as many identities."""

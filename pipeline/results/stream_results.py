@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from pipeline.results.pdp_history import PdpHistory
-from pipeline.results.performance import Performance, Throughput
-from pipeline.results.selection import Alphas
-from pipeline.results.series import Estimate, Series
-from schemas import Change
-from schemas.explanation import METHODS, Method
-from schemas.prediction import LabelCounts
+from fluxplain.results.pdp_history import PdpHistory
+from fluxplain.results.performance import Performance, Throughput
+from fluxplain.results.selection import Alphas
+from fluxplain.results.series import Estimate, Series
+from fluxplain.schemas import Change
+from fluxplain.schemas.explanation import METHODS, Method
+from fluxplain.schemas.prediction import LabelCounts
 
 Key = tuple[str, Method]
 """A feature and a method."""

@@ -7,11 +7,11 @@ the pipeline's own validation names the problem.
 
 from dataclasses import replace
 
-from pipeline.config import Config
-from pipeline.sources.base import Columns, Source, SourceError
-from pipeline.sources.csv_file import open_csv
-from pipeline.sources.delay import with_label_delay
-from pipeline.sources.river_data import RIVER, open_river
+from fluxplain.config import Config
+from fluxplain.sources.base import Columns, Source, SourceError
+from fluxplain.sources.csv_file import open_csv
+from fluxplain.sources.delay import with_label_delay
+from fluxplain.sources.river_data import RIVER, open_river
 
 __all__ = ["Columns", "Source", "SourceError", "open_source", "with_label_delay"]
 
@@ -46,7 +46,7 @@ def open_source(
 
     Examples
     --------
-    >>> from pipeline.config import Config
+    >>> from fluxplain.config import Config
     >>> config = Config(
     ...     features={"age": "numeric", "car": "categorical"},
     ...     label={"type": "boolean"},
@@ -73,7 +73,7 @@ def open_source(
     if source.endswith((".csv", ".csv.gz")):
         return open_csv(source, config, columns, limit)
     if source.endswith(".parquet"):
-        from pipeline.sources.parquet_file import open_parquet  # noqa: PLC0415  loads Arrow
+        from fluxplain.sources.parquet_file import open_parquet  # noqa: PLC0415  loads Arrow
 
         return open_parquet(source, config, columns, limit)
     raise SourceError(

@@ -11,8 +11,8 @@ from typing import Any
 
 import orjson
 
-from pipeline.config import Config, FeatureType, LabelType
-from pipeline.errors import UserError
+from fluxplain.config import Config, FeatureType, LabelType
+from fluxplain.errors import UserError
 
 Convert = Callable[[Any], Any]
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import orjson
 
-from pipeline.config import Config
-from pipeline.sources.base import (
+from fluxplain.config import Config
+from fluxplain.sources.base import (
     Columns,
     Observations,
     Source,
@@ -25,7 +25,7 @@ COUNTED_BYTES = {".csv": 16 * 2**20, ".gz": 4 * 2**20}
 
 
 def open_csv(source: str, config: Config, columns: Columns, limit: int | None) -> Source:
-    """Return the observations of a CSV file; see :func:`pipeline.sources.open_source`."""
+    """Return the observations of a CSV file; see :func:`fluxplain.sources.open_source`."""
     path = Path(source)
     header, first = [*islice(_rows(path), 2), None, None][:2]
     if header is None:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 
 import orjson
 
-from schemas.late_label import LabelValue
+from fluxplain.schemas.late_label import LabelValue
 
 
 def with_label_delay(values: Iterable[bytes], delay: int) -> Iterator[bytes | LabelValue]:

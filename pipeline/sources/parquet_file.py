@@ -10,8 +10,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet
 
-from pipeline.config import Config
-from pipeline.sources.base import Columns, Observations, Source, SourceError, check_columns, plain
+from fluxplain.config import Config
+from fluxplain.sources.base import Columns, Observations, Source, SourceError, check_columns, plain
 
 BATCH_RECORDS = 1_000
 """Records that are in memory at a time."""
@@ -21,7 +21,7 @@ BUFFER_BYTES = 64 * 1024
 
 
 def open_parquet(source: str, config: Config, columns: Columns, limit: int | None) -> Source:
-    """Return the observations of a Parquet file; see :func:`pipeline.sources.open_source`.
+    """Return the observations of a Parquet file; see :func:`fluxplain.sources.open_source`.
 
     A null is no value, an empty text is one. Dates and times become text.
     """

@@ -10,14 +10,14 @@ from urllib.parse import parse_qsl
 
 import orjson
 
-from pipeline.config import Config
-from pipeline.sources.base import Source, SourceError, feature, finite, label
+from fluxplain.config import Config
+from fluxplain.sources.base import Source, SourceError, feature, finite, label
 
 RIVER = "river:"
 
 
 def open_river(source: str, config: Config, limit: int | None) -> Source:
-    """Return the observations of a data set; see :func:`pipeline.sources.open_source`."""
+    """Return the observations of a data set; see :func:`fluxplain.sources.open_source`."""
     from river.datasets import base  # noqa: PLC0415  slow, and CSV files need none of it
 
     name, _, query = source.removeprefix(RIVER).partition("?")

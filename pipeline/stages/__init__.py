@@ -2,15 +2,15 @@
 
 from typing import TYPE_CHECKING
 
-from pipeline.lazy import lazy
-from pipeline.stages.base import Message, Stage, process
+from fluxplain.loading.lazy import lazy
+from fluxplain.stages.base import Message, Stage, process
 
 if TYPE_CHECKING:
-    from pipeline.stages.drift import DriftStage
-    from pipeline.stages.explainer import ExplainerStage
-    from pipeline.stages.join import JoinStage
-    from pipeline.stages.model import ModelStage
-    from pipeline.stages.streams import ByStream, by_stream
+    from fluxplain.stages.drift import DriftStage
+    from fluxplain.stages.explainer import ExplainerStage
+    from fluxplain.stages.join import JoinStage
+    from fluxplain.stages.model import ModelStage
+    from fluxplain.stages.streams import ByStream, by_stream
 else:
     __getattr__, __dir__ = lazy(
         __name__,

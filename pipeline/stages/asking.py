@@ -6,18 +6,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pipeline.config import Config
-from pipeline.evaluate import Encoding, Evaluator, Inputs, Observed, Table, Value
-from pipeline.evaluate.encoding import Floats
-from pipeline.evaluate.table import Labels, aligned
-from pipeline.explain.method import Axis, Question, as_grid
-from pipeline.explain.method import Method as Asks
-from pipeline.explain.points import RNGOf
-from pipeline.stages.metering import Work
-from pipeline.stages.methods import KINDS, OF_EFFECT
-from pipeline.stages.pairs import joined
-from schemas.explanation import Method
-from schemas.numbers import MAX_NUMBER
+from fluxplain.config import Config
+from fluxplain.evaluate import Encoding, Evaluator, Inputs, Observed, Table, Value
+from fluxplain.evaluate.encoding import Floats
+from fluxplain.evaluate.table import Labels, aligned
+from fluxplain.explain.method import Axis, Question, as_grid
+from fluxplain.explain.method import Method as Asks
+from fluxplain.explain.points import RNGOf
+from fluxplain.schemas.explanation import Method
+from fluxplain.schemas.numbers import MAX_NUMBER
+from fluxplain.stages.metering import Work
+from fluxplain.stages.methods import KINDS, OF_EFFECT
+from fluxplain.stages.pair_points import joined
 
 
 class Block(NamedTuple):

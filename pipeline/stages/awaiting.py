@@ -1,14 +1,10 @@
-"""What a pipeline waits for: an announced model, or the schema registry."""
+"""What becomes of an announced model that is waited for."""
 
 import shlex
 from typing import Literal
 
 Decision = Literal["taken", "withdrawn"]
 """Whether an announced model takes over or was withdrawn."""
-
-
-class NotYetError(RuntimeError):
-    """Something that was announced is not there yet. Without it nothing may go on."""
 
 
 def or_withdraw(version: str) -> str:

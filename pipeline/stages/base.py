@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from schemas import BadRecordError, DeadLetter, Record, parse_stream, stream_name
-from schemas.record import load_object
+from fluxplain.schemas import BadRecordError, DeadLetter, Record, parse_stream, stream_name
+from fluxplain.schemas.record import load_object
 
 ORIGIN = "fluxplain-origin"
 """Header of a message that was passed on: topic, partition and offset of the one it is of."""

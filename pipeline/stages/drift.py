@@ -4,21 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import get_args
 
-from pipeline.config import Config
-from pipeline.drift.detectors import Signal
-from pipeline.stages.base import Message
-from pipeline.stages.chain import Chain, Gap, Sight
-from pipeline.stages.incarnations import FollowsLives
-from pipeline.stages.incidents import Incidents
-from pipeline.stages.limits import (
-    check_key,
-    check_length,
-    check_order,
-    check_origin,
-)
-from pipeline.stages.thinned import Thinned
-from pipeline.stages.watch import Watch
-from schemas import (
+from fluxplain.config import Config
+from fluxplain.drift.detectors import Signal
+from fluxplain.drift.history import Thinned
+from fluxplain.drift.incidents import Incidents
+from fluxplain.drift.watch import Watch
+from fluxplain.schemas import (
     BadRecordError,
     Change,
     Explanation,
@@ -26,9 +17,18 @@ from schemas import (
     Record,
     is_newer,
 )
-from schemas.change import Curve
-from schemas.explanation import Method
-from schemas.numbers import MAX_NUMBER, is_moderate
+from fluxplain.schemas.change import Curve
+from fluxplain.schemas.explanation import Method
+from fluxplain.schemas.numbers import MAX_NUMBER, is_moderate
+from fluxplain.stages.base import Message
+from fluxplain.stages.chain import Chain, Gap, Sight
+from fluxplain.stages.incarnations import FollowsLives
+from fluxplain.stages.limits import (
+    check_key,
+    check_length,
+    check_order,
+    check_origin,
+)
 
 LIVES = 2
 """States of a stream's model that are followed: the newest, and the one before it."""

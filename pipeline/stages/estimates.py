@@ -8,24 +8,24 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from pipeline.evaluate import Table, Value
-from pipeline.evaluate.encoding import Floats
-from pipeline.evaluate.table import MIXED, Labels
-from pipeline.explain import kernels
-from pipeline.explain.effects import Curve, Effects
-from pipeline.explain.ice import IceCurves
-from pipeline.explain.losses import Loss
-from pipeline.explain.method import Axis, as_grid
-from pipeline.explain.smoothing import ExponentialMeans
-from pipeline.explain.surface import Surface
-from pipeline.stages.chain import Chain, Gap
-from pipeline.stages.limits import NUMBER_BYTES, text_bytes
-from pipeline.stages.methods import KINDS, OF_EFFECT, Increments
-from pipeline.stages.pairs import split
-from schemas.evaluation import Evaluation, Row
-from schemas.explanation import Method
-from schemas.numbers import MAX_NUMBER, are_moderate, is_moderate
-from schemas.record import FIRST_INCARNATION, Label, describe
+from fluxplain.evaluate import Table, Value
+from fluxplain.evaluate.encoding import Floats
+from fluxplain.evaluate.table import MIXED, Labels
+from fluxplain.explain import kernels
+from fluxplain.explain.effects import Curve, Effects
+from fluxplain.explain.ice import IceCurves
+from fluxplain.explain.losses import Loss
+from fluxplain.explain.method import Axis, as_grid
+from fluxplain.explain.smoothing import ExponentialMeans
+from fluxplain.explain.surface import Surface
+from fluxplain.schemas.evaluation import Evaluation, Row
+from fluxplain.schemas.explanation import Method
+from fluxplain.schemas.numbers import MAX_NUMBER, are_moderate, is_moderate
+from fluxplain.schemas.record import FIRST_INCARNATION, Label, describe
+from fluxplain.stages.chain import Chain, Gap
+from fluxplain.stages.limits import NUMBER_BYTES, text_bytes
+from fluxplain.stages.methods import KINDS, OF_EFFECT, Increments
+from fluxplain.stages.pair_points import split
 
 UNLIKE = "its outputs are not all alike: numbers, or one probability for each class"
 

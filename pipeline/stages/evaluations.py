@@ -5,17 +5,17 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from pipeline.config import Config
-from pipeline.evaluate import Label, Table
-from pipeline.evaluate.table import MIXED, Labels, aligned
-from pipeline.stages.asking import Asked, Asking, Block, Outputs
-from pipeline.stages.limits import check_fits
-from pipeline.stages.methods import OF_EFFECT
-from pipeline.stages.missing import Coverage
-from pipeline.stages.sample import Sample
-from schemas import DeadLetter, Evaluation, Record
-from schemas.evaluation import Row
-from schemas.explanation import Method
+from fluxplain.config import Config
+from fluxplain.evaluate import Label, Table
+from fluxplain.evaluate.table import MIXED, Labels, aligned
+from fluxplain.schemas import DeadLetter, Evaluation, Record
+from fluxplain.schemas.evaluation import Row
+from fluxplain.schemas.explanation import Method
+from fluxplain.stages.asking import Asked, Asking, Block, Outputs
+from fluxplain.stages.intake.missing import Coverage
+from fluxplain.stages.intake.sample import Sample
+from fluxplain.stages.limits import check_fits
+from fluxplain.stages.methods import OF_EFFECT
 
 LONGEST_START = 1000
 """Observations after which there are evaluations of a feature even if nothing was ever asked."""

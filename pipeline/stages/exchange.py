@@ -9,13 +9,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
-from pipeline.config import Config
-from pipeline.stages.awaiting import NotYetError, or_withdraw
-from pipeline.stages.base import Message, state_without
-from pipeline.stages.sample import Announced
-from pipeline.stages.validation import decoded_control
-from schemas import BadRecordError, Change, Control, Record
-from schemas.control import NewModel
+from fluxplain.config import Config
+from fluxplain.errors import NotYetError
+from fluxplain.schemas import BadRecordError, Change, Control, Record
+from fluxplain.schemas.control import NewModel
+from fluxplain.stages.awaiting import or_withdraw
+from fluxplain.stages.base import Message, state_without
+from fluxplain.stages.intake.sample import Announced
+from fluxplain.stages.intake.validation import decoded_control
 
 MOST_WITHDRAWN = 100
 """Versions to remember until their withdrawal is read in its own place; then the oldest go."""
@@ -67,7 +68,7 @@ class Exchange:
     models: Models | None = None
 
     def __init__(self, config: Config, stream: str) -> None:
-        from pipeline.evaluate import evaluator_for  # noqa: PLC0415  loads River
+        from fluxplain.evaluate import evaluator_for  # noqa: PLC0415  loads River
 
         self.model = config.make_model()
         self.version = config.model.version
@@ -150,8 +151,8 @@ class Exchange:
 
         A model that cannot take over becomes a dead letter, and the old one stays.
         """
-        from pipeline.evaluate import evaluator_for  # noqa: PLC0415  loads River
-        from pipeline.models.checks import taking_over  # noqa: PLC0415  as above
+        from fluxplain.evaluate import evaluator_for  # noqa: PLC0415  loads River
+        from fluxplain.models.model_checks import taking_over  # noqa: PLC0415  as above
 
         awaited, self.awaited = self._waiting, None
         before, version = self.version, awaited.model.version

@@ -5,22 +5,9 @@ from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import replace
 
-from pipeline.config import Config
-from pipeline.explain.ice import IceCurves
-from pipeline.stages.base import Message
-from pipeline.stages.chain import Gap, Sight
-from pipeline.stages.estimates import FeatureState, Pending
-from pipeline.stages.incarnations import FollowsLives
-from pipeline.stages.limits import (
-    MAX_RECORD_BYTES,
-    MAX_RUN,
-    NUMBER_BYTES,
-    check_key,
-    check_length,
-    check_order,
-    check_origin,
-)
-from schemas import (
+from fluxplain.config import Config
+from fluxplain.explain.ice import IceCurves
+from fluxplain.schemas import (
     BadRecordError,
     Change,
     DeadLetter,
@@ -30,7 +17,20 @@ from schemas import (
     is_newer,
     parse_stream,
 )
-from schemas.explanation import Ice, Method
+from fluxplain.schemas.explanation import Ice, Method
+from fluxplain.schemas.record import MAX_RECORD_BYTES
+from fluxplain.stages.base import Message
+from fluxplain.stages.chain import Gap, Sight
+from fluxplain.stages.estimates import FeatureState, Pending
+from fluxplain.stages.incarnations import FollowsLives
+from fluxplain.stages.limits import (
+    MAX_RUN,
+    NUMBER_BYTES,
+    check_key,
+    check_length,
+    check_order,
+    check_origin,
+)
 
 SILENCE = 1000
 """Observations after which a feature without an explanation gets one that says nothing new: what is

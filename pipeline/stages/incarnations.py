@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
-from pipeline.stages.base import state_without
-from schemas import BadRecordError
+from fluxplain.schemas import BadRecordError
+from fluxplain.stages.base import state_without
 
 IsLife = Callable[[int], bool]
 """Returns whether a number that incarnations consist of is registered."""

@@ -8,9 +8,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from pipeline.stages.base import Message
-from pipeline.stages.limits import MAX_RECORD_BYTES, check_headers, check_key, headers_bytes
-from schemas import BadRecordError, Record
+from fluxplain.schemas import BadRecordError, Record
+from fluxplain.schemas.record import MAX_RECORD_BYTES
+from fluxplain.stages.base import Message
+from fluxplain.stages.limits import check_headers, check_key, headers_bytes
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,11 +7,11 @@ written.
 from collections.abc import Container, Iterable, Sequence
 from itertools import pairwise
 
-from pipeline.evaluate import Output
-from pipeline.stages.base import Message
-from schemas import BadRecordError, parse_stream
-from schemas.dead_letter import MAX_KEY_BYTES
-from schemas.record import Label, Value
+from fluxplain.evaluate import Output
+from fluxplain.schemas import BadRecordError, parse_stream
+from fluxplain.schemas.dead_letter import MAX_KEY_BYTES
+from fluxplain.schemas.record import MAX_RECORD_BYTES, Label, Value
+from fluxplain.stages.base import Message
 
 MAX_TEXT = 1_000
 """Longest text, in characters, of a category, a label, an id or a time: they are repeated in what
@@ -22,9 +22,6 @@ MAX_PARTITIONS = 10_000
 
 MAX_RUN = 256
 """Most observations in one message of evaluations; four times what is written."""
-
-MAX_RECORD_BYTES = 900_000
-"""What one observation may become in one record; brokers take messages of 1 MB."""
 
 MAX_HEADERS = 1_000
 """Most headers that are passed on."""

@@ -3,20 +3,20 @@
 from collections.abc import Callable, Collection, Sequence
 from typing import NamedTuple
 
-from pipeline.config import Config
-from pipeline.evaluate.encoding import Floats
-from pipeline.evaluate.table import Labels
-from pipeline.explain.losses import Loss, Target
-from pipeline.explain.method import Method as Asks
-from pipeline.explain.pdp import PDP
-from pipeline.explain.pfi import PFI
-from pipeline.explain.points import RNGOf
-from pipeline.explain.sage import SAGE
-from pipeline.explain.storage import GeometricReservoir, make_reservoir
-from schemas.explanation import Method
+from fluxplain.config import Config
+from fluxplain.evaluate.encoding import Floats
+from fluxplain.evaluate.table import Labels
+from fluxplain.explain.losses import Loss, Target
+from fluxplain.explain.method import Method as Asks
+from fluxplain.explain.pdp import PDP
+from fluxplain.explain.pfi import PFI
+from fluxplain.explain.points import RNGOf
+from fluxplain.explain.sage import SAGE
+from fluxplain.explain.storage import GeometricReservoir, make_reservoir
+from fluxplain.schemas.explanation import Method
 
 Increments = Callable[[Loss, Sequence[Target], Labels, Floats, Floats], Floats]
-"""See :meth:`~pipeline.explain.method.ImportanceMethod.increments`."""
+"""See :meth:`~fluxplain.explain.method.ImportanceMethod.increments`."""
 
 
 class Kind(NamedTuple):

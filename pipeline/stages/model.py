@@ -7,27 +7,27 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
-from pipeline.config import Config
-from pipeline.evaluate import NoOutputError, Observed
-from pipeline.parts import Part
-from pipeline.stages.asking import Asked, Asking, Outputs, evaluate, evaluate_each
-from pipeline.stages.base import Message, state_without
-from pipeline.stages.evaluations import Evaluations
-from pipeline.stages.evolution import Evolution
-from pipeline.stages.exchange import Exchange, Found
-from pipeline.stages.intake import Decoded, Intake
-from pipeline.stages.metering import Meter, Work
-from pipeline.stages.missing import Coverage, Filler
-from pipeline.stages.predictions import Predictions, predicted
-from pipeline.stages.sample import Announced, Sample
-from pipeline.stages.shedding import Subsampling
-from pipeline.stages.watch import Watch
-from schemas import BadRecordError, Change, Record
-from schemas.numbers import is_moderate
+from fluxplain.config import Config
+from fluxplain.config.replica import Replica
+from fluxplain.drift.watch import Watch
+from fluxplain.evaluate import NoOutputError, Observed
+from fluxplain.schemas import BadRecordError, Change, Record
+from fluxplain.schemas.numbers import is_moderate
+from fluxplain.stages.asking import Asked, Asking, Outputs, evaluate, evaluate_each
+from fluxplain.stages.base import Message, state_without
+from fluxplain.stages.evaluations import Evaluations
+from fluxplain.stages.exchange import Exchange, Found
+from fluxplain.stages.intake.intake import Decoded, Intake
+from fluxplain.stages.intake.missing import Coverage, Filler
+from fluxplain.stages.intake.sample import Announced, Sample
+from fluxplain.stages.intake.schema_drift import Evolution
+from fluxplain.stages.intake.subsampling import Subsampling
+from fluxplain.stages.metering import Meter, Work
+from fluxplain.stages.predictions import Predictions, predicted
 
 T = TypeVar("T")
 
-WHOLE = Part("model")
+WHOLE = Replica("model")
 """The model role without shards."""
 
 
@@ -63,13 +63,13 @@ class ModelStage:
 
     meter: Meter | None = None
 
-    def __init__(self, config: Config, stream: str, part: Part = WHOLE) -> None:
+    def __init__(self, config: Config, stream: str, replica: Replica = WHOLE) -> None:
         def rng_of(name: str) -> random.Random:
             return random.Random(f"{config.seed}/{stream}/{name}")
 
         self.stream = stream
-        self._is_first = part.shard == 0
-        explained = part.share(config.explained)
+        self._is_first = replica.shard == 0
+        explained = replica.share(config.explained)
         self.exchange = Exchange(config, stream)
         self._intake = Intake(config, stream)
         self._turns = Subsampling(config.explain.every, rng_of)

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable
 
-from pipeline.stages.base import Message
-from pipeline.stages.chain import Chain, Gap, Sight
-from schemas import BadRecordError, Change, parse_stream, stream_name
+from fluxplain.schemas import BadRecordError, Change, parse_stream, stream_name
+from fluxplain.stages.base import Message
+from fluxplain.stages.chain import Chain, Gap, Sight
 
 
 class Origins:

@@ -3,14 +3,14 @@
 import math
 from collections.abc import Callable, Mapping
 
-from pipeline.config import Config, LabelType
-from pipeline.evaluate import Label, Output
-from pipeline.explain.losses import Target
-from pipeline.explain.outputs import predicted_class
-from pipeline.stages.limits import check_fits
-from pipeline.stages.sample import Sample
-from schemas import Prediction
-from schemas.prediction import LabelCounts
+from fluxplain.config import Config, LabelType
+from fluxplain.evaluate import Label, Output
+from fluxplain.explain.losses import Target
+from fluxplain.explain.outputs import predicted_class
+from fluxplain.schemas import Prediction
+from fluxplain.schemas.prediction import LabelCounts
+from fluxplain.stages.intake.sample import Sample
+from fluxplain.stages.limits import check_fits
 
 
 class Predictions:

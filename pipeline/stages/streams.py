@@ -3,11 +3,11 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
-from pipeline.config import Config
-from pipeline.stages.base import Message, Stage
-from pipeline.stages.incarnations import FollowsLives, IsLife
-from pipeline.stages.limits import check_key
-from schemas import Evaluation, Explanation, Record
+from fluxplain.config import Config
+from fluxplain.schemas import Evaluation, Explanation, Record
+from fluxplain.stages.base import Message, Stage
+from fluxplain.stages.incarnations import FollowsLives, IsLife
+from fluxplain.stages.limits import check_key
 
 
 class KeyedStage(Stage, Protocol):

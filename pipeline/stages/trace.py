@@ -8,8 +8,8 @@ W3C, "Trace Context"; OpenTelemetry, "Semantic conventions for messaging spans".
 import re
 from collections.abc import Mapping
 
-from pipeline.stages.base import Message
-from schemas import DeadLetter, Record, stream_name
+from fluxplain.schemas import DeadLetter, Record, stream_name
+from fluxplain.stages.base import Message
 
 _PARENT = re.compile(rb"(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}")
 

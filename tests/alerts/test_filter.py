@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.alerts import filter as filter_module
-from pipeline.alerts.filter import AlertFilter, effect
-from pipeline.config import AlertSettings
-from schemas import Change
-from schemas.change import Kind, Watched
-from tests.monitor.records import STREAM, change, loss_change
-from tests.support import PROPERTY
+from fluxplain.alerts import filter as filter_module
+from fluxplain.alerts.filter import AlertFilter, effect
+from fluxplain.config import AlertSettings
+from fluxplain.schemas import Change
+from fluxplain.schemas.change import Kind, Watched
+from tests.kit.records import STREAM, change, loss_change
+from tests.kit.support import PROPERTY
 
 FLOATS = st.floats(allow_nan=False, allow_infinity=False)
 

@@ -8,7 +8,7 @@ import orjson
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.alerts.message import (
+from fluxplain.alerts.message import (
     MAX_TEXT,
     SIGNATURE,
     TIMESTAMP,
@@ -18,9 +18,9 @@ from pipeline.alerts.message import (
     sign,
     text,
 )
-from schemas import Change
-from tests.monitor.records import change
-from tests.support import PROPERTY
+from fluxplain.schemas import Change
+from tests.kit.records import change
+from tests.kit.support import PROPERTY
 
 SECRETS = st.binary(min_size=20, max_size=20)
 BODIES = st.binary(max_size=60)

@@ -15,11 +15,11 @@ from aiohttp import web
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.alerts.message import SIGNATURE, TIMESTAMP, sign
-from pipeline.alerts.webhook import MAX_AGE_S, Answer, Webhook, deliver, interpreted
-from pipeline.config import AlertSettings
-from pipeline.config.secrets import shown
-from tests.support import PROPERTY
+from fluxplain.alerts.message import SIGNATURE, TIMESTAMP, sign
+from fluxplain.alerts.webhook import MAX_AGE_S, Answer, Webhook, deliver, interpreted
+from fluxplain.config import AlertSettings
+from fluxplain.config.secrets import shown
+from tests.kit.support import PROPERTY
 
 ID, CONTENT = "0123456789ab", b'{"version":1}'
 

@@ -10,8 +10,8 @@ import pytest
 from river import ensemble, forest, linear_model, tree
 from river.datasets import synth
 
-from pipeline.baselines import mean_decrease_in_impurity
-from tests.support import agrawal
+from fluxplain.baselines import mean_decrease_in_impurity
+from tests.kit.support import agrawal
 
 
 def entropy(counts: dict[Any, float]) -> float:

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from river import forest
 
-from pipeline.baselines import batch_pdp
-from pipeline.explain import IncrementalPDP
-from tests.support import Row, Scripted, agrawal, normal_rows
+from fluxplain.baselines import batch_pdp
+from fluxplain.explain import IncrementalPDP
+from tests.kit.support import Row, Scripted, agrawal, normal_rows
 
 
 def curved(x: Mapping[str, Any]) -> float:

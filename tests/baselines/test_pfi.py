@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from river import forest
 
-from pipeline.baselines import batch_pfi, expected_pfi
-from pipeline.explain import get_loss
-from tests.support import Linear, Row, Scripted, agrawal
+from fluxplain.baselines import batch_pfi, expected_pfi
+from fluxplain.explain import get_loss
+from tests.kit.support import Linear, Row, Scripted, agrawal
 
 FEATURES = ["a", "b", "c"]
 

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from river import forest, linear_model
 
-from pipeline.baselines import batch_sage
-from pipeline.evaluate import Inputs, Table
-from pipeline.explain import get_loss
-from tests.support import Linear, Scripted, agrawal, normal_rows
+from fluxplain.baselines import batch_sage
+from fluxplain.evaluate import Inputs, Table
+from fluxplain.explain import get_loss
+from tests.kit.support import Linear, Scripted, agrawal, normal_rows
 
 FEATURES = ["a", "b", "c"]
 

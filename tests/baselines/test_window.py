@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from river import linear_model, tree
 
-from pipeline.baselines import IntervalPFI, SlidingWindowSAGE, batch_pfi, batch_sage
-from tests.support import Linear, normal_rows, pickled
+from fluxplain.baselines import IntervalPFI, SlidingWindowSAGE, batch_pfi, batch_sage
+from tests.kit.support import Linear, normal_rows, pickled
 
 MODEL = Linear({"a": 2.0, "b": -1.0})
 ROWS = normal_rows(60, ["a", "b"], seed=1)

@@ -29,17 +29,17 @@ from river.tree import HoeffdingTreeClassifier
 
 from deploy.kafka import Cluster
 from deploy.strimzi import Manifest, users
-from pipeline.config import Config, load_config
-from pipeline.kafka.client import client_settings
-from pipeline.kafka.producer import RecordProducer
-from pipeline.kafka.topics import create_topics, topic_specs
-from pipeline.kafka.topics.progress import GroupOffsets
-from pipeline.kafka.worker.budget import WINDOW
-from tests.behaviour.conftest import SETTINGS, topic_store, write_config
-from tests.behaviour.kafka_pipeline import KafkaPipeline, assert_same, reference_of
-from tests.behaviour.test_alerts import Receiver, receiver, wait
-from tests.monitor.records import change
-from tests.support import agrawal
+from fluxplain.config import Config, load_config
+from fluxplain.kafka.client import client_settings
+from fluxplain.kafka.producer import RecordProducer
+from fluxplain.kafka.topics import create_topics, topic_specs
+from fluxplain.kafka.topics.progress import GroupOffsets
+from fluxplain.kafka.worker.budget import WINDOW
+from tests.kit.kafka_pipeline import KafkaPipeline, assert_same, reference_of
+from tests.kit.receiver import Receiver, receiver, wait
+from tests.kit.records import change
+from tests.kit.settings import SETTINGS, topic_store, write_config
+from tests.kit.support import agrawal
 
 pytestmark = pytest.mark.kafka
 
@@ -220,7 +220,7 @@ def setup(
 
 
 def program(setup: Setup, *words: str) -> list[str]:
-    return [sys.executable, "-m", "pipeline.cli", *words, "--config", str(setup.path)]
+    return [sys.executable, "-m", "fluxplain.cli", *words, "--config", str(setup.path)]
 
 
 def environment(setup: Setup, user: str) -> dict[str, str]:
@@ -264,7 +264,7 @@ def test_each_user_may_do_what_its_process_does_and_nothing_else(
     setup: Setup, tmp_path: Path, receiver: Receiver
 ) -> None:
     config = setup.config
-    roles = [part.role for part in config.parts()]
+    roles = [replica.role for replica in config.replicas()]
     pipeline = KafkaPipeline(
         setup.path,
         setup.cluster.bootstrap_servers,
@@ -292,9 +292,9 @@ def test_each_user_may_do_what_its_process_does_and_nothing_else(
         taken = pipeline.joined(0)
         assert len(taken) > (2 if config.is_joined else 1) * WINDOW
         assert_same(pipeline.published, reference_of(config, taken))
-        for part in config.parts():
-            for topic in config.inputs(part.role):
-                with closing(GroupOffsets(setup.config_of("keda"), part, topic)) as offsets:
+        for replica in config.replicas():
+            for topic in config.inputs(replica.role):
+                with closing(GroupOffsets(setup.config_of("keda"), replica, topic)) as offsets:
                     assert offsets.lag() == 0
         assert dashboard.stdout is not None
         url = dashboard.stdout.readline().split()[-1]

@@ -6,52 +6,20 @@ import signal
 import subprocess
 import sys
 import threading
-import time
-from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Iterator
 from pathlib import Path
 
-import orjson
 import pytest
 
-from pipeline.config import load_config
-from pipeline.kafka.producer import RecordProducer
-from pipeline.kafka.topics import create_topics
-from schemas import Change
-from tests.behaviour.conftest import SETTINGS, topics, write_config
-from tests.monitor.records import change
+from fluxplain.config import load_config
+from fluxplain.kafka.producer import RecordProducer
+from fluxplain.kafka.topics import create_topics
+from fluxplain.schemas import Change
+from tests.kit.receiver import Receiver, receiver, wait
+from tests.kit.records import change
+from tests.kit.settings import SETTINGS, topics, write_config
 
-
-class Receiver:
-    """Takes alerts; ``respond`` says what each, by its number from 0, is answered."""
-
-    def __init__(self) -> None:
-        self.ids: list[str] = []
-        self.respond: Callable[[int], int] = lambda _n: 200
-        receiver = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                alert = orjson.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                assert self.headers["Idempotency-Key"] == alert["change"]["id"]
-                receiver.ids.append(alert["change"]["id"])
-                self.send_response(receiver.respond(len(receiver.ids) - 1))
-                self.end_headers()
-
-            def log_message(self, *_args: object) -> None:
-                pass
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.server.server_port}/secret-token"
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
-
-
-@pytest.fixture
-def receiver() -> Iterator[Receiver]:
-    receiver = Receiver()
-    yield receiver
-    receiver.server.shutdown()
-    receiver.server.server_close()
+__all__ = ["receiver"]  # a fixture
 
 
 class Alerts:
@@ -81,7 +49,7 @@ class Alerts:
         before = self._starts()
         with self._log.open("ab") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "pipeline.cli", "alerts", "run", "-c", str(self._path)],
+                [sys.executable, "-m", "fluxplain.cli", "alerts", "run", "-c", str(self._path)],
                 env={
                     **os.environ,
                     "FLUXPLAIN_KAFKA__BOOTSTRAP_SERVERS": self._config.kafka.bootstrap_servers,
@@ -112,13 +80,6 @@ def alerts(
     if alerts.process is not None:
         alerts.process.kill()
         alerts.process.wait()
-
-
-def wait(condition: Callable[[], bool], timeout_s: float = 60.0) -> None:
-    deadline = time.monotonic() + timeout_s
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 def test_each_new_change_is_delivered_once(alerts: Alerts, receiver: Receiver) -> None:

@@ -17,20 +17,21 @@ import psutil
 import pytest
 from river.tree import HoeffdingTreeClassifier
 
-from pipeline.cli.supervisor import ROLES
-from pipeline.models.model_store import ModelFolder
-from pipeline.parts import Role
-from tests.behaviour.conftest import SETTINGS, topics, write_config
-from tests.behaviour.kafka_pipeline import (
+from fluxplain.cli.supervisor import ROLES
+from fluxplain.config.replica import Role
+from fluxplain.models.model_store import ModelFolder
+from tests.kit.command import fluxplain
+from tests.kit.health import address, ask, wait_for
+from tests.kit.kafka_pipeline import (
     KafkaPipeline,
     Published,
+    Start,
     assert_same,
     reference_of,
 )
-from tests.behaviour.preloaded import Forked, Preloaded
-from tests.behaviour.test_health import address, ask, wait_for
-from tests.behaviour.test_pipeline import Start, observations
-from tests.behaviour.test_versions import fluxplain
+from tests.kit.preloaded import Forked, Preloaded
+from tests.kit.settings import SETTINGS, topics, write_config
+from tests.kit.streams import observations
 
 JOINED: tuple[Role, ...] = ("join", *ROLES)
 
@@ -212,7 +213,7 @@ def start_faulty(
     pipeline: KafkaPipeline, preloaded: Preloaded, config_path: Path, fault: str
 ) -> Forked:
     """Start a model worker with a fault in it."""
-    module = "tests.behaviour.faulty_worker"
+    module = "tests.kit.faulty_worker"
     command = [sys.executable, "-m", module, str(config_path), fault, "model"]
     with pipeline.log_path.open("ab") as log:
         return preloaded.start(command, {**os.environ, **pipeline.environment}, log)

@@ -5,11 +5,11 @@ from pathlib import Path
 import orjson
 import pytest
 
-from pipeline.cli.supervisor import ROLES
-from pipeline.parts import Role
-from tests.behaviour.conftest import SETTINGS, topics, write_config
-from tests.behaviour.kafka_pipeline import assert_same, reference_of
-from tests.behaviour.test_pipeline import Start, observations
+from fluxplain.cli.supervisor import ROLES
+from fluxplain.config.replica import Role
+from tests.kit.kafka_pipeline import Start, assert_same, reference_of
+from tests.kit.settings import SETTINGS, topics, write_config
+from tests.kit.streams import observations
 
 JOINED: tuple[Role, ...] = ("join", *ROLES)
 

@@ -14,9 +14,9 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource
 
-from pipeline.cli.supervisor import ROLES
-from pipeline.config import Config, load_config
-from pipeline.kafka.checkpoints import (
+from fluxplain.cli.supervisor import ROLES
+from fluxplain.config import Config, load_config
+from fluxplain.kafka.checkpoints import (
     Checkpoint,
     CheckpointError,
     Envelope,
@@ -24,15 +24,15 @@ from pipeline.kafka.checkpoints import (
     Slot,
     TopicCheckpointStore,
 )
-from pipeline.kafka.checkpoints import topic as topic_module
-from pipeline.kafka.checkpoints.records import GENERATIONS
-from pipeline.kafka.checkpoints.topic import partition_of
-from pipeline.kafka.client import client_settings, partitions_of
-from pipeline.kafka.faust.peek import read_on
-from pipeline.kafka.topics import create_topics
-from pipeline.stages import DriftStage
-from tests.behaviour.conftest import SETTINGS, topic_store, topics, write_config
-from tests.kafka.checkpoints.test_stores import Large
+from fluxplain.kafka.checkpoints import topic as topic_module
+from fluxplain.kafka.checkpoints.records import GENERATIONS
+from fluxplain.kafka.checkpoints.topic import partition_of
+from fluxplain.kafka.client import client_settings, partitions_of
+from fluxplain.kafka.faust.peek import read_on
+from fluxplain.kafka.topics import create_topics
+from fluxplain.stages import DriftStage
+from tests.kit.large import Large
+from tests.kit.settings import SETTINGS, topic_store, topics, write_config
 
 pytestmark = pytest.mark.kafka
 
@@ -131,7 +131,7 @@ def fluxplain(
 
     def run(command: str) -> "subprocess.CompletedProcess[str]":
         return subprocess.run(
-            [sys.executable, "-m", "pipeline.cli", *command.split(), "-c", "pipeline.toml"],
+            [sys.executable, "-m", "fluxplain.cli", *command.split(), "-c", "pipeline.toml"],
             cwd=tmp_path,
             env={**os.environ, "FLUXPLAIN_KAFKA__BOOTSTRAP_SERVERS": bootstrap_servers},
             capture_output=True,

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.cli.supervisor import ROLES
-from pipeline.parts import Role
-from tests.behaviour.conftest import SETTINGS, topic_store, topics, write_config
-from tests.behaviour.kafka_pipeline import assert_same, reference
-from tests.behaviour.preloaded import Preloaded
-from tests.behaviour.test_pipeline import Start, observations, with_hostile
+from fluxplain.cli.supervisor import ROLES
+from fluxplain.config.replica import Role
+from tests.kit.kafka_pipeline import Start, assert_same, reference
+from tests.kit.preloaded import Preloaded
+from tests.kit.settings import SETTINGS, topic_store, topics, write_config
+from tests.kit.streams import observations, with_hostile
 
 pytestmark = pytest.mark.kafka
 
@@ -46,7 +46,7 @@ def test_a_crash_there_changes_nothing(
 ) -> None:
     values = with_hostile(observations(140))
     with start(roles=[other for other in ROLES if other != role]) as pipeline:
-        command = [sys.executable, "-m", "tests.behaviour.faulty_worker", str(config_path), step]
+        command = [sys.executable, "-m", "tests.kit.faulty_worker", str(config_path), step]
         environment = {**os.environ, **pipeline.environment}
         with pipeline.log_path.open("ab") as log:
             faulty = preloaded.start([*command, role], environment, log)

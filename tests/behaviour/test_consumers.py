@@ -7,12 +7,12 @@ import orjson
 import pytest
 
 from deploy.kafka.java import jars, java
-from pipeline.config import Config, load_config
-from pipeline.kafka.producer import RecordProducer
-from pipeline.kafka.topics import create_topics
-from pipeline.kafka.worker.outbox import Outbox
+from fluxplain.config import Config, load_config
+from fluxplain.kafka.producer import RecordProducer
+from fluxplain.kafka.topics import create_topics
+from fluxplain.kafka.worker.outbox import Outbox
 from tests.docs.documents import snippets
-from tests.monitor.records import change
+from tests.kit.records import change
 
 PAGE = "deploy/docs/ecosystem.md"
 

@@ -20,14 +20,14 @@ from confluent_kafka.admin import (
 )
 
 from deploy.kafka import Cluster
-from pipeline.cli import supervisor
-from pipeline.cli.supervisor import WorkerRefusedError
-from pipeline.kafka.client import client_settings
-from pipeline.kafka.exits import EXIT_NOT_YET, EXIT_REFUSED
-from pipeline.kafka.topics import create_topics
-from tests.behaviour.conftest import SETTINGS, topics, write_config
-from tests.behaviour.kafka_pipeline import KafkaPipeline, Published, assert_same, reference
-from tests.behaviour.test_pipeline import Start, observations
+from fluxplain.cli import supervisor
+from fluxplain.cli.supervisor import WorkerRefusedError
+from fluxplain.kafka.client import client_settings
+from fluxplain.kafka.exits import EXIT_NOT_YET, EXIT_REFUSED
+from fluxplain.kafka.topics import create_topics
+from tests.kit.kafka_pipeline import KafkaPipeline, Published, Start, assert_same, reference
+from tests.kit.settings import SETTINGS, topics, write_config
+from tests.kit.streams import observations
 
 pytestmark = pytest.mark.kafka
 

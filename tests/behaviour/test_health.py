@@ -1,50 +1,19 @@
 """Workers say how they are, and one that does not go on ends itself."""
 
-import json
 import os
-import re
 import socket
 import subprocess
 import sys
-import time
-import urllib.request
 from pathlib import Path
-from typing import Any
-from urllib.error import HTTPError
 
 import pytest
 
-from pipeline.kafka.embedded import EmbeddedBroker
-from pipeline.kafka.exits import EXIT_FAILED
-from tests.behaviour.faulty_worker import AT_SEQ
-from tests.behaviour.kafka_pipeline import KafkaPipeline, assert_same, reference
-from tests.behaviour.test_pipeline import Start, observations
-
-
-def address(pipeline: KafkaPipeline, role: str) -> str:
-    """Return where the role's newest worker listens, as its log says."""
-    found: list[str] = []
-    while not found:
-        pipeline.workers.check()
-        found = re.findall(rf"{role}: health at (http://\S+)", pipeline.log)
-        time.sleep(0.1)
-    return found[-1]
-
-
-def ask(url: str) -> tuple[int, dict[str, Any]]:
-    try:
-        with urllib.request.urlopen(url, timeout=10) as answer:
-            return answer.status, json.load(answer)
-    except HTTPError as error:
-        return error.code, json.load(error)
-
-
-def wait_for(url: str, status: int) -> dict[str, Any]:
-    deadline = time.monotonic() + 60
-    while (answer := ask(url))[0] != status:
-        assert time.monotonic() < deadline, answer
-        time.sleep(0.2)
-    return answer[1]
+from fluxplain.kafka.embedded import EmbeddedBroker
+from fluxplain.kafka.exits import EXIT_FAILED
+from tests.kit.faulty_worker import AT_SEQ
+from tests.kit.health import address, ask, wait_for
+from tests.kit.kafka_pipeline import KafkaPipeline, Start, assert_same, reference
+from tests.kit.streams import observations
 
 
 def test_each_role_is_alive_and_ready_and_says_how_far_it_is(start: Start) -> None:
@@ -81,7 +50,7 @@ def test_a_worker_that_takes_nothing_more_ends_itself_and_nothing_is_lost(
 ) -> None:
     values = observations(120)
     with start(roles=["explainer", "drift"]) as pipeline:
-        command = [sys.executable, "-m", "tests.behaviour.faulty_worker", str(config_path), "hangs"]
+        command = [sys.executable, "-m", "tests.kit.faulty_worker", str(config_path), "hangs"]
         hanging = subprocess.Popen(
             command,
             env={**os.environ, **pipeline.environment, "FLUXPLAIN_HEALTH__STALL_S": "5"},
@@ -104,7 +73,7 @@ def test_a_worker_that_takes_nothing_more_ends_itself_and_nothing_is_lost(
 def test_a_port_that_is_taken_is_a_clear_error(start: Start, config_path: Path) -> None:
     with start(roles=[]) as pipeline, socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        command = [sys.executable, "-m", "pipeline.cli", "worker", "--role", "drift"]
+        command = [sys.executable, "-m", "fluxplain.cli", "worker", "--role", "drift"]
         result = subprocess.run(
             [*command, "--config", str(config_path)],
             env={**os.environ, **pipeline.environment, "FLUXPLAIN_HEALTH__PORT": str(port)},

@@ -6,12 +6,12 @@ from pathlib import Path
 import orjson
 import pytest
 
-from pipeline.config import load_config
-from pipeline.local import LocalPipeline
-from tests.behaviour.kafka_pipeline import Published, identity
-from tests.behaviour.test_pipeline import Start, observations
+from fluxplain.config import load_config
+from fluxplain.local import LocalPipeline
 from tests.fuzz.hostile import hostile
-from tests.hostile import LETTERS, check, mix, run
+from tests.kit.kafka_pipeline import Published, Start, identity
+from tests.kit.streams import observations
+from tests.measure.hostile import LETTERS, check, mix, run
 
 
 @pytest.mark.kafka

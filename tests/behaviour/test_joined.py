@@ -13,13 +13,13 @@ import pytest
 from confluent_kafka.admin import AdminClient
 
 from deploy.kafka import Cluster
-from pipeline.cli.supervisor import ROLES, WorkerRefusedError
-from pipeline.kafka.exits import EXIT_REFUSED
-from pipeline.parts import Role
-from tests.behaviour.conftest import SETTINGS, topics, write_config
-from tests.behaviour.kafka_pipeline import KafkaPipeline, Published, assert_same, reference_of
-from tests.behaviour.kafka_topics import add_partitions, set_topic
-from tests.behaviour.test_pipeline import Start, observations
+from fluxplain.cli.supervisor import ROLES, WorkerRefusedError
+from fluxplain.config.replica import Role
+from fluxplain.kafka.exits import EXIT_REFUSED
+from tests.kit.kafka_pipeline import KafkaPipeline, Published, Start, assert_same, reference_of
+from tests.kit.kafka_topics import add_partitions, set_topic
+from tests.kit.settings import SETTINGS, topics, write_config
+from tests.kit.streams import observations
 
 pytestmark = pytest.mark.kafka
 

@@ -8,16 +8,15 @@ import orjson
 import pytest
 from confluent_kafka import Producer
 
-from pipeline.cli.supervisor import ROLES
-from pipeline.kafka.client import client_settings
-from pipeline.kafka.topics.progress import GroupOffsets
-from pipeline.parts import Role
-from schemas.prediction import LabelCounts
-from tests.behaviour.conftest import SETTINGS, topics, write_config
-from tests.behaviour.kafka_pipeline import KafkaPipeline, assert_same, reference_of
+from fluxplain.cli.supervisor import ROLES
+from fluxplain.config.replica import Role
+from fluxplain.kafka.client import client_settings
+from fluxplain.kafka.topics.progress import GroupOffsets
+from fluxplain.schemas.prediction import LabelCounts
 from tests.behaviour.late_labels import START_MS, Delays, Sent, late_labels
-from tests.behaviour.test_pipeline import Start
-from tests.support import agrawal
+from tests.kit.kafka_pipeline import KafkaPipeline, Start, assert_same, reference_of
+from tests.kit.settings import SETTINGS, topics, write_config
+from tests.kit.support import agrawal
 
 JOINED: tuple[Role, ...] = ("join", *ROLES)
 

@@ -16,24 +16,24 @@ import faust
 import pytest
 from faust.types import TP
 
-from pipeline.config import Config, load_config
-from pipeline.kafka.checkpoints import fingerprint_of, identity_of
-from pipeline.kafka.client import cluster
-from pipeline.kafka.exits import EXIT_FAILED, EXIT_REFUSED
-from pipeline.kafka.faust.app import create_worker
-from pipeline.kafka.faust.transport import PAUSED_S
-from pipeline.kafka.ownership.register import Register
-from pipeline.kafka.producer import DeliveryError, RecordProducer
-from pipeline.kafka.topics import create_topics
-from pipeline.kafka.topics.progress import GroupOffsets
-from pipeline.kafka.topics.reader import TopicReader
-from pipeline.outputs import OUTPUTS
-from pipeline.parts import Part
-from pipeline.stages import ExplainerStage
-from tests.behaviour.faulty_broker import PRODUCE, FaultyBroker
-from tests.behaviour.faulty_worker import AT_SEQ
-from tests.behaviour.kafka_pipeline import Published, assert_same, identity, reference
-from tests.behaviour.test_pipeline import observations
+from fluxplain.config import Config, load_config
+from fluxplain.config.replica import Replica
+from fluxplain.kafka.checkpoints import fingerprint_of, identity_of
+from fluxplain.kafka.client import cluster
+from fluxplain.kafka.exits import EXIT_FAILED, EXIT_REFUSED
+from fluxplain.kafka.faust.app import create_worker
+from fluxplain.kafka.faust.transport import PAUSED_S
+from fluxplain.kafka.ownership.register import Register
+from fluxplain.kafka.producer import DeliveryError, RecordProducer
+from fluxplain.kafka.topics import create_topics
+from fluxplain.kafka.topics.progress import GroupOffsets
+from fluxplain.kafka.topics.reader import TopicReader
+from fluxplain.schemas import OUTPUTS
+from fluxplain.stages import ExplainerStage
+from tests.kit.faulty_broker import PRODUCE, FaultyBroker
+from tests.kit.faulty_worker import AT_SEQ
+from tests.kit.kafka_pipeline import Published, assert_same, identity, reference
+from tests.kit.streams import observations
 
 RECORDS = 100
 INTERVAL_S = 0.2
@@ -148,7 +148,7 @@ def test_a_gap_in_the_offsets_commits_no_message_that_is_not_done(
     config: Config, config_path: Path
 ) -> None:
     # what compaction and transactions leave: offsets 0 to 2, then 7, 8
-    worker = create_worker(config, Part("explainer"), lambda _t, _p: ExplainerStage(config))
+    worker = create_worker(config, Replica("explainer"), lambda _t, _p: ExplainerStage(config))
     consumer = worker.app.consumer
     tp = TP("evaluations", 0)
     worker.app.topics._acking_topics.add(tp.topic)
@@ -167,7 +167,7 @@ def test_a_worker_that_has_read_ahead_enough_reads_on_as_soon_as_it_may(
     config: Config, monkeypatch: pytest.MonkeyPatch, assigned: int
 ) -> None:
     """Faust would wait for a second, in which the worker has nothing to do."""
-    worker = create_worker(config, Part("explainer"), lambda _t, _p: ExplainerStage(config))
+    worker = create_worker(config, Replica("explainer"), lambda _t, _p: ExplainerStage(config))
     consumer = worker.app.consumer
     tps = {TP("evaluations", partition) for partition in range(assigned)}
     tp = TP("evaluations", 0)
@@ -203,7 +203,7 @@ def test_a_worker_that_has_read_ahead_enough_reads_on_as_soon_as_it_may(
 
 
 def test_the_pipeline_relies_on_neither_exactly_once_nor_tables(config: Config) -> None:
-    app = create_worker(config, Part("explainer"), lambda _t, _p: ExplainerStage(config)).app
+    app = create_worker(config, Replica("explainer"), lambda _t, _p: ExplainerStage(config)).app
     assert app.conf.processing_guarantee == faust.types.enums.ProcessingGuarantee.AT_LEAST_ONCE
     assert not app.tables
     assert not app.conf.stream_wait_empty
@@ -232,7 +232,7 @@ def _run(config_path: Path, fault: str) -> int:
 
 
 def _start(config_path: Path, fault: str) -> "subprocess.Popen[bytes]":
-    command = [sys.executable, "-m", "tests.behaviour.faulty_worker", str(config_path), fault]
+    command = [sys.executable, "-m", "tests.kit.faulty_worker", str(config_path), fault]
     log = (config_path.parent / "faulty-worker.log").open("ab")
     return subprocess.Popen(command, stderr=log, env=dict(os.environ))
 

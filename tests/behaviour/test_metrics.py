@@ -9,10 +9,10 @@ import orjson
 from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
-from tests.behaviour.kafka_pipeline import KafkaPipeline
-from tests.behaviour.test_health import address
-from tests.behaviour.test_pipeline import Start, observations, with_hostile
 from tests.deploy.documented import documented_metrics
+from tests.kit.health import address
+from tests.kit.kafka_pipeline import KafkaPipeline, Start
+from tests.kit.streams import observations, with_hostile
 
 ROLES = ("model", "explainer", "drift")
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.behaviour.conftest import topics, write_config
-from tests.behaviour.kafka_pipeline import KafkaPipeline, assert_same, reference
+from tests.kit.kafka_pipeline import KafkaPipeline, assert_same, reference
+from tests.kit.settings import topics, write_config
 from tests.models.kinds import KINDS
 from tests.models.run import most_important, of
 from tests.models.streams import BROKEN, messages

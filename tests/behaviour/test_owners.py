@@ -11,18 +11,18 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Producer
 
-from pipeline.cli.supervisor import ROLES
-from pipeline.kafka.checkpoints import DirectoryCheckpointStore, Envelope, identity_of, slots
-from pipeline.kafka.client import client_settings, cluster
-from pipeline.kafka.exits import EXIT_REFUSED
-from pipeline.kafka.ownership.lives import Life
-from pipeline.kafka.ownership.register import Register
-from pipeline.kafka.ownership.writers import WRITER, Writer
-from pipeline.kafka.topics.reader import TopicReader
-from schemas import FIRST_INCARNATION, DeadLetter, Evaluation
-from tests.behaviour.conftest import SETTINGS, topics, write_config
-from tests.behaviour.kafka_pipeline import KafkaPipeline, assert_same, of_incarnation, reference
-from tests.behaviour.test_pipeline import Start, observations
+from fluxplain.cli.supervisor import ROLES
+from fluxplain.kafka.checkpoints import DirectoryCheckpointStore, Envelope, identity_of, slots
+from fluxplain.kafka.client import client_settings, cluster
+from fluxplain.kafka.exits import EXIT_REFUSED
+from fluxplain.kafka.ownership.lives import Life
+from fluxplain.kafka.ownership.register import Register
+from fluxplain.kafka.ownership.writers import WRITER, Writer
+from fluxplain.kafka.topics.reader import TopicReader
+from fluxplain.schemas import FIRST_INCARNATION, DeadLetter, Evaluation
+from tests.kit.kafka_pipeline import KafkaPipeline, Start, assert_same, of_incarnation, reference
+from tests.kit.settings import SETTINGS, topics, write_config
+from tests.kit.streams import observations
 
 OTHERS = {"seed": 8, "explain": {**SETTINGS["explain"], "alpha": 0.02}}
 
@@ -38,7 +38,7 @@ def fluxplain(
     pipeline: KafkaPipeline, config: Path, *words: str
 ) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(
-        [sys.executable, "-m", "pipeline.cli", *words, "--config", str(config)],
+        [sys.executable, "-m", "fluxplain.cli", *words, "--config", str(config)],
         env={**os.environ, **pipeline.environment, "COLUMNS": "1000"},
         capture_output=True,
         text=True,

@@ -1,7 +1,6 @@
 """What users rely on: the pipeline on a broker publishes what the reference does, always."""
 
-from collections.abc import Callable, Iterator
-from itertools import chain, repeat
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -9,51 +8,20 @@ import orjson
 import pytest
 from cloudevents.core.bindings.kafka import KafkaMessage, from_kafka
 from cloudevents.core.formats.json import JSONFormat
-from river.datasets import synth
 
-from pipeline.config import load_config
-from pipeline.kafka.producer import RecordProducer
-from pipeline.kafka.topics.progress import GroupOffsets
-from pipeline.parts import Role
-from tests.behaviour.conftest import SETTINGS, topics, write_config
-from tests.behaviour.kafka_pipeline import (
+from fluxplain.config import load_config
+from fluxplain.config.replica import Role
+from fluxplain.kafka.producer import RecordProducer
+from fluxplain.kafka.topics.progress import GroupOffsets
+from tests.kit.kafka_pipeline import (
     KafkaPipeline,
     Published,
+    Start,
     assert_same,
     reference,
 )
-
-Start = Callable[..., KafkaPipeline]
-
-HOSTILE: list[bytes] = [
-    b"\xff\xfe not text",
-    b"{",
-    b"[1, 2]",
-    b'{"y": 1}',
-    b'{"x": {"salary": {"nested": 1}}}',
-    b'{"x": {"salary": NaN}}',
-    b'{"x": {"salary": 1e999}}',
-    b'{"x": {"salary": 1}}',
-    b"",
-]
-
-
-def observations(n: int, seed: int = 11, classes: int = 2) -> list[bytes]:
-    """Agrawal records whose concept changes half way; by age there may be more classes."""
-    first = synth.Agrawal(classification_function=1, seed=seed).take(n // 2)
-    second = synth.Agrawal(classification_function=2, seed=seed).take(n - n // 2)
-    return [
-        orjson.dumps({"x": x, "y": y + 2 * (x["age"] % (classes // 2))})
-        for x, y in chain(first, second)
-    ]
-
-
-def with_hostile(values: list[bytes]) -> list[bytes]:
-    """Put a hostile record before every 50th observation."""
-    bad = chain.from_iterable(repeat(HOSTILE))
-    return [
-        v for i, value in enumerate(values) for v in ([next(bad)] if i % 50 == 0 else []) + [value]
-    ]
+from tests.kit.settings import SETTINGS, topics, write_config
+from tests.kit.streams import observations, with_hostile
 
 
 def test_publishes_what_the_reference_publishes_bit_for_bit(start: Start) -> None:
@@ -215,10 +183,10 @@ def test_stopped_in_good_order_nothing_is_repeated_at_the_next_start(start: Star
         pipeline.wait_until_through(200)
     first = pipeline.messages
     assert pipeline.workers.exit_statuses == dict.fromkeys(["model-1", "explainer-1", "drift-1"], 0)
-    for part in pipeline.config.parts():
-        [topic] = pipeline.config.inputs(part.role)
-        offsets = GroupOffsets(pipeline.config, part, topic)
-        assert offsets.committed() == offsets.ends(), f"{part} left something uncommitted"
+    for replica in pipeline.config.replicas():
+        [topic] = pipeline.config.inputs(replica.role)
+        offsets = GroupOffsets(pipeline.config, replica, topic)
+        assert offsets.committed() == offsets.ends(), f"{replica} left something uncommitted"
         offsets.close()
     with start() as again:
         again.feed(values[200:])

@@ -5,12 +5,11 @@ from typing import Any
 
 import pytest
 
-from pipeline.cli.supervisor import ROLES
-from pipeline.kafka.worker.claims import NOT_OURS
-from pipeline.parts import Role
-from tests.behaviour.conftest import SETTINGS, topics, write_config
-from tests.behaviour.kafka_pipeline import assert_same, reference_of
-from tests.behaviour.poisoned import (
+from fluxplain.cli.supervisor import ROLES
+from fluxplain.config.replica import Role
+from fluxplain.kafka.worker.claims import NOT_OURS
+from tests.kit.kafka_pipeline import Start, assert_same, reference_of
+from tests.kit.poisoned import (
     Feeder,
     feed_joined,
     joined_problems,
@@ -18,7 +17,8 @@ from tests.behaviour.poisoned import (
     peaks,
     wrong_letters,
 )
-from tests.behaviour.test_pipeline import Start, observations
+from tests.kit.settings import SETTINGS, topics, write_config
+from tests.kit.streams import observations
 
 pytestmark = pytest.mark.kafka
 

@@ -7,17 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.alerts.changes import ChangeConsumer
-from pipeline.config import Config, load_config
-from pipeline.kafka.faust.peek import batch_end, first_offset
-from pipeline.kafka.headers import headers_of
-from pipeline.kafka.ownership.register import Register
-from pipeline.kafka.ownership.registered import Fingerprint, RegisteredError
-from pipeline.kafka.topics import create_topics
-from pipeline.kafka.topics.reader import TopicReader, read_to_end
-from tests.batches import ZSTD, batch, record, send_batches
-from tests.chaos.poison import bomb, poison
+from fluxplain.alerts.changes import ChangeConsumer
+from fluxplain.config import Config, load_config
+from fluxplain.kafka.faust.peek import batch_end, first_offset
+from fluxplain.kafka.headers import headers_of
+from fluxplain.kafka.ownership.register import Register
+from fluxplain.kafka.ownership.registered import Fingerprint, RegisteredError
+from fluxplain.kafka.topics import create_topics
+from fluxplain.kafka.topics.reader import TopicReader, read_to_end
 from tests.fuzz.poison import Poison, poisons
+from tests.kit.batches import ZSTD, batch, record, send_batches
+from tests.measure.chaos.poison import bomb, poison
 
 pytestmark = pytest.mark.kafka
 

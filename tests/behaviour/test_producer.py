@@ -13,11 +13,11 @@ import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from deploy.kafka import Cluster
-from pipeline.config import Config, load_config
-from pipeline.kafka.client import client_settings
-from pipeline.kafka.producer import DeliveryError, OversizeError, RecordProducer
-from pipeline.kafka.topics.reader import TopicReader
-from tests.behaviour.kafka_topics import set_topic
+from fluxplain.config import Config, load_config
+from fluxplain.kafka.client import client_settings
+from fluxplain.kafka.producer import DeliveryError, OversizeError, RecordProducer
+from fluxplain.kafka.topics.reader import TopicReader
+from tests.kit.kafka_topics import set_topic
 
 pytestmark = pytest.mark.kafka
 

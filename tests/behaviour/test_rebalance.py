@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.cli.supervisor import ROLES
-from pipeline.parts import Role
-from tests.behaviour.conftest import SETTINGS, topic_store, topics, write_config
-from tests.behaviour.kafka_pipeline import KafkaPipeline, Published, assert_same, reference
-from tests.behaviour.test_pipeline import Start, observations, with_hostile
+from fluxplain.cli.supervisor import ROLES
+from fluxplain.config.replica import Role
+from tests.kit.kafka_pipeline import KafkaPipeline, Published, Start, assert_same, reference
+from tests.kit.settings import SETTINGS, topic_store, topics, write_config
+from tests.kit.streams import observations, with_hostile
 
 pytestmark = pytest.mark.kafka
 

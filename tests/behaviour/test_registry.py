@@ -7,15 +7,15 @@ from typing import Any
 import orjson
 import pytest
 
-from pipeline.config import RegistrySettings
-from pipeline.kafka.registry.wire import framed
-from pipeline.kafka.topics.reader import TopicReader
-from pipeline.outputs import OUTPUTS
-from tests.behaviour.conftest import SETTINGS, topics, write_config
-from tests.behaviour.kafka_pipeline import KafkaPipeline, Published, assert_same, reference
-from tests.behaviour.test_health import address, wait_for
-from tests.behaviour.test_pipeline import Start, observations
-from tests.registry import RegistryServer, avro_of
+from fluxplain.config import RegistrySettings
+from fluxplain.kafka.registry.wire import framed
+from fluxplain.kafka.topics.reader import TopicReader
+from fluxplain.schemas import OUTPUTS
+from tests.kit.health import address, wait_for
+from tests.kit.kafka_pipeline import KafkaPipeline, Published, Start, assert_same, reference
+from tests.kit.registry import RegistryServer, avro_of
+from tests.kit.settings import SETTINGS, topics, write_config
+from tests.kit.streams import observations
 
 OBSERVATION: dict[str, Any] = {
     "type": "record",

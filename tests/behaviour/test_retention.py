@@ -10,22 +10,23 @@ import pytest
 from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from pipeline.cli.supervisor import WorkerRefusedError
-from pipeline.config import Config
-from pipeline.kafka.client import client_settings
-from pipeline.kafka.exits import EXIT_REFUSED
-from pipeline.kafka.ownership.lives import Life
-from pipeline.local import LocalPipeline
-from schemas import FIRST_INCARNATION
-from tests.behaviour.kafka_pipeline import (
+from fluxplain.cli.supervisor import WorkerRefusedError
+from fluxplain.config import Config
+from fluxplain.kafka.client import client_settings
+from fluxplain.kafka.exits import EXIT_REFUSED
+from fluxplain.kafka.ownership.lives import Life
+from fluxplain.local import LocalPipeline
+from fluxplain.schemas import FIRST_INCARNATION
+from tests.kit.kafka_pipeline import (
     KafkaPipeline,
     Published,
+    Start,
     assert_same,
     identity,
     of_incarnation,
     reference,
 )
-from tests.behaviour.test_pipeline import Start, observations
+from tests.kit.streams import observations
 
 pytestmark = pytest.mark.kafka
 

@@ -16,11 +16,11 @@ from confluent_kafka.admin import (
 )
 
 from deploy.kafka import Cluster
-from pipeline.cli.supervisor import WorkerRefusedError
-from pipeline.config import load_config
-from tests.behaviour.conftest import SETTINGS, write_config
-from tests.behaviour.kafka_pipeline import KafkaPipeline, assert_same, reference
-from tests.behaviour.test_pipeline import observations
+from fluxplain.cli.supervisor import WorkerRefusedError
+from fluxplain.config import load_config
+from tests.kit.kafka_pipeline import KafkaPipeline, assert_same, reference
+from tests.kit.settings import SETTINGS, write_config
+from tests.kit.streams import observations
 
 pytestmark = pytest.mark.kafka
 
@@ -241,7 +241,7 @@ def change_password(cluster: Cluster, password: str, secret: Path | None = None)
 
 def run(config_path: Path, *command: str, **environment: str) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(
-        [sys.executable, "-m", "pipeline.cli", *command, "--config", str(config_path)],
+        [sys.executable, "-m", "fluxplain.cli", *command, "--config", str(config_path)],
         cwd=config_path.parent,
         capture_output=True,
         text=True,

@@ -5,14 +5,14 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
-from pipeline.cli.supervisor import ROLES
-from pipeline.config import Config
-from pipeline.kafka.checkpoints import CheckpointStore, open_store, slots
-from pipeline.kafka.client import cluster
-from pipeline.kafka.topics.progress import GroupOffsets
-from tests.behaviour.conftest import REAL_KAFKA, SETTINGS, topics, write_config
-from tests.behaviour.kafka_pipeline import KafkaPipeline, Published, assert_same, reference
-from tests.behaviour.test_pipeline import Start, observations, with_hostile
+from fluxplain.cli.supervisor import ROLES
+from fluxplain.config import Config
+from fluxplain.kafka.checkpoints import CheckpointStore, open_store, slots
+from fluxplain.kafka.client import cluster
+from fluxplain.kafka.topics.progress import GroupOffsets
+from tests.kit.kafka_pipeline import KafkaPipeline, Published, Start, assert_same, reference
+from tests.kit.settings import REAL_KAFKA, SETTINGS, topics, write_config
+from tests.kit.streams import observations, with_hostile
 
 PARTITIONS = 12 if REAL_KAFKA else 4
 """The embedded broker has no more."""
@@ -96,9 +96,9 @@ def test_pipelines_side_by_side_do_not_touch_each_other(
     for pipeline, values in both:
         assert_same(pipeline.published, reference(pipeline.config, values))
         assert pipeline.messages == len(pipeline.published)
-        for part in pipeline.config.parts():
-            [topic] = pipeline.config.inputs(part.role)
-            with closing(GroupOffsets(pipeline.config, part, topic)) as group:
+        for replica in pipeline.config.replicas():
+            [topic] = pipeline.config.inputs(replica.role)
+            with closing(GroupOffsets(pipeline.config, replica, topic)) as group:
                 assert group.committed() == group.ends()
     one, other = (kept(each, tmp_path / "checkpoints") for each in pipelines)
     assert all(offsets(each) for each in (one, other))

@@ -1,9 +1,6 @@
 """A model is taken out of a pipeline that runs, and another one is announced to it."""
 
-import os
 import pickle
-import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,15 +8,16 @@ import orjson
 import pytest
 from river.tree import HoeffdingTreeClassifier
 
-from pipeline.cli.supervisor import ROLES
-from pipeline.config import Config
-from pipeline.local import LocalPipeline
-from pipeline.parts import Role
-from schemas import Explanation
-from tests.behaviour.conftest import SETTINGS, topics, write_config
-from tests.behaviour.kafka_pipeline import KafkaPipeline, assert_same, reference_of
-from tests.behaviour.test_pipeline import Start, observations
-from tests.support import of_kind
+from fluxplain.cli.supervisor import ROLES
+from fluxplain.config import Config
+from fluxplain.config.replica import Role
+from fluxplain.local import LocalPipeline
+from fluxplain.schemas import Explanation
+from tests.kit.command import fluxplain
+from tests.kit.kafka_pipeline import Start, assert_same, reference_of
+from tests.kit.settings import SETTINGS, topics, write_config
+from tests.kit.streams import observations
+from tests.kit.support import of_kind
 
 JOINED: tuple[Role, ...] = ("join", *ROLES)
 
@@ -34,19 +32,6 @@ def config_path(tmp_path: Path, prefix: str) -> Path:
         "topics": topics(prefix),
     }
     return write_config(tmp_path / "pipeline.toml", settings)
-
-
-def fluxplain(
-    pipeline: KafkaPipeline, config: Path, *words: str
-) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(
-        [sys.executable, "-m", "pipeline.cli", "model", *words, "--config", str(config)],
-        env={**os.environ, **pipeline.environment, "COLUMNS": "1000"},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
 
 
 @pytest.mark.embedded

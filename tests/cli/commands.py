@@ -7,9 +7,9 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from pipeline.outputs import OUTPUTS
-from tests.behaviour.kafka_pipeline import Published, identity
-from tests.behaviour.preloaded import Preloaded, bare_path
+from fluxplain.schemas import OUTPUTS
+from tests.kit.kafka_pipeline import Published, identity
+from tests.kit.preloaded import Preloaded, bare_path
 
 SOURCE = "river:Agrawal?classification_function=1"
 
@@ -22,7 +22,7 @@ FORKS: list[Preloaded] = []
 
 
 def run(folder: Path, *arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":
-    command = [sys.executable, "-m", "pipeline.cli", *arguments]
+    command = [sys.executable, "-m", "fluxplain.cli", *arguments]
     own = _environment("200", environment)
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as error:
         process = FORKS[0].start(command, own, error, out=out, folder=folder)
@@ -45,7 +45,7 @@ def start(
     folder: Path, *arguments: str, stdout: int = subprocess.DEVNULL, **environment: str
 ) -> "subprocess.Popen[bytes]":
     return subprocess.Popen(
-        [sys.executable, "-m", "pipeline.cli", *arguments],
+        [sys.executable, "-m", "fluxplain.cli", *arguments],
         cwd=folder,
         stdout=stdout,
         stderr=(folder / "stderr.log").open("ab"),

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.behaviour.conftest import SETTINGS, no_process_left, write_config
-from tests.behaviour.preloaded import Preloaded
 from tests.cli.commands import FORKS, run, start
-from tests.support import wait_until
+from tests.kit.preloaded import Preloaded
+from tests.kit.processes import no_process_left
+from tests.kit.settings import SETTINGS, write_config
+from tests.kit.support import wait_until
 
 __all__ = ["no_process_left"]
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import orjson
 import pytest
 
-from pipeline.config import Config, load_config
-from pipeline.kafka.checkpoints import (
+from fluxplain.config import Config, load_config
+from fluxplain.kafka.checkpoints import (
     Checkpoint,
     CheckpointError,
     DirectoryCheckpointStore,
@@ -17,13 +17,13 @@ from pipeline.kafka.checkpoints import (
     Slot,
     open_store,
 )
-from pipeline.kafka.client import cluster
-from pipeline.sources import open_source
-from pipeline.stages import DriftStage
-from tests.behaviour.kafka_pipeline import assert_same, reference
-from tests.behaviour.test_pipeline import observations
+from fluxplain.kafka.client import cluster
+from fluxplain.sources import open_source
+from fluxplain.stages import DriftStage
 from tests.cli.commands import NO_BROKER, NOWHERE, SERVERS, SOURCE, files, one_line, run
-from tests.registry import RegistryServer
+from tests.kit.kafka_pipeline import assert_same, reference
+from tests.kit.registry import RegistryServer
+from tests.kit.streams import observations
 
 BAYES = "river.naive_bayes:GaussianNB"
 
@@ -130,7 +130,7 @@ def test_check_names_the_model_and_how_it_is_asked(folder: Path) -> None:
     assert "model: ARFClassifier, frozen: it never learns\nevaluator: hoeffding" in result.stdout
     steps = '{"steps": ["river.preprocessing:MinMaxScaler", "river.anomaly:HalfSpaceTrees"]}'
     detector = {
-        "FLUXPLAIN_MODEL__FACTORY": "pipeline.models:from_river",
+        "FLUXPLAIN_MODEL__FACTORY": "fluxplain.models:from_river",
         "FLUXPLAIN_LABEL__TYPE": "none",
         "FLUXPLAIN_EXPLAIN__LOSS": "minus_score",
         **NOWHERE,

@@ -16,15 +16,15 @@ import orjson
 import psutil
 import pytest
 
-from pipeline.cli.run import _own_environment
-from pipeline.cli.supervisor import ROLES
-from pipeline.config import load_config
-from pipeline.outputs import OUTPUTS
-from pipeline.sources import Columns, open_source
-from tests.behaviour.kafka_pipeline import Published, assert_same, identity, reference
-from tests.behaviour.test_pipeline import observations
+from fluxplain.cli.run import _own_environment
+from fluxplain.cli.supervisor import ROLES
+from fluxplain.config import load_config
+from fluxplain.schemas import OUTPUTS
+from fluxplain.sources import Columns, open_source
 from tests.cli.commands import SOURCE, one_line, run, start
-from tests.support import make_config, wait_until
+from tests.kit.kafka_pipeline import Published, assert_same, identity, reference
+from tests.kit.streams import observations
+from tests.kit.support import make_config, wait_until
 
 
 def test_without_a_broker_a_worker_waits_alive_and_not_ready(folder: Path) -> None:
@@ -51,7 +51,7 @@ def test_without_a_broker_a_worker_waits_alive_and_not_ready(folder: Path) -> No
 
 
 def test_ctrl_c_while_the_command_is_loaded_leaves_no_stack_trace(folder: Path) -> None:
-    command = [sys.executable, "-m", "pipeline", "check"]
+    command = [sys.executable, "-m", "fluxplain", "check"]
     with subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE) as process:
         while "numpy" not in Path(f"/proc/{process.pid}/maps").read_text():
             time.sleep(0.01)  # libraries are being loaded, for a second more
@@ -206,6 +206,6 @@ def test_workers_on_one_machine_share_neither_ports_nor_names() -> None:
 def test_shards_on_one_machine_share_no_ports() -> None:
     model = {**make_config().model.model_dump(), "shards": 2}
     config = make_config(health={"port": 9000}, model=model)
-    names = [f"{part}-{n}" for n in (1, 2) for part in config.parts()]
+    names = [f"{replica}-{n}" for n in (1, 2) for replica in config.replicas()]
     ports = [_own_environment(config, name)["FLUXPLAIN_HEALTH__PORT"] for name in names]
     assert ports == [str(port) for port in range(9000, 9008)]

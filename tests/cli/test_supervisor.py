@@ -9,10 +9,10 @@ from pathlib import Path
 import psutil
 import pytest
 
-from pipeline.cli import supervisor
-from pipeline.cli.supervisor import ROLES, Supervisor, WorkerRefusedError
-from pipeline.parts import Role
-from tests.support import wait_until
+from fluxplain.cli import supervisor
+from fluxplain.cli.supervisor import ROLES, Supervisor, WorkerRefusedError
+from fluxplain.config.replica import Role
+from tests.kit.support import wait_until
 
 WORKER = """
 import os, signal, sys, time

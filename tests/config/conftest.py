@@ -1,22 +1,11 @@
 """Settings from a file in an empty working directory, written as short statements of TOML."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from pipeline.config import ENV_PREFIX, Config, ConfigError, load_config
-
-Load = Callable[[str], Config]
-Refused = Callable[[str], str]
-
-SECRET = "hush-7+/=,'ß"
-"""With what has a meaning in SCRAM, in shells, and beyond ASCII."""
-
-SMALLEST = {
-    "features": 'features = {age = "numeric", city = "categorical"}',
-    "model.factory": 'model.factory = "river.naive_bayes:GaussianNB"',
-}
+from fluxplain.config import ENV_PREFIX, Config, ConfigError, load_config
+from tests.kit.loading import SECRET, SMALLEST, Load, Refused
 
 SASL = "kafka.security_protocol = 'SASL_SSL'; kafka.username = 'ada'"
 

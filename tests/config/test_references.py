@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 from river.base import BinaryDriftDetector
 
-from pipeline.cli.supervisor import ROLES
-from pipeline.config import Asker, Config, ConfigError, check_references
-from pipeline.explain.losses import brier
-from tests.config.conftest import Load
-from tests.support import make_config
+from fluxplain.cli.supervisor import ROLES
+from fluxplain.config import Asker, Config, ConfigError, check_references
+from fluxplain.explain.losses import brier
+from tests.kit.loading import Load
+from tests.kit.support import make_config
 
 
 class Seeded:
@@ -63,7 +63,7 @@ def of_model(factory: str, **settings: Any) -> Config:
 
 
 def test_a_loss_of_ones_own_is_loaded(load: Load) -> None:
-    assert load("explain.loss = 'pipeline.explain.losses:brier'").loss() is brier
+    assert load("explain.loss = 'fluxplain.explain.losses:brier'").loss() is brier
 
 
 def test_a_detector_that_takes_errors_may_watch_the_loss(load: Load) -> None:

@@ -12,11 +12,11 @@ from faust.transport.drivers.aiokafka import credentials_to_aiokafka_auth
 from pydantic import ValidationError
 from pydantic_settings import SettingsError
 
-from pipeline.config import KafkaSettings
-from pipeline.kafka.client import client_settings
-from pipeline.kafka.faust.app import credentials
-from tests.config.conftest import SECRET, Load, Refused
-from tests.support import make_config
+from fluxplain.config import KafkaSettings
+from fluxplain.kafka.client import client_settings
+from fluxplain.kafka.faust.app import credentials
+from tests.kit.loading import SECRET, Load, Refused
+from tests.kit.support import make_config
 
 PASSWORD = "$KAFKA__PASSWORD = SECRET"
 TLS = "kafka.security_protocol = 'SSL'"

@@ -6,11 +6,11 @@ from typing import Any, get_args
 
 import pytest
 
-from pipeline.config import Config, DriftSettings
-from pipeline.drift.detectors import ADWIN_DEFAULTS, DetectorSettings
-from schemas.change import Watched
-from tests.config.conftest import Load
-from tests.support import make_config
+from fluxplain.config import Config, DriftSettings
+from fluxplain.drift.detectors import ADWIN_DEFAULTS, DetectorSettings
+from fluxplain.schemas.change import Watched
+from tests.kit.loading import Load
+from tests.kit.support import make_config
 
 
 def test_only_features_and_model_must_be_set(load: Load) -> None:

@@ -7,8 +7,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.config.conftest import Load
-from tests.support import PROPERTY, make_config
+from tests.kit.loading import Load
+from tests.kit.support import PROPERTY, make_config
 
 OWN = st.fixed_dictionaries(
     {},

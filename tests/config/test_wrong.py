@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.config import load_config
-from pipeline.config.base import ConfigError
-from pipeline.config.stream_settings import SHARED
-from tests.config.conftest import SECRET, SMALLEST, Refused
+from fluxplain.config import load_config
+from fluxplain.config.base import ConfigError
+from fluxplain.config.stream_settings import SHARED
+from tests.kit.loading import SECRET, SMALLEST, Refused
 
 WRONG = """
 features = {a = "number"} => features.a & 'categorical'
@@ -28,8 +28,8 @@ model.shards = 3 => model.shards is 3 & number of features, groups and pairs tha
 model.factory = 'river.forest:ARFClassifier'; model.params = {trees = 3} =>
   model.factory & model.params & 'river.forest:ARFClassifier' & 'trees': 3
 model.factory = 'no.such.module:thing' => model.factory & no.such.module:thing & cannot import
-model.factory = 'pipeline.explain.losses:no' => model.factory & pipeline.explain.losses has no no
-model.factory = 'pipeline.explain.losses:LOSSES' => model.factory & not a function or class
+model.factory = 'fluxplain.explain.losses:no' => model.factory & fluxplain.explain.losses has no no
+model.factory = 'fluxplain.explain.losses:LOSSES' => model.factory & not a function or class
 model.factory = 'tests.config.test_references:Mute' => model.factory & Mute & no predict_one
 model.factory = 'tests.config.test_references:Unteachable' => model.factory & no learn_one
 model.factory = 'tests.config.test_references:Glued' => model.factory & Glued & cannot be pickled

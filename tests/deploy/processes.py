@@ -9,9 +9,9 @@ from typing import Any
 import typer
 import yaml
 
-import pipeline.cli.main  # noqa: F401  adds the commands
-from pipeline.cli.common import app
-from pipeline.config import ENV_PREFIX
+import fluxplain.cli.main  # noqa: F401  adds the commands
+from fluxplain.cli.common import app
+from fluxplain.config import ENV_PREFIX
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 

@@ -6,9 +6,9 @@ from typing import get_args
 import pytest
 
 from deploy.kafka.java import kafka_version
-from pipeline.config import Config, load_config
-from pipeline.kafka.faust.app import SHUTDOWN_S
-from pipeline.parts import Role
+from fluxplain.config import Config, load_config
+from fluxplain.config.replica import Role
+from fluxplain.kafka.faust.app import SHUTDOWN_S
 from tests.deploy.processes import COMPOSE, CONFIG, DEPLOY, KEY, SERVICES, options, read
 
 ALL = COMPOSE["services"]
@@ -24,7 +24,7 @@ def config(monkeypatch: pytest.MonkeyPatch) -> Config:
 def test_there_is_a_service_for_each_role(role: Role, config: Config) -> None:
     assert options(SERVICES[role]["command"])["role"] == role
     # what the settings do not need waits for its profile
-    assert ("profiles" in SERVICES[role]) != bool(config.parts(role))
+    assert ("profiles" in SERVICES[role]) != bool(config.replicas(role))
 
 
 def test_what_is_named_is_defined() -> None:

@@ -6,11 +6,11 @@ from typing import Any, get_args
 import pytest
 import yaml
 
-import pipeline
+import fluxplain
 from deploy.strimzi import topics, users
-from pipeline.config import ENV_PREFIX, Config, ControlSettings, load_config
-from pipeline.kafka.faust.app import SHUTDOWN_S
-from pipeline.parts import Role
+from fluxplain.config import ENV_PREFIX, Config, ControlSettings, load_config
+from fluxplain.config.replica import Role
+from fluxplain.kafka.faust.app import SHUTDOWN_S
 from tests.deploy.processes import (
     CONFIG,
     DEPLOY,
@@ -109,15 +109,15 @@ def test_workers_are_scaled_by_the_lag_of_their_groups_up_to_their_partitions(
         for each in of_kind("ScaledObject")
         if PAUSED not in each["metadata"].get("annotations", {})
     }
-    assert len(scaled) == len(config.parts())
-    for part in config.parts():
-        spec = scaled[f"fluxplain-{part}"]
+    assert len(scaled) == len(config.replicas())
+    for replica in config.replicas():
+        spec = scaled[f"fluxplain-{replica}"]
         [trigger] = spec["triggers"]
-        [topic] = config.inputs(part.role)
-        assert trigger["metadata"]["consumerGroup"] == config.group(part)
+        [topic] = config.inputs(replica.role)
+        assert trigger["metadata"]["consumerGroup"] == config.group(replica)
         assert trigger["metadata"]["topic"] == config.topic(topic)
         assert trigger["metadata"]["bootstrapServers"] == config.kafka.bootstrap_servers
-        assert (spec["minReplicaCount"], spec["maxReplicaCount"]) == (1, most[part.role])
+        assert (spec["minReplicaCount"], spec["maxReplicaCount"]) == (1, most[replica.role])
 
 
 def test_what_is_joined_scales_the_join_and_then_the_model(config: Config) -> None:
@@ -226,4 +226,4 @@ def test_each_role_has_a_disruption_budget() -> None:
 
 def test_the_image_is_of_this_version() -> None:
     images = read("kubernetes/base/kustomization.yaml")["images"]
-    assert images == [{"name": "fluxplain", "newTag": pipeline.__version__}]
+    assert images == [{"name": "fluxplain", "newTag": fluxplain.__version__}]

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from typer import BadParameter
 
-import pipeline
-from pipeline.cli.supervisor import STOP_TIMEOUT_S
-from pipeline.config import ENV_PREFIX, Config, load_config
-from pipeline.kafka.exits import EXIT_REFUSED
+import fluxplain
+from fluxplain.cli.supervisor import STOP_TIMEOUT_S
+from fluxplain.config import ENV_PREFIX, Config, load_config
+from fluxplain.kafka.exits import EXIT_REFUSED
 from tests.deploy.documented import README
 from tests.deploy.processes import (
     CONFIG,
@@ -70,7 +70,7 @@ def test_what_is_copied_into_the_image_is_there() -> None:
         for line in re.findall(r"^COPY (?!--from)(.+) \S+$", DOCKERFILE, flags=re.MULTILINE)
         for source in line.split()
     ]
-    assert len(copied) == 8
+    assert len(copied) == 9
     for source in copied:
         assert (DEPLOY.parent / source).exists()
         assert f"!{source}" in allowed
@@ -95,7 +95,7 @@ def documented() -> list[list[str]]:
 
 @pytest.mark.parametrize("words", documented(), ids=" ".join)
 def test_what_the_documentation_names_exists(words: list[str]) -> None:
-    image = f"fluxplain:{pipeline.__version__}"
+    image = f"fluxplain:{fluxplain.__version__}"
     for word in words:
         assert not word.startswith("deploy/") or (DEPLOY.parent / word).exists()
     match words:

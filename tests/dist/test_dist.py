@@ -17,11 +17,15 @@ from urllib.request import urlopen
 
 import pytest
 
-from pipeline import __version__
+from fluxplain import __version__
 
 ROOT = Path(__file__).parents[2]
 
-PACKAGES = ("agents", "pipeline", "schemas")
+WHERE = {"pipeline": "fluxplain", "agents": "fluxplain/agents", "schemas": "fluxplain/schemas"}
+"""Folder of the repository → where the wheel has it."""
+
+NEIGHBOUR = "openai-agents"
+"""A package of others whose import name is that of a folder of ours, ``agents``."""
 
 LOCKED = os.environ.get("DIST", "locked") == "locked"
 """Whether dependencies are those of the lock; else the newest ones, by pip."""
@@ -61,8 +65,12 @@ def test_all_files_of_the_packages_are_in_the_wheel() -> None:
     with zipfile.ZipFile(built(".whl")) as wheel:
         inside = {each for each in wheel.namelist() if ".dist-info/" not in each}
         names = "\n".join(wheel.namelist())
-    here = (path for each in PACKAGES for path in (ROOT / each).rglob("*") if path.is_file())
-    files = {str(path.relative_to(ROOT)) for path in here if "__pycache__" not in path.parts}
+    files = {
+        f"{where}/{path.relative_to(ROOT / folder)}"
+        for folder, where in WHERE.items()
+        for path in (ROOT / folder).rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
     assert inside == files
     assert "dist-info/licenses/LICENSE" in names
 
@@ -79,11 +87,16 @@ def test_the_metadata_are_those_of_this_version_and_lead_nowhere_into_the_reposi
 
 
 class Installed:
-    """A fresh environment with the wheel, and an empty folder to work in."""
+    """A fresh environment with the wheel, and a folder to work in.
+
+    Others have packages there that are called as folders of the repository: one installed before,
+    and a module of the user's own.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder / "work"
         self.folder.mkdir()
+        (self.folder / "pipeline.py").write_text("whose = 'the user'")
         self._bin = folder / "environment" / "bin"
         # nothing of what runs this test: neither its environment nor the repository
         ours = {"PYTHONPATH", "VIRTUAL_ENV", "PYTHONHOME"}
@@ -116,10 +129,13 @@ def install(environment: Path) -> None:
     if LOCKED:
         uv, lock = Path(sys.executable).with_name("uv"), ROOT / "requirements.lock"
         run(uv, "venv", "--quiet", "--python", sys.executable, environment)
-        run(uv, "pip", "install", "--quiet", "--python", python, "--constraint", lock, wheel)
+        install = (uv, "pip", "install", "--quiet", "--python", python, "--constraint", lock)
+        for package in (NEIGHBOUR, wheel):
+            run(*install, package)
     else:
         run(sys.executable, "-m", "venv", environment)
-        run(python, "-m", "pip", "install", "--quiet", wheel)
+        for package in (NEIGHBOUR, wheel):
+            run(python, "-m", "pip", "install", "--quiet", package)
 
 
 def run(*command: str | Path) -> None:
@@ -133,8 +149,17 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
 
 def test_it_is_the_wheel_that_runs(installed: Installed) -> None:
     assert installed.run("fluxplain", "--version").strip() == __version__
-    where = installed.run("python", "-c", "import pipeline; print(pipeline.__file__)")
+    where = installed.run("python", "-c", "import fluxplain; print(fluxplain.__file__)")
     assert "/environment/lib/" in where
+
+
+def test_packages_of_others_that_are_called_as_our_folders_stay_theirs(
+    installed: Installed,
+) -> None:
+    use = "import agents, pipeline; print(agents.Runner.__module__, pipeline.whose)"
+    assert installed.run("python", "-c", use).strip() == "agents.run the user"
+    use = "from fluxplain import IncrementalPFI, agents, schemas; print(agents.__name__)"
+    assert installed.run("python", "-c", use).strip() == "fluxplain.agents"
 
 
 def observations() -> Iterator[tuple[float, int, str, bool]]:

@@ -10,9 +10,11 @@ from typing import NamedTuple
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from deploy.docs.settings import sections
+
 ROOT = Path(__file__).parents[2]
 
-FOLDERS = ("deploy", "pipeline", "tests")
+FOLDERS = (".github", "deploy", "pipeline", "tests")
 
 DOCUMENTS = sorted(
     str(path.relative_to(ROOT))
@@ -77,3 +79,11 @@ def snippets(*languages: str) -> list[Snippet]:
         for token in tokens(document)
         if token.type == "fence" and token.info in languages
     ]
+
+
+KEYS = {
+    f"{path}.{name}".removeprefix("."): field
+    for path, model in sections()
+    for name, field in model.model_fields.items()
+}
+"""Key → its field; of tables too."""

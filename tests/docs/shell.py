@@ -10,7 +10,7 @@ from typing import Any
 
 import typer
 
-from pipeline.cli import main
+from fluxplain.cli import main
 
 SEPARATORS = "|&;<>()"
 

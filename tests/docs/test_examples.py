@@ -15,8 +15,7 @@ import orjson
 import pandas as pd
 import pytest
 
-from pipeline.outputs import OUTPUTS
-from schemas import RECORDS, Record
+from fluxplain.schemas import OUTPUTS, RECORDS, Record
 from tests.docs.documents import ROOT, Snippet, snippets, tokens
 
 SOURCE, LIMIT = "river:Agrawal?classification_function=1", "3000"
@@ -32,7 +31,7 @@ RECORDS_SHOWN = snippets("json")
 def fluxplain(*arguments: str | Path) -> str:
     """Return what a command prints on a terminal of 80 columns."""
     return subprocess.run(
-        [sys.executable, "-m", "pipeline", *arguments, "--config", SETTINGS],
+        [sys.executable, "-m", "fluxplain", *arguments, "--config", SETTINGS],
         stdout=subprocess.PIPE,
         text=True,
         check=True,

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deploy.docs.ksql import STREAMS, statement
-from schemas import Record
-from tests.schemas.test_records import ANY
-from tests.support import PROPERTY
+from fluxplain.schemas import Record
+from tests.kit.any_records import ANY
+from tests.kit.support import PROPERTY
 
 COLUMN = re.compile(r"^  `(\w+)` (.+?),?$", re.MULTILINE)
 

@@ -11,18 +11,12 @@ import pytest
 from deploy.docs.pages import BEGIN, FOLDER, filled, parts
 from deploy.docs.records import PARTS, attributes
 from deploy.docs.settings import descriptions, sections
-from pipeline.cli.setup import TEMPLATE
-from schemas import RECORDS
-from schemas.record import Typed
+from fluxplain.cli.setup import TEMPLATE
+from fluxplain.schemas import RECORDS
+from fluxplain.schemas.record import Typed
+from tests.docs.documents import KEYS
 
 PAGES = sorted(FOLDER.glob("*.md"))
-
-KEYS = {
-    f"{path}.{name}".removeprefix("."): field
-    for path, model in sections()
-    for name, field in model.model_fields.items()
-}
-"""Key → its field; of tables too."""
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

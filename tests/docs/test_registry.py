@@ -3,11 +3,11 @@
 import json
 from datetime import UTC, datetime
 
-from pipeline.kafka.registry.avro import reader
-from schemas import Observation
-from schemas.record import Value
+from fluxplain.kafka.registry.avro_values import reader
+from fluxplain.schemas import Observation
+from fluxplain.schemas.record import Value
 from tests.docs.documents import snippets
-from tests.registry import avro_of
+from tests.kit.registry import avro_of
 
 
 def test_a_value_of_the_schema_that_is_shown_is_an_observation() -> None:

@@ -12,14 +12,13 @@ import pytest
 from confluent_kafka import Consumer
 
 from deploy.kafka.certificates import make_certificates
-from pipeline.config import ENV_PREFIX, Config, load_config
-from pipeline.kafka.embedded import EmbeddedBroker
-from pipeline.warm_start import written
-from schemas import Observation
+from fluxplain.config import ENV_PREFIX, Config, load_config
+from fluxplain.kafka.embedded import EmbeddedBroker
+from fluxplain.models.warm_start import written
+from fluxplain.schemas import Observation
 from tests.deploy.documented import documented_metrics
-from tests.docs.documents import ROOT, WRITTEN_BY_HAND, Snippet, snippets, spans
+from tests.docs.documents import KEYS, ROOT, WRITTEN_BY_HAND, Snippet, snippets, spans
 from tests.docs.shell import commands, problem
-from tests.docs.test_reference import KEYS
 
 TARGETS = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text("utf-8"), flags=re.MULTILINE))
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from deploy.docs.settings import sections
 from tests.deploy.documented import README
-from tests.support import make_config
+from tests.kit.support import make_config
 
 TABLES = dict(sections())
 

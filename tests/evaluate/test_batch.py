@@ -9,9 +9,9 @@ import pytest
 from river import compat, naive_bayes, preprocessing
 from sklearn.linear_model import SGDClassifier, SGDRegressor
 
-from pipeline.evaluate import GenericEvaluator, choose
-from tests.evaluate.test_conformance import assert_same, question
-from tests.support import Row, normal_rows, outputs_of
+from fluxplain.evaluate import GenericEvaluator, choose
+from tests.kit.outputs import assert_same, question
+from tests.kit.support import Row, normal_rows, outputs_of
 
 
 class Network:

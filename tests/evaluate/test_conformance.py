@@ -6,18 +6,18 @@ replaced. Numbers may be missing, categories new.
 
 import pickle
 import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import pytest
 from river import ensemble, forest, linear_model, preprocessing, tree
 from river.datasets import synth
 
-from pipeline.evaluate import GenericEvaluator, Output, Value, choose
-from tests.support import Row, outputs_of
+from fluxplain.evaluate import GenericEvaluator, Value, choose
+from tests.kit.outputs import assert_same, question
+from tests.kit.support import Row, outputs_of
 
 RECORDS = 2000
-TOLERANCE = 1e-12
 
 HT, HTR = tree.HoeffdingTreeClassifier, tree.HoeffdingTreeRegressor
 HAT, HATR = tree.HoeffdingAdaptiveTreeClassifier, tree.HoeffdingAdaptiveTreeRegressor
@@ -100,21 +100,6 @@ def target(name: str, x: Mapping[str, Any], y: int) -> Any:
     return bool(y) if "logistic" in name else y
 
 
-def question(x: Row, past: Sequence[Row], rng: random.Random) -> list[Row]:
-    """Return what the three explanations ask: one feature, several, a grid, and nothing."""
-    draw, features = {**x, **rng.choice(past)}, list(x)
-    if "zipcode" in x and isinstance(x["zipcode"], str) and rng.random() < 0.3:
-        draw["zipcode"] = "never seen"
-    order = rng.sample(features, len(features))
-    return [
-        {},
-        *({f: draw[f]} for f in features),
-        *({f: draw[f] for f in order[i:]} for i in range(1, len(order))),
-        *({f: rng.choice(past).get(f, x[f])} for f in features for _ in range(4)),
-        {},
-    ]
-
-
 def asked(name: str, *, categorical: bool, missing: bool) -> Iterator[tuple[Any, Row, list[Row]]]:
     """Yield a model that learns, with what is asked now and then."""
     model, rng = ALL[name](), random.Random(3)
@@ -131,19 +116,6 @@ def asked(name: str, *, categorical: bool, missing: bool) -> Iterator[tuple[Any,
 
 def asked_one_by_one(*_: object) -> None:
     pytest.fail("asked one by one")
-
-
-def assert_same(given: Sequence[Output], expected: Sequence[Output]) -> None:
-    """Compare outputs, classes in the same order included."""
-    assert len(given) == len(expected)
-    for output, right in zip(given, expected, strict=True):
-        if isinstance(right, dict):
-            assert isinstance(output, dict)
-            assert list(output) == list(right)
-            assert all(abs(output[c] - p) <= TOLERANCE for c, p in right.items())
-        else:
-            assert isinstance(output, float)
-            assert abs(output - right) <= TOLERANCE * max(1.0, abs(right))
 
 
 @pytest.mark.parametrize("missing", [False, True], ids=["whole", "missing"])

@@ -10,8 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from river import forest, linear_model, multiclass, preprocessing
 
-from pipeline.evaluate import GenericEvaluator, Output, Value, evaluator_for
-from tests.support import PROPERTY, AgrawalRule, Linear, Scripted, agrawal, normal_rows, outputs_of
+from fluxplain.evaluate import GenericEvaluator, Output, Value, evaluator_for
+from tests.kit.support import (
+    PROPERTY,
+    AgrawalRule,
+    Linear,
+    Scripted,
+    agrawal,
+    normal_rows,
+    outputs_of,
+)
 
 NUMERIC = ["salary", "commission", "age", "loan"]
 

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from river import forest, linear_model, preprocessing
 
-from pipeline.evaluate import Label
-from pipeline.evaluate.table import Table, table_of
-from pipeline.explain import (
+from fluxplain.evaluate import Label
+from fluxplain.evaluate.table import Table, table_of
+from fluxplain.explain import (
     LOSSES,
     IncrementalPairPDP,
     IncrementalPDP,
@@ -23,13 +23,13 @@ from pipeline.explain import (
     explain_together,
     kernels,
 )
-from pipeline.explain.losses import _kind, losses_on
-from pipeline.explain.permutations import permuted
-from pipeline.explain.players import Players
-from pipeline.explain.ranks import RankCurve, RankCurves
-from pipeline.explain.smoothing import ExponentialMeans
-from pipeline.explain.storage import NumberStorage
-from tests.support import NUMBERS, PROPERTY, Row, Scripted, agrawal, pickled
+from fluxplain.explain.losses import _kind, losses_on
+from fluxplain.explain.permutations import permuted
+from fluxplain.explain.players import Players
+from fluxplain.explain.ranks import RankCurve, RankCurves
+from fluxplain.explain.smoothing import ExponentialMeans
+from fluxplain.explain.storage import NumberStorage
+from tests.kit.support import NUMBERS, PROPERTY, Row, Scripted, agrawal, pickled
 
 ALPHAS = st.floats(1e-3, 1.0)
 SHARES = st.floats(0.0, 1.0)

@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from river import compose, forest, linear_model, multiclass, naive_bayes, preprocessing, tree
 
-from pipeline.evaluate import Label, Output
-from pipeline.explain import IncrementalPDP, IncrementalPFI, IncrementalSAGE
-from tests.support import SLOW_PROPERTY, Constant, Row, Scripted, pickled
+from fluxplain.evaluate import Label, Output
+from fluxplain.explain import IncrementalPDP, IncrementalPFI, IncrementalSAGE
+from tests.kit.support import SLOW_PROPERTY, Constant, Row, Scripted, pickled
 
 Explainer = IncrementalPFI | IncrementalSAGE | IncrementalPDP
 

@@ -4,8 +4,8 @@ import statistics
 
 import pytest
 
-from pipeline.explain import IncrementalPFI, IncrementalSAGE
-from tests.support import AgrawalRule, Linear, agrawal, normal_rows
+from fluxplain.explain import IncrementalPFI, IncrementalSAGE
+from tests.kit.support import AgrawalRule, Linear, agrawal, normal_rows
 
 AGRAWAL_IPFI = {"age": 0.3419, "salary": 0.4734}
 

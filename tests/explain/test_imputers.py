@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 from river import linear_model
 
-from pipeline.evaluate import Encoding, Inputs, Value
-from pipeline.explain import IncrementalPFI, IncrementalSAGE, explain_together
-from pipeline.explain.imputers import ObservationalImputer, mixed
-from pipeline.explain.players import Players
-from pipeline.explain.sage import SAGE
-from pipeline.explain.storage import GeometricReservoir
-from tests.support import Row, Scripted, pickled
+from fluxplain.evaluate import Encoding, Inputs, Value
+from fluxplain.explain import IncrementalPFI, IncrementalSAGE, explain_together
+from fluxplain.explain.imputers import ObservationalImputer, mixed
+from fluxplain.explain.players import Players
+from fluxplain.explain.sage import SAGE
+from fluxplain.explain.storage import GeometricReservoir
+from tests.kit.support import Row, Scripted, pickled
 
 FEATURES = ("a", "b", "c")
 COPIED = 0.9

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.evaluate import Label
-from pipeline.explain import IncrementalPDP, IncrementalPFI, IncrementalSAGE, get_loss
-from pipeline.explain.losses import squared_error
-from tests.support import (
+from fluxplain.evaluate import Label
+from fluxplain.explain import IncrementalPDP, IncrementalPFI, IncrementalSAGE, get_loss
+from fluxplain.explain.losses import squared_error
+from tests.kit.support import (
     NUMBERS,
     PROPERTY,
     Constant,

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.evaluate import Label, Output
-from pipeline.explain import LOSSES, IncrementalPFI, IncrementalSAGE, get_loss
-from pipeline.explain.losses import (
+from fluxplain.evaluate import Label, Output
+from fluxplain.explain import LOSSES, IncrementalPFI, IncrementalSAGE, get_loss
+from fluxplain.explain.losses import (
     Target,
     absolute_error,
     brier,
@@ -16,7 +16,7 @@ from pipeline.explain.losses import (
     squared_error,
     zero_one,
 )
-from tests.support import NUMBERS, PROPERTY, Linear
+from tests.kit.support import NUMBERS, PROPERTY, Linear
 
 LABELS = st.sampled_from(["a", "b", "c"])
 PROBABILITIES = st.dictionaries(LABELS, st.floats(0.0, 1.0))

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.explain import normalized
-from tests.support import NUMBERS, PROPERTY
+from fluxplain.explain import normalized
+from tests.kit.support import NUMBERS, PROPERTY
 
 VALUES = st.dictionaries(st.sampled_from("abcde"), NUMBERS, min_size=1)
 

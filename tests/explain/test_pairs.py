@@ -11,16 +11,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.baselines import batch_pair_pdp
-from pipeline.evaluate import Output
-from pipeline.evaluate.encoding import Floats
-from pipeline.evaluate.table import Table
-from pipeline.explain import IncrementalPairPDP
-from pipeline.explain.categories import KeyedCurve
-from pipeline.explain.curve import Grid
-from pipeline.explain.grids import GridKind
-from pipeline.explain.surface import Axes, Surface, SurfaceEffect, deviation_and_slopes
-from tests.support import NUMBERS, PROPERTY, Linear, Row, Scripted, pickled
+from fluxplain.baselines import batch_pair_pdp
+from fluxplain.evaluate import Output
+from fluxplain.evaluate.encoding import Floats
+from fluxplain.evaluate.table import Table
+from fluxplain.explain import IncrementalPairPDP
+from fluxplain.explain.categories import KeyedCurve
+from fluxplain.explain.curve import Grid
+from fluxplain.explain.grids import GridKind
+from fluxplain.explain.surface import Axes, Surface, SurfaceEffect, deviation_and_slopes
+from tests.kit.support import NUMBERS, PROPERTY, Linear, Row, Scripted, pickled
 
 ANSWERS = st.lists(st.lists(NUMBERS, min_size=6, max_size=6), min_size=1, max_size=8)
 

@@ -10,15 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.evaluate import Encoding, Label, Output
-from pipeline.evaluate.table import table_of
-from pipeline.explain import IncrementalPDP, kernels
-from pipeline.explain.categories import range_and_slopes
-from pipeline.explain.grids import GridKind, GridSettings, StorageKind
-from pipeline.explain.method import as_grid
-from pipeline.explain.points import PointStorage, seeded
-from pipeline.explain.ranks import RankCurve, RankCurves
-from tests.support import NUMBERS, PROPERTY, Linear, Row, Scripted, normal_rows
+from fluxplain.evaluate import Encoding, Label, Output
+from fluxplain.evaluate.table import table_of
+from fluxplain.explain import IncrementalPDP, kernels
+from fluxplain.explain.categories import range_and_slopes
+from fluxplain.explain.grids import GridKind, GridSettings, StorageKind
+from fluxplain.explain.method import as_grid
+from fluxplain.explain.points import PointStorage, seeded
+from fluxplain.explain.ranks import RankCurve, RankCurves
+from tests.kit.support import NUMBERS, PROPERTY, Linear, Row, Scripted, normal_rows
 
 CURVES = st.lists(NUMBERS, min_size=2, max_size=12)
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.baselines import (
+from fluxplain.baselines import (
     IntervalPFI,
     SlidingWindowSAGE,
     batch_pdp,
@@ -17,10 +17,10 @@ from pipeline.baselines import (
     batch_sage,
     mean_decrease_in_impurity,
 )
-from pipeline.explain import IncrementalPDP, IncrementalPFI, IncrementalSAGE
-from pipeline.explain.losses import squared_error
-from pipeline.explain.players import Players
-from tests.support import PROPERTY, Linear, Row, Scripted, normal_rows
+from fluxplain.explain import IncrementalPDP, IncrementalPFI, IncrementalSAGE
+from fluxplain.explain.losses import squared_error
+from fluxplain.explain.players import Players
+from tests.kit.support import PROPERTY, Linear, Row, Scripted, normal_rows
 
 GROUPS: list[Any] = ["a", {"pair": ["c", "b"]}]
 

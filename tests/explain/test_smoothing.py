@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from river import linear_model
 
-from pipeline.evaluate.table import table_of
-from pipeline.explain import IncrementalPFI, IncrementalSAGE
-from pipeline.explain.smoothing import ExponentialMeans, OutputMean, confidence_bound
-from tests.support import NUMBERS, PROPERTY, Linear, normal_rows, pickled
+from fluxplain.evaluate.table import table_of
+from fluxplain.explain import IncrementalPFI, IncrementalSAGE
+from fluxplain.explain.smoothing import ExponentialMeans, OutputMean, confidence_bound
+from tests.kit.support import NUMBERS, PROPERTY, Linear, normal_rows, pickled
 
 ALPHAS = st.floats(1e-4, 1.0)
 SEQUENCES = st.lists(NUMBERS, min_size=1, max_size=60)

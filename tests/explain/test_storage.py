@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.evaluate import Encoding, Value
-from pipeline.explain.storage import (
+from fluxplain.evaluate import Encoding, Value
+from fluxplain.explain.storage import (
     CategoryStorage,
     GeometricReservoir,
     Histogram,
@@ -19,7 +19,7 @@ from pipeline.explain.storage import (
     RollingExtremes,
     make_reservoir,
 )
-from tests.support import NUMBERS, PROPERTY
+from tests.kit.support import NUMBERS, PROPERTY
 
 SAMPLERS = ("uniform", "geometric", "window")
 

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.evaluate import Encoding, Observed, Value
-from pipeline.evaluate.encoding import Floats
-from pipeline.explain.storage import (
+from fluxplain.evaluate import Encoding, Observed, Value
+from fluxplain.evaluate.encoding import Floats
+from fluxplain.explain.storage import (
     AgeWeightedCategories,
     CategoryStorage,
     Codes,
@@ -24,7 +24,7 @@ from pipeline.explain.storage import (
     TreeStorage,
     UniformReservoir,
 )
-from tests.support import PROPERTY, Row, pickled
+from tests.kit.support import PROPERTY, Row, pickled
 
 CATEGORIES = ["u", "v", "w"]
 

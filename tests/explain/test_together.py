@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from river import forest, linear_model, preprocessing
 
-from pipeline.explain import IncrementalPDP, IncrementalPFI, IncrementalSAGE, explain_together
-from tests.support import Scripted, agrawal
+from fluxplain.explain import IncrementalPDP, IncrementalPFI, IncrementalSAGE, explain_together
+from tests.kit.support import Scripted, agrawal
 
 FEATURES = ["salary", "age", "loan"]
 

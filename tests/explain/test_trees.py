@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from river.stats import Var
 from river.tree.split_criterion import VarianceReductionSplitCriterion
 
-from pipeline.evaluate import Value
-from pipeline.explain.storage import Codes, TreeStorage
-from pipeline.explain.storage.bins import BinSplitter
-from pipeline.explain.storage.categories import MOST_CATEGORIES
-from pipeline.explain.storage.trees import MAX_DEPTH
-from tests.support import SLOW_PROPERTY, Row, pickled
+from fluxplain.evaluate import Value
+from fluxplain.explain.storage import Codes, TreeStorage
+from fluxplain.explain.storage.bins import BinSplitter
+from fluxplain.explain.storage.category_codes import MOST_CATEGORIES
+from fluxplain.explain.storage.tree_storage import MAX_DEPTH
+from tests.kit.support import SLOW_PROPERTY, Row, pickled
 
 SIZE = 20
 CHANCES = (0.1, 0.5, 0.9)

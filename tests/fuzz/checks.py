@@ -6,9 +6,9 @@ from functools import cache
 import jsonschema
 import orjson
 
-from pipeline.kafka.producer import MAX_MESSAGE_BYTES
-from pipeline.stages import Message, Stage
-from schemas import RECORDS, BadRecordError, Record
+from fluxplain.kafka.producer import MAX_MESSAGE_BYTES
+from fluxplain.schemas import RECORDS, BadRecordError, Record
+from fluxplain.stages import Message, Stage
 
 
 @cache

@@ -22,7 +22,7 @@ Target = Callable[[bytes], None]
 
 def stage_target(topic: str, kind: str) -> tuple[Target, Iterable[bytes]]:
     """Return what reads one message behind good ones, and the good ones."""
-    from pipeline.stages import Message, process  # noqa: PLC0415  these are measured
+    from fluxplain.stages import Message, process  # noqa: PLC0415  these are measured
     from tests.fuzz.checks import assert_readable, refused  # noqa: PLC0415
     from tests.fuzz.pools import pool  # noqa: PLC0415
 
@@ -43,9 +43,9 @@ def stage_target(topic: str, kind: str) -> tuple[Target, Iterable[bytes]]:
 
 def checkpoint_target() -> tuple[Target, Iterable[bytes]]:
     """Return what reads the header of a checkpoint, with and without a key."""
-    from pipeline.kafka.checkpoints import Envelope  # noqa: PLC0415
-    from pipeline.kafka.checkpoints.envelope import DamagedError, RefusedError  # noqa: PLC0415
-    from tests.fuzz.test_checkpoints import IDENTITY, KEY, SLOT, sealed  # noqa: PLC0415
+    from fluxplain.kafka.checkpoints import Envelope  # noqa: PLC0415
+    from fluxplain.kafka.checkpoints.envelope import DamagedError, RefusedError  # noqa: PLC0415
+    from tests.kit.sealed import IDENTITY, KEY, SLOT, sealed  # noqa: PLC0415
 
     def target(data: bytes) -> None:
         for key in (None, KEY):
@@ -92,7 +92,7 @@ def _quoted(word: bytes) -> str:
 def main(name: str, *options: str) -> None:
     """Fuzz one target until a failure, or until libFuzzer's options end it."""
     atheris: Any = importlib.import_module("atheris")  # ``make fuzz`` installs it
-    with atheris.instrument_imports(include=["pipeline", "schemas"]):
+    with atheris.instrument_imports(include=["fluxplain"]):
         target, seeds = TARGETS[name]()
     corpus = FOLDER / name
     corpus.mkdir(parents=True, exist_ok=True)

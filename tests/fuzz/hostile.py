@@ -1,6 +1,6 @@
 """Observations that no pipeline can use, of every kind a producer's mistake or malice can give.
 
-Each certainly is one dead letter for settings with :data:`tests.support.AGRAWAL_FEATURES` and
+Each certainly is one dead letter for settings with :data:`tests.kit.support.AGRAWAL_FEATURES` and
 integer labels, whatever the model.
 """
 
@@ -11,7 +11,7 @@ from typing import Any
 
 import orjson
 
-from tests.support import AGRAWAL_FEATURES, AGRAWAL_NUMERIC, agrawal
+from tests.kit.support import AGRAWAL_FEATURES, AGRAWAL_NUMERIC, agrawal
 
 Kind = Callable[[random.Random], bytes]
 

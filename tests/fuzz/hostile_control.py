@@ -1,6 +1,6 @@
 """Control records that no pipeline can use, and announcements that are withdrawn.
 
-For settings with ``control.topic`` and :data:`tests.support.AGRAWAL_FEATURES`. What is sent to
+For settings with ``control.topic`` and :data:`tests.kit.support.AGRAWAL_FEATURES`. What is sent to
 ``control`` has no influence on the results of the observations between, but for their offsets.
 """
 

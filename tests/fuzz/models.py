@@ -4,10 +4,10 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from pipeline.evaluate import Label
-from pipeline.stages.limits import MAX_TEXT
-from schemas.numbers import MAX_NUMBER
-from tests.support import AGRAWAL_FEATURES
+from fluxplain.evaluate import Label
+from fluxplain.schemas.numbers import MAX_NUMBER
+from fluxplain.stages.limits import MAX_TEXT
+from tests.kit.support import AGRAWAL_FEATURES
 
 LABELS: dict[str, type] = {"boolean": bool, "integer": int, "string": str, "number": float}
 

@@ -6,9 +6,20 @@ Each kind is one that Kafka 4.3.1 takes from any producer.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from pipeline.kafka.faust.batches import MAX_BATCH_BYTES, MAX_HEADERS, MAX_MESSAGE_BYTES
-from pipeline.stages import Message
-from tests.batches import GZIP, LZ4, SNAPPY, ZSTD, Batch, Header, batch, compressed, record, xerial
+from fluxplain.kafka.faust.batches import MAX_BATCH_BYTES, MAX_HEADERS, MAX_MESSAGE_BYTES
+from fluxplain.stages import Message
+from tests.kit.batches import (
+    GZIP,
+    LZ4,
+    SNAPPY,
+    ZSTD,
+    Batch,
+    Header,
+    batch,
+    compressed,
+    record,
+    xerial,
+)
 
 BOMB_BYTES = 3 * MAX_BATCH_BYTES
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import orjson
 
-from pipeline.config import Config
-from pipeline.stages import DriftStage, ExplainerStage, Message, ModelStage, Stage
-from schemas import Evaluation, Explanation
-from tests.support import (
+from fluxplain.config import Config
+from fluxplain.schemas import Evaluation, Explanation
+from fluxplain.stages import DriftStage, ExplainerStage, Message, ModelStage, Stage
+from tests.kit.support import (
     agrawal_with_drift,
     linear_config,
     linear_records,

@@ -4,7 +4,7 @@ import os
 
 from hypothesis import settings
 
-from tests.support import PROPERTY, SLOW_PROPERTY
+from tests.kit.support import PROPERTY, SLOW_PROPERTY
 
 EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "0"))
 """Examples of each property; 0 for those of every test run."""

@@ -8,16 +8,16 @@ from typing import Any
 import orjson
 import pytest
 
-from pipeline.kafka.producer import MAX_MESSAGE_BYTES
-from pipeline.local import LocalPipeline
-from pipeline.stages import Message, Stage, process
-from pipeline.stages.limits import MAX_PARTITIONS, MAX_RUN
-from schemas import DeadLetter, Evaluation, Explanation, Prediction, Record
-from schemas.dead_letter import MAX_KEY_BYTES
-from schemas.numbers import MAX_NUMBER
+from fluxplain.kafka.producer import MAX_MESSAGE_BYTES
+from fluxplain.local import LocalPipeline
+from fluxplain.schemas import DeadLetter, Evaluation, Explanation, Prediction, Record
+from fluxplain.schemas.dead_letter import MAX_KEY_BYTES
+from fluxplain.schemas.numbers import MAX_NUMBER
+from fluxplain.stages import Message, Stage, process
+from fluxplain.stages.limits import MAX_PARTITIONS, MAX_RUN
 from tests.fuzz.checks import assert_publishable
 from tests.fuzz.pools import MAKERS, STREAM, Pool, pool
-from tests.support import linear_config, linear_records, make_config, message, of_kind, run
+from tests.kit.support import linear_config, linear_records, make_config, message, of_kind, run
 
 every_topic = pytest.mark.parametrize("topic", MAKERS)
 

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.kafka.checkpoints import Checkpoint, Envelope, envelope, records
-from pipeline.kafka.checkpoints.envelope import DamagedError, RefusedError
-from pipeline.kafka.checkpoints.records import LogRecord, kept_keys, newest_first, split
+from fluxplain.kafka.checkpoints import Checkpoint, Envelope, envelope, records
+from fluxplain.kafka.checkpoints.envelope import DamagedError, RefusedError
+from fluxplain.kafka.checkpoints.records import LogRecord, kept_keys, newest_first, split
 from tests.fuzz.profile import FUZZ
 from tests.fuzz.strategies import EXTREME_NUMBERS, SEEDS, dumps, mangled
-from tests.fuzz.test_checkpoints import IDENTITY, KEY, SLOT, Spy, spy
+from tests.kit.sealed import IDENTITY, KEY, SLOT, Spy, spy
 
 __all__ = ["spy"]
 

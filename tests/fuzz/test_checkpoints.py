@@ -3,11 +3,7 @@
 import copy
 import hashlib
 import json
-import logging
-import pickle
 import random
-from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -15,20 +11,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.kafka.checkpoints import (
+from fluxplain.kafka.checkpoints import (
     Checkpoint,
     CheckpointError,
     DirectoryCheckpointStore,
     Envelope,
     Identity,
-    Slot,
-    State,
-    base,
     envelope,
 )
-from pipeline.kafka.ownership.lives import FIRST, Life
-from pipeline.kafka.ownership.writers import Fence
-from pipeline.stages import DriftStage
+from fluxplain.stages import DriftStage
 from tests.fuzz.pools import REGRESSION
 from tests.fuzz.profile import FUZZ
 from tests.fuzz.strategies import (
@@ -41,48 +32,13 @@ from tests.fuzz.strategies import (
     mangled,
     nested,
 )
+from tests.kit.sealed import IDENTITY, KEY, SLOT, Spy, Unpickled, sealed, spy
 
-SLOT = Slot("drift", "fluxplain.explanations", 0)
-IDENTITY = Identity.of({"seed": "one"}, "cluster", {SLOT.topic: "id of the topic"})
-KEY = b"a key of at least thirty-two characters"
+__all__ = ["spy"]  # a fixture
+
 OLDER, NEWER = 7, 12
 
 keys = pytest.mark.parametrize("key", [None, KEY], ids=["unsigned", "signed"])
-
-
-class Unpickled:
-    """What unpickling gives in these tests: nothing that a fuzzer wrote is run."""
-
-
-class Spy:
-    """Stands in for ``pickle`` and writes down what it is given."""
-
-    HIGHEST_PROTOCOL = pickle.HIGHEST_PROTOCOL
-    dumps = staticmethod(pickle.dumps)
-
-    def __init__(self) -> None:
-        self.given: list[bytes] = []
-
-    def loads(self, state: bytes) -> tuple[Unpickled, Life, Fence]:
-        self.given.append(state)
-        return Unpickled(), FIRST, Fence()
-
-
-@pytest.fixture(scope="module")
-def spy() -> Iterator[Spy]:
-    """Watch what is unpickled; and keep no log of what is passed over."""
-    spy = Spy()
-    logging.disable(logging.CRITICAL)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(base, "pickle", spy)
-        yield spy
-    logging.disable(logging.NOTSET)
-
-
-@cache
-def sealed(key: bytes | None, offset: int) -> tuple[bytes, State]:
-    """Return header and state of a good checkpoint."""
-    return Envelope(IDENTITY, key).seal(SLOT, Checkpoint(offset, DriftStage(REGRESSION)))
 
 
 @pytest.fixture(scope="module")

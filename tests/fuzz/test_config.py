@@ -15,9 +15,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline import import_strings
-from pipeline.config import ENV_PREFIX, Config, ConfigError, load_config
-from pipeline.config.stream_settings import TABLES
+from fluxplain.config import ENV_PREFIX, Config, ConfigError, load_config
+from fluxplain.config.stream_settings import TABLES
+from fluxplain.loading import import_strings
 from tests.fuzz.profile import FUZZ
 from tests.fuzz.strategies import EXTREME_NUMBERS, EXTREME_TEXTS, SEEDS, mangled
 
@@ -25,15 +25,18 @@ FOLDER = Path(__file__).parents[2]
 FILES = [
     # River would build a forest of whatever size a fuzzer finds
     re.sub(rb"n_models = \d+", b"", path.read_bytes())
-    for path in (FOLDER / "pipeline/template.toml", *sorted(FOLDER.glob("deploy/examples/*.toml")))
+    for path in (
+        FOLDER / "pipeline/cli/template.toml",
+        *sorted(FOLDER.glob("deploy/examples/*.toml")),
+    )
 ]
 
 REFERENCES = [
     *("river.forest:ARFClassifier", "river.naive_bayes:GaussianNB", "river.compose:Select"),
     *("river.linear_model:LinearRegression", "river.dummy:NoChangeClassifier", "json:loads"),
     *("river.drift:ADWIN", "river.drift:NoDrift", "river.drift.binary:FHDDM"),
-    *("pipeline.explain.losses:brier", "no.such:thing"),
-    *("pipeline.config:Config", "pipeline.explain:LOSSES", "tests.fuzz.models:Watchful"),
+    *("fluxplain.explain.losses:brier", "no.such:thing"),
+    *("fluxplain.config:Config", "fluxplain.explain:LOSSES", "tests.fuzz.models:Watchful"),
     *("tests.fuzz.models:LABELS", "river:no_such", "no.such.module:Thing", "river.forest:__doc__"),
     *("river.forest:ARFClassifier.predict_one", "river.forest:ARFClassifier.__init__", "river"),
     *("", ":", "a:", ":a", "..:a", "a:..b", ".river:a", "river.:a", "a b:c", "a:b:c", "é:é"),

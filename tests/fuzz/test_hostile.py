@@ -4,10 +4,10 @@ import random
 
 import pytest
 
-from pipeline.stages import ModelStage, process
-from schemas import DeadLetter
+from fluxplain.schemas import DeadLetter
+from fluxplain.stages import ModelStage, process
 from tests.fuzz.hostile import KINDS, hostile
-from tests.support import make_config, message
+from tests.kit.support import make_config, message
 
 CONFIG = make_config(model={"factory": "river.naive_bayes:GaussianNB", "params": {}})
 

@@ -7,13 +7,13 @@ from typing import Any
 import orjson
 import pytest
 
-from pipeline.config import Config
-from pipeline.stages import Message, ModelStage
-from pipeline.stages.exchange import settled
-from schemas import Change, DeadLetter, Record
+from fluxplain.config import Config
+from fluxplain.schemas import Change, DeadLetter, Record
+from fluxplain.stages import Message, ModelStage
+from fluxplain.stages.exchange import settled
 from tests.fuzz.hostile_control import KINDS, hostile_control, withdrawn
-from tests.stages.test_versions import STREAM, config_of
-from tests.support import run
+from tests.kit.announced import STREAM, config_of
+from tests.kit.support import run
 
 
 class NoModels:

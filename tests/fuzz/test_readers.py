@@ -12,21 +12,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from pipeline.kafka.topics.replay import _seqs, _Traffic
-from pipeline.local import LocalPipeline
-from pipeline.monitor.figures import importance_figure, save
-from pipeline.monitor.terminal.change_story import render_incident, render_story
-from pipeline.monitor.terminal.drift_summary import render_summary, summarize
-from pipeline.monitor.terminal.record_lines import line
-from pipeline.monitor.terminal.watch import WatchView
-from pipeline.outputs import OUTPUTS
-from pipeline.results.store import MAX_CHANGES, Store
-from pipeline.wording import printable
-from schemas import BadRecordError, Change, Record
+from fluxplain.kafka.topics.replay import _seqs, _Traffic
+from fluxplain.local import LocalPipeline
+from fluxplain.monitor.figures import importance_figure, save
+from fluxplain.monitor.terminal.change_story import render_incident, render_story
+from fluxplain.monitor.terminal.drift_summary import render_summary, summarize
+from fluxplain.monitor.terminal.record_lines import line
+from fluxplain.monitor.terminal.watch import WatchView
+from fluxplain.results.store import MAX_CHANGES, Store
+from fluxplain.schemas import OUTPUTS, BadRecordError, Change, Record
+from fluxplain.schemas.wording import printable
 from tests.fuzz.pools import REGRESSION, pool
 from tests.fuzz.profile import FUZZ, SLOW_FUZZ
 from tests.fuzz.strategies import SEEDS, anything, strained
-from tests.support import linear_records, of_kind
+from tests.kit.support import linear_records, of_kind
 
 DRIFT_SEQ = 60
 

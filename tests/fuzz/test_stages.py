@@ -15,15 +15,15 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from pipeline.stages import Message, ModelStage, process
-from schemas import BadRecordError, DeadLetter, Evaluation
-from schemas.record import load_object
+from fluxplain.schemas import BadRecordError, DeadLetter, Evaluation
+from fluxplain.schemas.record import load_object
+from fluxplain.stages import Message, ModelStage, process
 from tests.fuzz.checks import assert_publishable, assert_readable, refused
 from tests.fuzz.models import LABELS
 from tests.fuzz.pools import CONFIGS, MAKERS, STREAM, pool
 from tests.fuzz.profile import FUZZ, SLOW_FUZZ
 from tests.fuzz.strategies import KEYS, SEEDS, anything, strained
-from tests.support import agrawal, make_config, message, pickled
+from tests.kit.support import agrawal, make_config, message, pickled
 
 every_topic = pytest.mark.parametrize("topic", MAKERS)
 KINDS = st.sampled_from(sorted(CONFIGS))
@@ -85,7 +85,7 @@ def test_evaluations_are_decoded_as_validation_of_the_whole_gives_them(
     records = pool("evaluations", kind).records
     rng = random.Random(seed)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("schemas.evaluation.LONG", 0)
+        patch.setattr("fluxplain.schemas.evaluation.LONG", 0)
         for value in [data.draw(anything(records)), *(strained(rng, records) for _ in range(6))]:
             assert outcome(Evaluation.decode, value) == outcome(validated, value)
 

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from pipeline.kafka.client_logs import QUIET_S, RepetitionFilter
+from fluxplain.kafka.client_logs import QUIET_S, RepetitionFilter
 
 CLIENT = "fluxplain.librdkafka"
 

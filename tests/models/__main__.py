@@ -17,10 +17,10 @@ from typing import Annotated
 
 import typer
 
-from pipeline.kafka.embedded import EmbeddedBroker
-from tests.behaviour.conftest import REAL_KAFKA
-from tests.benchmarks.report import machine
-from tests.command import Clock, FailedError, execute, say
+from fluxplain.kafka.embedded import EmbeddedBroker
+from tests.kit.command import Clock, FailedError, execute, say
+from tests.kit.settings import REAL_KAFKA
+from tests.measure.benchmarks.report import machine
 from tests.models.kinds import KINDS
 from tests.models.run import run
 from tests.models.streams import MOST

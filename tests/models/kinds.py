@@ -36,7 +36,7 @@ class Kind:
 
     @property
     def adapter(self) -> str:
-        return self.factory if self.factory.startswith("pipeline.") else "none"
+        return self.factory if self.factory.startswith("fluxplain.") else "none"
 
     def settings(self, folder: Path) -> dict[str, Any]:
         params = self.params(folder) if callable(self.params) else self.params
@@ -63,20 +63,20 @@ def detector(title: str, factory: str, **more: Any) -> Kind:
 
 
 def river(*steps: Any) -> dict[str, Any]:
-    return {"factory": "pipeline.models:from_river", "params": {"steps": list(steps)}}
+    return {"factory": "fluxplain.models:from_river", "params": {"steps": list(steps)}}
 
 
 def sklearn(estimator: str, **arguments: Any) -> dict[str, Any]:
     table = {"factory": f"sklearn.{estimator}", **arguments}
     return {
-        "factory": "pipeline.models:from_sklearn",
+        "factory": "fluxplain.models:from_sklearn",
         "params": {"estimator": table},
         "extra": "sklearn",
     }
 
 
 def torch(**params: Any) -> dict[str, Any]:
-    return {"factory": "pipeline.models:from_torch", "params": params, "extra": "torch"}
+    return {"factory": "fluxplain.models:from_torch", "params": params, "extra": "torch"}
 
 
 def frozen(estimator: str, train: Callable[[], tuple[Records, bool]]) -> dict[str, Any]:
@@ -85,7 +85,7 @@ def frozen(estimator: str, train: Callable[[], tuple[Records, bool]]) -> dict[st
     def params(folder: Path) -> dict[str, Any]:
         import joblib  # noqa: PLC0415  of scikit-learn
 
-        from pipeline.models.making import make  # noqa: PLC0415
+        from fluxplain.models.making import make  # noqa: PLC0415
 
         records, labelled = train()
         frame = pd.DataFrame([record["x"] for record in records])

@@ -16,10 +16,10 @@ import orjson
 import river
 from river import anomaly, bandit, base, linear_model, metrics
 
-from pipeline.config import Config, ConfigError, check_references
-from pipeline.stages import ModelStage, process
-from schemas import Record
-from tests.support import encoded, message, pickled
+from fluxplain.config import Config, ConfigError, check_references
+from fluxplain.schemas import Record
+from fluxplain.stages import ModelStage, process
+from tests.kit.support import encoded, message, pickled
 
 CLASSIFIERS = (base.Classifier, base.MultiLabelClassifier, base.Clusterer)
 REGRESSORS = (base.Regressor, base.MultiTargetRegressor)

@@ -9,12 +9,12 @@ from typing import Any, TypeVar
 
 import orjson
 
-from pipeline.config import Config
-from pipeline.evaluate import choose
-from pipeline.stages import Message, ModelStage, process
-from pipeline.stages.metering import Work
-from tests.behaviour.conftest import topics, write_config
-from tests.behaviour.kafka_pipeline import KafkaPipeline, Published, reference
+from fluxplain.config import Config
+from fluxplain.evaluate import choose
+from fluxplain.stages import Message, ModelStage, process
+from fluxplain.stages.metering import Work
+from tests.kit.kafka_pipeline import KafkaPipeline, Published, reference
+from tests.kit.settings import topics, write_config
 from tests.models.kinds import Kind
 from tests.models.streams import FAULT, messages
 
@@ -51,7 +51,7 @@ class Result:
 
 
 class Seconds:
-    """What asking and learning take: a :class:`~pipeline.stages.metering.Meter`."""
+    """What asking and learning take: a :class:`~fluxplain.stages.metering.Meter`."""
 
     def __init__(self) -> None:
         self.asking = 0.0

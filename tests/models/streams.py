@@ -7,8 +7,8 @@ import numpy as np
 import orjson
 from river.datasets import synth
 
-from tests.experiments.sensor_network import break_sensor, readings
-from tests.support import AGRAWAL_FEATURES, agrawal
+from tests.kit.support import AGRAWAL_FEATURES, agrawal
+from tests.measure.experiments.sensor_network import break_sensor, readings
 
 Records = list[dict[str, Any]]
 

@@ -1,4 +1,4 @@
-"""What every model of ``pipeline.models`` keeps to, as River's models do."""
+"""What every model of ``fluxplain.models`` keeps to, as River's models do."""
 
 import copy
 import pickle
@@ -8,12 +8,11 @@ from typing import Any
 
 import pytest
 
-from pipeline.evaluate import GenericEvaluator, choose
-from pipeline.models import as_asked, from_sklearn, from_torch
-from tests.evaluate.test_conformance import assert_same, question
-from tests.support import Row, outputs_of
-
-FEATURES = {"a": "numeric", "b": "numeric", "shop": "categorical"}
+from fluxplain.evaluate import GenericEvaluator, choose
+from fluxplain.models import as_asked, from_sklearn, from_torch
+from tests.kit.outputs import assert_same, question
+from tests.kit.shop import FEATURES, records
+from tests.kit.support import Row, outputs_of
 
 Factory = Callable[..., Any]
 
@@ -71,23 +70,6 @@ TORCH: dict[str, tuple[str, Factory]] = {
     "torch, autoencoder": ("none", torch("none", hidden=[4, 2, 4])),
 }
 NAMES = [*MODELS, *(pytest.param(name, marks=pytest.mark.torch) for name in TORCH)]
-
-
-def records(n: int, label: str) -> list[tuple[Row, Any]]:
-    rng = random.Random(3)
-    found: list[tuple[Row, Any]] = []
-    for t in range(n):
-        shops = "uvwxyz"[: 2 + 4 * t // n]  # more than there are columns for
-        x: Row = {"a": rng.gauss(5.0, 2.0), "b": rng.gauss(0.0, 100.0), "shop": rng.choice(shops)}
-        size = int(float(x["a"]) > 5.0) + int(float(x["b"]) > 0.0)
-        y: Any = {
-            "boolean": size > 0,
-            "string": ["small", "medium", "large"][size],
-            "integer": size,
-            "number": float(size),
-        }.get(label)
-        found.append((x, y))
-    return found
 
 
 def made(name: str, seed: int = 1) -> tuple[Any, str]:

@@ -12,13 +12,13 @@ import pandas as pd
 import pytest
 from sklearn.ensemble import RandomForestClassifier
 
-from pipeline.config import load_config
-from pipeline.local import LocalPipeline
-from schemas import DeadLetter, Evaluation
+from fluxplain.config import load_config
+from fluxplain.local import LocalPipeline
+from fluxplain.schemas import DeadLetter, Evaluation
 from tests.docs.documents import snippets
+from tests.kit.support import agrawal, of_kind
 from tests.models.kinds import KINDS
 from tests.models.table import RESULTS, read, short_table
-from tests.support import agrawal, of_kind
 
 ROOT = Path(__file__).parents[2]
 PAGE = "deploy/docs/models.md"
@@ -90,7 +90,7 @@ def test_an_example_runs(folder: Path, example: str) -> None:
 
 def test_there_are_examples_of_all() -> None:
     assert OWN_FILE.read_text(encoding="utf-8") == PYTHON, "the file that others use"
-    named = set(re.findall(r'factory = "pipeline.models:(\w+)"', TEXT))
+    named = set(re.findall(r'factory = "fluxplain.models:(\w+)"', TEXT))
     assert named == {"from_river", "from_sklearn", "from_torch"}
     assert len(EXAMPLES) >= 7
 

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from river import preprocessing
 
-from pipeline.models import Encoder
-from tests.support import NUMBERS, PROPERTY, pickled
+from fluxplain.models import Encoder
+from tests.kit.support import NUMBERS, PROPERTY, pickled
 
 FEATURES = {"a": "numeric", "shop": "categorical", "b": "numeric", "open": "categorical"}
 

@@ -8,10 +8,10 @@ import orjson
 import pytest
 from pydantic import ValidationError
 
-from pipeline.config import Config, ConfigError, check_references
-from pipeline.local import LocalPipeline
-from schemas import Prediction
-from tests.support import Additive, linear_config, linear_records, of_kind
+from fluxplain.config import Config, ConfigError, check_references
+from fluxplain.local import LocalPipeline
+from fluxplain.schemas import Prediction
+from tests.kit.support import Additive, linear_config, linear_records, of_kind
 
 
 def config_of(file: Path, **model: Any) -> Config:

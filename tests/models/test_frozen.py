@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from pipeline.config import Config, ConfigError, check_references
-from pipeline.stages import ModelStage
-from schemas import Evaluation, Prediction
-from tests.support import (
+from fluxplain.config import Config, ConfigError, check_references
+from fluxplain.schemas import Evaluation, Prediction
+from fluxplain.stages import ModelStage
+from tests.kit.support import (
     LINEAR_FEATURES,
     linear_config,
     linear_records,
@@ -33,7 +33,7 @@ def frozen(factory: str) -> Config:
 
 
 def test_it_never_learns_and_is_explained_all_the_same() -> None:
-    stage = ModelStage(frozen("tests.support:Additive"), "fluxplain.features-0")
+    stage = ModelStage(frozen("tests.kit.support:Additive"), "fluxplain.features-0")
     records = run(stage, RECORDS)
     assert stage.model.offsets == {}
     predictions = of_kind(records, Prediction)
@@ -52,6 +52,6 @@ def test_it_is_made_and_asked_without_a_method_to_learn() -> None:
 
 
 def test_whether_it_learns_is_part_of_the_fingerprint() -> None:
-    learns = linear_config(model={"factory": "tests.support:Additive", "learn": True})
+    learns = linear_config(model={"factory": "tests.kit.support:Additive", "learn": True})
     assert learns.fingerprint() == linear_config().fingerprint()
-    assert frozen("tests.support:Additive").fingerprint() != learns.fingerprint()
+    assert frozen("tests.kit.support:Additive").fingerprint() != learns.fingerprint()

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from pipeline.config import ConfigError, check_references
-from pipeline.models import from_river
-from pipeline.models.making import make
-from tests.support import make_config
+from fluxplain.config import ConfigError, check_references
+from fluxplain.models import from_river
+from fluxplain.models.making import make
+from tests.kit.support import make_config
 
 
 class Curious:
@@ -76,9 +76,9 @@ def test_a_library_that_is_missing_is_told(
     factory: str, library: str, remedy: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, library, None)  # an import fails
-    monkeypatch.setattr("pipeline.models.torch_models.torch", None)
+    monkeypatch.setattr("fluxplain.models.torch_models.torch", None)
     params = {"estimator": "sklearn.linear_model:SGDClassifier"} if library == "sklearn" else {}
-    config = make_config(model={"factory": f"pipeline.models:{factory}", "params": params})
+    config = make_config(model={"factory": f"fluxplain.models:{factory}", "params": params})
     with pytest.raises(ConfigError, match=remedy):
         check_references(config)
 

@@ -14,14 +14,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.models import model_store
-from pipeline.models.model_store import MAX_MODEL_BYTES, ModelFolder
-from pipeline.stages import ModelStage
-from pipeline.stages.awaiting import NotYetError
-from pipeline.stages.validation import is_sha256
-from schemas import DeadLetter, Record
-from tests.stages.test_versions import STREAM, config_of, messages
-from tests.support import PROPERTY, run
+from fluxplain.errors import NotYetError
+from fluxplain.models import model_store
+from fluxplain.models.model_store import MAX_MODEL_BYTES, ModelFolder
+from fluxplain.schemas import DeadLetter, Record
+from fluxplain.schemas.control import is_sha256
+from fluxplain.stages import ModelStage
+from tests.kit.announced import STREAM, config_of, messages
+from tests.kit.support import PROPERTY, run
 
 
 class Executed:

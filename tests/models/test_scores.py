@@ -9,16 +9,16 @@ from typing import Any
 import pytest
 from river import anomaly, compose
 
-from pipeline.config import Config, ConfigError, check_references
-from pipeline.evaluate import choose
-from pipeline.local import LocalPipeline
-from pipeline.models import FaultClassifier, from_river, minus_score
-from pipeline.models.model_store import ModelFolder
-from pipeline.models.scores import Scored
-from pipeline.stages import ModelStage
-from schemas import DeadLetter, Evaluation, Explanation, Prediction
-from tests.stages.test_versions import announcement, taken
-from tests.support import Constant, message, of_kind, pickled, run
+from fluxplain.config import Config, ConfigError, check_references
+from fluxplain.evaluate import choose
+from fluxplain.local import LocalPipeline
+from fluxplain.models import FaultClassifier, from_river, minus_score
+from fluxplain.models.model_store import ModelFolder
+from fluxplain.models.scores import Scored
+from fluxplain.schemas import DeadLetter, Evaluation, Explanation, Prediction
+from fluxplain.stages import ModelStage
+from tests.kit.announced import announcement, taken
+from tests.kit.support import Constant, message, of_kind, pickled, run
 
 STREAM = "fluxplain.features-0"
 

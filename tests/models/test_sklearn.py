@@ -17,10 +17,10 @@ from sklearn.neural_network import MLPRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from pipeline.evaluate import GenericEvaluator, choose
-from pipeline.models import from_sklearn
-from tests.models.test_adapters import FEATURES, records
-from tests.support import Row, outputs_of
+from fluxplain.evaluate import GenericEvaluator, choose
+from fluxplain.models import from_sklearn
+from tests.kit.shop import FEATURES, records
+from tests.kit.support import Row, outputs_of
 
 TRAINED = records(200, "string")
 ROWS: list[Row] = [x for x, _ in TRAINED]

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.results.change_context import (
+from fluxplain.results.change_context import (
     MAX_BINS,
     Bins,
     ChangeContext,
@@ -17,11 +17,11 @@ from pipeline.results.change_context import (
     Window,
     strongest,
 )
-from pipeline.results.selected import SelectedResults
-from schemas import Record
+from fluxplain.results.selected import SelectedResults
+from fluxplain.schemas import Record
+from tests.kit.records import change, explanation, prediction
+from tests.kit.support import PROPERTY
 from tests.monitor.figures.samples import DRIFT, drift_of, drift_of_loss, stream_of, value_of
-from tests.monitor.records import change, explanation, prediction
-from tests.support import PROPERTY
 
 
 @PROPERTY

@@ -17,20 +17,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.outputs import OUTPUTS
-from pipeline.results import duplicates as seen
-from pipeline.results import export as module
-from pipeline.results.columns import columns_of, from_text, restored, restored_ice, schema_of
-from pipeline.results.duplicates import Duplicates
-from pipeline.results.export import Tally, export
-from pipeline.results.selection import Selection
-from schemas import Change, DeadLetter, Explanation, Prediction, Record
-from schemas.change import Curve
-from schemas.explanation import Ice, Method
-from schemas.record import Label, Value
-from tests.monitor.records import STREAM, explanation, letter, prediction
+from fluxplain.results import duplicates as seen
+from fluxplain.results import export_file as module
+from fluxplain.results.columns import columns_of, from_text, restored, restored_ice, schema_of
+from fluxplain.results.duplicates import Duplicates
+from fluxplain.results.export_file import Tally, export
+from fluxplain.results.selection import Selection
+from fluxplain.schemas import OUTPUTS, Change, DeadLetter, Explanation, Prediction, Record
+from fluxplain.schemas.change import Curve
+from fluxplain.schemas.explanation import Ice, Method
+from fluxplain.schemas.record import Label, Value
+from tests.kit.records import STREAM, explanation, letter, prediction
+from tests.kit.support import PROPERTY
 from tests.monitor.strategies import FLOATS, SEQS, any_record, anything
-from tests.support import PROPERTY
 
 EVERYTHING = Selection()
 

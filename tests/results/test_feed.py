@@ -8,18 +8,18 @@ from itertools import count
 import pytest
 from confluent_kafka import Consumer, Message, TopicPartition
 
-from pipeline.config import Config
-from pipeline.kafka.embedded import EmbeddedBroker
-from pipeline.kafka.producer import RecordProducer
-from pipeline.kafka.topics import create_topics
-from pipeline.kafka.topics.reader import TopicReader
-from pipeline.parts import Role
-from pipeline.results.feed import Feed
-from pipeline.results.store import UNREADABLE, Store
-from schemas import Explanation, Record
+from fluxplain.config import Config
+from fluxplain.config.replica import Role
+from fluxplain.kafka.embedded import EmbeddedBroker
+from fluxplain.kafka.producer import RecordProducer
+from fluxplain.kafka.topics import create_topics
+from fluxplain.kafka.topics.reader import TopicReader
+from fluxplain.results.live_feed import Feed
+from fluxplain.results.store import UNREADABLE, Store
+from fluxplain.schemas import Explanation, Record
+from tests.kit.records import letter
+from tests.kit.support import make_config
 from tests.monitor.dashboard.stream import STREAM, name, records
-from tests.monitor.records import letter
-from tests.support import make_config
 
 
 @pytest.fixture

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from pipeline.results.lookup import UnknownChangeError, find, newest
-from schemas import Change
-from schemas.change import Curve
-from tests.monitor.records import change
+from fluxplain.results.lookup import UnknownChangeError, find, newest
+from fluxplain.schemas import Change
+from fluxplain.schemas.change import Curve
+from tests.kit.records import change
 
 CURVE = Curve(seq=1, grid=[0.0], effect=[1.0])
 

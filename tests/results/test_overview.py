@@ -5,16 +5,16 @@ from dataclasses import replace
 
 import pytest
 
-from pipeline.results import store
-from pipeline.results.overview import TOP, Row, overview
-from pipeline.results.selection import Alphas
-from pipeline.results.store import Store
-from schemas import Change, Record
-from schemas.explanation import Method
-from schemas.prediction import LabelCounts
+from fluxplain.results import store
+from fluxplain.results.overview import TOP, Row, overview
+from fluxplain.results.selection import Alphas
+from fluxplain.results.store import Store
+from fluxplain.schemas import Change, Record
+from fluxplain.schemas.explanation import Method
+from fluxplain.schemas.prediction import LabelCounts
+from tests.kit.records import letter, prediction
+from tests.kit.support import make_config
 from tests.monitor.dashboard.stream import change, name, records
-from tests.monitor.records import letter, prediction
-from tests.support import make_config
 
 TOPIC = "fluxplain.features"
 

@@ -6,14 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from pipeline.results.pdp_history import MAX_EARLIER
-from pipeline.results.published import Published
-from pipeline.results.selected import EVERYTHING, NothingError, SelectedResults
-from pipeline.results.selection import Alphas, Selection
-from schemas import Explanation, Record
+from fluxplain.results.pdp_history import MAX_EARLIER
+from fluxplain.results.published import Published
+from fluxplain.results.selected import EVERYTHING, NothingError, SelectedResults
+from fluxplain.results.selection import Alphas, Selection
+from fluxplain.schemas import Explanation, Record
+from tests.kit.records import STREAM, explanation, loss_change
+from tests.kit.support import make_config
 from tests.monitor.figures.samples import LENGTH, drift_of, explained, names, stream_of
-from tests.monitor.records import STREAM, explanation, loss_change
-from tests.support import make_config
 
 
 def with_alphas(records: Iterable[Record], alphas: Alphas) -> SelectedResults:

@@ -12,18 +12,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.results import duplicates, pdp_history, performance, store
-from pipeline.results.duplicates import Duplicates
-from pipeline.results.performance import Performance, Throughput
-from pipeline.results.series import Estimate, Series
-from pipeline.results.store import MAX_CHANGES, PATIENCE, Store
-from schemas import Change, Evaluation, Explanation, Record
-from schemas.explanation import Ice
-from schemas.record import Value
-from tests.monitor import records as plain
+from fluxplain.results import duplicates, pdp_history, performance, store
+from fluxplain.results.duplicates import Duplicates
+from fluxplain.results.performance import Performance, Throughput
+from fluxplain.results.series import Estimate, Series
+from fluxplain.results.store import MAX_CHANGES, PATIENCE, Store
+from fluxplain.schemas import Change, Evaluation, Explanation, Record
+from fluxplain.schemas.explanation import Ice
+from fluxplain.schemas.record import Value
+from tests.kit import records as plain
+from tests.kit.records import letter, prediction
+from tests.kit.support import PROPERTY
 from tests.monitor.dashboard.stream import STREAM, change, explanation, name, records
-from tests.monitor.records import letter, prediction
-from tests.support import PROPERTY
 
 
 def series_of(known: Store, feature: str) -> Series:

@@ -12,11 +12,11 @@ import jsonschema
 import pytest
 
 from deploy.docs.asyncapi import BINDING, PATH, document, text
-from pipeline.kafka.topics import topic_specs
-from pipeline.parts import Role
-from schemas import RECORDS
-from schemas.__main__ import FOLDER, schema_path
-from tests.support import make_config
+from fluxplain.config.replica import Role
+from fluxplain.kafka.topics import topic_specs
+from fluxplain.schemas import RECORDS
+from fluxplain.schemas.__main__ import FOLDER, schema_path
+from tests.kit.support import make_config
 
 OFFICIAL = Path(__file__).with_name("vendor") / "asyncapi-3.0.0.json.xz"
 

@@ -10,10 +10,10 @@ from cloudevents.core.formats.json import JSONFormat
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemas import Change
-from tests.monitor.records import change, loss_change
-from tests.schemas.test_records import TEXT, TIMES
-from tests.support import PROPERTY
+from fluxplain.schemas import Change
+from tests.kit.any_records import TEXT, TIMES
+from tests.kit.records import change, loss_change
+from tests.kit.support import PROPERTY
 
 
 def event_of(record: Change) -> Any:

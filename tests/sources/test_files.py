@@ -8,9 +8,9 @@ import pyarrow.csv
 import pyarrow.parquet
 import pytest
 
-from pipeline.sources import Columns, SourceError, open_source
-from pipeline.sources.parquet_file import BATCH_RECORDS
-from tests.sources.test_sources import config, read
+from fluxplain.sources import Columns, SourceError, open_source
+from fluxplain.sources.parquet_file import BATCH_RECORDS
+from tests.kit.sources import config, read
 
 Write = Callable[[pa.Table], str]
 

@@ -16,12 +16,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.sources import Columns, SourceError, open_source
-from pipeline.sources.parquet_file import BATCH_RECORDS
-from pipeline.stages.validation import ObservationValidator
-from schemas import BadRecordError, Observation
-from tests.sources.test_sources import config, read
-from tests.support import PROPERTY
+from fluxplain.schemas import BadRecordError, Observation
+from fluxplain.sources import Columns, SourceError, open_source
+from fluxplain.sources.parquet_file import BATCH_RECORDS
+from fluxplain.stages.intake.validation import ObservationValidator
+from tests.kit.sources import config, read
+from tests.kit.support import PROPERTY
 
 
 def write(folder: Path, columns: dict[str, Any], name: str = "data.parquet") -> str:

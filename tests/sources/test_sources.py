@@ -9,11 +9,12 @@ import orjson
 import pytest
 from river.datasets import base, synth
 
-from pipeline.config import Config, load_config
-from pipeline.sources import Columns, SourceError, open_source, with_label_delay
-from pipeline.stages.validation import ObservationValidator
-from schemas import BadRecordError, Observation
-from schemas.late_label import LabelValue
+from fluxplain.config import load_config
+from fluxplain.schemas import BadRecordError, Observation
+from fluxplain.schemas.late_label import LabelValue
+from fluxplain.sources import Columns, SourceError, open_source, with_label_delay
+from fluxplain.stages.intake.validation import ObservationValidator
+from tests.kit.sources import config, read
 
 ROOT = Path(__file__).parents[2]
 
@@ -27,24 +28,10 @@ def elec2_file() -> Path:
     return path
 
 
-def config(label: str = "integer", **features: str) -> Config:
-    fields: dict[str, Any] = {
-        "features": features or {"age": "numeric", "city": "categorical"},
-        "label": {"type": label},
-        "model": {"factory": "river.dummy:NoChangeClassifier"},
-        "seed": 7,
-    }
-    return Config(**fields)
-
-
 def write(folder: Path, text: str | bytes, name: str = "data.csv") -> str:
     content = text.encode() if isinstance(text, str) else text
     (folder / name).write_bytes(content)
     return str(folder / name)
-
-
-def read(source: str, settings: Config, **options: Any) -> list[Any]:
-    return [orjson.loads(value) for value in open_source(source, settings, **options)]
 
 
 # labels that come later
@@ -155,7 +142,7 @@ def test_a_row_with_shifted_cells_is_no_observation(tmp_path: Path, row: str) ->
 
 
 def test_a_large_file_is_not_read_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pipeline.sources.csv_file.COUNTED_BYTES", {".csv": 10, ".gz": 10})
+    monkeypatch.setattr("fluxplain.sources.csv_file.COUNTED_BYTES", {".csv": 10, ".gz": 10})
     source = open_source(write(tmp_path, "age,city\n1,a\n2,b\n"), config())
     assert source.total is None
     assert len(list(source)) == 2
@@ -199,7 +186,7 @@ def test_errors_of_a_path(tmp_path: Path) -> None:
 def test_damage_behind_the_beginning_is_an_error_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pipeline.sources.csv_file.COUNTED_BYTES", {".csv": 0, ".gz": 0})
+    monkeypatch.setattr("fluxplain.sources.csv_file.COUNTED_BYTES", {".csv": 0, ".gz": 0})
     text = b"age,city\n" + b"".join(b"%d,a\n" % (i * 7919 % 10_007) for i in range(50_000))
     path = write(tmp_path, gzip.compress(text)[:-1000], "cut.csv.gz")
     source = open_source(path, config())

@@ -9,14 +9,14 @@ from typing import Any
 import orjson
 import pytest
 
-from pipeline.config import Config
-from pipeline.models.model_store import ModelFolder
-from pipeline.stages import Message, ModelStage
-from pipeline.stages.awaiting import NotYetError
-from pipeline.stages.exchange import Found, settled
-from schemas import Change, DeadLetter, Prediction, Record
-from tests.stages.test_versions import STREAM, announcement, config_of, messages, taken
-from tests.support import Constant, encoded, linear_records, of_kind, pickled, run
+from fluxplain.config import Config
+from fluxplain.errors import NotYetError
+from fluxplain.models.model_store import ModelFolder
+from fluxplain.schemas import Change, DeadLetter, Prediction, Record
+from fluxplain.stages import Message, ModelStage
+from fluxplain.stages.exchange import Found, settled
+from tests.kit.announced import STREAM, announcement, config_of, messages, taken
+from tests.kit.support import Constant, encoded, linear_records, of_kind, pickled, run
 
 DATA = pickle.dumps(Constant(7.0))
 

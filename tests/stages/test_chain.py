@@ -6,8 +6,8 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.stages.chain import MAX_GAPS, Chain, Gap, Sight
-from tests.support import PROPERTY, pickled
+from fluxplain.stages.chain import MAX_GAPS, Chain, Gap, Sight
+from tests.kit.support import PROPERTY, pickled
 
 Link = tuple[int, int | None]
 """A number, and its predecessor's."""

@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from river.drift import ADWIN
 
-from pipeline.config import Config
-from pipeline.stages import DriftStage
-from schemas import Change, DeadLetter, Explanation, Record
-from schemas.explanation import Method
-from tests.support import SLOW_PROPERTY, chunks, encoded, linear_config, of_kind, passed_on, run
+from fluxplain.config import Config
+from fluxplain.schemas import Change, DeadLetter, Explanation, Record
+from fluxplain.schemas.explanation import Method
+from fluxplain.stages import DriftStage
+from tests.kit.support import SLOW_PROPERTY, chunks, encoded, linear_config, of_kind, passed_on, run
 
 STREAM = "fluxplain.features-0"
 JUMP = 300

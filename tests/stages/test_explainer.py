@@ -9,13 +9,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.explain.losses import squared_error
-from pipeline.explain.smoothing import ExponentialMeans
-from pipeline.stages import DriftStage, ExplainerStage, ModelStage
-from pipeline.stages.missing import Mean
-from schemas import BadRecordError, Change, DeadLetter, Evaluation, Explanation, Prediction, Record
-from schemas.explanation import Method
-from tests.support import (
+from fluxplain.explain.losses import squared_error
+from fluxplain.explain.smoothing import ExponentialMeans
+from fluxplain.schemas import (
+    BadRecordError,
+    Change,
+    DeadLetter,
+    Evaluation,
+    Explanation,
+    Prediction,
+    Record,
+)
+from fluxplain.schemas.explanation import Method
+from fluxplain.stages import DriftStage, ExplainerStage, ModelStage
+from fluxplain.stages.intake.missing import Mean
+from tests.kit.support import (
     PROPERTY,
     SLOW_PROPERTY,
     agrawal,

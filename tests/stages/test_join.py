@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.kafka.ownership.writers import WRITER, Writer
-from pipeline.local import LocalPipeline
-from pipeline.stages import JoinStage, Message, ModelStage, process
-from pipeline.stages.base import ORIGIN, ORIGIN_TIME, PREVIOUS
-from pipeline.stages.join import PassedOn
-from pipeline.stages.limits import MAX_RECORD_BYTES
-from schemas import Change, DeadLetter, Prediction, Record
-from tests.support import PROPERTY, by_feature, encoded, linear_config, of_kind, pickled, run
+from fluxplain.kafka.ownership.writers import WRITER, Writer
+from fluxplain.local import LocalPipeline
+from fluxplain.schemas import Change, DeadLetter, Prediction, Record
+from fluxplain.schemas.record import MAX_RECORD_BYTES
+from fluxplain.stages import JoinStage, Message, ModelStage, process
+from fluxplain.stages.base import ORIGIN, ORIGIN_TIME, PREVIOUS
+from fluxplain.stages.join import PassedOn
+from tests.kit.support import PROPERTY, by_feature, encoded, linear_config, of_kind, pickled, run
 
 CONFIG = linear_config(label={"type": "number", "topic": True, "wait": 20})
 

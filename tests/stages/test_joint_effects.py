@@ -8,14 +8,14 @@ from typing import Any
 import orjson
 import pytest
 
-from pipeline.config import Config
-from pipeline.explain import IncrementalPairPDP, IncrementalPDP
-from pipeline.kafka.producer import MAX_MESSAGE_BYTES
-from pipeline.local import LocalPipeline
-from pipeline.stages import ExplainerStage, ModelStage
-from schemas import Change, DeadLetter, Evaluation, Explanation, Record
-from schemas.explanation import Ice
-from tests.support import (
+from fluxplain.config import Config
+from fluxplain.explain import IncrementalPairPDP, IncrementalPDP
+from fluxplain.kafka.producer import MAX_MESSAGE_BYTES
+from fluxplain.local import LocalPipeline
+from fluxplain.schemas import Change, DeadLetter, Evaluation, Explanation, Record
+from fluxplain.schemas.explanation import Ice
+from fluxplain.stages import ExplainerStage, ModelStage
+from tests.kit.support import (
     by_feature,
     encoded,
     linear_config,

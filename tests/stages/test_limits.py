@@ -5,13 +5,13 @@ from typing import Any
 import orjson
 import pytest
 
-from pipeline.config import Config
-from pipeline.explain import IncrementalPDP, IncrementalPFI, IncrementalSAGE
-from pipeline.kafka.producer import MAX_MESSAGE_BYTES
-from pipeline.local import LocalPipeline
-from schemas import DeadLetter, Prediction
-from tests.behaviour.conftest import SETTINGS
-from tests.behaviour.test_pipeline import observations
+from fluxplain.config import Config
+from fluxplain.explain import IncrementalPDP, IncrementalPFI, IncrementalSAGE
+from fluxplain.kafka.producer import MAX_MESSAGE_BYTES
+from fluxplain.local import LocalPipeline
+from fluxplain.schemas import DeadLetter, Prediction
+from tests.kit.settings import SETTINGS
+from tests.kit.streams import observations
 
 
 def changed(**fields: Any) -> bytes:

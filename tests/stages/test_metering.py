@@ -7,13 +7,13 @@ from typing import Any, TypeVar
 
 import pytest
 
-from pipeline.config import Config
-from pipeline.parts import Part
-from pipeline.stages import DriftStage, Message, ModelStage
-from pipeline.stages.metering import Metered, Work
-from pipeline.stages.model import WHOLE
-from schemas import DeadLetter, Evaluation, Prediction
-from tests.support import (
+from fluxplain.config import Config
+from fluxplain.config.replica import Replica
+from fluxplain.schemas import DeadLetter, Evaluation, Prediction
+from fluxplain.stages import DriftStage, Message, ModelStage
+from fluxplain.stages.metering import Metered, Work
+from fluxplain.stages.model import WHOLE
+from tests.kit.support import (
     agrawal,
     encoded,
     linear_config,
@@ -81,15 +81,15 @@ def config_of(model: type) -> Config:
     return linear_config(model={"factory": f"{__name__}:{model.__name__}"})
 
 
-def metered(config: Config, part: Part = WHOLE) -> tuple[ModelStage, Tally]:
-    stage, tally = ModelStage(config, STREAM, part), Tally()
+def metered(config: Config, replica: Replica = WHOLE) -> tuple[ModelStage, Tally]:
+    stage, tally = ModelStage(config, STREAM, replica), Tally()
     stage.meter = tally
     return stage, tally
 
 
-@pytest.mark.parametrize("part", [WHOLE, Part("model", 0, 2), Part("model", 1, 2)])
-def test_every_call_of_the_model_is_metered_with_what_its_inputs_are_for(part: Part) -> None:
-    stage, tally = metered(config_of(Counting), part)
+@pytest.mark.parametrize("replica", [WHOLE, Replica("model", 0, 2), Replica("model", 1, 2)])
+def test_every_call_of_the_model_is_metered_with_what_its_inputs_are_for(replica: Replica) -> None:
+    stage, tally = metered(config_of(Counting), replica)
     published = run(stage, MESSAGES)
     model = stage.model
     assert isinstance(model, Counting)

@@ -11,14 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from pipeline.local import LocalPipeline
-from pipeline.parts import Part
-from pipeline.stages import Message, ModelStage
-from pipeline.stages.evolution import GONE_AFTER, LONGEST_NAME, Evolution
-from pipeline.stages.missing import RECENT, Coverage, Filler, Mode
-from schemas import Change, DeadLetter, Evaluation, Explanation, Prediction, Record
-from schemas.record import Value
-from tests.support import (
+from fluxplain.config.replica import Replica
+from fluxplain.local import LocalPipeline
+from fluxplain.schemas import Change, DeadLetter, Evaluation, Explanation, Prediction, Record
+from fluxplain.schemas.record import Value
+from fluxplain.stages import Message, ModelStage
+from fluxplain.stages.intake.missing import RECENT, Coverage, Filler, Mode
+from fluxplain.stages.intake.schema_drift import GONE_AFTER, LONGEST_NAME, Evolution
+from tests.kit.support import (
     PROPERTY,
     by_feature,
     encoded,
@@ -315,8 +315,8 @@ def test_whatever_is_missing_shards_and_a_copy_of_the_state_say_the_same(
         copied += run(model, [each])
         model = pickled(model)
     assert encoded(copied) == encoded(whole)
-    parts = [ModelStage(config, STREAM, Part("model", shard, 2)) for shard in range(2)]
-    first, second = (run(part, messages(records)) for part in parts)
+    replicas = [ModelStage(config, STREAM, Replica("model", shard, 2)) for shard in range(2)]
+    first, second = (run(replica, messages(records)) for replica in replicas)
     assert all(isinstance(each, Evaluation) for each in second)
     assert sorted(encoded([*first, *second])) == sorted(encoded(whole))
 

@@ -11,16 +11,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 from river.drift import ADWIN
 
-from pipeline.config import Config
-from pipeline.explain import IncrementalPDP, IncrementalPFI, IncrementalSAGE
-from pipeline.local import LocalPipeline
-from pipeline.parts import Part
-from pipeline.stages import ModelStage
-from pipeline.stages.model import WHOLE
-from pipeline.stages.sample import Sample
-from schemas import Change, DeadLetter, Evaluation, Explanation, Observation, Prediction, Record
-from schemas.explanation import Method
-from tests.support import (
+from fluxplain.config import Config
+from fluxplain.config.replica import Replica
+from fluxplain.explain import IncrementalPDP, IncrementalPFI, IncrementalSAGE
+from fluxplain.local import LocalPipeline
+from fluxplain.schemas import (
+    Change,
+    DeadLetter,
+    Evaluation,
+    Explanation,
+    Observation,
+    Prediction,
+    Record,
+)
+from fluxplain.schemas.explanation import Method
+from fluxplain.stages import ModelStage
+from fluxplain.stages.intake.sample import Sample
+from fluxplain.stages.model import WHOLE
+from tests.kit.support import (
     PROPERTY,
     Additive,
     agrawal,
@@ -323,13 +331,15 @@ class Indifferent:
         pass
 
 
-def loss_changes(labels: list[float | None], part: Part = WHOLE, **drift: Any) -> list[Change]:
+def loss_changes(
+    labels: list[float | None], replica: Replica = WHOLE, **drift: Any
+) -> list[Change]:
     """Return what the model stage says of these labels' squares."""
     config = linear_config(
         model={"factory": "tests.stages.test_model:Indifferent"}, drift={"loss": drift}
     )
     values = [{"x": X, "y": y, "ts": t} for t, y in enumerate(labels)]
-    stage = ModelStage(config, STREAM, part)
+    stage = ModelStage(config, STREAM, replica)
     return of_kind(run(stage, [message(t, value) for t, value in enumerate(values)]), Change)
 
 
@@ -361,7 +371,7 @@ def test_changes_of_the_loss_are_those_of_a_plain_adwin() -> None:
 
 
 def test_only_the_first_shard_watches_the_loss() -> None:
-    first, second = (loss_changes(labels(), Part("model", i, 2)) for i in (0, 1))
+    first, second = (loss_changes(labels(), Replica("model", i, 2)) for i in (0, 1))
     assert first == loss_changes(labels())
     assert second == []
 

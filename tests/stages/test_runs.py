@@ -9,14 +9,14 @@ import orjson
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.config import Config
-from pipeline.evaluate import Output
-from pipeline.explain.losses import Target, brier, squared_error
-from pipeline.stages import ExplainerStage, Message, process
-from schemas import BadRecordError, Evaluation, Record
+from fluxplain.config import Config
+from fluxplain.evaluate import Output
+from fluxplain.explain.losses import Target, brier, squared_error
+from fluxplain.schemas import BadRecordError, Evaluation, Record
+from fluxplain.stages import ExplainerStage, Message, process
 from tests.fuzz.profile import FUZZ
 from tests.fuzz.strategies import SEEDS, strained
-from tests.support import encoded, linear_config, message, passed_on, pickled
+from tests.kit.support import encoded, linear_config, message, passed_on, pickled
 
 STREAM = "fluxplain.features-0"
 CLASSES: dict[str, list[Any] | None] = {

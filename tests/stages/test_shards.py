@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from pipeline.config import Config
-from pipeline.parts import Part
-from pipeline.stages import Message, ModelStage
-from schemas import DeadLetter, Evaluation, Prediction, Record
-from tests.support import (
+from fluxplain.config import Config
+from fluxplain.config.replica import Replica
+from fluxplain.schemas import DeadLetter, Evaluation, Prediction, Record
+from fluxplain.stages import Message, ModelStage
+from tests.kit.support import (
     agrawal,
     by_feature,
     linear_config,
@@ -167,7 +167,7 @@ CASES = {
 
 def of_shards(config: Config, messages: Iterable[Message], shards: int) -> list[list[Record]]:
     """Return what each shard publishes."""
-    stages = [ModelStage(config, STREAM, Part("model", i, shards)) for i in range(shards)]
+    stages = [ModelStage(config, STREAM, Replica("model", i, shards)) for i in range(shards)]
     return [run(stage, list(messages)) for stage in stages]
 
 
@@ -184,7 +184,7 @@ def test_shards_publish_what_a_single_one_does(case: str, shards: int) -> None:
     together: dict[str, list[Evaluation]] = {}
     for i, records in enumerate(published):
         mine = by_feature(records)
-        assert mine.keys() <= set(Part("model", i, shards).share(config.explained))
+        assert mine.keys() <= set(Replica("model", i, shards).share(config.explained))
         together |= mine
     assert together == by_feature(whole), "in the order of the observations"
 

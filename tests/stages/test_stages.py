@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.config import Config
-from pipeline.local import LocalPipeline
-from pipeline.stages import DriftStage, ExplainerStage, Message, ModelStage, Stage, process
-from schemas import Change, Evaluation, Explanation, Prediction, Record
-from tests.support import (
+from fluxplain.config import Config
+from fluxplain.local import LocalPipeline
+from fluxplain.schemas import Change, Evaluation, Explanation, Prediction, Record
+from fluxplain.stages import DriftStage, ExplainerStage, Message, ModelStage, Stage, process
+from tests.kit.support import (
     PROPERTY,
     SLOW_PROPERTY,
     agrawal_with_drift,

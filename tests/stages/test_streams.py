@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from pipeline.config import Config
-from pipeline.local import LocalPipeline
-from pipeline.stages import (
+from fluxplain.config import Config
+from fluxplain.local import LocalPipeline
+from fluxplain.schemas import Change, DeadLetter, Evaluation, Explanation, Record, stream_name
+from fluxplain.stages import (
     ByStream,
     DriftStage,
     ExplainerStage,
@@ -19,8 +20,7 @@ from pipeline.stages import (
     by_stream,
     process,
 )
-from schemas import Change, DeadLetter, Evaluation, Explanation, Record, stream_name
-from tests.support import (
+from tests.kit.support import (
     Additive,
     encoded,
     linear_config,

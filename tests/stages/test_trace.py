@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 from opentelemetry.trace import get_current_span
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
-from pipeline.stages import JoinStage, ModelStage, process
-from pipeline.stages.base import Message
-from pipeline.stages.trace import MAX_STATE, trace_of
-from schemas import DeadLetter, Prediction
-from tests.support import PROPERTY, linear_config, message
+from fluxplain.schemas import DeadLetter, Prediction
+from fluxplain.stages import JoinStage, ModelStage, process
+from fluxplain.stages.base import Message
+from fluxplain.stages.trace import MAX_STATE, trace_of
+from tests.kit.support import PROPERTY, linear_config, message
 
 PARENT = b"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 

@@ -5,51 +5,26 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import orjson
 import pytest
 from river.naive_bayes import GaussianNB
 
-from pipeline.config import Config
-from pipeline.local import LocalPipeline
-from pipeline.models.model_store import ModelFolder
-from pipeline.stages import Message, ModelStage
-from pipeline.stages.awaiting import NotYetError
-from pipeline.stages.exchange import settled
-from schemas import Change, DeadLetter, Evaluation, Explanation, Prediction, Record
-from tests.support import (
+from fluxplain.config import Config
+from fluxplain.errors import NotYetError
+from fluxplain.local import LocalPipeline
+from fluxplain.models.model_store import ModelFolder
+from fluxplain.schemas import Change, DeadLetter, Evaluation, Explanation, Prediction, Record
+from fluxplain.stages import Message, ModelStage
+from fluxplain.stages.exchange import settled
+from tests.kit.announced import STREAM, announcement, config_of, messages, taken
+from tests.kit.support import (
     Additive,
     Constant,
     encoded,
-    linear_config,
     linear_records,
     of_kind,
     pickled,
     run,
 )
-
-STREAM = "fluxplain.observations-0"
-
-
-def config_of(folder: Path, **model: Any) -> Config:
-    return linear_config(
-        control={"topic": True}, model={"version": "v1", "directory": str(folder), **model}
-    )
-
-
-def messages(config: Config, values: list[Any]) -> list[Message]:
-    """Return them as in the topic that is joined: what is announced is from ``control``."""
-    made = []
-    newest: dict[str, int] = {}
-    for offset, value in enumerate(values):
-        is_control = isinstance(value, dict) and not value.keys().isdisjoint({"model", "withdraw"})
-        topic = config.topic("control" if is_control else "features")
-        data = orjson.dumps(value)
-        headers = {"fluxplain-origin": f"{topic}-0@{offset}".encode()}
-        if topic in newest:
-            headers["fluxplain-origin-previous"] = str(newest[topic]).encode()
-        newest[topic] = offset
-        made.append(Message(config.topic("observations"), 0, offset, None, data, None, headers))
-    return made
 
 
 class Raising:
@@ -61,15 +36,6 @@ class Raising:
     @property
     def learn_one(self) -> object:
         raise KeyError("no such key")
-
-
-def announcement(sha256: str, version: str = "v2") -> dict[str, Any]:
-    return {"model": {"version": version, "sha256": sha256}}
-
-
-def taken(config: Config, values: list[Any]) -> list[Record]:
-    pipeline, log = LocalPipeline(config), messages(config, values)
-    return [record for i, each in enumerate(log) for record in pipeline.take(each, log[i + 1 :])]
 
 
 def test_another_model_takes_over_at_its_place_and_everything_says_so(tmp_path: Path) -> None:
@@ -220,6 +186,7 @@ def test_what_isage_compares_with_is_the_mean_of_the_new_model(tmp_path: Path) -
 
 def test_a_model_whose_code_is_not_installed_is_waited_for(tmp_path: Path) -> None:
     folder = ModelFolder(tmp_path)
-    sha256 = folder.put(pickle.dumps(Constant()).replace(b"tests.support", b"tests.nowhere"))
+    nowhere = pickle.dumps(Constant()).replace(b"tests.kit.support", b"tests.kit.nowhere")
+    sha256 = folder.put(nowhere)
     with pytest.raises(NotYetError, match="needs what is not installed here: it cannot be unpickl"):
         folder.get(sha256)

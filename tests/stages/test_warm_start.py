@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.config import Config, ConfigError, check_references
-from pipeline.local import LocalPipeline
-from pipeline.stages import ExplainerStage, ModelStage
-from pipeline.warm_start import written
-from schemas import Evaluation, Explanation
-from tests.support import (
+from fluxplain.config import Config, ConfigError, check_references
+from fluxplain.local import LocalPipeline
+from fluxplain.models.warm_start import written
+from fluxplain.schemas import Evaluation, Explanation
+from fluxplain.stages import ExplainerStage, ModelStage
+from tests.kit.support import (
     SLOW_PROPERTY,
     encoded,
     linear_config,
@@ -36,8 +36,8 @@ def kept(
 ) -> dict[str, Any]:
     """Return the settings of a start with what was learned of these observations."""
     messages = [message(t, value) for t, value in enumerate(values)]
-    parts = config.parts("model")
-    shards = [ModelStage(config, stream, part) for part in parts]
+    replicas = config.replicas("model")
+    shards = [ModelStage(config, stream, replica) for replica in replicas]
     published = [record for shard in shards for record in run(shard, messages)]
     explainer = ExplainerStage(config)
     run(explainer, passed_on(of_kind(published, Evaluation)))
@@ -92,7 +92,7 @@ def learned(record: Explanation) -> tuple[Any, ...]:
 
 def test_however_the_model_is_shared_among_workers(tmp_path: Path) -> None:
     start = kept(tmp_path, linear_config(model={"shards": 2}, explain=EACH), VALUES[:60])
-    assert len(linear_config(model={"shards": 2}).parts("model")) == 2
+    assert len(linear_config(model={"shards": 2}).replicas("model")) == 2
     published = []
     for shards in (1, 3):
         config = linear_config(
@@ -101,8 +101,8 @@ def test_however_the_model_is_shared_among_workers(tmp_path: Path) -> None:
         messages = [message(t, value) for t, value in enumerate(VALUES[60:])]
         records = [
             record
-            for part in config.parts("model")
-            for record in run(ModelStage(config, STREAM, part), messages)
+            for replica in config.replicas("model")
+            for record in run(ModelStage(config, STREAM, replica), messages)
         ]
         evaluations = of_kind(records, Evaluation)
         published.append(sorted(encoded(evaluations)))

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from pipeline.evaluate import Inputs, Table
-from pipeline.evaluate.encoding import Floats
+from fluxplain.evaluate import Inputs, Table
+from fluxplain.evaluate.encoding import Floats
 
 
 def summed(inputs: Inputs) -> Table:

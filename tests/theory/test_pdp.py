@@ -11,12 +11,12 @@ from typing import Any, get_args
 import numpy as np
 import pytest
 
-from pipeline.baselines import batch_pdp
-from pipeline.evaluate import Label, Output
-from pipeline.evaluate.encoding import Floats
-from pipeline.explain import IncrementalPDP
-from pipeline.explain.grids import GridKind, StorageKind
-from tests.support import Row, Scripted
+from fluxplain.baselines import batch_pdp
+from fluxplain.evaluate import Label, Output
+from fluxplain.evaluate.encoding import Floats
+from fluxplain.explain import IncrementalPDP
+from fluxplain.explain.grids import GridKind, StorageKind
+from tests.kit.support import Row, Scripted
 from tests.theory.bounds import chi_squared_quantiles, hoeffding, normal_quantile
 from tests.theory.support import weights
 

@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pipeline.baselines import batch_pfi, expected_pfi
-from pipeline.evaluate.encoding import Floats
-from pipeline.explain import IncrementalPFI
-from pipeline.explain.players import Players
-from pipeline.explain.smoothing import ExponentialMeans
-from tests.support import Row, Scripted
+from fluxplain.baselines import batch_pfi, expected_pfi
+from fluxplain.evaluate.encoding import Floats
+from fluxplain.explain import IncrementalPFI
+from fluxplain.explain.players import Players
+from fluxplain.explain.smoothing import ExponentialMeans
+from tests.kit.support import Row, Scripted
 from tests.theory.bounds import hoeffding, mean_and_tolerance
 from tests.theory.support import summed, weights
 

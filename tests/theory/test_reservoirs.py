@@ -5,8 +5,8 @@ from collections import Counter
 
 import pytest
 
-from pipeline.evaluate import Encoding
-from pipeline.explain.storage import make_reservoir
+from fluxplain.evaluate import Encoding
+from fluxplain.explain.storage import make_reservoir
 from tests.theory.bounds import chi_squared, chi_squared_quantiles, hoeffding
 
 REPETITIONS = 20_000

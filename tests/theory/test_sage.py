@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pipeline.baselines import batch_sage
-from pipeline.explain import IncrementalSAGE
-from pipeline.explain.players import Players
-from pipeline.explain.smoothing import ExponentialMeans
-from tests.support import Linear, Row, Scripted
+from fluxplain.baselines import batch_sage
+from fluxplain.explain import IncrementalSAGE
+from fluxplain.explain.players import Players
+from fluxplain.explain.smoothing import ExponentialMeans
+from tests.kit.support import Linear, Row, Scripted
 from tests.theory.bounds import mean_and_tolerance
 
 Record = tuple[Row, float]

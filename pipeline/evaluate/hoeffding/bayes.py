@@ -13,12 +13,12 @@ from river.tree.nodes.htc_nodes import LeafMajorityClass, LeafNaiveBayes, LeafNa
 from river.tree.splitter import GaussianSplitter
 from river.tree.splitter.nominal_splitter_classif import NominalSplitterClassif
 
-from pipeline.evaluate.base import Label, Value
-from pipeline.evaluate.encoding import Encoding, Floats, Observed
-from pipeline.evaluate.hoeffding import kernels
-from pipeline.evaluate.hoeffding.branches import Branches, is_text
-from pipeline.evaluate.hoeffding.kernels import Flags, Integers
-from pipeline.evaluate.hoeffding.leaves import Leaves
+from fluxplain.evaluate.base import Label, Value
+from fluxplain.evaluate.encoding import Encoding, Floats, Observed
+from fluxplain.evaluate.hoeffding import kernels
+from fluxplain.evaluate.hoeffding.branches import Branches, is_text
+from fluxplain.evaluate.hoeffding.kernels import Flags, Integers
+from fluxplain.evaluate.hoeffding.leaves import Leaves
 
 
 class Table(NamedTuple):

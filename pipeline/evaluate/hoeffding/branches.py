@@ -15,10 +15,10 @@ from river.forest.adaptive_random_forest import BaseTreeClassifier, BaseTreeRegr
 from river.tree.base import Branch
 from river.tree.nodes.branch import NominalBinaryBranch, NominalMultiwayBranch, NumericBinaryBranch
 
-from pipeline.evaluate.base import Value
-from pipeline.evaluate.encoding import Encoding, Floats, Observed
-from pipeline.evaluate.hoeffding import kernels
-from pipeline.evaluate.hoeffding.kernels import LEAF, NOMINAL, NUMERIC, OTHER
+from fluxplain.evaluate.base import Value
+from fluxplain.evaluate.encoding import Encoding, Floats, Observed
+from fluxplain.evaluate.hoeffding import kernels
+from fluxplain.evaluate.hoeffding.kernels import LEAF, NOMINAL, NUMERIC, OTHER
 
 Integers = NDArray[np.int32]
 

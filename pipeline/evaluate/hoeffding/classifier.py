@@ -7,13 +7,13 @@ import numpy as np
 from river import tree
 from river.forest.adaptive_random_forest import BaseTreeClassifier
 
-from pipeline.evaluate.base import Label
-from pipeline.evaluate.encoding import Inputs
-from pipeline.evaluate.generic import plain_label
-from pipeline.evaluate.hoeffding.bayes import BayesLeaves
-from pipeline.evaluate.hoeffding.trees import TreeEvaluator, covers
-from pipeline.evaluate.hoeffding.votes import VOTES
-from pipeline.evaluate.table import Table
+from fluxplain.evaluate.base import Label
+from fluxplain.evaluate.encoding import Inputs
+from fluxplain.evaluate.generic import plain_label
+from fluxplain.evaluate.hoeffding.bayes import BayesLeaves
+from fluxplain.evaluate.hoeffding.trees import TreeEvaluator, covers
+from fluxplain.evaluate.hoeffding.votes import VOTES
+from fluxplain.evaluate.table import Table
 
 _ADAPTIVE = tree.HoeffdingAdaptiveTreeClassifier
 

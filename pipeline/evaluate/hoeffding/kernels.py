@@ -1,4 +1,4 @@
-"""The inner loops over a forest's arrays; see :mod:`pipeline.evaluate.compiled`.
+"""The inner loops over a forest's arrays; see :mod:`fluxplain.evaluate.compiled`.
 
 They compute what River computes, in the order in which River does.
 """
@@ -8,8 +8,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.evaluate.compiled import compiled
-from pipeline.evaluate.encoding import Floats
+from fluxplain.evaluate.compiled import compiled
+from fluxplain.evaluate.encoding import Floats
 
 Integers = NDArray[np.int32]
 Flags = NDArray[np.bool_]

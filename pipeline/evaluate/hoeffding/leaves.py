@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from pipeline.evaluate.base import Label
-from pipeline.evaluate.encoding import Floats, Observed
-from pipeline.evaluate.hoeffding.branches import Branches
-from pipeline.evaluate.hoeffding.kernels import Integers
+from fluxplain.evaluate.base import Label
+from fluxplain.evaluate.encoding import Floats, Observed
+from fluxplain.evaluate.hoeffding.branches import Branches
+from fluxplain.evaluate.hoeffding.kernels import Integers
 
 
 class Leaves(ABC):

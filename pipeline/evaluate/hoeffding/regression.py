@@ -10,12 +10,12 @@ import numpy as np
 from river import linear_model
 from river.tree.nodes.htr_nodes import LeafAdaptive, LeafMean, LeafModel
 
-from pipeline.evaluate.encoding import Floats, Observed
-from pipeline.evaluate.hoeffding import kernels
-from pipeline.evaluate.hoeffding.branches import Branches, is_text
-from pipeline.evaluate.hoeffding.kernels import Flags, Integers
-from pipeline.evaluate.hoeffding.leaves import Leaves
-from pipeline.evaluate.linear import is_linear
+from fluxplain.evaluate.encoding import Floats, Observed
+from fluxplain.evaluate.hoeffding import kernels
+from fluxplain.evaluate.hoeffding.branches import Branches, is_text
+from fluxplain.evaluate.hoeffding.kernels import Flags, Integers
+from fluxplain.evaluate.hoeffding.leaves import Leaves
+from fluxplain.evaluate.linear import is_linear
 
 
 class RegressionLeaves(Leaves):

@@ -3,11 +3,11 @@
 import numpy as np
 from river import tree
 
-from pipeline.evaluate.encoding import Inputs
-from pipeline.evaluate.hoeffding.combinations import COMBINATIONS
-from pipeline.evaluate.hoeffding.regression import RegressionLeaves
-from pipeline.evaluate.hoeffding.trees import TreeEvaluator, covers
-from pipeline.evaluate.table import Table
+from fluxplain.evaluate.encoding import Inputs
+from fluxplain.evaluate.hoeffding.combinations import COMBINATIONS
+from fluxplain.evaluate.hoeffding.regression import RegressionLeaves
+from fluxplain.evaluate.hoeffding.trees import TreeEvaluator, covers
+from fluxplain.evaluate.table import Table
 
 _TREES = (tree.HoeffdingTreeRegressor, tree.HoeffdingAdaptiveTreeRegressor)
 

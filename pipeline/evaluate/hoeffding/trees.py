@@ -6,12 +6,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from pipeline.evaluate.base import Observation
-from pipeline.evaluate.encoding import Floats, Inputs
-from pipeline.evaluate.generic import GenericEvaluator
-from pipeline.evaluate.hoeffding.branches import Branches
-from pipeline.evaluate.hoeffding.leaves import Leaves
-from pipeline.evaluate.table import Table
+from fluxplain.evaluate.base import Observation
+from fluxplain.evaluate.encoding import Floats, Inputs
+from fluxplain.evaluate.generic import GenericEvaluator
+from fluxplain.evaluate.hoeffding.branches import Branches
+from fluxplain.evaluate.hoeffding.leaves import Leaves
+from fluxplain.evaluate.table import Table
 
 
 class TreeEvaluator(ABC):

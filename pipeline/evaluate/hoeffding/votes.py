@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from river import ensemble, forest, tree
 
-from pipeline.evaluate.encoding import Floats
+from fluxplain.evaluate.encoding import Floats
 
 Shares = Callable[[Floats], Floats]
 """Sums of votes, shape (rows, labels) → probabilities."""

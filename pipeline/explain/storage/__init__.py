@@ -7,24 +7,24 @@ and resumes the same.
 
 from typing import TYPE_CHECKING
 
-from pipeline.explain.storage.categories import Codes
-from pipeline.explain.storage.extremes import RollingExtremes
-from pipeline.explain.storage.histogram import Histogram
-from pipeline.explain.storage.numbers import NumberStorage
-from pipeline.explain.storage.recent import AgeWeightedCategories, CategoryStorage
-from pipeline.explain.storage.reservoirs import (
+from fluxplain.explain.storage.category_codes import Codes
+from fluxplain.explain.storage.extremes import RollingExtremes
+from fluxplain.explain.storage.histogram import Histogram
+from fluxplain.explain.storage.number_storage import NumberStorage
+from fluxplain.explain.storage.recent import AgeWeightedCategories, CategoryStorage
+from fluxplain.explain.storage.reservoirs import (
     GeometricReservoir,
     Reservoir,
     SlidingWindow,
     UniformReservoir,
     make_reservoir,
 )
-from pipeline.lazy import lazy
+from fluxplain.loading.lazy import lazy
 
 if TYPE_CHECKING:
-    from pipeline.explain.storage.trees import TreeStorage
+    from fluxplain.explain.storage.tree_storage import TreeStorage
 else:
-    __getattr__, __dir__ = lazy(__name__, trees=["TreeStorage"])  # loads River
+    __getattr__, __dir__ = lazy(__name__, tree_storage=["TreeStorage"])  # loads River
 
 __all__ = [
     "AgeWeightedCategories",

@@ -2,7 +2,7 @@
 
 from collections import deque
 
-from pipeline.explain.checks import check_size
+from fluxplain.explain.parameter_checks import check_size
 
 
 class RollingExtremes:

@@ -3,7 +3,7 @@
 import random
 from collections.abc import Sequence
 
-from pipeline.evaluate import Value
+from fluxplain.evaluate import Value
 
 
 class Histogram:

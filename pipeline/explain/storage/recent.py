@@ -3,8 +3,8 @@
 import random
 from collections import Counter, deque
 
-from pipeline.evaluate import Value
-from pipeline.explain.checks import check_probability, check_size
+from fluxplain.evaluate import Value
+from fluxplain.explain.parameter_checks import check_probability, check_size
 
 
 class _RecentValues:

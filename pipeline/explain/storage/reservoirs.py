@@ -6,9 +6,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from pipeline.evaluate import Encoding, Observed, Value
-from pipeline.evaluate.encoding import Floats, columns_of
-from pipeline.explain.checks import check_size
+from fluxplain.evaluate import Encoding, Observed, Value
+from fluxplain.evaluate.encoding import Floats, columns_of
+from fluxplain.explain.parameter_checks import check_size
 
 
 class Reservoir(Protocol):

@@ -1,6 +1,6 @@
 """Checkpoints: the state of one stage for one partition, with the offset it goes on from."""
 
-from pipeline.kafka.checkpoints.base import (
+from fluxplain.kafka.checkpoints.base import (
     Checkpoint,
     CheckpointError,
     CheckpointStore,
@@ -8,11 +8,11 @@ from pipeline.kafka.checkpoints.base import (
     StageFactory,
     State,
 )
-from pipeline.kafka.checkpoints.directory import DirectoryCheckpointStore, make_private_folder
-from pipeline.kafka.checkpoints.envelope import Envelope, Identity
-from pipeline.kafka.checkpoints.opening import fingerprint_of, identity_of, open_store, slots
-from pipeline.kafka.checkpoints.snapshot import SLOW_S, Snapshot, SnapshotError
-from pipeline.kafka.checkpoints.topic import TopicCheckpointStore
+from fluxplain.kafka.checkpoints.configured import fingerprint_of, identity_of, open_store, slots
+from fluxplain.kafka.checkpoints.directory import DirectoryCheckpointStore, make_private_folder
+from fluxplain.kafka.checkpoints.envelope import Envelope, Identity
+from fluxplain.kafka.checkpoints.snapshot import SLOW_S, Snapshot, SnapshotError
+from fluxplain.kafka.checkpoints.topic import TopicCheckpointStore
 
 __all__ = [
     "SLOW_S",

@@ -5,11 +5,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol, Self
 
-from pipeline.kafka.client import TopicPartition
-from pipeline.kafka.ownership.lives import FIRST, Life
-from pipeline.kafka.ownership.writers import ANY, Begin, Fence
-from pipeline.parts import Part, Role
-from pipeline.stages import Stage
+from fluxplain.config.replica import Replica, Role
+from fluxplain.kafka.client import TopicPartition
+from fluxplain.kafka.ownership.lives import FIRST, Life
+from fluxplain.kafka.ownership.writers import ANY, Begin, Fence
+from fluxplain.stages import Stage
 
 KEPT = 2
 """Checkpoints kept for a partition: the newest, and one before in case it is damaged."""
@@ -35,9 +35,9 @@ class Slot:
     shard: str = ""
 
     @classmethod
-    def of(cls, part: Part, topic: str, partition: int) -> Self:
+    def of(cls, replica: Replica, topic: str, partition: int) -> Self:
         """Return the slot of a role, or of a shard."""
-        return cls(part.role, topic, partition, str(part).removeprefix(part.role))
+        return cls(replica.role, topic, partition, str(replica).removeprefix(replica.role))
 
     @property
     def tp(self) -> TopicPartition:

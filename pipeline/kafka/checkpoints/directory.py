@@ -3,9 +3,9 @@
 import os
 from pathlib import Path
 
-from pipeline.kafka.checkpoints.base import KEPT, Checkpoint, Savable, Slot
-from pipeline.kafka.checkpoints.envelope import DamagedError, Envelope, Opener, newest_usable
-from pipeline.kafka.ownership.writers import ANY, Begin
+from fluxplain.kafka.checkpoints.base import KEPT, Checkpoint, Savable, Slot
+from fluxplain.kafka.checkpoints.envelope import DamagedError, Envelope, Opener, newest_usable
+from fluxplain.kafka.ownership.writers import ANY, Begin
 
 
 class DirectoryCheckpointStore:

@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Self
 
-from pipeline import __version__
-from pipeline.kafka.checkpoints.base import Checkpoint, CheckpointError, Savable, Slot, State
-from pipeline.kafka.ownership.writers import Begin
+from fluxplain import __version__
+from fluxplain.kafka.checkpoints.base import Checkpoint, CheckpointError, Savable, Slot, State
+from fluxplain.kafka.ownership.writers import Begin
 
 log = logging.getLogger("fluxplain.checkpoints")
 

@@ -19,8 +19,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from pipeline.kafka.checkpoints.base import Checkpoint, Slot, State
-from pipeline.kafka.checkpoints.envelope import DamagedError, Envelope, RefusedError
+from fluxplain.kafka.checkpoints.base import Checkpoint, Slot, State
+from fluxplain.kafka.checkpoints.envelope import DamagedError, Envelope, RefusedError
 
 CHUNK_BYTES = 900_000
 """Of the state in one record; brokers take messages of 1 MB."""

@@ -13,7 +13,7 @@ import time
 import warnings
 from typing import NoReturn
 
-from pipeline.kafka.checkpoints.base import Checkpoint, State
+from fluxplain.kafka.checkpoints.base import Checkpoint, State
 
 CAN_FORK = sys.platform == "linux"
 """Other systems do not keep what libraries rely on across a fork."""

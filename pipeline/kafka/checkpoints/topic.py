@@ -8,29 +8,29 @@ from contextlib import closing
 
 from confluent_kafka import KafkaException
 
-from pipeline.config import Config
-from pipeline.kafka.checkpoints.base import Checkpoint, Savable, Slot
-from pipeline.kafka.checkpoints.envelope import Envelope, Opener, newest_usable
-from pipeline.kafka.checkpoints.records import (
+from fluxplain.config import Config
+from fluxplain.config.replica import Role
+from fluxplain.kafka.checkpoints.base import Checkpoint, Savable, Slot
+from fluxplain.kafka.checkpoints.envelope import Envelope, Opener, newest_usable
+from fluxplain.kafka.checkpoints.records import (
     GENERATIONS,
     LogRecord,
     kept_keys,
     newest_first,
     split,
 )
-from pipeline.kafka.client import (
+from fluxplain.kafka.client import (
     BrokerError,
     TopicPartition,
     ask_log_ranges,
     asking_consumer,
     partitions_of,
 )
-from pipeline.kafka.driver import Received
-from pipeline.kafka.faust.peek import read_on
-from pipeline.kafka.ownership.writers import ANY, Begin
-from pipeline.kafka.producer import RecordProducer
-from pipeline.kafka.timeouts import CHECKPOINT_READ_S
-from pipeline.parts import Role
+from fluxplain.kafka.driver import Received
+from fluxplain.kafka.faust.peek import read_on
+from fluxplain.kafka.ownership.writers import ANY, Begin
+from fluxplain.kafka.producer import RecordProducer
+from fluxplain.kafka.timeouts import CHECKPOINT_READ_S
 
 FIRST_WINDOW = 64
 """Records to read from the end at first: a few checkpoints of a large forest."""

@@ -14,32 +14,32 @@ from typing import Any, NoReturn, TypeVar
 import faust
 from faust.auth import Credentials, SASLCredentials, SSLCredentials
 
-from pipeline.config import Config, KafkaSettings
-from pipeline.kafka.checkpoints import (
+from fluxplain.config import Config, KafkaSettings
+from fluxplain.config.replica import Replica
+from fluxplain.kafka.checkpoints import (
     StageFactory,
     fingerprint_of,
     identity_of,
     make_private_folder,
     open_store,
 )
-from pipeline.kafka.client import cluster
-from pipeline.kafka.client_logs import logging_settings
-from pipeline.kafka.exits import EXIT_FAILED, end
-from pipeline.kafka.faust.driver import FaustDriver
-from pipeline.kafka.faust.metrics import monitor
-from pipeline.kafka.faust.transport import install
-from pipeline.kafka.metrics.partitions import StatusCollector
-from pipeline.kafka.metrics.worker import WorkerMetrics
-from pipeline.kafka.ownership.register import Register
-from pipeline.kafka.producer import RecordProducer
-from pipeline.kafka.registry.opening import check_registry, open_decoder, open_encoder
-from pipeline.kafka.timeouts import group_settings
-from pipeline.kafka.topics import feature_partitions
-from pipeline.kafka.worker.health import HealthServer
-from pipeline.kafka.worker.outbox import Outbox
-from pipeline.kafka.worker.watchdog import Watchdog
-from pipeline.kafka.worker.worker import RoleWorker
-from pipeline.parts import Part
+from fluxplain.kafka.client import cluster
+from fluxplain.kafka.client_logs import logging_settings
+from fluxplain.kafka.exits import EXIT_FAILED, end
+from fluxplain.kafka.faust.consumer_metrics import monitor
+from fluxplain.kafka.faust.faust_driver import FaustDriver
+from fluxplain.kafka.faust.transport import install
+from fluxplain.kafka.metrics.partitions import StatusCollector
+from fluxplain.kafka.metrics.worker_metrics import WorkerMetrics
+from fluxplain.kafka.ownership.register import Register
+from fluxplain.kafka.producer import RecordProducer
+from fluxplain.kafka.registry.codec import check_registry, open_decoder, open_encoder
+from fluxplain.kafka.timeouts import group_settings
+from fluxplain.kafka.topics import feature_partitions
+from fluxplain.kafka.worker.health import HealthServer
+from fluxplain.kafka.worker.outbox import Outbox
+from fluxplain.kafka.worker.watchdog import Watchdog
+from fluxplain.kafka.worker.worker import RoleWorker
 
 log = logging.getLogger("fluxplain.worker")
 
@@ -70,14 +70,14 @@ class FaustWorker:
 
         It gets raw bytes, so that stages see bad records too, and one message at a time.
         """
-        config, part = self.worker.config, self.worker.part
-        topics = map(config.topic, config.inputs(part.role))
+        config, replica = self.worker.config, self.worker.replica
+        topics = map(config.topic, config.inputs(replica.role))
         source = self.app.topic(*topics, key_serializer="raw", value_serializer="raw")
-        self.app.agent(source, name=part.role, concurrency=1)(loop)
+        self.app.agent(source, name=replica.role, concurrency=1)(loop)
         return loop
 
 
-def create_worker(config: Config, part: Part, make_stage: StageFactory) -> FaustWorker:
+def create_worker(config: Config, replica: Replica, make_stage: StageFactory) -> FaustWorker:
     """Return the worker of a role, or of a shard, for a broker that answers; it has no agent yet.
 
     Raises ``BrokerError`` (also of the schema registry), ``RegisteredError`` if the pipeline is
@@ -88,14 +88,14 @@ def create_worker(config: Config, part: Part, make_stage: StageFactory) -> Faust
     identity = identity_of(config, metadata)
     register = Register(config)
     registered = register.enter(fingerprint_of(config, identity))
-    app = _faust_app(config, part)
-    metrics = WorkerMetrics(config, part)
-    monitor(app, str(part), metrics.registry)
+    app = _faust_app(config, replica)
+    metrics = WorkerMetrics(config, replica)
+    monitor(app, str(replica), metrics.registry)
     producer, partitions = RecordProducer(config), feature_partitions(config)
     worker = RoleWorker(
         FaustDriver(app),
         config,
-        part,
+        replica,
         make_stage=make_stage,
         store=open_store(config, metadata, replace(identity, registered=registered)),
         outbox=Outbox(
@@ -123,7 +123,7 @@ def run(role: FaustWorker) -> NoReturn:
     registry = worker.metrics.registry
     registry.register(StatusCollector(worker.status, watchdog))
     address = HealthServer(worker.config, watchdog.health, registry).start()
-    log.info("%s: health at %s", worker.part, address)
+    log.info("%s: health at %s", worker.replica, address)
     watchdog.start()
     # what was imported stays: looking through it for garbage would hold up records for 0.1 s
     gc.collect()
@@ -163,12 +163,12 @@ class _Process(faust.Worker):
         end(EXIT_FAILED)
 
 
-def _faust_app(config: Config, part: Part) -> faust.App:
+def _faust_app(config: Config, replica: Replica) -> faust.App:
     folder = config.checkpoint.directory / "faust"
     make_private_folder(folder)
     servers = config.kafka.bootstrap_servers.split(",")
     return faust.App(
-        config.group(part),
+        config.group(replica),
         broker=[f"kafka://{server.strip()}" for server in servers],
         broker_credentials=credentials(config.kafka),
         store="memory://",
@@ -178,7 +178,7 @@ def _faust_app(config: Config, part: Part) -> faust.App:
         topic_disable_leader=True,
         stream_wait_empty=False,  # else a revocation hangs on what is not acknowledged
         consumer_auto_offset_reset="earliest",
-        consumer_group_instance_id=config.group_instance_id(part),
+        consumer_group_instance_id=config.group_instance_id(replica),
         stream_recovery_delay=0.0,
         # a message that comes into one partition waits behind all that was read of the others
         stream_buffer_maxsize=READ_AHEAD,

@@ -21,7 +21,7 @@ import cramjam
 from aiokafka.record.default_records import DefaultRecordBatch, _DefaultRecordBatchPy
 from aiokafka.record.util import calc_crc32c
 
-from pipeline.kafka.headers import Unreadable
+from fluxplain.kafka.headers import Unreadable
 
 MAX_BATCH_BYTES = 32 * 1024 * 1024
 """Bytes that a compressed batch may unpack to. Brokers take batches of 1 MB, and JSON is compressed

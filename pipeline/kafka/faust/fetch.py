@@ -2,7 +2,7 @@
 
 aiokafka's own raise an error at a header name that is not UTF-8, unpack a compressed batch however
 large it becomes, and hold one unpacked batch per partition. These read with
-:mod:`pipeline.kafka.faust.batches`, and bound what one call returns and what is held.
+:mod:`fluxplain.kafka.faust.batches`, and bound what one call returns and what is held.
 """
 
 import weakref
@@ -14,7 +14,7 @@ from aiokafka.errors import CorruptRecordException
 from aiokafka.record.control_record import ABORT_MARKER, ControlRecord
 from aiokafka.structs import ConsumerRecord, TopicPartition
 
-from pipeline.kafka.faust.batches import (
+from fluxplain.kafka.faust.batches import (
     CONTROL,
     MAGIC,
     MAGIC_OFFSET,
@@ -23,7 +23,7 @@ from pipeline.kafka.faust.batches import (
     Batch,
     FlawError,
 )
-from pipeline.kafka.headers import size_of
+from fluxplain.kafka.headers import size_of
 
 MAX_DRAINED_BYTES = 4 * 1024 * 1024
 """Bytes of messages, and of batches unpacked for them, that one call returns; the first message
@@ -99,7 +99,7 @@ class PartitionRecords:
     """Yields the messages of one partition in a broker's answer, as aiokafka's class of this name.
 
     Each offset that has a record gives a message, also if the record cannot be read: then its
-    headers are :class:`~pipeline.kafka.headers.Unreadable`. It goes on at ``next_fetch_offset``.
+    headers are :class:`~fluxplain.kafka.headers.Unreadable`. It goes on at ``next_fetch_offset``.
     """
 
     _holder: "weakref.ref[PartitionRecords] | None" = None

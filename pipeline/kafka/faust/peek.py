@@ -19,9 +19,9 @@ from aiokafka.protocol.fetch import FetchRequest
 from aiokafka.structs import TopicPartition
 from confluent_kafka import KafkaError, KafkaException
 
-from pipeline.config import Config
-from pipeline.kafka.driver import Received
-from pipeline.kafka.faust.fetch import PartitionRecords, RecordSet
+from fluxplain.config import Config
+from fluxplain.kafka.driver import Received
+from fluxplain.kafka.faust.fetch import PartitionRecords, RecordSet
 
 ONE_BATCH = 1
 """Bytes to ask for: a broker sends at least one whole batch, however few are asked for."""
@@ -59,10 +59,10 @@ def read_on(  # noqa: PLR0917 — a place, and what to do there
     *,
     most_bytes: int = READ_BYTES,
 ) -> int | None:
-    """Read a log up to its end, within the bounds of :mod:`pipeline.kafka.faust.batches`.
+    """Read a log up to its end, within the bounds of :mod:`fluxplain.kafka.faust.batches`.
 
     ``take`` is called with each message, and returns whether to go on; one that cannot be read has
-    headers that are :class:`~pipeline.kafka.headers.Unreadable`. Returns where to read on next
+    headers that are :class:`~fluxplain.kafka.headers.Unreadable`. Returns where to read on next
     time; None if the log does not reach to the offset, or begins behind it.
     """
     tp = TopicPartition(topic, partition)

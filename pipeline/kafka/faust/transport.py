@@ -12,10 +12,10 @@ from typing import Any, ClassVar
 from faust.transport.drivers import aiokafka as driver
 from faust.types import TP, AppT
 
-from pipeline.kafka.client import TopicPartition
-from pipeline.kafka.faust import fetch
-from pipeline.kafka.faust.fast_wait import FastWaitService
-from pipeline.kafka.worker.worker import RoleWorker
+from fluxplain.kafka.client import TopicPartition
+from fluxplain.kafka.faust import fetch
+from fluxplain.kafka.faust.fast_wait import FastWaitService
+from fluxplain.kafka.worker.worker import RoleWorker
 
 FETCH_MAX_WAIT_MS = 20
 """Longest time that a broker holds a fetch of idle partitions. Faust's 1,500 ms make a busy

@@ -5,10 +5,10 @@ from collections.abc import Iterator, Sequence
 from prometheus_client import Metric
 from prometheus_client.registry import Collector
 
-from pipeline.kafka.metrics.families import Labels, gauge
-from pipeline.kafka.worker.partition import PartitionProgress
-from pipeline.kafka.worker.status import WorkerStatus
-from pipeline.kafka.worker.watchdog import Watchdog
+from fluxplain.kafka.metrics.families import Labels, gauge
+from fluxplain.kafka.worker.partition import PartitionProgress
+from fluxplain.kafka.worker.status import WorkerStatus
+from fluxplain.kafka.worker.watchdog import Watchdog
 
 
 class StatusCollector(Collector):
@@ -17,7 +17,7 @@ class StatusCollector(Collector):
     def __init__(self, status: WorkerStatus, watchdog: Watchdog) -> None:
         self._status = status
         self._watchdog = watchdog
-        self._role = str(status.part)
+        self._role = str(status.replica)
 
     def collect(self) -> Iterator[Metric]:
         """Yield the families."""

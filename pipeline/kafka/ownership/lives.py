@@ -7,9 +7,9 @@ not be taken for those published before, so they carry another incarnation.
 
 from dataclasses import dataclass, replace
 
-from pipeline.parts import Role
-from schemas import Change, Record
-from schemas.change import change_id
+from fluxplain.config.replica import Role
+from fluxplain.schemas import Change, Record
+from fluxplain.schemas.change import change_id
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Reads and writes the topic ``register``; see :mod:`pipeline.kafka.ownership.registered`."""
+"""Reads and writes the topic ``register``; see :mod:`fluxplain.kafka.ownership.registered`."""
 
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
@@ -8,13 +8,13 @@ from typing import Any
 import orjson
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
-from pipeline.config import Config
-from pipeline.kafka.client import BrokerError, client_settings, partitions_of, refusal
-from pipeline.kafka.faust.peek import read_on
-from pipeline.kafka.ownership.registered import TOPIC, Fingerprint, Registered, RegisteredError
-from pipeline.kafka.ownership.writers import Begin
-from pipeline.kafka.timeouts import REGISTER_S
-from pipeline.stages.awaiting import Decision
+from fluxplain.config import Config
+from fluxplain.kafka.client import BrokerError, client_settings, partitions_of, refusal
+from fluxplain.kafka.faust.peek import read_on
+from fluxplain.kafka.ownership.registered import TOPIC, Fingerprint, Registered, RegisteredError
+from fluxplain.kafka.ownership.writers import Begin
+from fluxplain.kafka.timeouts import REGISTER_S
+from fluxplain.stages.awaiting import Decision
 
 PARTITION = 0
 """The only one that is used: there must be one order."""

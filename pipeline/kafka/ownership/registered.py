@@ -6,10 +6,10 @@ Five kinds of records:
 - **settings**: a worker with other settings or versions than the registered ones refuses to start;
   `fluxplain settings replace` registers new ones;
 - **owner**: a worker claims a partition; the number is its epoch. Readers ignore a writer whose
-  partition was claimed again since (:mod:`pipeline.kafka.ownership.writers`);
+  partition was claimed again since (:mod:`fluxplain.kafka.ownership.writers`);
 - **begin**: from which checkpoint an owner goes on;
 - **cold-start**: a state began behind the beginning of its log, so that it is another one than
-  before (:mod:`pipeline.kafka.ownership.lives`). The same offset and settings give the same state,
+  before (:mod:`fluxplain.kafka.ownership.lives`). The same offset and settings give the same state,
   so each worker that starts there gets the number of the first one;
 - **model**: an announced model took over, or was withdrawn before. Of several such records about
   one announcement the first counts, so that all shards, and all later starts, decide as one.
@@ -22,9 +22,9 @@ from typing import Any, Self, get_args
 
 import orjson
 
-from pipeline.config import ConfigError
-from pipeline.kafka.ownership.writers import ANY, Begin, Writer
-from pipeline.stages.awaiting import Decision
+from fluxplain.config import ConfigError
+from fluxplain.kafka.ownership.writers import ANY, Begin, Writer
+from fluxplain.stages.awaiting import Decision
 
 TOPIC = "register"
 """Its name, without the prefix."""

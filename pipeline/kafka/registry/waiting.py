@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 from confluent_kafka import Message as KafkaMessage
 
-from pipeline.kafka.client import BrokerError
-from pipeline.parts import Part
-from pipeline.stages import Message
-from pipeline.stages.awaiting import NotYetError
+from fluxplain.config.replica import Replica
+from fluxplain.errors import NotYetError
+from fluxplain.kafka.client import BrokerError
+from fluxplain.stages import Message
 
 if TYPE_CHECKING:
-    from pipeline.kafka.registry.decoder import Decoder
+    from fluxplain.kafka.registry.avro_decoder import Decoder
 
 log = logging.getLogger("fluxplain.worker")
 reader_log = logging.getLogger("fluxplain.registry")
@@ -31,9 +31,9 @@ nothing for 1,000 s."""
 class WaitingDecoder:
     """Decodes the messages of a worker; `waits_for` is the registry's error while one waits."""
 
-    def __init__(self, decoder: "Decoder | None", part: Part) -> None:
+    def __init__(self, decoder: "Decoder | None", replica: Replica) -> None:
         self._decoder = decoder
-        self._part = part
+        self._replica = replica
         self.waits_for: str | None = None
 
     async def opened(
@@ -61,12 +61,12 @@ class WaitingDecoder:
             return None
         finally:
             if self.waits_for is not None:
-                log.warning("%s: no longer waiting for the schema registry", self._part)
+                log.warning("%s: no longer waiting for the schema registry", self._replica)
             self.waits_for = None
 
     async def _wait(self, error: BrokerError, waited_s: float, waits: Callable[[], None]) -> None:
         if self.waits_for is None:
-            log.warning("%s: %s: waiting for it", self._part, error)
+            log.warning("%s: %s: waiting for it", self._replica, error)
             waits()
         self.waits_for = str(error)
         if waited_s >= LONGEST_WAIT_S:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 from uuid import UUID
 
-from schemas import BadRecordError
+from fluxplain.schemas import BadRecordError
 
 HEADER = "__value_schema_id"
 

@@ -1,6 +1,6 @@
 """Topics: created, read, fed, and how far the roles have read them."""
 
-from pipeline.kafka.topics.create import (
+from fluxplain.kafka.topics.create import (
     TopicSpec,
     create_topics,
     feature_partitions,

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from confluent_kafka import KafkaError, KafkaException, TopicCollection
 from confluent_kafka.admin import AdminClient, BrokerMetadata, NewTopic
 
-from pipeline.config import Config
-from pipeline.kafka.client import BrokerError, client_settings, cluster, refusal
-from pipeline.kafka.embedded import PARTITIONS, is_embedded_cluster
-from pipeline.kafka.ownership.registered import TOPIC as REGISTER
-from pipeline.kafka.timeouts import CREATE_S, REQUEST_S
-from schemas import Change, DeadLetter, Evaluation, Explanation, Prediction
+from fluxplain.config import Config
+from fluxplain.kafka.client import BrokerError, client_settings, cluster, refusal
+from fluxplain.kafka.embedded import PARTITIONS, is_embedded_cluster
+from fluxplain.kafka.ownership.registered import TOPIC as REGISTER
+from fluxplain.kafka.timeouts import CREATE_S, REQUEST_S
+from fluxplain.schemas import Change, DeadLetter, Evaluation, Explanation, Prediction
 
 log = logging.getLogger("fluxplain.worker")
 

@@ -6,9 +6,9 @@ from contextlib import ExitStack, closing
 from types import TracebackType
 from typing import Self
 
-from pipeline.config import Config
-from pipeline.kafka.client import BrokerError
-from pipeline.kafka.topics.progress import GroupOffsets
+from fluxplain.config import Config
+from fluxplain.kafka.client import BrokerError
+from fluxplain.kafka.topics.progress import GroupOffsets
 
 EVERY_S = 2.0
 """Seconds between two questions to the broker."""
@@ -52,11 +52,11 @@ class LagMonitor:
     def _ask_until_refused(self) -> None:
         with ExitStack() as stack:
             groups = {
-                str(part): [
-                    stack.enter_context(closing(GroupOffsets(self._config, part, topic)))
-                    for topic in self._config.inputs(part.role)
+                str(replica): [
+                    stack.enter_context(closing(GroupOffsets(self._config, replica, topic)))
+                    for topic in self._config.inputs(replica.role)
                 ]
-                for part in self._config.parts()
+                for replica in self._config.replicas()
             }
             while not self._ended.is_set():
                 self.latest = {

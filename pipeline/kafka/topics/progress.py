@@ -5,8 +5,9 @@ from collections.abc import Callable, Mapping, Sequence
 
 from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, KafkaException, TopicPartition
 
-from pipeline.config import Config
-from pipeline.kafka.client import (
+from fluxplain.config import Config
+from fluxplain.config.replica import Replica, Role
+from fluxplain.kafka.client import (
     NOT_AUTHORIZED,
     Answer,
     ask,
@@ -14,8 +15,7 @@ from pipeline.kafka.client import (
     log_offsets,
     partitions_of,
 )
-from pipeline.kafka.timeouts import REQUEST_S
-from pipeline.parts import Part, Role
+from fluxplain.kafka.timeouts import REQUEST_S
 
 Offsets = Mapping[int, int]
 """Partition → offset."""
@@ -24,11 +24,11 @@ Offsets = Mapping[int, int]
 class GroupOffsets:
     """What a role, or a shard, has committed, and where the topic that it reads ends."""
 
-    def __init__(self, config: Config, part: Part | Role, topic: str) -> None:
+    def __init__(self, config: Config, replica: Replica | Role, topic: str) -> None:
         self._config = config
         self._topic = config.topic(topic)
         self._partitions = partitions_of(config, self._topic)
-        self._consumer = asking_consumer(config, config.group(part))
+        self._consumer = asking_consumer(config, config.group(replica))
 
     def committed(self) -> Offsets:
         """Return partition → committed offset, 0 where there is none."""
@@ -87,9 +87,12 @@ class PipelineProgress:
 
     def __init__(self, config: Config, partition: int) -> None:
         self._partition = partition
-        roles = dict.fromkeys(part.role for part in config.parts())
+        roles = dict.fromkeys(replica.role for replica in config.replicas())
         self._groups = [
-            [GroupOffsets(config, part, config.inputs(role)[0]) for part in config.parts(role)]
+            [
+                GroupOffsets(config, replica, config.inputs(role)[0])
+                for replica in config.replicas(role)
+            ]
             for role in roles
         ]
         self._marks: list[deque[tuple[int, Offsets]]] = [deque() for _ in self._groups[1:]]

@@ -8,8 +8,8 @@ from typing import Self
 import confluent_kafka
 from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, KafkaError, KafkaException, Message
 
-from pipeline.config import Config
-from pipeline.kafka.client import (
+from fluxplain.config import Config
+from fluxplain.kafka.client import (
     PASSING,
     BrokerError,
     TopicPartition,
@@ -18,9 +18,9 @@ from pipeline.kafka.client import (
     partitions_of,
     refusal,
 )
-from pipeline.kafka.registry.opening import open_decoder
-from pipeline.kafka.registry.waiting import Opener
-from pipeline.kafka.topics.unreadable import UnreadableBatches
+from fluxplain.kafka.registry.codec import open_decoder
+from fluxplain.kafka.registry.waiting import Opener
+from fluxplain.kafka.topics.unreadable import UnreadableBatches
 
 SILENCE_S = 30.0
 """Seconds without a message after which reading fails although there is more."""

@@ -7,15 +7,15 @@ from threading import Event
 
 import orjson
 
-from pipeline.config import Config
-from pipeline.kafka.client import BrokerError, TopicPartition, cluster, partitions_of
-from pipeline.kafka.embedded import PARTITION_BYTES, is_embedded_cluster
-from pipeline.kafka.producer import RecordProducer
-from pipeline.kafka.timeouts import COMMAND_DEADLINE_S
-from pipeline.kafka.topics.progress import PipelineProgress
-from pipeline.kafka.topics.reader import TopicReader
-from schemas import LateLabel
-from schemas.late_label import LabelValue
+from fluxplain.config import Config
+from fluxplain.kafka.client import BrokerError, TopicPartition, cluster, partitions_of
+from fluxplain.kafka.embedded import PARTITION_BYTES, is_embedded_cluster
+from fluxplain.kafka.producer import RecordProducer
+from fluxplain.kafka.timeouts import COMMAND_DEADLINE_S
+from fluxplain.kafka.topics.progress import PipelineProgress
+from fluxplain.kafka.topics.reader import TopicReader
+from fluxplain.schemas import LateLabel
+from fluxplain.schemas.late_label import LabelValue
 
 SAFE_SHARE = 0.4
 """Share of an embedded partition that may be unread: the rest is for what is on its way."""

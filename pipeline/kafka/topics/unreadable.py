@@ -6,9 +6,9 @@ from collections.abc import Sequence
 import confluent_kafka
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message
 
-from pipeline.config import Config
-from pipeline.kafka.client import TopicPartition
-from pipeline.kafka.timeouts import UNREADABLE_S
+from fluxplain.config import Config
+from fluxplain.kafka.client import TopicPartition
+from fluxplain.kafka.timeouts import UNREADABLE_S
 
 log = logging.getLogger("fluxplain.reader")
 
@@ -45,7 +45,7 @@ class UnreadableBatches:
             return True  # it was passed over already
         try:
             # here, since few need it, and it takes time to import
-            from pipeline.kafka.faust.peek import batch_end  # noqa: PLC0415
+            from fluxplain.kafka.faust.peek import batch_end  # noqa: PLC0415
 
             behind = batch_end(self._config, *tp, offset, UNREADABLE_S)
             self._consumer.seek(confluent_kafka.TopicPartition(*tp, behind))

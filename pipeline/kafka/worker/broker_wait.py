@@ -17,12 +17,12 @@ from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient
 from prometheus_client import CollectorRegistry, Gauge
 
-from pipeline.config import Config
-from pipeline.kafka.client import AccessError, client_settings, no_answer
-from pipeline.kafka.client_logs import logging_settings
-from pipeline.kafka.worker.health import Health, HealthServer
-from pipeline.kafka.worker.stall_detector import StallDetector
-from pipeline.parts import Part
+from fluxplain.config import Config
+from fluxplain.config.replica import Replica
+from fluxplain.kafka.client import AccessError, client_settings, no_answer
+from fluxplain.kafka.client_logs import logging_settings
+from fluxplain.kafka.worker.health import Health, HealthServer
+from fluxplain.kafka.worker.stall_detector import StallDetector
 
 log = logging.getLogger("fluxplain.worker")
 
@@ -33,7 +33,7 @@ REMIND_S = 60.0
 """Seconds between two lines in the log that say what is waited for."""
 
 
-def wait_for_broker(config: Config, part: Part) -> None:
+def wait_for_broker(config: Config, replica: Replica) -> None:
     """Return when a broker answers; until then `/healthz` answers 200, and `/readyz` 503.
 
     Raises ``AccessError`` if a broker refuses the credentials or TLS fails, and ``ConfigError`` if
@@ -44,14 +44,14 @@ def wait_for_broker(config: Config, part: Part) -> None:
     if _answers(admin):
         return
     since = time.monotonic()
-    with _ended_by_sigterm(), _alive(config, part, _reason(config, problems)):
+    with _ended_by_sigterm(), _alive(config, replica, _reason(config, problems)):
         reminded = since
         while not _answers(admin):
             reason = _reason(config, problems)
             if time.monotonic() - reminded >= REMIND_S:
                 reminded = time.monotonic()
-                log.warning("%s: %s; still waiting", part, reason)
-    log.info("%s: a broker answers, after %.0f s", part, time.monotonic() - since)
+                log.warning("%s: %s; still waiting", replica, reason)
+    log.info("%s: a broker answers, after %.0f s", replica, time.monotonic() - since)
 
 
 def _answers(admin: AdminClient) -> bool:
@@ -71,18 +71,20 @@ def _reason(config: Config, problems: Sequence[KafkaError]) -> str:
 
 
 @contextmanager
-def _alive(config: Config, part: Part, reason: str) -> Iterator[None]:
+def _alive(config: Config, replica: Replica, reason: str) -> Iterator[None]:
     """Answer health checks and log what is waited for."""
     logging.config.dictConfig(logging_settings())
     registry = CollectorRegistry()
     meaning = "Whether the broker answers the worker (1 or 0)."
-    Gauge("fluxplain_broker_answers", meaning, ["role"], registry=registry).labels(str(part)).set(0)
-    topics = [config.topic(name) for name in config.inputs(part.role)]
+    Gauge("fluxplain_broker_answers", meaning, ["role"], registry=registry).labels(
+        str(replica)
+    ).set(0)
+    topics = [config.topic(name) for name in config.inputs(replica.role)]
     stalls = StallDetector(config.health.stall_s, config.checkpoint.interval_s)
-    health = Health(part, topics, stalls, waits_for=reason)
+    health = Health(replica, topics, stalls, waits_for=reason)
     server = HealthServer(config, lambda: health, registry)
-    log.info("%s: health at %s", part, server.start())
-    log.warning("%s: %s; waiting for it", part, reason)
+    log.info("%s: health at %s", replica, server.start())
+    log.warning("%s: %s; waiting for it", replica, reason)
     try:
         yield
     finally:

@@ -7,8 +7,8 @@ The model stage takes that as it takes observations, so a new start does the sam
 
 from typing import Self
 
-from pipeline.config import Config
-from pipeline.parts import Part
+from fluxplain.config import Config
+from fluxplain.config.replica import Replica
 
 WINDOW = 200
 """Records whose mean time is compared with the budget."""
@@ -47,10 +47,10 @@ class StreamBudget:
         self._announced_at = 0.0
 
     @classmethod
-    def of(cls, config: Config, part: Part, partition: int) -> Self | None:
+    def of(cls, config: Config, replica: Replica, partition: int) -> Self | None:
         """Return the budget of a stream; None if this worker announces nothing about it."""
         # of shards the first one announces for all
-        if part.role != "model" or part.shard != 0 or not config.control.topic:
+        if replica.role != "model" or replica.shard != 0 or not config.control.topic:
             return None
         explain = config.of_stream(partition).explain
         budget_s = None if explain.budget_ms is None else explain.budget_ms / 1000

@@ -8,17 +8,17 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TypeVar
 
-from pipeline.config import Config
-from pipeline.kafka.checkpoints import Slot
-from pipeline.kafka.client import AccessError, BrokerError
-from pipeline.kafka.exits import fail, refuse, replaced_settings
-from pipeline.kafka.ownership.register import Register
-from pipeline.kafka.ownership.writers import ANY, OWN_TOPICS, WRITER, Begin, Writer
-from pipeline.kafka.timeouts import DELIVERY_DEADLINE_S
-from pipeline.kafka.worker.partition import AssignedPartition, Assignment
-from pipeline.parts import Part
-from pipeline.stages import Message
-from schemas import stream_name
+from fluxplain.config import Config
+from fluxplain.config.replica import Replica
+from fluxplain.kafka.checkpoints import Slot
+from fluxplain.kafka.client import AccessError, BrokerError
+from fluxplain.kafka.exits import fail, refuse, replaced_settings
+from fluxplain.kafka.ownership.register import Register
+from fluxplain.kafka.ownership.writers import ANY, OWN_TOPICS, WRITER, Begin, Writer
+from fluxplain.kafka.timeouts import DELIVERY_DEADLINE_S
+from fluxplain.kafka.worker.partition import AssignedPartition, Assignment
+from fluxplain.schemas import stream_name
+from fluxplain.stages import Message
 
 Answer = TypeVar("Answer")
 
@@ -40,7 +40,7 @@ class Claims:
     """
 
     config: Config
-    part: Part
+    replica: Replica
     register: Register
     registered: int
     assignment: Assignment
@@ -59,11 +59,11 @@ class Claims:
             self._epochs |= await self._answer(partial(self.register.claim, names)) or {}
             registered = await self._answer(self.register.read)
         except Exception as error:
-            fail(f"{self.part}: cannot claim {', '.join(names)}", error)
+            fail(f"{self.replica}: cannot claim {', '.join(names)}", error)
         if registered is None:
             return  # there was another rebalance
         if registered.number != self.registered:
-            refuse(replaced_settings(self.part))
+            refuse(replaced_settings(self.replica))
         self._begins = registered.begins
 
     def epoch(self, slot: Slot) -> int | None:
@@ -86,7 +86,7 @@ class Claims:
         register = partial(self.register.cold_start, place, offset, self.registered)
         cold_start = await self._answer(register)
         if cold_start is None and number == self.assignment.number:
-            refuse(replaced_settings(self.part))
+            refuse(replaced_settings(self.replica))
         return cold_start
 
     def is_own(self, topic: str) -> bool:
@@ -107,7 +107,7 @@ class Claims:
             if registered is None:
                 return None  # there was a rebalance: this partition is read again
             if registered.number != self.registered:
-                refuse(replaced_settings(self.part))  # else it would take what others now make
+                refuse(replaced_settings(self.replica))  # else it would take what others now make
             writer = writer if registered.knows(writer) else None
         if writer is None:
             # where it says that it is from is not believed either
@@ -131,7 +131,7 @@ class Claims:
             except BrokerError as error:
                 if isinstance(error, AccessError) or time.monotonic() > deadline:
                     raise
-                log.warning("%s: waits for its register: %s", self.part, error)
+                log.warning("%s: waits for its register: %s", self.replica, error)
                 await asyncio.sleep(REGISTER_AGAIN_S)
             else:
                 # an epoch that came after the next rebalance would replace that of a later claim

@@ -24,12 +24,12 @@ from dataclasses import dataclass, field
 
 from prometheus_client import Histogram
 
-from pipeline.kafka.checkpoints import SLOW_S, Checkpoint, CheckpointStore, Snapshot, SnapshotError
-from pipeline.kafka.driver import Driver, Received
-from pipeline.kafka.exits import fail
-from pipeline.kafka.worker.outbox import Outbox
-from pipeline.kafka.worker.partition import AssignedPartition, Assignment, SavedCheckpoint
-from pipeline.parts import Part
+from fluxplain.config.replica import Replica
+from fluxplain.kafka.checkpoints import SLOW_S, Checkpoint, CheckpointStore, Snapshot, SnapshotError
+from fluxplain.kafka.driver import Driver, Received
+from fluxplain.kafka.exits import fail
+from fluxplain.kafka.worker.outbox import Outbox
+from fluxplain.kafka.worker.partition import AssignedPartition, Assignment, SavedCheckpoint
 
 log = logging.getLogger("fluxplain.worker")
 
@@ -58,7 +58,7 @@ class Committer:
     committed last, or was made, in seconds since 1970.
     """
 
-    part: Part
+    replica: Replica
     interval_s: float
     assignment: Assignment
     driver: Driver
@@ -116,7 +116,7 @@ class Committer:
         try:
             await self._finish(taken)
         except Exception as error:
-            fail(f"{self.part}: cannot write a checkpoint", error)
+            fail(f"{self.replica}: cannot write a checkpoint", error)
 
     async def _finished(self) -> None:
         """Wait for the commit in the background, if there is one."""

@@ -5,16 +5,16 @@ from collections.abc import Callable, Iterator
 
 from confluent_kafka import KafkaException
 
-from pipeline.config import Config
-from pipeline.kafka.client import BrokerError, TopicPartition
-from pipeline.kafka.driver import Received
-from pipeline.kafka.faust.peek import read_on
-from pipeline.kafka.headers import Unreadable, usable_headers
-from pipeline.kafka.ownership.writers import WRITER, Writer
-from pipeline.kafka.registry.opening import open_decoder
-from pipeline.kafka.timeouts import PEEK_S
-from pipeline.stages import Message
-from schemas import Control
+from fluxplain.config import Config
+from fluxplain.kafka.client import BrokerError, TopicPartition
+from fluxplain.kafka.driver import Received
+from fluxplain.kafka.faust.peek import read_on
+from fluxplain.kafka.headers import Unreadable, usable_headers
+from fluxplain.kafka.ownership.writers import WRITER, Writer
+from fluxplain.kafka.registry.codec import open_decoder
+from fluxplain.kafka.timeouts import PEEK_S
+from fluxplain.schemas import Control
+from fluxplain.stages import Message
 
 MOST_READ = 20_000
 """Messages to read ahead in one look; the next one goes on behind them."""

@@ -2,7 +2,7 @@
 
 import logging
 
-from schemas import DeadLetter
+from fluxplain.schemas import DeadLetter
 
 log = logging.getLogger("fluxplain.worker")
 

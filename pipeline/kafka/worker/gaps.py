@@ -6,19 +6,19 @@ import time
 from dataclasses import dataclass
 from functools import partial
 
-from pipeline.config import Config
-from pipeline.kafka.client import TopicPartition
-from pipeline.kafka.driver import Driver
-from pipeline.kafka.exits import refuse
-from pipeline.kafka.faust.peek import first_offset
-from pipeline.kafka.ownership.lives import Life
-from pipeline.kafka.timeouts import PEEK_S
-from pipeline.kafka.worker.commit import Committer
-from pipeline.kafka.worker.merge import Merge
-from pipeline.kafka.worker.outbox import Outbox
-from pipeline.kafka.worker.partition import AssignedPartition
-from pipeline.parts import Part
-from schemas import Change
+from fluxplain.config import Config
+from fluxplain.config.replica import Replica
+from fluxplain.kafka.client import TopicPartition
+from fluxplain.kafka.driver import Driver
+from fluxplain.kafka.exits import refuse
+from fluxplain.kafka.faust.peek import first_offset
+from fluxplain.kafka.ownership.lives import Life
+from fluxplain.kafka.timeouts import PEEK_S
+from fluxplain.kafka.worker.commit import Committer
+from fluxplain.kafka.worker.merge import Merge
+from fluxplain.kafka.worker.outbox import Outbox
+from fluxplain.kafka.worker.partition import AssignedPartition
+from fluxplain.schemas import Change
 
 log = logging.getLogger("fluxplain.worker")
 
@@ -28,7 +28,7 @@ class GapNotices:
     """Publishes what a partition has lost, or ends the process if that must not be."""
 
     out_of_range: str
-    part: Part
+    replica: Replica
     outbox: Outbox
 
     def pass_over(self, tp: TopicPartition, offset: int, log_range: range, life: Life) -> int:
@@ -37,33 +37,33 @@ class GapNotices:
         lost = f"offsets {offset} to {earliest - 1} of {tp} were deleted before they were read"
         if self.out_of_range == "fail":
             refuse(
-                f"{self.part}: {lost}. Set checkpoint.out_of_range to 'earliest' or 'latest' to "
+                f"{self.replica}: {lost}. Set checkpoint.out_of_range to 'earliest' or 'latest' to "
                 "go on without them, or remove the checkpoint (`fluxplain checkpoints remove`) to "
                 "start anew from what is there"
             )
         target = earliest if self.out_of_range == "earliest" else end
-        log.warning("%s: %s; it goes on at offset %d", self.part, lost, target)
+        log.warning("%s: %s; it goes on at offset %d", self.replica, lost, target)
         begin: int | None = offset - 1
         detail = f"{lost}; the role goes on at offset {target}"
-        if self.part.shards > 1:
+        if self.replica.shards > 1:
             # under one identity each shard must publish the same, wherever it was
             begin, up_to = None, f"offsets up to {earliest - 1} of {tp}"
             detail = f"{up_to} were deleted before each shard had read them"
         notice = Change.notice(
             kind="gap", stream=str(tp), seq=target - 1, previous_seq=begin, detail=detail
         )
-        self.outbox.send(life.of(notice, self.part.role), None, tp.partition)
+        self.outbox.send(life.of(notice, self.replica.role), None, tp.partition)
         return target
 
     def publish_cold_start(self, tp: TopicPartition, earliest: int, life: Life) -> None:
         """Publish that a state starts behind the beginning of its log."""
         detail = (
-            f"the role {self.part.role} starts cold at offset {earliest} of {tp}: there is no "
+            f"the role {self.replica.role} starts cold at offset {earliest} of {tp}: there is no "
             "checkpoint, and the log no longer holds what came before"
         )
         log.warning(detail)
         notice = Change.notice(kind="cold-start", stream=str(tp), seq=earliest, detail=detail)
-        self.outbox.send(life.of(notice, self.part.role), None, tp.partition)
+        self.outbox.send(life.of(notice, self.replica.role), None, tp.partition)
 
 
 @dataclass(frozen=True, slots=True)

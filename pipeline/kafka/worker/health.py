@@ -11,18 +11,18 @@ from aiohttp import web
 from prometheus_client import CollectorRegistry
 from prometheus_client.aiohttp import make_aiohttp_handler
 
-from pipeline.config import Config, ConfigError
-from pipeline.host_check import guarded, is_loopback
-from pipeline.kafka.worker.partition import PartitionProgress
-from pipeline.kafka.worker.stall_detector import StallDetector
-from pipeline.parts import Part
+from fluxplain.config import Config, ConfigError
+from fluxplain.config.replica import Replica
+from fluxplain.http.host_check import guarded, is_loopback
+from fluxplain.kafka.worker.partition import PartitionProgress
+from fluxplain.kafka.worker.stall_detector import StallDetector
 
 
 @dataclass(frozen=True, slots=True)
 class Health:
     """How a worker is, and ``waits_for`` what it cannot go on without."""
 
-    part: Part
+    replica: Replica
     topics: Sequence[str]
     stalls: StallDetector
     waits_for: str | None
@@ -92,7 +92,7 @@ class HealthServer:
 
 def _answer(health: Health, *, is_well: bool) -> web.Response:
     body: dict[str, Any] = {
-        "role": str(health.part),
+        "role": str(health.replica),
         "topics": health.topics,
         "ready": health.is_ready,
         "stalled": health.stalls.stalled(),

@@ -4,29 +4,29 @@ import asyncio
 import logging
 from dataclasses import dataclass
 
-from pipeline.config import Config
-from pipeline.kafka.checkpoints import (
+from fluxplain.config import Config
+from fluxplain.config.replica import Replica
+from fluxplain.kafka.checkpoints import (
     Checkpoint,
     CheckpointError,
     CheckpointStore,
     Slot,
     StageFactory,
 )
-from pipeline.kafka.client import TopicPartition
-from pipeline.kafka.exits import fail, refuse, shorter_log
-from pipeline.kafka.metrics.model import ModelCollector
-from pipeline.kafka.ownership.lives import Life
-from pipeline.kafka.ownership.writers import Begin
-from pipeline.kafka.worker.budget import StreamBudget
-from pipeline.kafka.worker.claims import Claims
-from pipeline.kafka.worker.gaps import GapNotices
-from pipeline.kafka.worker.partition import AssignedPartition, Assignment
-from pipeline.models.model_store import ModelFolder
-from pipeline.parts import Part
-from pipeline.stages.exchange import Exchanges
-from pipeline.stages.incarnations import FollowsLives
-from pipeline.stages.metering import Metered
-from pipeline.stages.shedding import Sheds
+from fluxplain.kafka.client import TopicPartition
+from fluxplain.kafka.exits import fail, refuse, shorter_log
+from fluxplain.kafka.metrics.model_time import ModelCollector
+from fluxplain.kafka.ownership.lives import Life
+from fluxplain.kafka.ownership.writers import Begin
+from fluxplain.kafka.worker.budget import StreamBudget
+from fluxplain.kafka.worker.claims import Claims
+from fluxplain.kafka.worker.gaps import GapNotices
+from fluxplain.kafka.worker.partition import AssignedPartition, Assignment
+from fluxplain.models.model_store import ModelFolder
+from fluxplain.stages.exchange import Exchanges
+from fluxplain.stages.incarnations import FollowsLives
+from fluxplain.stages.intake.subsampling import Sheds
+from fluxplain.stages.metering import Metered
 
 log = logging.getLogger("fluxplain.worker")
 
@@ -36,7 +36,7 @@ class Loader:
     """Loads partitions into an assignment."""
 
     config: Config
-    part: Part
+    replica: Replica
     assignment: Assignment
     make_stage: StageFactory
     store: CheckpointStore
@@ -46,7 +46,7 @@ class Loader:
 
     async def load(self, tp: TopicPartition, log_range: range) -> AssignedPartition | None:
         """Load a partition; None if it was revoked, or loaded by another call, meanwhile."""
-        slot = Slot.of(self.part, *tp)
+        slot = Slot.of(self.replica, *tp)
         number, epoch = self.assignment.number, self.claims.epoch(slot)
         if epoch is None:
             return None  # a rebalance came before it was claimed
@@ -107,4 +107,4 @@ class Loader:
         if isinstance(stage, Exchanges):
             stage.exchange.models = ModelFolder(self.config.model.directory)
         if isinstance(stage, Sheds):
-            partition.budget = StreamBudget.of(self.config, self.part, stream)
+            partition.budget = StreamBudget.of(self.config, self.replica, stream)

@@ -9,10 +9,10 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from pipeline.kafka.client import TopicPartition
-from pipeline.kafka.driver import Driver, Received
-from pipeline.kafka.headers import size_of
-from pipeline.kafka.worker.partition import Assignment
+from fluxplain.kafka.client import TopicPartition
+from fluxplain.kafka.driver import Driver, Received
+from fluxplain.kafka.headers import size_of
+from fluxplain.kafka.worker.partition import Assignment
 
 MOST_HELD = 2_000
 """Messages of a partition that may wait for those of the other topics; then it is paused."""

@@ -14,17 +14,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from pipeline.config import Config
-from pipeline.kafka.client import BrokerError, TopicPartition
-from pipeline.kafka.driver import Driver
-from pipeline.kafka.ownership.register import Register
-from pipeline.kafka.ownership.writers import Writer
-from pipeline.kafka.worker.control_reader import ControlReader
-from pipeline.kafka.worker.gaps import Gaps
-from pipeline.kafka.worker.outbox import Publisher
-from pipeline.kafka.worker.partition import AssignedPartition, Assignment, ModelWait, Outcome
-from pipeline.stages.awaiting import NotYetError, or_withdraw
-from pipeline.stages.exchange import Exchange, Exchanges
+from fluxplain.config import Config
+from fluxplain.errors import NotYetError
+from fluxplain.kafka.client import BrokerError, TopicPartition
+from fluxplain.kafka.driver import Driver
+from fluxplain.kafka.ownership.register import Register
+from fluxplain.kafka.ownership.writers import Writer
+from fluxplain.kafka.worker.control_reader import ControlReader
+from fluxplain.kafka.worker.gaps import Gaps
+from fluxplain.kafka.worker.outbox import Publisher
+from fluxplain.kafka.worker.partition import AssignedPartition, Assignment, ModelWait, Outcome
+from fluxplain.stages.awaiting import or_withdraw
+from fluxplain.stages.exchange import Exchange, Exchanges
 
 log = logging.getLogger("fluxplain.worker")
 

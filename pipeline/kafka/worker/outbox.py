@@ -4,17 +4,14 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from pipeline.config import Config
-from pipeline.kafka.ownership.writers import OWN_TOPICS, WRITER, Writer
-from pipeline.kafka.producer import RecordProducer
-from pipeline.kafka.timeouts import REQUEST_S
-from pipeline.kafka.worker.dead_letter_log import DeadLetterLog
-from pipeline.kafka.worker.partition import AssignedPartition
-from pipeline.parts import Part
-from pipeline.stages import Message
-from pipeline.stages.join import PassedOn
-from pipeline.stages.trace import trace_of
-from schemas import (
+from fluxplain.config import Config
+from fluxplain.config.replica import Replica
+from fluxplain.kafka.ownership.writers import OWN_TOPICS, WRITER, Writer
+from fluxplain.kafka.producer import RecordProducer
+from fluxplain.kafka.timeouts import REQUEST_S
+from fluxplain.kafka.worker.dead_letter_log import DeadLetterLog
+from fluxplain.kafka.worker.partition import AssignedPartition
+from fluxplain.schemas import (
     INPUTS,
     RECORDS,
     Control,
@@ -24,9 +21,12 @@ from schemas import (
     Record,
     parse_stream,
 )
+from fluxplain.stages import Message
+from fluxplain.stages.join import PassedOn
+from fluxplain.stages.trace import trace_of
 
 if TYPE_CHECKING:
-    from pipeline.kafka.registry.encoder import Encoder
+    from fluxplain.kafka.registry.avro_encoder import Encoder
 
 RUN_LENGTH = 64
 """Most observations in one message of evaluations: enough to make its overhead small."""
@@ -216,10 +216,10 @@ class Outbox:
 class Publisher:
     """Publishes what stages return: with its trace, its incarnation and its writer."""
 
-    def __init__(self, part: Part, outbox: Outbox) -> None:
-        self._part = part
+    def __init__(self, replica: Replica, outbox: Outbox) -> None:
+        self._replica = replica
         self._outbox = outbox
-        self._dead_letters = DeadLetterLog(str(part))
+        self._dead_letters = DeadLetterLog(str(replica))
         self.send_all = outbox.send_all
 
     def publish(
@@ -230,7 +230,7 @@ class Publisher:
             if isinstance(record, DeadLetter):
                 self._dead_letters.see(record, time.monotonic())
             trace = trace_of(record, incoming)
-            own = partition.life.of(record, self._part.role)
+            own = partition.life.of(record, self._replica.role)
             place = incoming.key, incoming.partition
             self._outbox.send(own, *place, trace, writer=partition.writer)
 

@@ -9,11 +9,11 @@ import logging
 import time
 from collections.abc import Callable
 
-from pipeline.config import Config
-from pipeline.kafka.producer import DeliveryError
-from pipeline.parts import Part
-from pipeline.stages.join import PassedOn
-from schemas import Control
+from fluxplain.config import Config
+from fluxplain.config.replica import Replica
+from fluxplain.kafka.producer import DeliveryError
+from fluxplain.schemas import Control
+from fluxplain.stages.join import PassedOn
 
 log = logging.getLogger("fluxplain.worker")
 
@@ -28,12 +28,12 @@ class OutputPartitions:
     not known; it may block.
     """
 
-    def __init__(self, config: Config, part: Part, count: Callable[[str, int], int]) -> None:
+    def __init__(self, config: Config, replica: Replica, count: Callable[[str, int], int]) -> None:
         self._count = count
         self._topics: list[str] = []
-        if part.role == "join":
+        if replica.role == "join":
             self._topics = [config.topic(PassedOn.TOPIC)]
-        elif part.role == "model" and config.explain.budget_ms is not None:
+        elif replica.role == "model" and config.explain.budget_ms is not None:
             self._topics = [config.topic(Control.TOPIC)]
         self._present: set[int] = set()
         self._missing: dict[int, str] = {}

@@ -4,14 +4,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
-from pipeline.kafka.checkpoints import Slot
-from pipeline.kafka.client import TopicPartition
-from pipeline.kafka.driver import Received
-from pipeline.kafka.ownership.lives import FIRST, Life
-from pipeline.kafka.ownership.writers import Fence, Writer
-from pipeline.kafka.worker.budget import StreamBudget
-from pipeline.stages import Stage
-from pipeline.stages.exchange import Exchanges, Found
+from fluxplain.kafka.checkpoints import Slot
+from fluxplain.kafka.client import TopicPartition
+from fluxplain.kafka.driver import Received
+from fluxplain.kafka.ownership.lives import FIRST, Life
+from fluxplain.kafka.ownership.writers import Fence, Writer
+from fluxplain.kafka.worker.budget import StreamBudget
+from fluxplain.stages import Stage
+from fluxplain.stages.exchange import Exchanges, Found
 
 SEEK_AGAIN_S = 2.0
 """Seconds that messages may take to come after a seek."""

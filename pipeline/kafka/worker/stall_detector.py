@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from pipeline.kafka.client import TopicPartition
-from pipeline.kafka.worker.partition import PartitionProgress
+from fluxplain.kafka.client import TopicPartition
+from fluxplain.kafka.worker.partition import PartitionProgress
 
 ASLEEP_S = 20.0
 """Seconds between two looks from which on the process itself must have stood still: what it did not

@@ -2,21 +2,21 @@
 
 from dataclasses import dataclass
 
-from pipeline.kafka.registry.waiting import WaitingDecoder
-from pipeline.kafka.worker.claims import Claims
-from pipeline.kafka.worker.commit import Committer
-from pipeline.kafka.worker.model_waits import ModelWaits
-from pipeline.kafka.worker.outbox import Outbox
-from pipeline.kafka.worker.output_partitions import OutputPartitions
-from pipeline.kafka.worker.partition import Assignment, PartitionProgress
-from pipeline.parts import Part
+from fluxplain.config.replica import Replica
+from fluxplain.kafka.registry.waiting import WaitingDecoder
+from fluxplain.kafka.worker.claims import Claims
+from fluxplain.kafka.worker.commit import Committer
+from fluxplain.kafka.worker.model_waits import ModelWaits
+from fluxplain.kafka.worker.outbox import Outbox
+from fluxplain.kafka.worker.output_partitions import OutputPartitions
+from fluxplain.kafka.worker.partition import Assignment, PartitionProgress
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerStatus:
     """Asks the parts of a worker; may be used from any thread."""
 
-    part: Part
+    replica: Replica
     assignment: Assignment
     claims: Claims
     committer: Committer

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 from prometheus_client import Histogram
 
-from pipeline.kafka.driver import Received
-from pipeline.kafka.headers import Unreadable, usable_headers
-from pipeline.kafka.worker.outbox import Publisher
-from pipeline.kafka.worker.partition import AssignedPartition
-from pipeline.stages import Message, process
-from pipeline.stages.shedding import Sheds
-from schemas import Control, Record
+from fluxplain.kafka.driver import Received
+from fluxplain.kafka.headers import Unreadable, usable_headers
+from fluxplain.kafka.worker.outbox import Publisher
+from fluxplain.kafka.worker.partition import AssignedPartition
+from fluxplain.schemas import Control, Record
+from fluxplain.stages import Message, process
+from fluxplain.stages.intake.subsampling import Sheds
 
 log = logging.getLogger("fluxplain.worker")
 

@@ -15,9 +15,9 @@ import confluent_kafka
 from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, Consumer, KafkaError, KafkaException
 from confluent_kafka.admin import TopicMetadata
 
-from pipeline.config import Config
-from pipeline.kafka.checkpoints import Slot
-from pipeline.kafka.client import (
+from fluxplain.config import Config
+from fluxplain.kafka.checkpoints import Slot
+from fluxplain.kafka.client import (
     AccessError,
     BrokerError,
     TopicPartition,
@@ -27,7 +27,7 @@ from pipeline.kafka.client import (
     no_answer,
     refusal,
 )
-from pipeline.kafka.exits import (
+from fluxplain.kafka.exits import (
     EXIT_FAILED,
     EXIT_NOT_YET,
     end,
@@ -36,12 +36,12 @@ from pipeline.kafka.exits import (
     replaced_settings,
     shorter_log,
 )
-from pipeline.kafka.faust.peek import first_offset
-from pipeline.kafka.timeouts import WATCH_REQUEST_S
-from pipeline.kafka.topics import topic_ids, topic_specs
-from pipeline.kafka.worker.health import Health
-from pipeline.kafka.worker.stall_detector import Sight, StallDetector
-from pipeline.kafka.worker.status import WorkerStatus
+from fluxplain.kafka.faust.peek import first_offset
+from fluxplain.kafka.timeouts import WATCH_REQUEST_S
+from fluxplain.kafka.topics import topic_ids, topic_specs
+from fluxplain.kafka.worker.health import Health
+from fluxplain.kafka.worker.stall_detector import Sight, StallDetector
+from fluxplain.kafka.worker.status import WorkerStatus
 
 log = logging.getLogger("fluxplain.watchdog")
 
@@ -58,14 +58,14 @@ class Watchdog:
     def __init__(self, config: Config, status: WorkerStatus) -> None:
         self._config = config
         self._status = status
-        self.part = status.part
-        self.topics = [config.topic(name) for name in config.inputs(self.part.role)]
+        self.replica = status.replica
+        self.topics = [config.topic(name) for name in config.inputs(self.replica.role)]
         self.stalls = StallDetector(config.health.stall_s, config.checkpoint.interval_s)
         self._source = _Topics(config, self.topics)
         self._errors: list[KafkaError] = []
         self._refused: str | None = None
         settings = {"enable.partition.eof": True, "error_cb": self._errors.append}
-        self._consumer = asking_consumer(config, config.group(self.part), **settings)
+        self._consumer = asking_consumer(config, config.group(self.replica), **settings)
         self._seen: dict[TopicPartition, tuple[int, int]] = {}
         self._empty: dict[TopicPartition, tuple[int, int]] = {}
 
@@ -73,7 +73,7 @@ class Watchdog:
         """Return how the worker is; it is ready only while the broker answers."""
         status, stalls = self._status, self.stalls
         is_ready = status.is_ready and stalls.broker_answers
-        where = status.part, self.topics, stalls
+        where = status.replica, self.topics, stalls
         return Health(*where, status.waits_for, is_ready, status.partitions())
 
     def start(self) -> None:
@@ -90,25 +90,25 @@ class Watchdog:
                     topics_at = time.monotonic()
                     self._check_topics()
         except Exception as error:
-            fail(f"{self.part}: nobody watches any more", error)
+            fail(f"{self.replica}: nobody watches any more", error)
 
     def _check_progress(self) -> None:
         self.stalls.see(self._look())
         if stalled := self.stalls.stalled():
-            log.critical("%s: %s: ending, to be started again", self.part, stalled)
+            log.critical("%s: %s: ending, to be started again", self.replica, stalled)
             end(EXIT_FAILED)
         if shortened := self.stalls.shortened():
             partition, end_of_log = shortened
-            slot = Slot.of(self.part, *partition.tp)
+            slot = Slot.of(self.replica, *partition.tp)
             refuse(shorter_log(slot, partition.next_offset, end_of_log))
 
     def _check_topics(self) -> None:
         if problem := self._source.look(self._consumer):
-            log.critical("%s: %s: ending, to be started again", self.part, problem)
+            log.critical("%s: %s: ending, to be started again", self.replica, problem)
             end(EXIT_NOT_YET)
         with suppress(BrokerError):
             if self._status.claims.is_replaced():
-                refuse(replaced_settings(self.part))
+                refuse(replaced_settings(self.replica))
 
     def _look(self) -> Sight:
         # the worker's offsets first: what it takes meanwhile is no progress missed

@@ -1,7 +1,7 @@
 """One role of the pipeline: what it is assigned, and which message goes to which stage.
 
 What a role does with a message stands in :mod:`agents`. This decides which message is the next of
-its partition, and hands it out as a :class:`~pipeline.kafka.worker.turn.Turn`.
+its partition, and hands it out as a :class:`~fluxplain.kafka.worker.turn.Turn`.
 """
 
 import asyncio
@@ -11,30 +11,30 @@ from collections.abc import AsyncIterator, Collection, Iterable
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
-from pipeline.config import Config
-from pipeline.kafka.checkpoints import CheckpointStore, Slot, StageFactory
-from pipeline.kafka.client import TopicPartition
-from pipeline.kafka.driver import Driver, Received
-from pipeline.kafka.exits import fail
-from pipeline.kafka.metrics.worker import WorkerMetrics
-from pipeline.kafka.ownership.register import Register
-from pipeline.kafka.registry.waiting import WaitingDecoder
-from pipeline.kafka.worker.claims import Claims
-from pipeline.kafka.worker.commit import Committer
-from pipeline.kafka.worker.gaps import GapNotices, Gaps
-from pipeline.kafka.worker.loading import Loader
-from pipeline.kafka.worker.merge import Merge
-from pipeline.kafka.worker.model_waits import ModelWaits
-from pipeline.kafka.worker.outbox import Outbox, Publisher
-from pipeline.kafka.worker.output_partitions import OutputPartitions
-from pipeline.kafka.worker.partition import AssignedPartition, Assignment
-from pipeline.kafka.worker.status import WorkerStatus
-from pipeline.kafka.worker.turn import Turn, incoming_message
-from pipeline.parts import Part
-from pipeline.stages import Message
+from fluxplain.config import Config
+from fluxplain.config.replica import Replica
+from fluxplain.kafka.checkpoints import CheckpointStore, Slot, StageFactory
+from fluxplain.kafka.client import TopicPartition
+from fluxplain.kafka.driver import Driver, Received
+from fluxplain.kafka.exits import fail
+from fluxplain.kafka.metrics.worker_metrics import WorkerMetrics
+from fluxplain.kafka.ownership.register import Register
+from fluxplain.kafka.registry.waiting import WaitingDecoder
+from fluxplain.kafka.worker.claims import Claims
+from fluxplain.kafka.worker.commit import Committer
+from fluxplain.kafka.worker.gaps import GapNotices, Gaps
+from fluxplain.kafka.worker.loading import Loader
+from fluxplain.kafka.worker.merge import Merge
+from fluxplain.kafka.worker.model_waits import ModelWaits
+from fluxplain.kafka.worker.outbox import Outbox, Publisher
+from fluxplain.kafka.worker.output_partitions import OutputPartitions
+from fluxplain.kafka.worker.partition import AssignedPartition, Assignment
+from fluxplain.kafka.worker.status import WorkerStatus
+from fluxplain.kafka.worker.turn import Turn, incoming_message
+from fluxplain.stages import Message
 
 if TYPE_CHECKING:
-    from pipeline.kafka.registry.decoder import Decoder
+    from fluxplain.kafka.registry.avro_decoder import Decoder
 
 log = logging.getLogger("fluxplain.worker")
 
@@ -50,7 +50,7 @@ class RoleWorker:
         self,
         driver: Driver,
         config: Config,
-        part: Part,
+        replica: Replica,
         *,
         make_stage: StageFactory,
         store: CheckpointStore,
@@ -61,34 +61,43 @@ class RoleWorker:
         decoder: "Decoder | None" = None,
     ) -> None:
         self.config = config
-        self.part = part
+        self.replica = replica
         self.metrics = metrics
         self.is_finished = False
         self._driver = driver
         self._outbox = outbox
         self._busy = asyncio.Lock()
         self._assignment = assignment = Assignment()
-        topics = [config.topic(name) for name in config.inputs(part.role)]
+        topics = [config.topic(name) for name in config.inputs(replica.role)]
         self._merge = Merge(topics, assignment, driver) if len(topics) > 1 else None
         # join passes on what it gets as it is, and evaluations are nobody else's
-        self._decoder = WaitingDecoder(decoder if part.role in {"model", "drift"} else None, part)
-        self._outputs = OutputPartitions(config, part, outbox.partitions)
-        self._publisher = Publisher(part, outbox)
-        self._claims = claims = Claims(config, part, register, registered, assignment)
+        self._decoder = WaitingDecoder(
+            decoder if replica.role in {"model", "drift"} else None, replica
+        )
+        self._outputs = OutputPartitions(config, replica, outbox.partitions)
+        self._publisher = Publisher(replica, outbox)
+        self._claims = claims = Claims(config, replica, register, registered, assignment)
         interval_s, duration = config.checkpoint.interval_s, metrics.checkpoint
         self._committer = committer = Committer(
-            part, interval_s, assignment, driver, store, outbox, duration
+            replica, interval_s, assignment, driver, store, outbox, duration
         )
-        notices = GapNotices(config.checkpoint.out_of_range, part, outbox)
+        notices = GapNotices(config.checkpoint.out_of_range, replica, outbox)
         self._loader = Loader(
-            config, part, assignment, make_stage, store, claims, notices, metrics.model
+            config, replica, assignment, make_stage, store, claims, notices, metrics.model
         )
         self._gaps = Gaps(config, notices, driver, committer, self._merge)
         self._waits = ModelWaits(
             config, assignment, register, registered, driver, self._publisher, self._gaps
         )
         self.status = WorkerStatus(
-            part, assignment, claims, committer, self._decoder, self._waits, self._outputs, outbox
+            replica,
+            assignment,
+            claims,
+            committer,
+            self._decoder,
+            self._waits,
+            self._outputs,
+            outbox,
         )
 
     @asynccontextmanager
@@ -104,7 +113,7 @@ class RoleWorker:
                 else:
                     self._outbox.send_all()
         except Exception as error:
-            fail(f"{self.part}: cannot go on", error)
+            fail(f"{self.replica}: cannot go on", error)
 
     async def tick(self) -> None:
         """Do what is due although no message comes: seek, merge, send, commit, look for models."""
@@ -120,7 +129,7 @@ class RoleWorker:
             if not self._assignment.is_stopping:
                 await self._waits.look(self._busy)
         except Exception as error:
-            fail(f"{self.part}: cannot write a checkpoint", error)
+            fail(f"{self.replica}: cannot write a checkpoint", error)
 
     async def shut_down(self) -> None:
         """Finish the current step, write a last checkpoint and commit."""
@@ -129,9 +138,9 @@ class RoleWorker:
             async with self._busy:
                 self.is_finished = await self._committer.commit()
         except Exception as error:
-            fail(f"{self.part}: cannot write the last checkpoint", error)
+            fail(f"{self.replica}: cannot write the last checkpoint", error)
 
-    # Assignments: see pipeline.kafka.driver.
+    # Assignments: see fluxplain.kafka.driver.
 
     def owns(self, tp: TopicPartition) -> bool:
         """Return whether the state of a partition is loaded."""
@@ -139,7 +148,7 @@ class RoleWorker:
 
     async def claim(self, tps: Collection[TopicPartition]) -> None:
         """Become the registered owner of partitions: readers ignore older owners from then on."""
-        await self._claims.claim([Slot.of(self.part, *tp) for tp in tps])
+        await self._claims.claim([Slot.of(self.replica, *tp) for tp in tps])
 
     async def load(self, tp: TopicPartition, log: range) -> int | None:
         """Load a partition's state; return the offset to read on from, None if it was revoked."""

@@ -7,13 +7,13 @@ from typing import TypeVar, cast, get_args
 
 from aiohttp import web
 
-from pipeline.config import Config, ConfigError
-from pipeline.host_check import guarded, is_loopback
-from pipeline.monitor.dashboard.page_files import page_files
-from pipeline.monitor.dashboard.views import Choice, View
-from pipeline.results.feed import Feed
-from pipeline.results.store import Store
-from schemas.explanation import Method
+from fluxplain.config import Config, ConfigError
+from fluxplain.http.host_check import guarded, is_loopback
+from fluxplain.monitor.dashboard.page_files import page_files
+from fluxplain.monitor.dashboard.views import Choice, View
+from fluxplain.results.live_feed import Feed
+from fluxplain.results.store import Store
+from fluxplain.schemas.explanation import Method
 
 N = TypeVar("N", int, float)
 

@@ -7,14 +7,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import orjson
 
-from pipeline.config import Config
-from pipeline.results.overview import Row, choose, overview
-from pipeline.results.selection import Alphas
-from pipeline.results.series import Points, Series
-from pipeline.results.store import Store
-from pipeline.results.stream_results import StreamResults
-from schemas import Change
-from schemas.explanation import Method
+from fluxplain.config import Config
+from fluxplain.results.overview import Row, choose, overview
+from fluxplain.results.selection import Alphas
+from fluxplain.results.series import Points, Series
+from fluxplain.results.store import Store
+from fluxplain.results.stream_results import StreamResults
+from fluxplain.schemas import Change
+from fluxplain.schemas.explanation import Method
 
 SHOWN_POINTS = 600
 """Points of a line that a screen shows."""

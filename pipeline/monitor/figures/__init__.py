@@ -5,15 +5,15 @@ A module is imported when one of its names is first used: matplotlib is slow to 
 
 from typing import TYPE_CHECKING
 
-from pipeline.lazy import lazy
+from fluxplain.loading.lazy import lazy
 
 if TYPE_CHECKING:
-    from pipeline.monitor.figures.change_figure import story_figure
-    from pipeline.monitor.figures.effect_curves import curves_figure
-    from pipeline.monitor.figures.importance_over_time import importance_figure
-    from pipeline.monitor.figures.notebook import draw
-    from pipeline.monitor.figures.report import report_page
-    from pipeline.monitor.figures.saving import save
+    from fluxplain.monitor.figures.change_figure import story_figure
+    from fluxplain.monitor.figures.effect_curves import curves_figure
+    from fluxplain.monitor.figures.importance_over_time import importance_figure
+    from fluxplain.monitor.figures.notebook import draw
+    from fluxplain.monitor.figures.report import report_page
+    from fluxplain.monitor.figures.saving import save
 else:
     __getattr__, __dir__ = lazy(
         __name__,

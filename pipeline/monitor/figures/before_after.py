@@ -3,14 +3,14 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from pipeline.monitor.figures import style
-from pipeline.monitor.figures.curve_panels import Positions, draw_curve, effect_of, number_points
-from pipeline.monitor.figures.effect_maps import draw_surface, surface_limits
-from pipeline.monitor.figures.text_fit import shortened
-from pipeline.results.pdp_history import is_drawable
-from schemas import Change
-from schemas.change import Curve
-from schemas.record import Label
+from fluxplain.monitor.figures import style
+from fluxplain.monitor.figures.curve_panels import Positions, draw_curve, effect_of, number_points
+from fluxplain.monitor.figures.effect_maps import draw_surface, surface_limits
+from fluxplain.monitor.figures.text_fit import shortened
+from fluxplain.results.pdp_history import is_drawable
+from fluxplain.schemas import Change
+from fluxplain.schemas.change import Curve
+from fluxplain.schemas.record import Label
 
 ROOMY_IN = 2.6
 """Narrowest panel that has room for the seq of each curve."""

@@ -5,16 +5,16 @@ from typing import Any, NamedTuple
 
 from matplotlib.axes import Axes
 
-from pipeline.monitor.figures import style
-from pipeline.monitor.figures.before_after import draw_before_after, drawable_curves
-from pipeline.monitor.figures.contributions import Row, draw_moves, names_width, rows_in, rows_of
-from pipeline.monitor.figures.importance_over_time import draw_trend
-from pipeline.monitor.figures.text_fit import End, label_ends, text_width, wrapped
-from pipeline.results.change_context import Bins, ChangeContext
-from pipeline.wording import compared, signal_name
-from schemas import Change
-from schemas.change import METHOD_NAMES
-from schemas.explanation import Method
+from fluxplain.monitor.figures import style
+from fluxplain.monitor.figures.before_after import draw_before_after, drawable_curves
+from fluxplain.monitor.figures.contributions import Row, draw_moves, names_width, rows_in, rows_of
+from fluxplain.monitor.figures.importance_over_time import draw_trend
+from fluxplain.monitor.figures.text_fit import End, label_ends, text_width, wrapped
+from fluxplain.results.change_context import Bins, ChangeContext
+from fluxplain.schemas import Change
+from fluxplain.schemas.change import METHOD_NAMES
+from fluxplain.schemas.explanation import Method
+from fluxplain.schemas.wording import compared, signal_name
 
 RIGHT_IN, TREND_IN, LOSS_IN, GAP_IN, CURVES_IN = 1.5, 1.7, 0.8, 0.42, 1.6
 """Room for labels; heights of the explanation, of the loss, between them, and of the curves."""

@@ -6,12 +6,12 @@ from typing import Any, NamedTuple
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
-from pipeline.monitor.figures import style
-from pipeline.monitor.figures.text_fit import short_names, shortened, text_width
-from pipeline.results.change_context import ChangeContext, Move
-from pipeline.wording import number
-from schemas.change import METHOD_NAMES
-from schemas.explanation import Method
+from fluxplain.monitor.figures import style
+from fluxplain.monitor.figures.text_fit import short_names, shortened, text_width
+from fluxplain.results.change_context import ChangeContext, Move
+from fluxplain.schemas.change import METHOD_NAMES
+from fluxplain.schemas.explanation import Method
+from fluxplain.schemas.wording import number
 
 MAX_ROWS = 8
 """Features with a row of their own; the others share one."""

@@ -8,10 +8,10 @@ import numpy.typing as npt
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from pipeline.monitor.figures import style
-from pipeline.monitor.figures.text_fit import shortened, text_width
-from schemas.change import Curve
-from schemas.record import Label, Value
+from fluxplain.monitor.figures import style
+from fluxplain.monitor.figures.text_fit import shortened, text_width
+from fluxplain.schemas.change import Curve
+from fluxplain.schemas.record import Label, Value
 
 Floats = npt.NDArray[np.float64]
 

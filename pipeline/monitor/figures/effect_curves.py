@@ -6,8 +6,8 @@ from typing import Any
 
 from matplotlib.axes import Axes
 
-from pipeline.monitor.figures import style
-from pipeline.monitor.figures.curve_panels import (
+from fluxplain.monitor.figures import style
+from fluxplain.monitor.figures.curve_panels import (
     Looks,
     Positions,
     class_looks,
@@ -15,11 +15,11 @@ from pipeline.monitor.figures.curve_panels import (
     effect_of,
     number_points,
 )
-from pipeline.monitor.figures.text_fit import End, label_ends, short_names, shortened, text_width
-from pipeline.results.selected import SelectedResults
-from pipeline.wording import measured
-from schemas.change import METHOD_NAMES, Curve
-from schemas.record import Label
+from fluxplain.monitor.figures.text_fit import End, label_ends, short_names, shortened, text_width
+from fluxplain.results.selected import SelectedResults
+from fluxplain.schemas.change import METHOD_NAMES, Curve
+from fluxplain.schemas.record import Label
+from fluxplain.schemas.wording import measured
 
 MAX_EARLIER = 6
 """Earlier curves in a panel: more could not be distinguished."""

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from pipeline.monitor.figures import style
-from pipeline.monitor.figures.curve_panels import Floats, Positions, effect_of, number_points
-from pipeline.monitor.figures.text_fit import shortened
-from schemas.change import Curve
+from fluxplain.monitor.figures import style
+from fluxplain.monitor.figures.curve_panels import Floats, Positions, effect_of, number_points
+from fluxplain.monitor.figures.text_fit import shortened
+from fluxplain.schemas.change import Curve
 
 COLORS = "cividis"
 """Nuñez, Anderton, Renslow (2018): the same for all kinds of colour vision, and in grey."""

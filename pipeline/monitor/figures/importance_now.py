@@ -5,8 +5,8 @@ from collections.abc import Mapping
 
 from matplotlib.axes import Axes
 
-from pipeline.monitor.figures import style
-from pipeline.monitor.figures.text_fit import short_names, text_width
+from fluxplain.monitor.figures import style
+from fluxplain.monitor.figures.text_fit import short_names, text_width
 
 MAX_ROWS = 25
 

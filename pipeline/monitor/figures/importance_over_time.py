@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from pipeline.monitor.figures import style
-from pipeline.monitor.figures.text_fit import End, label_ends, short_names, text_width
-from pipeline.results.series import Points
-from pipeline.results.stream_results import StreamView
-from schemas.change import METHOD_NAMES
-from schemas.explanation import Method
+from fluxplain.monitor.figures import style
+from fluxplain.monitor.figures.text_fit import End, label_ends, short_names, text_width
+from fluxplain.results.series import Points
+from fluxplain.results.stream_results import StreamView
+from fluxplain.schemas.change import METHOD_NAMES
+from fluxplain.schemas.explanation import Method
 
 PANEL_IN, GAP_IN, NAME_IN = 1.95, 0.42, 1.25
 """Height of a panel; distance between two; width of the longest name beside one."""

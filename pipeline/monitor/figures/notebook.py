@@ -3,20 +3,20 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
-from pipeline.monitor.figures.change_figure import story_figure
-from pipeline.monitor.figures.effect_curves import Effects, curves_figure, effects_of
-from pipeline.monitor.figures.effect_maps import surfaces_figure
-from pipeline.monitor.figures.importance_now import snapshot_figure
-from pipeline.monitor.figures.importance_over_time import importance_figure
-from pipeline.monitor.figures.style import WIDTH_IN, Picture
-from pipeline.results.change_context import ChangeContext
-from pipeline.results.frames import Frame, records_of
-from pipeline.results.pdp_history import is_drawable
-from pipeline.results.selected import SelectedResults
-from pipeline.wording import measured
-from schemas import Change, Record
-from schemas.change import METHOD_NAMES, Curve
-from schemas.explanation import Method
+from fluxplain.monitor.figures.change_figure import story_figure
+from fluxplain.monitor.figures.effect_curves import Effects, curves_figure, effects_of
+from fluxplain.monitor.figures.effect_maps import surfaces_figure
+from fluxplain.monitor.figures.importance_now import snapshot_figure
+from fluxplain.monitor.figures.importance_over_time import importance_figure
+from fluxplain.monitor.figures.style import WIDTH_IN, Picture
+from fluxplain.results.change_context import ChangeContext
+from fluxplain.results.frames import Frame, records_of
+from fluxplain.results.pdp_history import is_drawable
+from fluxplain.results.selected import SelectedResults
+from fluxplain.schemas import Change, Record
+from fluxplain.schemas.change import METHOD_NAMES, Curve
+from fluxplain.schemas.explanation import Method
+from fluxplain.schemas.wording import measured
 
 
 @runtime_checkable
@@ -45,7 +45,7 @@ def draw(
     Parameters
     ----------
     what
-        An explainer (:class:`~pipeline.explain.IncrementalPFI`, ``IncrementalSAGE``,
+        An explainer (:class:`~fluxplain.explain.IncrementalPFI`, ``IncrementalSAGE``,
         ``IncrementalPDP``, ``IncrementalPairPDP``): its values now. Or records that the pipeline
         published, as such or as pandas frames, one or a list: importances over time. A frame by
         hand needs the columns ``seq``, ``feature`` and ``value``, and may have ``method``

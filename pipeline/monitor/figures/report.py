@@ -6,24 +6,24 @@ from string import Template
 
 from matplotlib.figure import Figure
 
-from pipeline.monitor.figures.change_figure import story_figure
-from pipeline.monitor.figures.effect_curves import curves_figure, effects_of
-from pipeline.monitor.figures.effect_maps import surfaces_figure
-from pipeline.monitor.figures.importance_over_time import importance_figure
-from pipeline.monitor.figures.report_tables import (
+from fluxplain.monitor.figures.change_figure import story_figure
+from fluxplain.monitor.figures.effect_curves import curves_figure, effects_of
+from fluxplain.monitor.figures.effect_maps import surfaces_figure
+from fluxplain.monitor.figures.importance_over_time import importance_figure
+from fluxplain.monitor.figures.report_tables import (
     changes_table,
     curve_tables,
     importance_table,
     safe,
     story_tables,
 )
-from pipeline.monitor.figures.saving import inline_svg, theme_css
-from pipeline.results.change_context import ChangeContext
-from pipeline.results.selected import SelectedResults
-from pipeline.results.stream_results import StreamView
-from pipeline.wording import measured, plural, signal_name
-from schemas import Change
-from schemas.change import METHOD_NAMES
+from fluxplain.monitor.figures.saving import inline_svg, theme_css
+from fluxplain.results.change_context import ChangeContext
+from fluxplain.results.selected import SelectedResults
+from fluxplain.results.stream_results import StreamView
+from fluxplain.schemas import Change
+from fluxplain.schemas.change import METHOD_NAMES
+from fluxplain.schemas.wording import measured, plural, signal_name
 
 PAGE, CSS = (Path(__file__).with_name(name) for name in ("report.html", "report.css"))
 

@@ -3,14 +3,14 @@
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 
-from pipeline.monitor.figures.before_after import drawable_curves
-from pipeline.monitor.figures.curve_panels import effect_of, plain
-from pipeline.monitor.figures.effect_curves import Effects
-from pipeline.results.change_context import ChangeContext
-from pipeline.results.stream_results import StreamView
-from pipeline.wording import compared, measured, printable, signal_name
-from schemas import Change
-from schemas.change import METHOD_NAMES, Curve
+from fluxplain.monitor.figures.before_after import drawable_curves
+from fluxplain.monitor.figures.curve_panels import effect_of, plain
+from fluxplain.monitor.figures.effect_curves import Effects
+from fluxplain.results.change_context import ChangeContext
+from fluxplain.results.stream_results import StreamView
+from fluxplain.schemas import Change
+from fluxplain.schemas.change import METHOD_NAMES, Curve
+from fluxplain.schemas.wording import compared, measured, printable, signal_name
 
 MAX_CURVE_ROWS = 50
 

@@ -8,7 +8,7 @@ from typing import Any, Literal, get_args
 
 from matplotlib.figure import Figure
 
-from pipeline.monitor.figures.style import (
+from fluxplain.monitor.figures.style import (
     FAINT,
     GREY,
     INK,
@@ -18,7 +18,7 @@ from pipeline.monitor.figures.style import (
     TEXT_COLORS,
     styled,
 )
-from pipeline.wording import printable
+from fluxplain.schemas.wording import printable
 
 Format = Literal["png", "svg", "pdf"]
 

@@ -12,7 +12,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from pipeline.monitor.figures.text_fit import shortened, text_width, wrapped
+from fluxplain.monitor.figures.text_fit import shortened, text_width, wrapped
 
 PAPER, INK, MUTED, GREY, FAINT = "#FFFFFF", "#222222", "#5A5A5A", "#9A9A9A", "#D0D0D0"
 
@@ -66,7 +66,7 @@ class Picture(Figure):
     """A figure that a notebook shows when it is the value of a cell, without further setup."""
 
     def _repr_png_(self) -> bytes:
-        from pipeline.monitor.figures.saving import rendered  # noqa: PLC0415  which imports this
+        from fluxplain.monitor.figures.saving import rendered  # noqa: PLC0415  which imports this
 
         return rendered(self, "png")
 

@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.font_manager import FontProperties, findfont, get_font
 from matplotlib.textpath import text_to_path
 
-from pipeline.wording import printable
+from fluxplain.schemas.wording import printable
 
 ELLIPSIS, UNKNOWN = "…", "□"
 

@@ -9,13 +9,13 @@ from rich.console import Console, ConsoleOptions, JustifyMethod, RenderableType,
 from rich.table import Table
 from rich.text import Text
 
-from pipeline.monitor.terminal.sparklines import GAP, MARKS, one_line, plain_table
-from pipeline.results.overview import Row, latest_first, overview
-from pipeline.results.selection import Alphas
-from pipeline.results.store import Store
-from pipeline.wording import compared, plural, printable, signal_name
-from schemas.change import METHOD_NAMES
-from schemas.explanation import METHODS, Method
+from fluxplain.monitor.terminal.sparklines import GAP, MARKS, one_line, plain_table
+from fluxplain.results.overview import Row, latest_first, overview
+from fluxplain.results.selection import Alphas
+from fluxplain.results.store import Store
+from fluxplain.schemas.change import METHOD_NAMES
+from fluxplain.schemas.explanation import METHODS, Method
+from fluxplain.schemas.wording import compared, plural, printable, signal_name
 
 AROUND = 6
 """Lines of the table's heading, its legend, and empty ones."""

@@ -7,10 +7,10 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from pipeline.monitor.terminal.effect_bars import render_curves
-from pipeline.wording import compared, in_short, measured, number, plural, printable
-from schemas import Change
-from schemas.change import METHOD_NAMES, Watched
+from fluxplain.monitor.terminal.effect_bars import render_curves
+from fluxplain.schemas import Change
+from fluxplain.schemas.change import METHOD_NAMES, Watched
+from fluxplain.schemas.wording import compared, in_short, measured, number, plural, printable
 
 MEANING: dict[Watched, str] = {
     "ipfi": "loss added by replacing the feature, in units of the loss",

@@ -6,14 +6,14 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from pipeline.monitor.terminal.sparklines import plain_table
-from pipeline.results.series import Estimate
-from pipeline.results.store import Store
-from pipeline.results.stream_results import Key, StreamView
-from pipeline.wording import compared, measured, plural, printable, signal_name
-from schemas import Change
-from schemas.change import METHOD_NAMES
-from schemas.explanation import Method
+from fluxplain.monitor.terminal.sparklines import plain_table
+from fluxplain.results.series import Estimate
+from fluxplain.results.store import Store
+from fluxplain.results.stream_results import Key, StreamView
+from fluxplain.schemas import Change
+from fluxplain.schemas.change import METHOD_NAMES
+from fluxplain.schemas.explanation import Method
+from fluxplain.schemas.wording import compared, measured, plural, printable, signal_name
 
 Ranking = list[tuple[str, Estimate]]
 """Features and their importance, the largest first."""

@@ -7,10 +7,10 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from pipeline.monitor.terminal.sparklines import bar, plain_table, sparkline
-from pipeline.wording import number, printable
-from schemas.change import Curve
-from schemas.record import Label, Value
+from fluxplain.monitor.terminal.sparklines import bar, plain_table, sparkline
+from fluxplain.schemas.change import Curve
+from fluxplain.schemas.record import Label, Value
+from fluxplain.schemas.wording import number, printable
 
 MAX_CLASSES = 4
 """Of more classes, those with the widest range of effects are shown."""

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from rich.table import Table
 from rich.text import Text
 
-from pipeline.monitor.terminal.sparklines import (
+from fluxplain.monitor.terminal.sparklines import (
     GAP,
     MARKS,
     MAX_CELLS,
@@ -14,10 +14,10 @@ from pipeline.monitor.terminal.sparklines import (
     plain_table,
     sparkline,
 )
-from pipeline.results.stream_results import StreamView
-from pipeline.wording import decimals, measured, printable
-from schemas.change import METHOD_NAMES
-from schemas.explanation import Method
+from fluxplain.results.stream_results import StreamView
+from fluxplain.schemas.change import METHOD_NAMES
+from fluxplain.schemas.explanation import Method
+from fluxplain.schemas.wording import decimals, measured, printable
 
 MIN_CELLS = 8
 """Width of the narrowest trend."""

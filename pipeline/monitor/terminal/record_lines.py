@@ -2,7 +2,7 @@
 
 import orjson
 
-from schemas import Change, DeadLetter, Explanation, Prediction, Record
+from fluxplain.schemas import Change, DeadLetter, Explanation, Prediction, Record
 
 
 def line(record: Record) -> str:

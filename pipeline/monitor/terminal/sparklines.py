@@ -9,7 +9,7 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from schemas import Change
+from fluxplain.schemas import Change
 
 BLOCKS = "▁▂▃▄▅▆▇█"
 

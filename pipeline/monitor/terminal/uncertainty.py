@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from rich.table import Table
 from rich.text import Text
 
-from pipeline.monitor.terminal.sparklines import GAP, MARKS, MAX_CELLS, binned, marks, share
-from pipeline.results.stream_results import Key, StreamView
-from pipeline.wording import compared, printable
-from schemas.change import METHOD_NAMES
+from fluxplain.monitor.terminal.sparklines import GAP, MARKS, MAX_CELLS, binned, marks, share
+from fluxplain.results.stream_results import Key, StreamView
+from fluxplain.schemas.change import METHOD_NAMES
+from fluxplain.schemas.wording import compared, printable
 
 ERRORS = 2.0
 """Standard errors on each side, as on the dashboard."""

@@ -7,16 +7,16 @@ from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.table import Table
 from rich.text import Text
 
-from pipeline.monitor.terminal.importance_table import render_importances, sorted_features
-from pipeline.monitor.terminal.sparklines import binned, one_line, sparkline
-from pipeline.monitor.terminal.uncertainty import render_bands
-from pipeline.results.performance import Trend
-from pipeline.results.store import Store
-from pipeline.results.stream_results import StreamView
-from pipeline.wording import in_short, plural, printable
-from schemas import Change
-from schemas.change import METHOD_NAMES
-from schemas.explanation import Method
+from fluxplain.monitor.terminal.importance_table import render_importances, sorted_features
+from fluxplain.monitor.terminal.sparklines import binned, one_line, sparkline
+from fluxplain.monitor.terminal.uncertainty import render_bands
+from fluxplain.results.performance import Trend
+from fluxplain.results.store import Store
+from fluxplain.results.stream_results import StreamView
+from fluxplain.schemas import Change
+from fluxplain.schemas.change import METHOD_NAMES
+from fluxplain.schemas.explanation import Method
+from fluxplain.schemas.wording import in_short, plural, printable
 
 LOSS_CELLS = 20
 """Width of the trends of loss and accuracy."""

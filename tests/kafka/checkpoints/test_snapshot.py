@@ -13,8 +13,8 @@ from typing import Any, cast
 import psutil
 import pytest
 
-from pipeline.kafka.checkpoints import Checkpoint, Snapshot, SnapshotError, snapshot
-from pipeline.stages import Stage
+from fluxplain.kafka.checkpoints import Checkpoint, Snapshot, SnapshotError, snapshot
+from fluxplain.stages import Stage
 
 
 class Counting:
@@ -94,7 +94,7 @@ def test_a_snapshot_that_nobody_wants_leaves_nothing() -> None:
 
 TAKES_AND_DIES = """
 import os
-from pipeline.kafka.checkpoints import Checkpoint, Snapshot
+from fluxplain.kafka.checkpoints import Checkpoint, Snapshot
 from tests.kafka.checkpoints.test_snapshot import Counting
 
 print(Snapshot(Checkpoint(7, Counting()), aside=True)._child, flush=True)

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.config import Config
-from pipeline.kafka.checkpoints import (
+from fluxplain.config import Config
+from fluxplain.kafka.checkpoints import (
     Checkpoint,
     CheckpointError,
     CheckpointStore,
@@ -21,17 +21,17 @@ from pipeline.kafka.checkpoints import (
     Slot,
     TopicCheckpointStore,
 )
-from pipeline.kafka.checkpoints import envelope as envelopes
-from pipeline.kafka.checkpoints.base import KEPT
-from pipeline.kafka.checkpoints.opening import libraries
-from pipeline.kafka.checkpoints.records import CHUNK_BYTES
-from pipeline.kafka.checkpoints.topic import partition_of
-from pipeline.kafka.embedded import EmbeddedBroker
-from pipeline.kafka.ownership.writers import ANY, Begin
-from pipeline.kafka.producer import RecordProducer
-from pipeline.kafka.topics import create_topics
-from pipeline.stages import DriftStage
-from tests.behaviour.conftest import SETTINGS
+from fluxplain.kafka.checkpoints import envelope as envelopes
+from fluxplain.kafka.checkpoints.base import KEPT
+from fluxplain.kafka.checkpoints.configured import libraries
+from fluxplain.kafka.checkpoints.topic import partition_of
+from fluxplain.kafka.embedded import EmbeddedBroker
+from fluxplain.kafka.ownership.writers import ANY, Begin
+from fluxplain.kafka.producer import RecordProducer
+from fluxplain.kafka.topics import create_topics
+from fluxplain.stages import DriftStage
+from tests.kit.large import Large
+from tests.kit.settings import SETTINGS
 
 SLOT = Slot("drift", "explanations", 0)
 IDENTITY = Identity.of({"seed": "one"}, "cluster", {"explanations": "id of the topic"})
@@ -39,14 +39,6 @@ KEY = b"a key that signs checkpoints, and is long enough"
 OURS = Envelope(IDENTITY, KEY)
 
 MakeStore = Callable[[Envelope], CheckpointStore]
-
-
-class Large(DriftStage):
-    """A stage whose state needs several chunks."""
-
-    def __init__(self, config: Config) -> None:
-        super().__init__(config)
-        self.ballast = os.urandom(3 * CHUNK_BYTES)
 
 
 STAGE = DriftStage(Config(**SETTINGS))
@@ -286,9 +278,9 @@ def test_each_role_and_partition_has_a_partition_of_its_own() -> None:
 
 def test_the_library_of_the_model_is_part_of_what_a_checkpoint_is_for() -> None:
     assert not libraries(Config(**SETTINGS))
-    factory = {"factory": "pipeline.models:from_sklearn", "params": {}}
+    factory = {"factory": "fluxplain.models:from_sklearn", "params": {}}
     assert libraries(Config(**{**SETTINGS, "model": factory})) == {"scikit-learn"}
-    own = {1: {"model": {"factory": "pipeline.models:from_torch", "params": {}}}}
+    own = {1: {"model": {"factory": "fluxplain.models:from_torch", "params": {}}}}
     assert libraries(Config(**SETTINGS, streams=own)) == {"torch"}
     here = Identity.of({}, "cluster", libraries=["scikit-learn"])
     assert here.versions["scikit-learn"] == version("scikit-learn")

@@ -9,18 +9,18 @@ from aiokafka.record.default_records import DefaultRecordBatch, _DefaultRecordBa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.kafka.faust import batches
-from pipeline.kafka.faust.batches import (
+from fluxplain.kafka.faust import batches
+from fluxplain.kafka.faust.batches import (
     MAX_BATCH_BYTES,
     MAX_HEADERS,
     MAX_MESSAGE_BYTES,
     BatchRecord,
     FlawError,
 )
-from pipeline.kafka.headers import Unreadable
-from tests import batches as kit
-from tests.batches import CODECS, GZIP, LZ4, NONE, SNAPPY, ZSTD
-from tests.support import PROPERTY
+from fluxplain.kafka.headers import Unreadable
+from tests.kit import batches as kit
+from tests.kit.batches import CODECS, GZIP, LZ4, NONE, SNAPPY, ZSTD
+from tests.kit.support import PROPERTY
 
 every_codec = pytest.mark.parametrize("codec", CODECS.values(), ids=list(CODECS))
 

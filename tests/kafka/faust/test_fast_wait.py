@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pipeline.kafka.faust.fast_wait import FastWaitService
+from fluxplain.kafka.faust.fast_wait import FastWaitService
 
 
 class Bystander(FastWaitService):

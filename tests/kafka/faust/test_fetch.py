@@ -14,18 +14,18 @@ from aiokafka.structs import TopicPartition
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.kafka.faust import fetch
-from pipeline.kafka.faust.batches import CONTROL, TRANSACTIONAL
-from pipeline.kafka.faust.fetch import (
+from fluxplain.kafka.faust import fetch
+from fluxplain.kafka.faust.batches import CONTROL, TRANSACTIONAL
+from fluxplain.kafka.faust.fetch import (
     DRAIN,
     LARGE_BYTES,
     MAX_DRAINED_BYTES,
     PartitionRecords,
     RecordSet,
 )
-from tests import batches as kit
-from tests.batches import NONE, ZSTD
-from tests.support import PROPERTY
+from tests.kit import batches as kit
+from tests.kit.batches import NONE, ZSTD
+from tests.kit.support import PROPERTY
 
 TP = TopicPartition("features", 0)
 

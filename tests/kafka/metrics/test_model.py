@@ -2,10 +2,10 @@
 
 import pytest
 
-from pipeline.kafka.metrics.model import ModelCollector
-from pipeline.stages import ModelStage
-from pipeline.stages.metering import Work
-from tests.support import linear_config, linear_records, message, run
+from fluxplain.kafka.metrics.model_time import ModelCollector
+from fluxplain.stages import ModelStage
+from fluxplain.stages.metering import Work
+from tests.kit.support import linear_config, linear_records, message, run
 
 EVALUATION, PREDICTION, LEARNING = (
     f"fluxplain_{work}_seconds_total" for work in ("evaluation", "prediction", "learning")

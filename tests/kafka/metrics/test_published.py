@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
-from pipeline.kafka.metrics.published import MAX_NAMES, OTHER, RECENT, PublishedCollector
-from pipeline.kafka.metrics.worker import WorkerMetrics
-from pipeline.parts import Part
-from schemas import Change, Record
-from tests.kafka.worker.test_outbox import evaluation
-from tests.monitor.records import STREAM, change, explanation, letter, loss_change, prediction
-from tests.support import SLOW_PROPERTY, linear_config
+from fluxplain.config.replica import Replica
+from fluxplain.kafka.metrics.record_counts import MAX_NAMES, OTHER, RECENT, PublishedCollector
+from fluxplain.kafka.metrics.worker_metrics import WorkerMetrics
+from fluxplain.schemas import Change, Record
+from tests.kit.recorder import evaluation
+from tests.kit.records import STREAM, change, explanation, letter, loss_change, prediction
+from tests.kit.support import SLOW_PROPERTY, linear_config
 
 Values = dict[Any, float]
 
@@ -197,8 +197,8 @@ def test_any_name_of_a_feature_comes_out_as_it_went_in(features: list[str]) -> N
 
 
 def test_a_worker_has_metrics_of_its_own_and_those_of_its_process() -> None:
-    parts = Part("drift"), Part("model", 1, 2)
-    first, second = (WorkerMetrics(linear_config(), part) for part in parts)
+    replicas = Replica("drift"), Replica("model", 1, 2)
+    first, second = (WorkerMetrics(linear_config(), replica) for replica in replicas)
     first.step.observe(0.25)
     text = generate_latest(first.registry).decode()
     assert 'fluxplain_step_seconds_count{role="drift"} 1.0' in text

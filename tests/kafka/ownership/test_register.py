@@ -5,8 +5,8 @@ from typing import Any
 import orjson
 import pytest
 
-from pipeline.kafka.ownership.registered import Registered
-from pipeline.kafka.ownership.writers import Begin, Writer
+from fluxplain.kafka.ownership.registered import Registered
+from fluxplain.kafka.ownership.writers import Begin, Writer
 
 SLOT = "model fluxplain.features-0"
 

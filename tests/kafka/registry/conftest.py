@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.registry import RegistryServer
+from tests.kit.registry import RegistryServer
 
 
 @pytest.fixture

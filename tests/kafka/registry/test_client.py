@@ -6,9 +6,9 @@ from uuid import UUID
 
 import pytest
 
-from pipeline.config import RegistrySettings
-from pipeline.kafka.client import AccessError
-from pipeline.kafka.registry.client import (
+from fluxplain.config import RegistrySettings
+from fluxplain.kafka.client import AccessError
+from fluxplain.kafka.registry.registry_client import (
     MAX_BYTES,
     MOST_REFERENCES,
     Registered,
@@ -16,8 +16,8 @@ from pipeline.kafka.registry.client import (
     RegistryError,
     UnknownSchemaError,
 )
-from schemas import BadRecordError
-from tests.registry import Answer, RegistryServer
+from fluxplain.schemas import BadRecordError
+from tests.kit.registry import Answer, RegistryServer
 
 
 def registry(server: RegistryServer, **more: Any) -> Registry:

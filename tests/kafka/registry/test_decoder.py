@@ -13,15 +13,15 @@ from confluent_kafka import Message as KafkaMessage
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.kafka.registry import avro
-from pipeline.kafka.registry import decoder as module
-from pipeline.kafka.registry.client import RegistryError
-from pipeline.kafka.registry.wire import HEADER, framed
-from pipeline.stages import Message, process
-from pipeline.stages.join import JoinStage, PassedOn
-from schemas import BadRecordError
-from tests.registry import RegistryServer, avro_of, decoder_of
-from tests.support import PROPERTY
+from fluxplain.kafka.registry import avro_decoder as module
+from fluxplain.kafka.registry import avro_values as avro
+from fluxplain.kafka.registry.registry_client import RegistryError
+from fluxplain.kafka.registry.wire import HEADER, framed
+from fluxplain.schemas import BadRecordError
+from fluxplain.stages import Message, process
+from fluxplain.stages.join import JoinStage, PassedOn
+from tests.kit.registry import RegistryServer, avro_of, decoder_of
+from tests.kit.support import PROPERTY
 
 POINT = {
     "type": "record",

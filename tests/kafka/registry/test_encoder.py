@@ -10,23 +10,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.config import Config
-from pipeline.kafka.client import AccessError
-from pipeline.kafka.producer import RecordProducer
-from pipeline.kafka.registry.client import RegistryError
-from pipeline.kafka.registry.decoder import Decoder
-from pipeline.kafka.registry.encoder import Encoder
-from pipeline.kafka.registry.wire import unframed
-from pipeline.kafka.worker.outbox import Outbox
-from pipeline.outputs import OUTPUTS
-from pipeline.stages import Message
-from schemas import Control, Prediction, Record
-from schemas.avro import avro_schema
-from tests.kafka.worker.test_outbox import Recorder, evaluation
-from tests.monitor.records import change, letter, prediction
-from tests.registry import RegistryServer, decoder_of
-from tests.schemas.test_records import ANY
-from tests.support import PROPERTY, make_config
+from fluxplain.config import Config
+from fluxplain.kafka.client import AccessError
+from fluxplain.kafka.producer import RecordProducer
+from fluxplain.kafka.registry.avro_decoder import Decoder
+from fluxplain.kafka.registry.avro_encoder import Encoder
+from fluxplain.kafka.registry.registry_client import RegistryError
+from fluxplain.kafka.registry.wire import unframed
+from fluxplain.kafka.worker.outbox import Outbox
+from fluxplain.schemas import OUTPUTS, Control, Prediction, Record
+from fluxplain.schemas.avro import avro_schema
+from fluxplain.stages import Message
+from tests.kit.any_records import ANY
+from tests.kit.recorder import Recorder, evaluation
+from tests.kit.records import change, letter, prediction
+from tests.kit.registry import RegistryServer, decoder_of
+from tests.kit.support import PROPERTY, make_config
 
 both = pytest.mark.parametrize("output", ["json", "avro"])
 

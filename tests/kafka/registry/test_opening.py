@@ -4,19 +4,19 @@ import sys
 
 import pytest
 
-from pipeline.config import Config, ConfigError
-from pipeline.kafka.registry.opening import check_registry, open_decoder, open_encoder
-from tests.support import make_config
+from fluxplain.config import Config, ConfigError
+from fluxplain.kafka.registry.codec import check_registry, open_decoder, open_encoder
+from tests.kit.support import make_config
 
-MODULES = ("avro", "decoder", "encoder")
+MODULES = ("avro_values", "avro_decoder", "avro_encoder")
 """What needs the extra; others may have loaded it."""
 
 
 @pytest.fixture
 def without_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in MODULES:
-        monkeypatch.delitem(sys.modules, f"pipeline.kafka.registry.{name}", raising=False)
-        monkeypatch.delattr(f"pipeline.kafka.registry.{name}", raising=False)
+        monkeypatch.delitem(sys.modules, f"fluxplain.kafka.registry.{name}", raising=False)
+        monkeypatch.delattr(f"fluxplain.kafka.registry.{name}", raising=False)
     monkeypatch.setitem(sys.modules, "fastavro", None)
 
 

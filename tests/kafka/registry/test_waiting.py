@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterator
 import pytest
 from confluent_kafka import Message as KafkaMessage
 
-from pipeline.kafka.registry import waiting
-from pipeline.kafka.registry.decoder import Decoder
-from pipeline.kafka.registry.waiting import Opener, WaitingDecoder
-from pipeline.kafka.registry.wire import framed
-from pipeline.parts import Part
-from pipeline.stages import Message
-from pipeline.stages.awaiting import NotYetError
-from tests.registry import RegistryServer, decoder_of
+from fluxplain.config.replica import Replica
+from fluxplain.errors import NotYetError
+from fluxplain.kafka.registry import waiting
+from fluxplain.kafka.registry.avro_decoder import Decoder
+from fluxplain.kafka.registry.waiting import Opener, WaitingDecoder
+from fluxplain.kafka.registry.wire import framed
+from fluxplain.stages import Message
+from tests.kit.registry import RegistryServer, decoder_of
 
 
 @pytest.fixture(autouse=True)
@@ -27,7 +27,7 @@ class Worker:
 
     def __init__(self, server: RegistryServer, decoder: Decoder | None) -> None:
         self.message = Message("features", 0, 7, None, framed(server.add("a", "{}", "JSON"), b"{}"))
-        self.decoder = WaitingDecoder(decoder, Part("model"))
+        self.decoder = WaitingDecoder(decoder, Replica("model"))
         self.begun = 0
 
     def opened(self, holds: Callable[[], bool] = lambda: True) -> Message | None:

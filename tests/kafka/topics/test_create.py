@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from pipeline.config import Config
-from pipeline.kafka.client import BrokerError
-from pipeline.kafka.embedded import EmbeddedBroker
-from pipeline.kafka.topics import create, create_topics, missing_topics, topic_specs
-from tests.support import make_config
+from fluxplain.config import Config
+from fluxplain.kafka.client import BrokerError
+from fluxplain.kafka.embedded import EmbeddedBroker
+from fluxplain.kafka.topics import create, create_topics, missing_topics, topic_specs
+from tests.kit.support import make_config
 
 CHECKPOINTS = {"store": "topic", "key": "k" * 32}
 

@@ -7,16 +7,16 @@ from contextlib import closing
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 
-from pipeline.config import Config
-from pipeline.kafka import client
-from pipeline.kafka.client import BrokerError
-from pipeline.kafka.embedded import EmbeddedBroker
-from pipeline.kafka.producer import RecordProducer
-from pipeline.kafka.topics import create_topics, reader
-from pipeline.kafka.topics.lag import LagMonitor
-from pipeline.kafka.topics.progress import GroupOffsets
-from pipeline.kafka.topics.reader import read_to_end
-from tests.support import make_config
+from fluxplain.config import Config
+from fluxplain.kafka import client
+from fluxplain.kafka.client import BrokerError
+from fluxplain.kafka.embedded import EmbeddedBroker
+from fluxplain.kafka.producer import RecordProducer
+from fluxplain.kafka.topics import create_topics, reader
+from fluxplain.kafka.topics.lag import LagMonitor
+from fluxplain.kafka.topics.progress import GroupOffsets
+from fluxplain.kafka.topics.reader import read_to_end
+from tests.kit.support import make_config
 
 
 @pytest.fixture

@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from pipeline.config import Config
-from pipeline.kafka.client import BrokerError
-from pipeline.kafka.embedded import PARTITION_BYTES, EmbeddedBroker
-from pipeline.kafka.topics import create_topics
-from pipeline.kafka.topics.progress import GroupOffsets
-from pipeline.kafka.topics.replay import ReplayOptions, replay
-from tests.behaviour.conftest import SETTINGS
+from fluxplain.config import Config
+from fluxplain.kafka.client import BrokerError
+from fluxplain.kafka.embedded import PARTITION_BYTES, EmbeddedBroker
+from fluxplain.kafka.topics import create_topics
+from fluxplain.kafka.topics.progress import GroupOffsets
+from fluxplain.kafka.topics.replay import ReplayOptions, replay
+from tests.kit.settings import SETTINGS
 
 
 @pytest.fixture

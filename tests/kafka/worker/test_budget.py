@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from pipeline.config import Config
-from pipeline.kafka.worker.budget import MOST, PATIENCE_S, ROOM, WINDOW, StreamBudget
-from pipeline.parts import Part
-from tests.support import make_config
+from fluxplain.config import Config
+from fluxplain.config.replica import Replica
+from fluxplain.kafka.worker.budget import MOST, PATIENCE_S, ROOM, WINDOW, StreamBudget
+from tests.kit.support import make_config
 
 
 class Pipeline:
@@ -80,9 +80,9 @@ def two_streams(**settings: Any) -> Config:
 
 def test_a_stream_may_have_a_budget_of_its_own_and_the_first_shard_keeps_it() -> None:
     config = two_streams(control={"topic": True})
-    first, second = config.parts("model")
+    first, second = config.replicas("model")
     assert StreamBudget.of(config, second, 1) is None
-    assert StreamBudget.of(config, Part("explainer"), 1) is None
+    assert StreamBudget.of(config, Replica("explainer"), 1) is None
     budget = StreamBudget.of(config, first, 1)
     assert budget
     seen = [budget.see(16, seconds=0.0001, now=float(n)) for n in range(WINDOW)]
@@ -96,8 +96,10 @@ def test_what_a_budget_asked_for_is_taken_back_once_it_is_gone(
     every: int, announced: list[int | None]
 ) -> None:
     config = two_streams(control={"topic": True})
-    budget = StreamBudget.of(config, config.parts("model")[0], 0)
+    budget = StreamBudget.of(config, config.replicas("model")[0], 0)
     assert budget
     assert [budget.see(every, seconds=9.0, now=float(n)) for n in range(3)] == announced
     without = two_streams(streams={})
-    assert StreamBudget.of(without, without.parts("model")[0], 0) is None, "nowhere to announce it"
+    assert StreamBudget.of(without, without.replicas("model")[0], 0) is None, (
+        "nowhere to announce it"
+    )

@@ -7,13 +7,13 @@ import orjson
 import pytest
 from aiokafka.structs import ConsumerRecord
 
-from pipeline.kafka.client import TopicPartition
-from pipeline.kafka.headers import Unreadable
-from pipeline.kafka.ownership.writers import WRITER, Writer
-from pipeline.kafka.worker import control_reader
-from pipeline.kafka.worker.control_reader import ControlReader
-from pipeline.stages.base import ORIGIN
-from tests.support import linear_config
+from fluxplain.kafka.client import TopicPartition
+from fluxplain.kafka.headers import Unreadable
+from fluxplain.kafka.ownership.writers import WRITER, Writer
+from fluxplain.kafka.worker import control_reader
+from fluxplain.kafka.worker.control_reader import ControlReader
+from fluxplain.stages.base import ORIGIN
+from tests.kit.support import linear_config
 
 CONFIG = linear_config(control={"topic": True})
 TOPIC = CONFIG.topic("observations")

@@ -4,8 +4,8 @@ import logging
 
 import pytest
 
-from pipeline.kafka.worker.dead_letter_log import DeadLetterLog
-from tests.support import message
+from fluxplain.kafka.worker.dead_letter_log import DeadLetterLog
+from tests.kit.support import message
 
 
 def test_the_first_is_logged_and_the_others_are_counted(caplog: pytest.LogCaptureFixture) -> None:

@@ -6,10 +6,10 @@ from urllib.error import HTTPError
 import pytest
 from prometheus_client import CollectorRegistry
 
-from pipeline.kafka.worker.health import Health, HealthServer
-from pipeline.kafka.worker.stall_detector import StallDetector
-from pipeline.parts import Part
-from tests.support import linear_config
+from fluxplain.config.replica import Replica
+from fluxplain.kafka.worker.health import Health, HealthServer
+from fluxplain.kafka.worker.stall_detector import StallDetector
+from tests.kit.support import linear_config
 
 PATHS = ("/metrics", "/healthz", "/readyz")
 
@@ -17,7 +17,7 @@ PATHS = ("/metrics", "/healthz", "/readyz")
 def start(host: str) -> str:
     """Return the address of a server of a worker that is well."""
     stalls = StallDetector(stall_s=10.0, interval_s=5.0)
-    health = Health(Part("model"), ["features"], stalls, waits_for=None, is_ready=True)
+    health = Health(Replica("model"), ["features"], stalls, waits_for=None, is_ready=True)
     config = linear_config(health={"host": host})
     return HealthServer(config, lambda: health, CollectorRegistry()).start()
 

@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.kafka.checkpoints import Slot
-from pipeline.kafka.client import TopicPartition
-from pipeline.kafka.driver import Driver
-from pipeline.kafka.worker.merge import MOST_HELD, MOST_HELD_BYTES, PATIENCE_S, Merge
-from pipeline.kafka.worker.partition import AssignedPartition, Assignment
-from pipeline.stages import JoinStage
-from pipeline.stages.limits import HEADER_MEMORY_BYTES
-from tests.support import PROPERTY
+from fluxplain.kafka.checkpoints import Slot
+from fluxplain.kafka.client import TopicPartition
+from fluxplain.kafka.driver import Driver
+from fluxplain.kafka.worker.merge import MOST_HELD, MOST_HELD_BYTES, PATIENCE_S, Merge
+from fluxplain.kafka.worker.partition import AssignedPartition, Assignment
+from fluxplain.stages import JoinStage
+from fluxplain.stages.limits import HEADER_MEMORY_BYTES
+from tests.kit.support import PROPERTY
 
 
 @dataclass(slots=True)

@@ -1,44 +1,15 @@
 """How records leave a worker: runs, sizes, keys and partitions."""
 
 import time
-from collections.abc import Mapping
-from typing import Any
 
 import pytest
 
-from pipeline.config import Config
-from pipeline.kafka.worker.outbox import MAX_GATHERED, RUN_BYTES, RUN_LENGTH, Outbox
-from schemas import Change, Evaluation, Explanation, Prediction, Record
-from tests.behaviour.conftest import SETTINGS
-from tests.monitor.records import STREAM, loss_change
-
-Sent = tuple[str, bytes, bytes | None, int | None]
-
-
-class Recorder:
-    """Takes what would go to the broker."""
-
-    def __init__(self) -> None:
-        self.sent: list[Sent] = []
-        self.headers: list[Mapping[str, bytes] | None] = []
-
-    def send(
-        self,
-        topic: str,
-        value: bytes,
-        key: bytes | None = None,
-        place: int | None = None,
-        *,
-        headers: Mapping[str, bytes] | None = None,
-    ) -> None:
-        self.sent.append((topic, value, key, place))
-        self.headers.append(headers)
-
-    def partitions(self, topic: str) -> int:
-        return 4
-
-    def serve(self) -> None:
-        pass
+from fluxplain.config import Config
+from fluxplain.kafka.worker.outbox import MAX_GATHERED, RUN_BYTES, RUN_LENGTH, Outbox
+from fluxplain.schemas import Change, Evaluation, Explanation, Prediction, Record
+from tests.kit.recorder import Recorder, evaluation
+from tests.kit.records import STREAM, loss_change
+from tests.kit.settings import SETTINGS
 
 
 @pytest.fixture
@@ -52,26 +23,6 @@ def outbox(recorder: Recorder) -> Outbox:
 
 
 PREDICTION = Prediction("s-2", 0, None, None, None, 1, [0, 1], [0.5, 0.5], 1, 0.25)
-
-
-def evaluation(seq: int, feature: str = "age", points: int = 3, **fields: Any) -> Evaluation:
-    row = [0.25, 0.75]
-    values: dict[str, Any] = {
-        "stream": "fluxplain.features-0",
-        "feature": feature,
-        "previous_seq": seq - 1,
-        "seqs": [seq],
-        "ts": [None],
-        "y": [1],
-        "loss": [0.3],
-        "classes": [0, 1],
-        "prediction": [row],
-        "coverage": [1.0],
-        "skipped": [0],
-        "outputs": {"ipfi": [[row]], "isage": [[row, row]], "ipdp": [[row] * points]},
-        "points": {"ipdp": [[float(i) for i in range(points)]]},
-    }
-    return Evaluation(**{**values, **fields})
 
 
 def runs(recorder: Recorder) -> list[tuple[str, list[int]]]:

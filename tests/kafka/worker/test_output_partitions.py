@@ -4,11 +4,11 @@ import asyncio
 
 import pytest
 
-from pipeline.config import Config
-from pipeline.kafka.worker import output_partitions
-from pipeline.kafka.worker.output_partitions import OutputPartitions
-from pipeline.parts import Part
-from tests.support import linear_config
+from fluxplain.config import Config
+from fluxplain.config.replica import Replica
+from fluxplain.kafka.worker import output_partitions
+from fluxplain.kafka.worker.output_partitions import OutputPartitions
+from tests.kit.support import linear_config
 
 CONFIG = linear_config(control={"topic": True})
 
@@ -18,7 +18,7 @@ def test_a_missing_partition_is_told_until_it_is_there_and_then_read_again_once(
 ) -> None:
     monkeypatch.setattr(output_partitions, "ASK_AGAIN_S", 0.0)
     counts = {CONFIG.topic("observations"): 1}
-    outputs = OutputPartitions(CONFIG, Part("join"), lambda topic, _beyond: counts[topic])
+    outputs = OutputPartitions(CONFIG, Replica("join"), lambda topic, _beyond: counts[topic])
 
     def has(partition: int) -> bool:
         return asyncio.run(outputs.has(partition))
@@ -38,5 +38,5 @@ def test_a_missing_partition_is_told_until_it_is_there_and_then_read_again_once(
 
 def test_a_role_that_keeps_no_partition_waits_for_none() -> None:
     config: Config = linear_config()
-    outputs = OutputPartitions(config, Part("explainer"), lambda _topic, _beyond: 0)
+    outputs = OutputPartitions(config, Replica("explainer"), lambda _topic, _beyond: 0)
     assert asyncio.run(outputs.has(7))

@@ -4,12 +4,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.config import Config
-from pipeline.kafka.checkpoints import Slot
-from pipeline.kafka.worker.partition import SEEK_AGAIN_S, AssignedPartition
-from pipeline.stages import DriftStage
-from tests.behaviour.conftest import SETTINGS
-from tests.support import PROPERTY
+from fluxplain.config import Config
+from fluxplain.kafka.checkpoints import Slot
+from fluxplain.kafka.worker.partition import SEEK_AGAIN_S, AssignedPartition
+from fluxplain.stages import DriftStage
+from tests.kit.settings import SETTINGS
+from tests.kit.support import PROPERTY
 
 STAGE = DriftStage(Config(**SETTINGS))
 

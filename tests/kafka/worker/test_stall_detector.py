@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import pytest
 
-from pipeline.kafka.client import TopicPartition
-from pipeline.kafka.worker.partition import PartitionProgress
-from pipeline.kafka.worker.stall_detector import Sight, StallDetector
+from fluxplain.kafka.client import TopicPartition
+from fluxplain.kafka.worker.partition import PartitionProgress
+from fluxplain.kafka.worker.stall_detector import Sight, StallDetector
 
 STALL_S = 10.0
 INTERVAL_S = 5.0

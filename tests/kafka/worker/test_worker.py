@@ -6,26 +6,26 @@ from typing import Any, cast
 import faust
 import pytest
 
-from pipeline.config import Config
-from pipeline.kafka.checkpoints import Checkpoint, Slot
-from pipeline.kafka.client import TopicPartition
-from pipeline.kafka.faust.driver import FaustDriver
-from pipeline.kafka.headers import Unreadable
-from pipeline.kafka.metrics.worker import WorkerMetrics
-from pipeline.kafka.ownership.lives import Life
-from pipeline.kafka.ownership.registered import Registered
-from pipeline.kafka.ownership.writers import WRITER, Begin, Fence, Writer
-from pipeline.kafka.producer import RecordProducer
-from pipeline.kafka.worker.outbox import Outbox
-from pipeline.kafka.worker.turn import incoming_message
-from pipeline.kafka.worker.worker import RoleWorker
-from pipeline.parts import Part
-from pipeline.stages import DriftStage, ModelStage, Stage
-from pipeline.stages.base import ORIGIN, ORIGIN_TIME
-from schemas import Change, DeadLetter
-from tests.behaviour.conftest import SETTINGS
-from tests.kafka.worker.test_outbox import Recorder
-from tests.monitor.records import explanation, prediction
+from fluxplain.config import Config
+from fluxplain.config.replica import Replica
+from fluxplain.kafka.checkpoints import Checkpoint, Slot
+from fluxplain.kafka.client import TopicPartition
+from fluxplain.kafka.faust.faust_driver import FaustDriver
+from fluxplain.kafka.headers import Unreadable
+from fluxplain.kafka.metrics.worker_metrics import WorkerMetrics
+from fluxplain.kafka.ownership.lives import Life
+from fluxplain.kafka.ownership.registered import Registered
+from fluxplain.kafka.ownership.writers import WRITER, Begin, Fence, Writer
+from fluxplain.kafka.producer import RecordProducer
+from fluxplain.kafka.worker.outbox import Outbox
+from fluxplain.kafka.worker.turn import incoming_message
+from fluxplain.kafka.worker.worker import RoleWorker
+from fluxplain.schemas import Change, DeadLetter
+from fluxplain.stages import DriftStage, ModelStage, Stage
+from fluxplain.stages.base import ORIGIN, ORIGIN_TIME
+from tests.kit.recorder import Recorder
+from tests.kit.records import explanation, prediction
+from tests.kit.settings import SETTINGS
 
 CONFIG = Config(**SETTINGS)
 
@@ -72,19 +72,19 @@ class Rig:
 
     def __init__(
         self,
-        part: Part,
+        replica: Replica,
         stage: Stage,
         checkpoint: Checkpoint | None = None,
         config: Config = CONFIG,
     ) -> None:
         self.recorder = Recorder()
-        metrics = WorkerMetrics(config, part)
+        metrics = WorkerMetrics(config, replica)
         producer = cast(RecordProducer, self.recorder)
         self.outbox = Outbox(config, producer, 4, metrics.published.observe)
         self.worker = RoleWorker(
-            FaustDriver(faust.App(f"test-worker-{part}")),
+            FaustDriver(faust.App(f"test-worker-{replica}")),
             config,
-            part,
+            replica,
             make_stage=lambda _topic, _partition: stage,
             store=cast(Any, OneCheckpoint(checkpoint)),
             outbox=self.outbox,
@@ -128,7 +128,7 @@ def faust_message(tp: TopicPartition, value: bytes, headers: dict[str, bytes]) -
 
 
 def test_a_worker_that_lost_its_partitions_exports_nothing_more_of_them() -> None:
-    rig, stream = Rig(Part("explainer"), STAGE), "features-0"
+    rig, stream = Rig(Replica("explainer"), STAGE), "features-0"
     rig.start()
     for record in (explanation("age", 10, 0.5), prediction(10)):
         rig.outbox.send(record, None, 0)
@@ -148,7 +148,7 @@ def test_of_messages_that_were_deleted_unread_all_shards_publish_the_same() -> N
     published = []
     for shard, read_up_to in enumerate([40, 70]):
         checkpoint = Checkpoint(read_up_to, STAGE, Life(), Fence(), epoch=1)
-        rig = Rig(Part("model", shard=shard, shards=2), STAGE, checkpoint, config)
+        rig = Rig(Replica("model", shard=shard, shards=2), STAGE, checkpoint, config)
         assert rig.start(TP_0, earliest=100, end=150) == 100
         rig.outbox.send_all()
         published.append(rig.recorder.sent)
@@ -163,7 +163,7 @@ def test_of_messages_that_were_deleted_unread_all_shards_publish_the_same() -> N
 def test_only_who_joins_topics_may_say_where_a_message_is_from(topic: str) -> None:
     """A producer's own header would make a dead letter be of another message."""
     tp = TopicPartition(CONFIG.topic(topic), 0)
-    rig = Rig(Part("model"), ModelStage(CONFIG, str(tp)))
+    rig = Rig(Replica("model"), ModelStage(CONFIG, str(tp)))
     rig.start(tp)
     headers = {ORIGIN: b"fluxplain.labels-9@77", ORIGIN_TIME: b"5", "traceparent": b"00-1"}
     forged = faust_message(tp, b"no JSON", {**headers, WRITER: JOIN.header})
@@ -200,6 +200,6 @@ def test_a_record_that_cannot_be_read_comes_with_the_reason() -> None:
 @pytest.mark.parametrize("is_restored", [False, True])
 def test_the_model_of_a_partition_is_timed_from_the_start(is_restored: bool) -> None:
     stage = ModelStage(CONFIG, "fluxplain.features-0")
-    rig = Rig(Part("model"), stage, Checkpoint(5, stage) if is_restored else None)
+    rig = Rig(Replica("model"), stage, Checkpoint(5, stage) if is_restored else None)
     assert rig.start(end=5) == (5 if is_restored else 0)
     assert stage.meter is rig.worker.metrics.model

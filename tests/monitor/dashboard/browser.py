@@ -13,14 +13,14 @@ from typing import Any
 
 from playwright.sync_api import Browser, Locator, Page, sync_playwright
 
-from pipeline.config import Config
-from pipeline.kafka.embedded import EmbeddedBroker
-from pipeline.kafka.producer import RecordProducer
-from pipeline.kafka.topics import create_topics
-from schemas import Record
-from tests.behaviour.conftest import SETTINGS, write_config
+from fluxplain.config import Config
+from fluxplain.kafka.embedded import EmbeddedBroker
+from fluxplain.kafka.producer import RecordProducer
+from fluxplain.kafka.topics import create_topics
+from fluxplain.schemas import Record
+from tests.kit.settings import SETTINGS, write_config
+from tests.kit.support import make_config
 from tests.monitor.dashboard.stream import name
-from tests.support import make_config
 
 WIDE = {"width": 1440, "height": 1000}
 
@@ -115,7 +115,7 @@ class Dashboard:
     def start(self, port: str = "0") -> str:
         """Start the command and return its address."""
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "pipeline.cli", "dashboard", "-c", str(self._settings_path)],
+            [sys.executable, "-m", "fluxplain.cli", "dashboard", "-c", str(self._settings_path)],
             stdout=subprocess.PIPE,
             env={**os.environ, "FLUXPLAIN_DASHBOARD__PORT": port},
         )

@@ -42,7 +42,7 @@ class Demo:
 def demo(out: Path, *options: str) -> Iterator[Demo]:
     """Run ``fluxplain demo``; stop it if it has not ended."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "pipeline.cli", "demo", "--out", str(out), *options],
+        [sys.executable, "-m", "fluxplain.cli", "demo", "--out", str(out), *options],
         stdout=subprocess.PIPE,
     )
     try:

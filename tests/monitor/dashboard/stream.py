@@ -5,10 +5,10 @@ import random
 from collections.abc import Iterator
 from dataclasses import replace
 
-from schemas import Change, Explanation, Prediction, Record
-from schemas.change import Curve, Watched, change_id
-from schemas.explanation import METHODS, Ice, Method
-from tests.monitor import records as plain
+from fluxplain.schemas import Change, Explanation, Prediction, Record
+from fluxplain.schemas.change import Curve, Watched, change_id
+from fluxplain.schemas.explanation import METHODS, Ice, Method
+from tests.kit import records as plain
 
 STREAM = "fluxplain.features-0"
 

@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Route, expect
 
-from pipeline.monitor.dashboard.page_files import PAGE
-from schemas import Change
+from fluxplain.monitor.dashboard.page_files import PAGE
+from fluxplain.schemas import Change
+from tests.kit.records import letter, prediction
 from tests.monitor.dashboard.browser import PHONE, WIDE, Dashboard, Visit, dashboard
 from tests.monitor.dashboard.stream import change, explanation, records
-from tests.monitor.records import letter, prediction
 
 pytestmark = pytest.mark.browser
 

@@ -9,16 +9,16 @@ import aiohttp
 import orjson
 import pytest
 
-from pipeline.config import Config
-from pipeline.monitor.dashboard import server
-from pipeline.monitor.dashboard.page_files import PAGE
-from pipeline.monitor.dashboard.server import HEADERS, Server
-from pipeline.monitor.dashboard.views import SHOWN_POINTS
-from pipeline.results.store import Store
-from schemas.change import METHOD_NAMES
+from fluxplain.config import Config
+from fluxplain.monitor.dashboard import server
+from fluxplain.monitor.dashboard.page_files import PAGE
+from fluxplain.monitor.dashboard.server import HEADERS, Server
+from fluxplain.monitor.dashboard.views import SHOWN_POINTS
+from fluxplain.results.store import Store
+from fluxplain.schemas.change import METHOD_NAMES
+from tests.kit.records import letter
+from tests.kit.support import make_config
 from tests.monitor.dashboard.stream import STREAM, change, name, records
-from tests.monitor.records import letter
-from tests.support import make_config
 
 Ask = Callable[[aiohttp.ClientSession, str], Awaitable[Any]]
 

@@ -13,11 +13,11 @@ from typing import Annotated
 import typer
 from playwright.sync_api import expect
 
-from pipeline.kafka.embedded import EmbeddedBroker
-from pipeline.sources import open_source
-from tests.behaviour.conftest import write_config
-from tests.behaviour.elec2 import CONFIG, FEATURE
-from tests.behaviour.kafka_pipeline import KafkaPipeline
+from fluxplain.kafka.embedded import EmbeddedBroker
+from fluxplain.sources import open_source
+from tests.kit.kafka_pipeline import KafkaPipeline
+from tests.kit.settings import write_config
+from tests.measure.elec2 import CONFIG, FEATURE
 from tests.monitor.dashboard.browser import WIDE, Dashboard, Visit, chromium
 from tests.monitor.dashboard.screenshot import take
 

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
-from pipeline.monitor.figures.style import styled
+from fluxplain.monitor.figures.style import styled
 
 TOLERANCE = 1.0
 """Pixels that boxes may overlap: letters do not fill theirs."""

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 
-from schemas import Change, Explanation, Record
-from schemas.change import Curve
-from schemas.explanation import Ice, Method
-from schemas.record import Value
-from tests.monitor.records import STREAM, change, explanation, loss_change, prediction
+from fluxplain.schemas import Change, Explanation, Record
+from fluxplain.schemas.change import Curve
+from fluxplain.schemas.explanation import Ice, Method
+from fluxplain.schemas.record import Value
+from tests.kit.records import STREAM, change, explanation, loss_change, prediction
 
 DRIFT, LENGTH, EVERY = 1500, 3000, 20
 

@@ -6,13 +6,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pipeline.monitor.figures import story_figure
-from pipeline.monitor.figures.contributions import MAX_ROWS, rows_of
-from pipeline.monitor.figures.style import Picture
-from pipeline.results.change_context import ChangeContext
-from pipeline.results.selected import SelectedResults
-from schemas import Change
-from schemas.change import Curve
+from fluxplain.monitor.figures import story_figure
+from fluxplain.monitor.figures.contributions import MAX_ROWS, rows_of
+from fluxplain.monitor.figures.style import Picture
+from fluxplain.results.change_context import ChangeContext
+from fluxplain.results.selected import SelectedResults
+from fluxplain.schemas import Change
+from fluxplain.schemas.change import Curve
 from tests.monitor.figures.layout import assert_readable, texts_of, written
 from tests.monitor.figures.samples import (
     DRIFT,

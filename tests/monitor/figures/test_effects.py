@@ -8,13 +8,13 @@ import pytest
 from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
 
-from pipeline.monitor.figures import curves_figure
-from pipeline.monitor.figures.effect_curves import MAX_EARLIER, MAX_PANELS, Effects, effects_of
-from pipeline.monitor.figures.effect_maps import surfaces_figure
-from pipeline.monitor.figures.style import GREY, PALETTE
-from pipeline.results.selected import SelectedResults
-from schemas import Explanation
-from schemas.change import Curve
+from fluxplain.monitor.figures import curves_figure
+from fluxplain.monitor.figures.effect_curves import MAX_EARLIER, MAX_PANELS, Effects, effects_of
+from fluxplain.monitor.figures.effect_maps import surfaces_figure
+from fluxplain.monitor.figures.style import GREY, PALETTE
+from fluxplain.results.selected import SelectedResults
+from fluxplain.schemas import Explanation
+from fluxplain.schemas.change import Curve
 from tests.monitor.figures.layout import assert_readable, written
 from tests.monitor.figures.samples import GRID, explained, names, stream_of
 

@@ -6,14 +6,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.monitor.figures import report_page
-from pipeline.results.change_context import ChangeContext
-from pipeline.results.selected import SelectedResults
-from schemas.change import Curve
-from schemas.explanation import METHODS
+from fluxplain.monitor.figures import report_page
+from fluxplain.results.change_context import ChangeContext
+from fluxplain.results.selected import SelectedResults
+from fluxplain.results.store import MAX_SEQ
+from fluxplain.schemas.change import Curve
+from fluxplain.schemas.explanation import METHODS
+from tests.kit.records import change, explanation, prediction
+from tests.kit.support import SLOW_PROPERTY
 from tests.monitor.figures.samples import GRID, drift_of
-from tests.monitor.records import change, explanation, prediction
-from tests.support import SLOW_PROPERTY
 
 NUMBERS = st.floats(allow_nan=False, allow_infinity=False) | st.sampled_from([0.0, 1e150, -1e150])
 
@@ -25,7 +26,7 @@ def curves(draw: st.DrawFn) -> Curve:
 
 
 @settings(SLOW_PROPERTY, max_examples=5)
-@given(st.lists(NUMBERS, min_size=12, max_size=12), curves(), st.integers(0, 2**62))
+@given(st.lists(NUMBERS, min_size=12, max_size=12), curves(), st.integers(0, MAX_SEQ - 10))
 @pytest.mark.filterwarnings("ignore:overflow:RuntimeWarning")
 def test_any_numbers_can_be_drawn(numbers: list[float], curve: Curve, seq: int) -> None:
     drift = replace(

@@ -6,13 +6,13 @@ import pytest
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
-from pipeline.monitor.figures import importance_figure, save
-from pipeline.monitor.figures.importance_over_time import MAX_COLORED
-from pipeline.monitor.figures.style import GREY, LINE_STYLES, PALETTE
-from pipeline.results.store import Store
+from fluxplain.monitor.figures import importance_figure, save
+from fluxplain.monitor.figures.importance_over_time import MAX_COLORED
+from fluxplain.monitor.figures.style import GREY, LINE_STYLES, PALETTE
+from fluxplain.results.store import Store
+from tests.kit.records import STREAM, change, drifting_store, explanation, loss_change
 from tests.monitor.figures.layout import assert_readable, written
 from tests.monitor.figures.samples import names, stream_of
-from tests.monitor.records import STREAM, change, drifting_store, explanation, loss_change
 
 
 def figure_of(store: Store, drift_seq: int | None = 1000) -> Figure:

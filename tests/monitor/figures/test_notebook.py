@@ -11,17 +11,17 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
-from pipeline.explain import IncrementalPairPDP, IncrementalPDP, IncrementalPFI, IncrementalSAGE
-from pipeline.monitor.figures import draw
-from pipeline.results.export import export
-from pipeline.results.frames import records_of
-from pipeline.results.selection import Selection
-from schemas import Change, Explanation, Prediction
-from schemas.change import Curve
-from schemas.explanation import Ice
+from fluxplain.explain import IncrementalPairPDP, IncrementalPDP, IncrementalPFI, IncrementalSAGE
+from fluxplain.monitor.figures import draw
+from fluxplain.results.export_file import export
+from fluxplain.results.frames import records_of
+from fluxplain.results.selection import Selection
+from fluxplain.schemas import Change, Explanation, Prediction
+from fluxplain.schemas.change import Curve
+from fluxplain.schemas.explanation import Ice
+from tests.kit.support import Linear
 from tests.monitor.figures.layout import assert_readable, written
 from tests.monitor.figures.samples import changes_of, drift_of, stream_of
-from tests.support import Linear
 
 FEATURES = ["a", "b"]
 

@@ -8,12 +8,12 @@ from html.parser import HTMLParser
 
 import pytest
 
-from pipeline.monitor.figures import report_page
-from pipeline.results.change_context import ChangeContext
-from pipeline.results.selected import NothingError, SelectedResults
-from schemas import Change, Explanation
+from fluxplain.monitor.figures import report_page
+from fluxplain.results.change_context import ChangeContext
+from fluxplain.results.selected import NothingError, SelectedResults
+from fluxplain.schemas import Change, Explanation
+from tests.kit.records import STREAM, change
 from tests.monitor.figures.samples import changes_of, drift_of, explained, stream_of
-from tests.monitor.records import STREAM, change
 
 VOID = {"meta", "br", "hr", "link", "img", "input", "use", "path"}
 

@@ -6,12 +6,12 @@ from xml.etree import ElementTree as ET
 import matplotlib as mpl
 import pytest
 
-from pipeline.monitor.figures import curves_figure, importance_figure, save, story_figure
-from pipeline.monitor.figures.effect_curves import effects_of
-from pipeline.monitor.figures.saving import DARK, rendered
-from pipeline.monitor.figures.style import INK, MUTED, PAPER, TEXT_COLORS, Picture
-from pipeline.results.change_context import ChangeContext
-from pipeline.results.selected import SelectedResults
+from fluxplain.monitor.figures import curves_figure, importance_figure, save, story_figure
+from fluxplain.monitor.figures.effect_curves import effects_of
+from fluxplain.monitor.figures.saving import DARK, rendered
+from fluxplain.monitor.figures.style import INK, MUTED, PAPER, TEXT_COLORS, Picture
+from fluxplain.results.change_context import ChangeContext
+from fluxplain.results.selected import SelectedResults
 from tests.monitor.figures.samples import drift_of, stream_of
 
 

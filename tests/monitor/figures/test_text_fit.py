@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.monitor.figures.text_fit import (
+from fluxplain.monitor.figures.text_fit import (
     legible,
     short_names,
     shortened,
@@ -12,7 +12,7 @@ from pipeline.monitor.figures.text_fit import (
     text_width,
     wrapped,
 )
-from tests.support import PROPERTY
+from tests.kit.support import PROPERTY
 
 SHORT_PROPERTY = settings(PROPERTY, max_examples=40)
 

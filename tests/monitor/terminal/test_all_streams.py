@@ -2,13 +2,13 @@
 
 import pytest
 
-from pipeline.monitor.terminal.all_streams import StreamsView, Watched
-from pipeline.results.selection import Alphas
-from pipeline.results.store import Store
+from fluxplain.monitor.terminal.all_streams import StreamsView, Watched
+from fluxplain.results.selection import Alphas
+from fluxplain.results.store import Store
+from tests.kit.records import letter
+from tests.kit.support import make_config
 from tests.monitor.dashboard.stream import change, name, records
-from tests.monitor.records import letter
 from tests.monitor.terminal.console import printed
-from tests.support import make_config
 
 CONFIG = make_config(features={name(i): "numeric" for i in range(3)}, explain={"alpha": 0.001})
 

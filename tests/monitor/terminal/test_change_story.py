@@ -5,20 +5,20 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 
-from pipeline.monitor.terminal.change_story import (
+from fluxplain.monitor.terminal.change_story import (
     SeqRange,
     range_of,
     render_incident,
     render_list,
     render_story,
 )
-from schemas import Change
-from schemas.change import Curve
-from schemas.record import Label, Value
-from tests.monitor.records import STREAM, change, loss_change
+from fluxplain.schemas import Change
+from fluxplain.schemas.change import Curve
+from fluxplain.schemas.record import Label, Value
+from tests.kit.records import STREAM, change, loss_change
+from tests.kit.support import PROPERTY
 from tests.monitor.strategies import any_record
 from tests.monitor.terminal.console import printed
-from tests.support import PROPERTY
 
 GRID: list[Value] = [0.0, 0.5, 1.0]
 

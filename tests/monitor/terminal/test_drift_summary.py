@@ -2,10 +2,10 @@ from typing import Any
 
 import pytest
 
-from pipeline.monitor.terminal.drift_summary import Summary, render_summary, summarize
-from pipeline.results.store import Store
-from schemas import Change
-from tests.monitor.records import (
+from fluxplain.monitor.terminal.drift_summary import Summary, render_summary, summarize
+from fluxplain.results.store import Store
+from fluxplain.schemas import Change
+from tests.kit.records import (
     STREAM,
     change,
     drifting_store,

@@ -5,8 +5,8 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.monitor.terminal.sparklines import BLOCKS, bar, binned, cell, share, sparkline
-from tests.support import PROPERTY
+from fluxplain.monitor.terminal.sparklines import BLOCKS, bar, binned, cell, share, sparkline
+from tests.kit.support import PROPERTY
 
 FLOATS = st.floats(allow_nan=False, allow_infinity=False)
 

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.monitor.terminal.uncertainty import SHADE, render_bands
-from pipeline.results.store import Store
-from pipeline.results.stream_results import Key
-from schemas import Explanation, Record
-from tests.monitor.records import STREAM, change, explanation
+from fluxplain.monitor.terminal.uncertainty import SHADE, render_bands
+from fluxplain.results.store import Store
+from fluxplain.results.stream_results import Key
+from fluxplain.schemas import Explanation, Record
+from tests.kit.records import STREAM, change, explanation
+from tests.kit.support import PROPERTY
 from tests.monitor.terminal.console import printed
-from tests.support import PROPERTY
 
 LINES = 8
 

@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from pipeline.monitor.terminal.importance_table import sorted_features
-from pipeline.monitor.terminal.watch import WatchView
-from pipeline.results.store import Store
-from pipeline.wording import measured, number
-from schemas import Change
-from schemas.explanation import METHODS
-from tests.monitor.records import (
+from fluxplain.monitor.terminal.importance_table import sorted_features
+from fluxplain.monitor.terminal.watch import WatchView
+from fluxplain.results.store import Store
+from fluxplain.schemas import Change
+from fluxplain.schemas.explanation import METHODS
+from fluxplain.schemas.wording import measured, number
+from tests.kit.records import (
     STREAM,
     change,
     drifting_store,

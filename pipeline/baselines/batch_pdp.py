@@ -1,0 +1,308 @@
+"""Partial dependence of a model's output on features, over a batch, with its ICE curves.
+
+Friedman (2001), "Greedy Function Approximation: A Gradient Boosting Machine"; Goldstein, Kapelner,
+Bleich, Pitkin (2015), "Peeking Inside the Black Box", for the ICE curves.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+
+from fluxplain.evaluate import Encoding, Evaluator, Inputs, Label, Observation, Value, as_evaluator
+from fluxplain.evaluate.encoding import Floats
+from fluxplain.evaluate.table import aligned
+from fluxplain.explain import kernels
+from fluxplain.explain.categories import range_and_slopes
+from fluxplain.explain.curve import Effect, Grid, shown_effect, shown_labels
+from fluxplain.explain.grids import GridKind, GridSettings, check_pairs
+from fluxplain.explain.importance import check_observation
+from fluxplain.explain.method import as_grid
+from fluxplain.explain.players import check_features
+from fluxplain.explain.points import PointStorage, seeded
+from fluxplain.explain.surface import Axes, SurfaceEffect, shown_surface
+
+Row = dict[str, Value]
+
+
+@dataclass(frozen=True, slots=True)
+class PartialDependence:
+    """The effect of one feature on the model's output.
+
+    Attributes
+    ----------
+    grid
+        The evaluation points: numbers in increasing order, or categories.
+    effect
+        The mean output at each point; for more than two classes, one such curve a class.
+    ice
+        The same of each observation, in their order, whose mean the effect is.
+    importance
+        Standard deviation of the effect; of a categorical feature a quarter of its range. The
+        mean over the classes if there are more than two.
+    """
+
+    grid: Grid
+    effect: Effect
+    ice: list[Effect]
+    importance: float
+
+
+@dataclass(frozen=True, slots=True)
+class PairDependence:
+    """The effect of two features on the model's output.
+
+    Attributes
+    ----------
+    axes
+        The evaluation points of the first and of the second feature.
+    effect
+        The mean output, a row for each point of the first feature; for more than two classes, one
+        such surface a class.
+    ice
+        The same of each observation, in their order, whose mean the effect is.
+    importance
+        Standard deviation of the effect; the mean over the classes if there are more than two.
+    """
+
+    axes: Axes
+    effect: SurfaceEffect
+    ice: list[SurfaceEffect]
+    importance: float
+
+
+def batch_pdp(
+    model: object,
+    xs: Sequence[Observation],
+    features: Sequence[str],
+    *,
+    grid: GridKind = "quantile-range",
+    grid_size: int = 10,
+    categorical: Collection[str] | None = None,
+    grids: Mapping[str, Grid] | None = None,
+    evaluator: Evaluator | str = "auto",
+) -> dict[str, PartialDependence]:
+    """Return the partial dependence curve of each feature.
+
+    A curve shows the predicted value (regression), the probability of the positive class (binary:
+    the larger of the two labels), or one curve a class (more than two). The model is asked
+    N·features·grid_size times, for N observations.
+
+    Parameters
+    ----------
+    model, xs, features, evaluator
+        See :mod:`fluxplain.baselines`.
+    grid
+        Evaluation points of numeric features: ``"quantile-range"``, equidistant from the 5 % to the
+        95 % quantile of the batch; ``"range"``, equidistant from its smallest value to its largest;
+        ``"quantiles"``, its quantiles, of equidistant levels from 5 % to 95 %.
+    grid_size
+        Points of a numeric feature's grid, at least 2.
+    categorical
+        Which of the features are categorical: their grid is all of their values. By default those
+        whose first value is text or a truth value.
+    grids
+        Feature → evaluation points to take instead, such as those of an iPDP.
+
+    Returns
+    -------
+    Feature → its curve.
+
+    Raises
+    ------
+    ValueError
+        For an argument out of its range; the message names it.
+    TypeError
+        If the model cannot be asked.
+
+    References
+    ----------
+    iPDP (Muschalik et al. 2023), Eq. 1; Section 3.2 for the grid. Importance after Greenwell,
+    Boehmke, McCarthy (2018), "A Simple and Effective Model-Based Variable Importance Measure".
+
+    Examples
+    --------
+    >>> class Double:
+    ...     def predict_one(self, x):
+    ...         return 2.0 * x["a"] + x["b"]
+    >>> xs = [{"a": a, "b": b} for a in (0.0, 1.0, 2.0) for b in (1.0, 3.0)]
+    >>> pdp = batch_pdp(Double(), xs, ["a"], grid_size=3)["a"]
+    >>> pdp.grid, pdp.effect, pdp.ice[0]
+    ([0.0, 1.0, 2.0], [2.0, 4.0, 6.0], [1.0, 3.0, 5.0])
+    >>> pdp.importance
+    2.0
+    """
+    names = check_features(features)
+    settings = _settings(xs, grid, grid_size)
+    kinds = _kinds(xs, names, categorical)
+    chosen = _chosen(xs, kinds, settings, grids)
+    replacements = [{feature: point} for feature, points in chosen.items() for point in points]
+    labels, numbers = _asked(model, xs, replacements, evaluator)
+    curves, begin = {}, 0
+    for feature, points in chosen.items():
+        end = begin + len(points)
+        importance = _quarter_of_range if kinds[feature] else _deviation
+        effect, *ice = _shown(labels, numbers[:, begin:end])
+        curves[feature] = PartialDependence(
+            points,
+            shown_effect(effect, len(points)),
+            [shown_effect(each, len(points)) for each in ice],
+            kernels.mean_of(np.array([importance(curve) for curve in effect.values()])),
+        )
+        begin = end
+    return curves
+
+
+def batch_pair_pdp(
+    model: object,
+    xs: Sequence[Observation],
+    pairs: Sequence[tuple[str, str]],
+    *,
+    grid: GridKind = "quantile-range",
+    grid_size: int = 10,
+    categorical: Collection[str] | None = None,
+    grids: Mapping[str, Grid] | None = None,
+    evaluator: Evaluator | str = "auto",
+) -> dict[str, PairDependence]:
+    """Return the partial dependence of each pair of features.
+
+    The same as :func:`batch_pdp`, with a surface in the place of a curve. The model is asked
+    N·pairs·grid_size² times, for N observations.
+
+    Parameters
+    ----------
+    model, xs, grid, grid_size, categorical, grids, evaluator
+        See :func:`batch_pdp`.
+    pairs
+        The pairs, two different features each.
+
+    Returns
+    -------
+    ``"first|second"`` → its surface.
+
+    Raises
+    ------
+    ValueError
+        For an argument out of its range; the message names it.
+    TypeError
+        If the model cannot be asked.
+
+    References
+    ----------
+    iPDP (Muschalik et al. 2023), Eq. 1, with a set S of two features.
+
+    Examples
+    --------
+    >>> class Product:
+    ...     def predict_one(self, x):
+    ...         return x["a"] * x["b"]
+    >>> xs = [{"a": a, "b": b} for a in (0.0, 1.0) for b in (1.0, 3.0)]
+    >>> pdp = batch_pair_pdp(Product(), xs, [("a", "b")], grid_size=2, grid="range")["a|b"]
+    >>> pdp.axes, pdp.effect
+    (([0.0, 1.0], [1.0, 3.0]), [[0.0, 0.0], [1.0, 3.0]])
+    """
+    named = check_pairs(pairs)
+    settings = _settings(xs, grid, grid_size)
+    kinds = _kinds(xs, [feature for pair in named.values() for feature in pair], categorical)
+    chosen = _chosen(xs, kinds, settings, grids)
+    surfaces = {}
+    for name, pair in named.items():
+        axes = (chosen[pair[0]], chosen[pair[1]])
+        labels, numbers = _asked(model, xs, _pair_rows(pair, axes), evaluator)
+        effect, *ice = _shown(labels, numbers)
+        width = len(axes[1])
+        surfaces[name] = PairDependence(
+            axes,
+            shown_surface(effect, width),
+            [shown_surface(each, width) for each in ice],
+            kernels.mean_of(np.array([_deviation(flat) for flat in effect.values()])),
+        )
+    return surfaces
+
+
+def _settings(xs: Sequence[Observation], grid: GridKind, size: int) -> GridSettings:
+    if not xs:
+        raise ValueError("xs is empty, but at least 1 observation is needed")
+    return GridSettings(kind=grid, size=size, storage_size=len(xs), warm_up=1)
+
+
+def _kinds(
+    xs: Sequence[Observation], features: Sequence[str], categorical: Collection[str] | None
+) -> dict[str, bool]:
+    """Return feature → whether it is categorical."""
+    for x in xs:
+        check_observation(Encoding().observe(x), tuple(features))
+    return {
+        feature: isinstance(xs[0][feature], bool | str)
+        if categorical is None
+        else feature in categorical
+        for feature in features
+    }
+
+
+def _chosen(
+    xs: Sequence[Observation],
+    kinds: Mapping[str, bool],
+    settings: GridSettings,
+    grids: Mapping[str, Grid] | None,
+) -> dict[str, Grid]:
+    return {
+        feature: list(grids[feature])
+        if grids and feature in grids
+        else _grid(xs, feature, settings, categorical=kind)
+        for feature, kind in kinds.items()
+    }
+
+
+def _grid(
+    xs: Sequence[Observation], feature: str, settings: GridSettings, *, categorical: bool
+) -> Grid:
+    encoding, names = Encoding(), [feature] if categorical else []
+    # it holds all values, so it draws no random number
+    storage = PointStorage([feature], settings, categorical=names, rng_of=seeded(0))
+    for x in xs:
+        storage.store(encoding.observe(x))
+    return as_grid(storage.points(encoding)[feature].axis)
+
+
+def _asked(
+    model: object,
+    xs: Sequence[Observation],
+    replacements: Sequence[Row],
+    evaluator: Evaluator | str,
+) -> tuple[tuple[Label | None, ...], Floats]:
+    """Return all classes, and all numbers; a class that an observation's outputs lack is 0.
+
+    Returns
+    -------
+    The numbers have the shape (observations, points, classes).
+    """
+    ask, encoding = as_evaluator(model, evaluator), Encoding()
+    tables = [ask(Inputs.replacing(encoding.observe(x), replacements)) for x in xs]
+    labels = tuple(dict.fromkeys(label for table in tables for label in table.labels))
+    return labels, np.array([aligned(table, labels) for table in tables])
+
+
+def _shown(
+    labels: tuple[Label | None, ...], numbers: Floats
+) -> list[dict[Label | None, list[float]]]:
+    """Return the shown effects by class: their mean, and those of each observation."""
+    shown = shown_labels(labels)
+    numbers = numbers[:, :, [labels.index(label) for label in shown]]
+    return [
+        dict(zip(shown, each.T.tolist(), strict=True)) for each in (numbers.mean(axis=0), *numbers)
+    ]
+
+
+def _pair_rows(pair: tuple[str, str], axes: Axes) -> list[Row]:
+    """Return what is replaced at each point of the first feature with each of the second."""
+    return [dict(zip(pair, point, strict=True)) for point in product(*axes)]
+
+
+def _deviation(effect: Sequence[float]) -> float:
+    return kernels.deviation(np.array(effect))
+
+
+def _quarter_of_range(effect: Sequence[float]) -> float:
+    return range_and_slopes(np.array(effect))[0]

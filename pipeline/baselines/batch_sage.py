@@ -1,0 +1,106 @@
+"""SAGE values of a batch, by random permutations of the features.
+
+Muschalik, Fumagalli, Hammer, Hüllermeier (2023), "iSAGE: An Incremental Version of SAGE for
+Online Explanation on Data Streams", after Covert, Lundberg, Lee (2020), "Understanding Global
+Feature Contributions With Additive Importance Measures".
+"""
+
+import random
+from collections.abc import Sequence
+
+import numpy as np
+
+from fluxplain.baselines.batch import Batch
+from fluxplain.evaluate import Evaluator, Observation, as_evaluator
+from fluxplain.evaluate.table import aligned
+from fluxplain.explain import kernels
+from fluxplain.explain.imputers import InnerSamples, check_inner_samples, draws
+from fluxplain.explain.losses import Loss, Target
+from fluxplain.explain.method import Question, ask_model
+from fluxplain.explain.permutations import Draw, changing, hidden_rows, permuted
+from fluxplain.explain.players import Features, Players
+from fluxplain.explain.sage import DEFAULT_INNER_SAMPLES, SAGE
+
+
+def batch_sage(
+    model: object,
+    xs: Sequence[Observation],
+    ys: Sequence[Target],
+    features: Features,
+    *,
+    loss: str | Loss = "cross_entropy",
+    inner_samples: InnerSamples = DEFAULT_INNER_SAMPLES,
+    seed: int | None = None,
+    evaluator: Evaluator | str = "auto",
+) -> dict[str, float]:
+    """Return the interventional SAGE values of a batch.
+
+    Each observation reveals the features in one random order. The values sum to the mean loss of
+    the mean prediction minus the mean loss of the model (efficiency). The model is asked
+    N·(2 + (features - 1)·m) times, for N observations and m inner samples.
+
+    Few inner samples bias SAGE as they do iSAGE: the loss of a mean of m outputs is too large by
+    about Var(output | revealed features) / m.
+
+    Parameters
+    ----------
+    model, xs, ys, features, loss, seed, evaluator
+        See :mod:`fluxplain.baselines`.
+    inner_samples
+        Draws per observation that a restricted output is the mean of, m; ``"all"`` takes each
+        observation of the batch once: the exact expectation over it.
+
+    Returns
+    -------
+    Feature → SAGE value, in units of the loss.
+
+    Raises
+    ------
+    ValueError
+        For an argument out of its range; the message names it.
+    TypeError
+        If the model cannot be asked.
+
+    References
+    ----------
+    iSAGE, Definition 2 and Algorithm 5. As in iSAGE here, the m draws of an observation supply
+    the hidden features along the whole permutation, and a feature that is constant in the batch
+    takes no part in it.
+
+    Examples
+    --------
+    The model doubles ``a`` and ignores ``b``, so ``a`` gets all of the improvement:
+
+    >>> class Double:
+    ...     def predict_one(self, x):
+    ...         return 2.0 * x["a"]
+    >>> xs = [{"a": a, "b": 7.0} for a in (1.0, 2.0, 3.0, 4.0)]
+    >>> batch_sage(Double(), xs, [2.0, 4.0, 6.0, 8.0], ["a", "b"], loss="absolute_error", seed=1)
+    {'a': 2.0, 'b': 0.0}
+    """
+    check_inner_samples(inner_samples)
+    batch = Batch(xs, ys, Players(features), loss=loss, evaluator=as_evaluator(model, evaluator))
+    return permuted_sage(batch, random.Random(seed), inner_samples=inner_samples)
+
+
+def permuted_sage(
+    batch: Batch, rng: random.Random, *, inner_samples: InnerSamples
+) -> dict[str, float]:
+    """Return the SAGE values of a batch; see :func:`batch_sage`."""
+    players, loss = batch.players, batch.loss
+    predictions = [ask_model(batch.evaluator, observed, [])[0] for observed in batch.observed]
+    labels = tuple(dict.fromkeys(label for each in predictions for label in each.labels))
+    outputs = np.concatenate([aligned(each, labels) for each in predictions])
+    mean = np.array([kernels.mean_of(column) for column in outputs.T])
+    total = np.zeros(len(players))
+    for place, (observed, y) in enumerate(batch):
+        order = permuted(len(players), rng)
+        chosen = draws(len(batch), inner_samples, rng)
+        places = changing(players, order, observed, batch.stored)
+        draw = Draw(places, np.arange(1, len(places)), len(chosen))
+        rows = hidden_rows(players, observed, batch.stored, chosen, draw)
+        _, [table] = ask_model(batch.evaluator, observed, [Question(rows)])
+        own, numbers = outputs[place], aligned(table, labels)
+        blocks = kernels.revealed(mean, own, numbers, draw.m, places, len(players))
+        total += SAGE.increments(loss, [y], labels, own[None], blocks)
+    return dict(zip(players.names, (total / len(batch)).tolist(), strict=True))

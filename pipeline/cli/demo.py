@@ -1,0 +1,179 @@
+"""The demonstration: the whole pipeline on the embedded broker, while its stream drifts."""
+
+import socket
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import closing, suppress
+from pathlib import Path
+from typing import Self
+
+from rich.console import Console
+from rich.live import Live
+
+from fluxplain.cli.supervisor import Supervisor, command_of
+from fluxplain.config import ENV_PREFIX, Config, load_config
+from fluxplain.kafka.embedded import EmbeddedBroker, workers_environment
+from fluxplain.kafka.topics import create_topics
+from fluxplain.kafka.topics.progress import PipelineProgress
+from fluxplain.kafka.topics.reader import TopicReader
+from fluxplain.kafka.topics.replay import ReplayOptions, replay
+from fluxplain.monitor.figures import importance_figure, save
+from fluxplain.monitor.terminal.drift_summary import Summary, render_summary, summarize
+from fluxplain.monitor.terminal.watch import WatchView
+from fluxplain.results.store import Store
+from fluxplain.schemas import OUTPUTS
+from fluxplain.sources import open_source
+
+DEMO_CONFIG = Path(__file__).with_name("demo.toml")
+
+CONCEPTS = (1, 2)
+"""River's Agrawal concepts before and after the drift: 1 rests on age and salary, 2 also on the
+education level."""
+
+PROGRESS_S = 5.0
+"""Time between two lines of progress, without a terminal to draw on."""
+
+
+def run_demo(out: Path, records: int, console: Console, *, stay: bool = False) -> Summary:
+    """Run the demonstration and return its findings.
+
+    The concept changes after half of the records. The picture and the workers' log are written to
+    the folder `out`. With `stay` everything keeps running for the dashboard, until interrupted.
+    """
+    out.mkdir(parents=True, exist_ok=True)
+    drift_seq = records // 2
+    store = Store()
+    log_path = out / "workers.log"
+    with (
+        tempfile.TemporaryDirectory(prefix="fluxplain-demo-") as state,
+        EmbeddedBroker() as broker,
+        log_path.open("wb") as log,
+    ):
+        config = load_config(DEMO_CONFIG).on_broker(broker.bootstrap_servers)
+        create_topics(config)
+        console.print(
+            f"Embedded broker at {broker.bootstrap_servers}; the workers log to {log_path}"
+        )
+        port = _free_port(config.dashboard.port)
+        environment = {
+            **workers_environment(broker, Path(state)),
+            f"{ENV_PREFIX}DASHBOARD__PORT": str(port),
+        }
+        with Supervisor(
+            DEMO_CONFIG, environment=environment, stderr=log, tell=console.print
+        ) as workers:
+            workers.start()
+            workers.add_service("dashboard", command_of("dashboard", config_path=DEMO_CONFIG))
+            with _Feed(config, records) as feed:
+                _show(config, feed, store, workers, console, port)
+            summary = _summarize(config, store, drift_seq, out / "importances.png", console)
+            if stay:
+                console.print("The dashboard stays until Ctrl-C.", style="bold")
+            while stay:
+                workers.check()
+                time.sleep(0.5)
+    return summary
+
+
+def _summarize(
+    config: Config, store: Store, drift_seq: int, picture: Path, console: Console
+) -> Summary:
+    summary = summarize(store, drift_seq)
+    save(importance_figure(summary.view, drift_seq=drift_seq), picture)
+    loss_watched = config.drift.of("loss") is not None
+    console.print(render_summary(summary, loss_watched=loss_watched))
+    console.print(f"Picture: {picture}", style="bold")
+    return summary
+
+
+class _Feed:
+    """Replays the stream in a thread."""
+
+    def __init__(self, config: Config, records: int) -> None:
+        self.records = records
+        self.error: Exception | None = None
+        self._config = config
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._replay, name="replay")
+
+    def _replay(self) -> None:
+        try:
+            values = _observations(self._config, self.records)
+            replay(self._config, values, ReplayOptions(), stop=self._stop)
+        except Exception as error:
+            self.error = error
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self._stop.set()
+        self._thread.join()
+
+
+def _show(  # noqa: PLR0917
+    config: Config,
+    feed: _Feed,
+    store: Store,
+    workers: Supervisor,
+    console: Console,
+    port: int,
+) -> None:
+    printed = asked = time.monotonic()
+    has_page = False
+    with (
+        closing(PipelineProgress(config, partition=0)) as progress,
+        TopicReader(config, list(OUTPUTS), from_beginning=True) as reader,
+        Live(console=console, auto_refresh=False, transient=True) as live,
+    ):
+        while True:
+            messages = reader.poll(0.25)
+            now = time.monotonic()
+            for message in messages:
+                record = OUTPUTS[reader.name(message)].decode(message.value())
+                store.add(record, message.partition() or 0, now)
+            if feed.error:
+                raise feed.error
+            if console.is_terminal:
+                live.update(WatchView(store, title="fluxplain demo", now=now), refresh=True)
+            elif now - printed >= PROGRESS_S:
+                printed = now
+                console.print(f"{_predictions(store):,} of {feed.records:,} records")
+            if now - asked >= 1.0:
+                asked = now
+                workers.check()
+                has_page = has_page or _print_page(port, console)
+                if not messages and progress.update() >= feed.records:
+                    return
+
+
+def _print_page(port: int, console: Console) -> bool:
+    """Print the dashboard's address once it answers."""
+    with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=0.2):
+        console.print(f"Dashboard: http://127.0.0.1:{port}", style="bold")
+        return True
+    return False
+
+
+def _free_port(wanted: int) -> int:
+    """Return the port if it is free, else another one."""
+    for port in (wanted, 0):
+        with socket.socket() as probe, suppress(OSError):
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(("127.0.0.1", port))
+            return int(probe.getsockname()[1])
+    raise OSError("this machine has no free port")
+
+
+def _predictions(store: Store) -> int:
+    return sum(stream.records for stream in store.streams.values()) + store.letter_count
+
+
+def _observations(config: Config, records: int) -> Iterator[bytes]:
+    counts = (records // 2, records - records // 2)
+    for i, (concept, limit) in enumerate(zip(CONCEPTS, counts, strict=True)):
+        source = f"river:Agrawal?classification_function={concept}&seed={config.seed + i}"
+        yield from open_source(source, config, limit=limit)

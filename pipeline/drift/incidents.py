@@ -1,0 +1,154 @@
+"""Brings the features of a stream together: ranks, and changes that belong to one incident.
+
+The explanations of a stream's features come in any order, since several workers make them. What is
+said about several features at once must not depend on that order, so it waits until all features
+are as far.
+"""
+
+from bisect import insort
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from operator import attrgetter
+
+from fluxplain.drift.history import Thinned
+from fluxplain.drift.sentences import sentence
+from fluxplain.schemas import Change
+from fluxplain.schemas.change import Watched
+from fluxplain.schemas.explanation import Method
+from fluxplain.schemas.record import MAX_RECORD_BYTES
+
+FRAME = 10
+"""Observations between two times at which the means of all features are kept. A feature that is
+ahead of the others needs some 100 bytes for each, and each method."""
+
+Means = dict[Watched | None, dict[str, float]]
+"""Method → feature → mean of the signal."""
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A change that waits for the other features.
+
+    Attributes
+    ----------
+    seq
+        Of the explanation that showed it.
+    change
+        Without ranks and incident.
+    """
+
+    seq: int
+    change: Change
+
+
+Course = deque[tuple[int, float]]
+"""(frame, mean), in order: what the other features have not reached."""
+
+
+class Incidents:
+    """The changes of one stream.
+
+    Parameters
+    ----------
+    explained
+        The features, groups and pairs.
+    window
+        Changes within so many observations belong together.
+
+    Examples
+    --------
+    >>> incidents = Incidents(["a", "b"], window=100)
+    >>> for seq in range(0, 50, 10):
+    ...     incidents.note("a", "ipfi", seq, mean=0.5)
+    ...     incidents.note("b", "ipfi", seq, mean=0.2)
+    >>> incidents.advance("a", 50), incidents.advance("b", 49)
+    ([], [])
+    """
+
+    def __init__(self, explained: Iterable[str], window: int) -> None:
+        self._progress = dict.fromkeys(explained, -1)
+        self._reached = -1
+        self._window = window
+        self._drafts: list[Draft] = []
+        self._courses: dict[tuple[Method, str], Course] = {}
+        self._means: Means = {}
+        self._past: Thinned[Means] = Thinned()
+        self._began: int | None = None  # the incident
+        self._name = ""
+
+    def note(self, feature: str, method: Method, seq: int, mean: float) -> None:
+        """Record a detector's mean after the explanation with this seq."""
+        course = self._courses.setdefault((method, feature), deque())
+        frame = seq // FRAME
+        if course and course[-1][0] >= frame:
+            frame, _ = course.pop()  # later already, if an explainer has restarted
+        course.append((frame, mean))
+
+    def add(self, seq: int, change: Change) -> None:
+        """Take a change, found in the explanation with this seq."""
+        insort(self._drafts, Draft(seq, change), key=attrgetter("seq"))
+
+    def advance(self, feature: str, seq: int) -> list[Change]:
+        """Record a feature's progress; return the changes that all features have reached."""
+        before = self._progress[feature]
+        if seq <= before:  # of another method, perhaps with a change
+            return self._release(self._reached)
+        self._progress[feature] = seq
+        if before > self._reached:
+            return []
+        self._reached = min(self._progress.values())
+        ready: list[Change] = []
+        end = self._reached // FRAME
+        while (frame := self._next_frame(end)) < end:
+            ready += self._release((frame + 1) * FRAME - 1)
+            self._close(frame)
+        return ready + self._release(self._reached)
+
+    def _next_frame(self, end: int) -> int:
+        """Return the first frame in which a mean has changed, of those before the end."""
+        return min([end, *(course[0][0] for course in self._courses.values() if course)])
+
+    def _release(self, seq: int) -> list[Change]:
+        """Return the changes up to a seq, in their order."""
+        ready = []
+        while self._drafts and self._drafts[0].seq <= seq:
+            ready.append(self._completed(self._drafts.pop(0)))
+        return ready
+
+    def _close(self, frame: int) -> None:
+        """Put what the means were at the end of a frame into the past."""
+        means = {method: dict(features) for method, features in self._means.items()}
+        for (method, feature), course in self._courses.items():
+            if course and course[0][0] == frame:
+                means.setdefault(method, {})[feature] = course.popleft()[1]
+        self._means = means
+        self._past.add(frame, means)
+
+    def _completed(self, draft: Draft) -> Change:
+        change = draft.change
+        if self._began is None or draft.seq - self._began > self._window:
+            self._began, self._name = draft.seq, f"{change.stream}@{draft.seq}"
+        then = self._past.at((change.after_seq or 0) // FRAME - 1)
+        rank_after, ranked = _rank(change, change.after, self._means)
+        rank_before, _ = _rank(change, change.before, then or {})
+        change = replace(
+            change,
+            incident=self._name,
+            rank_before=rank_before,
+            rank_after=rank_after,
+            ranked=ranked,
+        )
+        change = replace(change, detail=sentence(change))
+        if len(change.encode()) <= MAX_RECORD_BYTES:
+            return change
+        return replace(change, curve_before=None, curve_after=None)
+
+
+def _rank(change: Change, mean: float | None, means: Means) -> tuple[int | None, int | None]:
+    """Return the place of a mean among those of the other features, and how many there are."""
+    known = means.get(change.method, {})
+    others = [other for name, other in known.items() if name != change.feature]
+    if mean is None or not others:
+        return None, None
+    return 1 + sum(other > mean for other in others), 1 + len(others)

@@ -1,0 +1,75 @@
+"""A change in one sentence, for people."""
+
+import math
+
+from fluxplain.schemas import Change
+from fluxplain.schemas.change import METHOD_NAMES
+from fluxplain.schemas.wording import moved, written
+
+
+def sentence(change: Change) -> str:
+    """Return what changed, by how much, and how late that was noticed, as far as it is known.
+
+    Examples
+    --------
+    >>> change = Change(
+    ...     id="5f0c88a3e1b2",
+    ...     stream="features-0",
+    ...     kind="drift",
+    ...     seq=18204,
+    ...     previous_seq=None,
+    ...     ts=None,
+    ...     feature="price",
+    ...     method="ipfi",
+    ...     detail="",
+    ...     before=0.01234,
+    ...     before_std_error=0.0004,
+    ...     after=0.0456,
+    ...     after_std_error=0.0051,
+    ...     after_seq=18050,
+    ...     delay_bound=312,
+    ...     rank_before=5,
+    ...     rank_after=1,
+    ...     ranked=8,
+    ...     loss_before=0.21,
+    ...     loss_after=0.2,
+    ... )
+    >>> print(sentence(change))
+    iPFI of price rose from 0.01234 ± 0.00040 to 0.0456 ± 0.0051 (rank 5 to 1 of 8), noticed about \
+154 observations later, at most 312; the loss fell from 0.21 to 0.2
+    """
+    about = METHOD_NAMES[change.method] if change.method else ""
+    what = f"the {about}" if change.feature is None else f"{about} of {change.feature}"
+    if change.after is None:
+        return change.detail
+    after = (change.after, change.after_std_error)
+    if change.before is None:
+        text = f"{what} changed to {_measured(*after)}"
+    else:
+        before = (change.before, change.before_std_error)
+        text = f"{what} {moved(before, after, _measured)}"
+    if change.rank_after is not None:
+        text += f" ({_ranks(change)} of {change.ranked})"
+    if change.after_seq is not None:
+        text += f", noticed about {change.seq - change.after_seq:,} observations later"
+        text += f", at most {change.delay_bound:,}" if change.delay_bound is not None else ""
+    if change.method != "loss" and change.loss_before is not None and change.loss_after is not None:
+        losses = (change.loss_before, None), (change.loss_after, None)
+        text += f"; the loss {moved(*losses, written)}"
+    return text
+
+
+def _ranks(change: Change) -> str:
+    if change.rank_before in {None, change.rank_after}:
+        return f"rank {change.rank_after}"
+    return f"rank {change.rank_before} to {change.rank_after}"
+
+
+def _measured(value: float, std_error: float | None, more: int = 0) -> str:
+    """Return a mean as precisely as its standard error is stated, with two digits."""
+    if not std_error:
+        return f"{value:.{4 + more}g}"
+    decimals = 1 - math.floor(math.log10(std_error))
+    if more or not 0 <= decimals <= 12:
+        return f"{value:.{3 + more}g} ± {std_error:.2g}"
+    return f"{value:z.{decimals}f} ± {std_error:.{decimals}f}"  # z: no minus before zero

@@ -1,0 +1,154 @@
+"""A detector over one signal, and the change that it reports."""
+
+from dataclasses import replace
+from typing import NamedTuple
+
+from river.drift import ADWIN
+
+from fluxplain.drift.detectors import DetectorSettings
+from fluxplain.drift.sentences import sentence
+from fluxplain.drift.windows import Part, Windows
+from fluxplain.schemas import FIRST_INCARNATION, Change, Incarnation
+from fluxplain.schemas.change import Watched, change_id
+from fluxplain.schemas.record import Timestamp
+
+
+class Shift(NamedTuple):
+    """What a signal was before and after a change.
+
+    Attributes
+    ----------
+    before, after
+        The numbers before and after the likeliest place of the change; before it there may be none.
+    after_seq, replay_seq
+        Where the numbers after it begin, and where as many more begin.
+    earliest_seq
+        Before this one the change was not: where begins what ADWIN keeps of its window; of other
+        detectors, what follows the change before.
+    loss_before, loss_after
+        Mean loss of the observations that the numbers are of; None without any.
+    """
+
+    before: Part | None
+    after: Part
+    after_seq: int
+    replay_seq: int
+    earliest_seq: int
+    loss_before: float | None
+    loss_after: float | None
+
+
+class Watch:
+    """Feeds a detector, and says by how much the signal has changed when it alarms.
+
+    Parameters
+    ----------
+    settings
+        Which detector.
+    seed
+        Where its random numbers come from, if it has any.
+
+    Examples
+    --------
+    >>> watch = Watch(DetectorSettings("increment", "adwin", {}), seed="")
+    >>> [seq for seq in range(200) if watch.update(seq, float(seq >= 100), loss=None)]
+    [127]
+    """
+
+    def __init__(self, settings: DetectorSettings, seed: str) -> None:
+        self._signal = settings.signal
+        self._smallest = settings.parameters.get("min_window_length", 1)
+        self._detector = settings.make(seed)
+        self._last_change: int | None = None
+        self._windows = Windows()
+        # since the detector began, where River does not tell: of ADWIN it does
+        self._count, self._total = 0, 0.0
+
+    @property
+    def mean(self) -> float:
+        """Mean of the numbers that the detector holds; 0 before the first."""
+        if isinstance(self._detector, ADWIN):
+            return float(self._detector.estimation)
+        return self._total / max(self._count, 1)
+
+    def update(self, seq: int, number: float, loss: float | None) -> Shift | None:
+        """Take the next number; return the shift if the detector alarms.
+
+        Parameters
+        ----------
+        seq, number, loss
+            Of which observation, its number, and the model's loss on it.
+        """
+        adwin = self._detector if isinstance(self._detector, ADWIN) else None
+        if adwin is None:
+            if self._detector.drift_detected:  # it restarts with this number
+                self._count, self._total = 0, 0.0
+            self._count, self._total = self._count + 1, self._total + number
+        self._windows.add(seq, number, loss)
+        width, total = (adwin.width, adwin.total) if adwin else (0, 0.0)
+        self._detector.update(number)
+        if not self._detector.drift_detected:
+            return None
+        earliest_seq, rises = self._windows.seq, None
+        if adwin:  # it says between which two parts the mean differs, but not where it changed
+            dropped = (total + number - adwin.total) / (width + 1 - adwin.width)
+            rises = adwin.estimation > dropped
+            earliest_seq = self._windows.split(int(adwin.width))[1].seq
+        older, newer = self._windows.split_by_mean(rises=rises, smallest=self._smallest)
+        replay_seq = self._windows.split(2 * newer.part.n)[1].seq
+        self._windows.forget(newer.part.n)
+        return Shift(
+            older and older.part,
+            newer.part,
+            after_seq=newer.seq,
+            replay_seq=replay_seq,
+            earliest_seq=min(earliest_seq, newer.seq),
+            loss_before=older and older.mean_loss,
+            loss_after=newer.mean_loss,
+        )
+
+    def change(
+        self,
+        shift: Shift,
+        *,
+        stream: str,
+        seq: int,
+        ts: Timestamp | None,
+        method: Watched,
+        feature: str | None = None,
+        value: float | None = None,
+        std_error: float | None = None,
+        incarnation: Incarnation = FIRST_INCARNATION,
+    ) -> Change:
+        """Return the record of a change, which knows the one before it."""
+        previous_seq, self._last_change = self._last_change, seq
+        before, after = shift.before, shift.after
+        # the numbers of the other signal overlap, so that these formulas do not hold
+        is_independent = self._signal == "increment"
+        change = Change(
+            id=change_id(stream, "drift", feature, method, seq, incarnation),
+            stream=stream,
+            kind="drift",
+            seq=seq,
+            previous_seq=previous_seq,
+            ts=ts,
+            feature=feature,
+            method=method,
+            detail="",
+            signal=self._signal,
+            before=before and before.mean,
+            before_std_error=before.std_error if before and is_independent else None,
+            after=after.mean,
+            after_std_error=after.std_error if is_independent else None,
+            direction=before and ("rose" if after.mean > before.mean else "fell"),
+            window=after.n,
+            after_seq=shift.after_seq,
+            delay_bound=seq - shift.earliest_seq,
+            replay_seq=shift.replay_seq,
+            value=value,
+            std_error=std_error,
+            loss_before=shift.loss_before,
+            loss_after=shift.loss_after,
+            incarnation=incarnation,
+        )
+        return replace(change, detail=sentence(change))

@@ -1,0 +1,1 @@
+"""What the servers of workers and dashboard share."""

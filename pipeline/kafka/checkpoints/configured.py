@@ -1,0 +1,89 @@
+"""The configured store, and whose state may be in it."""
+
+from contextlib import closing
+from dataclasses import replace
+
+from confluent_kafka.admin import ClusterMetadata
+
+from fluxplain.config import Config, ConfigError
+from fluxplain.config.replica import Role
+from fluxplain.kafka.checkpoints.base import CheckpointStore, Slot
+from fluxplain.kafka.checkpoints.directory import DirectoryCheckpointStore
+from fluxplain.kafka.checkpoints.envelope import Envelope, Identity
+from fluxplain.kafka.checkpoints.topic import TopicCheckpointStore
+from fluxplain.kafka.client import partitions_of
+from fluxplain.kafka.embedded import is_embedded_cluster
+from fluxplain.kafka.ownership.register import Register
+from fluxplain.kafka.ownership.registered import TOPIC as REGISTER
+from fluxplain.kafka.ownership.registered import Fingerprint
+from fluxplain.kafka.topics import topic_ids
+from fluxplain.schemas import INPUTS
+
+
+def open_store(
+    config: Config, metadata: ClusterMetadata, identity: Identity | None = None
+) -> CheckpointStore:
+    """Return the configured store.
+
+    Asks the broker, and the register, for the identity of its checkpoints, unless that is given.
+    Raises ``ConfigError`` if the broker cannot keep checkpoints as configured, and ``BrokerError``.
+    """
+    if config.checkpoint.store == "topic" and is_embedded_cluster(metadata):
+        raise ConfigError(
+            "checkpoint.store is 'topic', but the embedded broker keeps too little of a topic for "
+            "that: use 'directory' with it"
+        )
+    if identity is None:
+        with closing(Register(config)) as register:
+            registered = register.read().number or 1  # as the first worker will register
+        identity = identity_of(config, metadata, registered)
+    envelope = Envelope(identity, config.checkpoint.signing_key())
+    if config.checkpoint.store == "topic":
+        return TopicCheckpointStore(config, envelope)
+    return DirectoryCheckpointStore(config.checkpoint.directory, envelope)
+
+
+def identity_of(config: Config, metadata: ClusterMetadata, registered: int = 1) -> Identity:
+    """Return what the checkpoints of this configuration belong to; may raise ``BrokerError``."""
+    ids = topic_ids(config)
+    identity = Identity.of(
+        config.fingerprint(), str(metadata.cluster_id), ids, libraries(config), registered
+    )
+    return replace(identity, register=ids.get(config.topic(REGISTER)))
+
+
+def fingerprint_of(config: Config, identity: Identity) -> Fingerprint:
+    """Return what the register holds of a pipeline: all but what workers and brokers make."""
+    written = {config.topic(record.TOPIC) for record in INPUTS}
+    logs = {topic: log for topic, log in identity.logs.items() if topic in written}
+    return Fingerprint(identity.settings, identity.versions, logs)
+
+
+def libraries(config: Config) -> set[str]:
+    """Return the packages besides River whose versions decide what the built-in models are."""
+    factories = {each.model.factory for each in (config, *config.own_streams.values())}
+    return {package for factory, package in _LIBRARIES.items() if factory in factories}
+
+
+_LIBRARIES = {
+    "fluxplain.models:from_sklearn": "scikit-learn",
+    "fluxplain.models:from_torch": "torch",
+}
+
+
+def slots(config: Config, role: Role | None = None, partition: int | None = None) -> list[Slot]:
+    """Return the slots of a role, or all; of a partition of its input, or all.
+
+    Raises ``ConfigError`` if there is no such partition.
+    """
+    found = [
+        Slot.of(replica, topic, each)
+        for replica in config.replicas(role)
+        for topic in map(config.topic, config.inputs(replica.role))
+        for each in partitions_of(config, topic)
+        if partition in (None, each)
+    ]
+    if not found:
+        who = f"{role} reads no" if role else "no role reads"
+        raise ConfigError(f"{who} partition {partition}")
+    return found

@@ -1,0 +1,84 @@
+"""What Faust counts.
+
+Its monitor for Prometheus is not used: for each message it looks up half a dozen labelled series,
+it counts in milliseconds and under names against Prometheus's conventions, its gauges called total
+are numbers of the moment, it drops its counters at each rebalance, and the length of a rebalance
+that it measures is that of nothing. The plain monitor counts in any case, so it is asked; only rare
+events are added to it.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import faust
+from faust.sensors import Monitor
+from prometheus_client import CollectorRegistry, Histogram, Metric
+from prometheus_client.registry import Collector
+
+from fluxplain.kafka.metrics.families import counter
+
+COMMIT_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0)
+
+REBALANCE_BUCKETS = (0.01, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
+
+
+def monitor(app: faust.App, role: str, registry: CollectorRegistry) -> None:
+    """Export what a Faust app counts, labelled by its role."""
+    app.monitor = FaustMonitor(role, registry)
+    registry.register(FaustCollector(app.monitor, role))
+
+
+class FaustMonitor(Monitor):
+    """Faust's monitor, which also keeps how long commits and rebalances took."""
+
+    def __init__(self, role: str, registry: CollectorRegistry) -> None:
+        super().__init__()
+        self._commits = Histogram(
+            "fluxplain_commit_seconds",
+            "Seconds until the broker had taken a commit.",
+            ["role"],
+            registry=registry,
+            buckets=COMMIT_BUCKETS,
+        ).labels(role)
+        self._rebalances = Histogram(
+            "fluxplain_rebalance_seconds",
+            "Seconds of a rebalance, from the loss of the partitions until their states are "
+            "loaded; its _count is how many there were.",
+            ["role"],
+            registry=registry,
+            buckets=REBALANCE_BUCKETS,
+        ).labels(role)
+
+    def on_commit_completed(self, consumer: Any, state: Any) -> None:
+        """Observe how long a commit took."""
+        super().on_commit_completed(consumer, state)
+        self._commits.observe(self.secs_since(state))
+
+    def on_rebalance_end(self, app: Any, state: dict[str, Any]) -> None:
+        """Observe how long a rebalance took."""
+        super().on_rebalance_end(app, state)
+        self._rebalances.observe(state["latency_end"])
+
+
+class FaustCollector(Collector):
+    """Exports the counts of Faust's monitor."""
+
+    def __init__(self, monitor: Monitor, role: str) -> None:
+        self._monitor = monitor
+        self._role = role
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield the families."""
+        yield counter(
+            "fluxplain_faust_messages_received",
+            "Messages that Faust took from the broker, also those that are read again.",
+            ["role"],
+            {(self._role,): self._monitor.messages_received_total},
+        )
+        yield counter(
+            "fluxplain_faust_buffer_full",
+            "How often Faust stopped reading a partition because the role had read far enough "
+            "ahead.",
+            ["role"],
+            {(self._role,): sum(self._monitor.topic_buffer_full.copy().values())},
+        )

@@ -1,0 +1,117 @@
+"""Writes published records to one file for other programs: Parquet or CSV."""
+
+import gzip
+import os
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+
+from fluxplain.results.columns import columns_of, schema_of, table_of
+from fluxplain.results.duplicates import Duplicates
+from fluxplain.results.selection import Inventory, Selection
+from fluxplain.schemas import BadRecordError, Record
+
+BATCH_RECORDS = 10_000
+
+BATCH_BYTES = 16 * 1024 * 1024
+"""Bytes of the messages in a batch: in memory they take a few times as much."""
+
+Values = Iterable[tuple[int, bytes | None]]
+"""Messages: their partition, and value."""
+
+Write = Callable[[list[Record]], None]
+
+
+@dataclass(slots=True)
+class Tally:
+    """What became of the messages."""
+
+    written: int = 0
+    unusable: int = 0
+    inventory: Inventory = field(default_factory=lambda: Inventory("stream", "feature", "method"))
+
+
+def export(values: Values, kind: type[Record], path: Path, selection: Selection) -> Tally:
+    """Write the selected records of a kind to a file, each once, in the order in which they come.
+
+    The ending chooses the format: ``.parquet``, ``.csv.gz``, else CSV. The file appears when it is
+    complete. Memory is bounded, for a bounded number of streams and features.
+    """
+    tally = Tally()
+    aside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with _table_writer(aside, path.name, kind) as write:
+            for batch in _batches(_selected(values, kind, selection, tally)):
+                _write(batch, write, tally)
+        if tally.written:
+            aside.replace(path)
+    finally:
+        aside.unlink(missing_ok=True)
+    return tally
+
+
+def _selected(
+    values: Values, kind: type[Record], selection: Selection, tally: Tally
+) -> Iterator[tuple[Record, int]]:
+    """Yield records, and the bytes of each."""
+    duplicates = Duplicates()
+    for partition, value in values:
+        try:
+            record = kind.decode(value)
+        except BadRecordError:
+            tally.unusable += 1
+            continue
+        tally.inventory.add(record)
+        if selection.fits(record) and duplicates.is_new(record, partition):
+            yield record, len(value or b"")
+
+
+def _batches(records: Iterable[tuple[Record, int]]) -> Iterator[list[Record]]:
+    batch: list[Record] = []
+    size = 0
+    for record, n in records:
+        batch.append(record)
+        size += n
+        if len(batch) >= BATCH_RECORDS or size >= BATCH_BYTES:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
+def _write(batch: list[Record], write: Write, tally: Tally) -> None:
+    try:
+        write(batch)
+        tally.written += len(batch)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, TypeError):
+        # one of them is nothing that the pipeline publishes
+        if len(batch) == 1:
+            tally.unusable += 1
+            return
+        half = len(batch) // 2
+        _write(batch[:half], write, tally)
+        _write(batch[half:], write, tally)
+
+
+@contextmanager
+def _table_writer(path: Path, name: str, kind: type[Record]) -> Iterator[Write]:
+    is_parquet = name.endswith(".parquet")
+    columns, schema = columns_of(kind), schema_of(kind, nested=is_parquet)
+    with ExitStack() as stack:
+        file: IO[bytes] | gzip.GzipFile = stack.enter_context(path.open("xb"))
+        if is_parquet:
+            writer = pa.parquet.ParquetWriter(file, schema, compression="zstd")
+        else:
+            if name.endswith(".gz"):
+                # without the time: the same records give the same file
+                zipped = gzip.GzipFile("", "wb", fileobj=file, mtime=0)
+                file = stack.enter_context(zipped)
+            writer = pa.csv.CSVWriter(file, schema)
+        stack.enter_context(writer)
+        yield lambda records: writer.write_table(table_of(records, columns, schema))

@@ -1,0 +1,88 @@
+"""Fills a store from the topics, in a thread of its own."""
+
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+
+from confluent_kafka import Message
+
+from fluxplain.config import Config
+from fluxplain.kafka.topics.lag import LagMonitor
+from fluxplain.kafka.topics.reader import TopicReader
+from fluxplain.results.store import UNREADABLE, Store
+from fluxplain.schemas import OUTPUTS, BadRecordError, Record
+
+NEWEST = 200_000
+"""Messages of each partition that are read at the start: about 10 s each on one core."""
+
+BATCH = 250
+"""Messages added under one lock: readers of the store wait for them."""
+
+
+class Feed:
+    """Reads the outputs as a consumer without a group, and asks for each role's lag."""
+
+    def __init__(self, config: Config, store: Store, on_failed: Callable[[], None]) -> None:
+        self._config = config
+        self._store = store
+        self._on_failed = on_failed
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="feed", daemon=True)
+        self.error: Exception | None = None
+
+    def start(self) -> None:
+        """Start with what is in the topics."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Leave the broker."""
+        self._stop.set()
+        self._thread.join(timeout=5.0)
+
+    def _run(self) -> None:
+        try:
+            self._read()
+        except Exception as error:
+            self.error = error
+            self._on_failed()
+
+    def _read(self) -> None:
+        config, status = self._config, self._store.status
+        topics = {
+            str(replica): ", ".join(config.inputs(replica.role)) for replica in config.replicas()
+        }
+        with (
+            LagMonitor(config) as lag,
+            TopicReader(config, list(OUTPUTS), from_beginning=True, newest=NEWEST) as reader,
+        ):
+            status.to_read = reader.backlog
+            while not self._stop.is_set():
+                status.read = status.to_read - reader.backlog
+                status.is_loaded = not reader.backlog
+                self._take(reader, reader.poll(0.2, limit=BATCH))
+                status.trouble = reader.trouble or lag.trouble
+                status.roles = [
+                    {"part": replica, "topic": topics[replica], "lag": waiting}
+                    for replica, waiting in (lag.latest or {}).items()
+                ]
+
+    def _take(self, reader: TopicReader, messages: list[Message]) -> None:
+        records = [
+            (_decoded(reader, message), message.partition() or 0, max(message.timestamp()[1], 0))
+            for message in messages
+        ]
+        now = time.monotonic() if self._store.status.is_loaded else None
+        with self._store.lock:
+            for record, partition, at in records:
+                if record is None:
+                    # foreign messages are no reason to stop showing ours
+                    self._store.left_out[UNREADABLE] += 1
+                else:
+                    self._store.add(record, partition, now, at=at)
+
+
+def _decoded(reader: TopicReader, message: Message) -> Record | None:
+    with suppress(BadRecordError):
+        return OUTPUTS[reader.name(message)].decode(message.value())
+    return None

@@ -1,0 +1,158 @@
+"""Before the model: a message becomes an observation that is valid, labelled and complete."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from fluxplain.config import Config
+from fluxplain.schemas import BadRecordError, Change, Control, LateLabel, Observation, Record
+from fluxplain.stages.base import Message
+from fluxplain.stages.chain import Sight
+from fluxplain.stages.intake.late_labels import LateLabels
+from fluxplain.stages.intake.missing import Coverage, Filler
+from fluxplain.stages.intake.sample import Announced, Labelled, Sample, Unusable
+from fluxplain.stages.intake.schema_drift import Evolution
+from fluxplain.stages.intake.validation import ObservationValidator, decoded_control
+from fluxplain.stages.limits import check_key
+from fluxplain.stages.origins import Origins
+
+Decoded = Sample | Labelled | Announced | Unusable
+
+
+class Intake:
+    """Validates messages, joins late labels, fills in missing values, and notices what is lost.
+
+    Attributes
+    ----------
+    labels
+        Observations that wait for their label, and labels that wait for their observation.
+    filler, coverage, evolution
+        What was learned of missing values.
+    """
+
+    def __init__(self, config: Config, stream: str) -> None:
+        policies = {name: config.missing.of(name) for name in config.features}
+        required = [name for name, policy in policies.items() if policy == "dead-letter"]
+        imputed = [name for name, policy in policies.items() if policy == "impute"]
+        alpha = config.explain.alphas[0]
+        self._stream = stream
+        self._features = config.features
+        self._validator = ObservationValidator(config.features, config.label.type, required)
+        self._skipped = frozenset(name for name, policy in policies.items() if policy == "skip")
+        self.filler = Filler(config.features, config.missing.values, imputed, alpha)
+        self.coverage = Coverage(config.members, alpha)
+        self.evolution = Evolution()
+        self.labels = LateLabels(config.label)
+        self._labels_topic = config.topic(LateLabel.TOPIC)
+        self._control_topic = config.topic(Control.TOPIC)
+        joined = map(config.topic, config.inputs("join"))
+        self._origins = Origins(stream, joined) if config.is_joined else None
+
+    def decode(self, message: Message) -> Decoded:
+        """Return the validated observation, label or control record, or why there is none."""
+        try:
+            return self._validated(message)
+        except BadRecordError as error:
+            return Unusable(str(error), message)
+
+    def _validated(self, message: Message) -> Decoded:
+        check_key(message)
+        topic = message.origin[0] if self._origins is not None else ""
+        if topic == self._control_topic:
+            return Announced(decoded_control(message), message)
+        fields = message.fields()
+        if message.decoded is not None:
+            message = replace(message, decoded=None)  # it may be kept, and is large
+        if topic == self._labels_topic or ("x" not in fields and "id" in fields):
+            return Labelled(self._validator.late(LateLabel.of(fields)), message)
+        return self._sample(Observation.of(fields), message)
+
+    def _sample(self, observation: Observation, message: Message) -> Sample:
+        x, y = self._validator.x(observation), self._validator.y(observation)
+        missing: Sequence[str] = ()
+        others: Sequence[str] = ()
+        if len(x) < len(self._features):
+            missing = [name for name in self._features if name not in x]
+        if len(observation.x) > len(x):
+            given = observation.x.items()
+            others = [name for name, v in given if v is not None and name not in self._features]
+        about = observation.id, observation.ts
+        return Sample(message.offset, x, y, *about, message, missing, others)
+
+    def take(self, decoded: Decoded, records: list[Record]) -> Sample | Announced | None:
+        """Return what the model has to do with now, if there is anything.
+
+        Where topics are joined, a message that was taken before is passed over, as after a crash of
+        the join role. One that comes late is taken.
+
+        Parameters
+        ----------
+        decoded
+            What :meth:`decode` returned.
+        records
+            Change notices and dead letters are added: of what was lost, has waited too long, or is
+            other than before.
+
+        Raises
+        ------
+        BadRecordError
+            If the message cannot be used.
+        """
+        if not self._is_new(decoded.message, records):
+            return None
+        if isinstance(decoded, Announced):
+            return decoded
+        if isinstance(decoded, Unusable):
+            raise BadRecordError(decoded.reason)
+        is_observation = isinstance(decoded, Sample)
+        records += self.labels.advance(decoded.message, is_observation=is_observation)
+        if isinstance(decoded, Labelled):
+            return self._labelled(decoded, records)
+        y = self.labels.observe(decoded.id, decoded.y, records)
+        return self._completed(replace(decoded, y=y), records)
+
+    def _is_new(self, message: Message, records: list[Record]) -> bool:
+        if self._origins is None:
+            return True
+        try:
+            sight, gap = self._origins.take(message)
+        except BadRecordError as error:
+            # the header that says where it is from is not believed, so the letter does not name it
+            records.append(replace(message, headers={}).dead_letter(message.flaw or str(error)))
+            return False
+        records += [] if gap is None else [gap]
+        return sight is not Sight.SEEN
+
+    def _labelled(self, labelled: Labelled, records: list[Record]) -> Sample | None:
+        """Return the observation that waited for a label."""
+        label, message = labelled.label, labelled.message
+        waited = self.labels.join(label, message, records)
+        if waited is None:
+            return None
+        ts = waited.ts if label.ts is None else label.ts
+        return Sample(message.offset, waited.x, label.y, label.id, ts, message, unlabelled=waited)
+
+    def _completed(self, sample: Sample, records: list[Record]) -> Sample:
+        """Return an observation with a value for each feature, or one that is to be skipped."""
+        changes = self.evolution.see(sample.missing, sample.others)
+        records += [
+            Change.notice(
+                kind="schema",
+                stream=self._stream,
+                seq=sample.seq,
+                ts=sample.ts,
+                feature=name,
+                detail=detail,
+            )
+            for name, detail in changes.items()
+        ]
+        self.coverage.update(sample.missing)
+        if not self._skipped.isdisjoint(sample.missing):
+            self.labels.pass_over(sample.id)
+            return replace(sample, is_skipped=True)
+        try:
+            if not sample.missing:
+                return sample
+            return replace(sample, x=self.filler.filled(sample.x, sample.missing))
+        finally:
+            # also where something else was missing for the first time
+            self.filler.observe(sample.x)

@@ -1,0 +1,290 @@
+"""Late labels: joins observations and labels by id, whichever comes first."""
+
+from collections import OrderedDict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
+
+from fluxplain.config import LabelSettings
+from fluxplain.schemas import BadRecordError, DeadLetter, LateLabel, Record
+from fluxplain.schemas.observation import Id
+from fluxplain.schemas.prediction import LabelCounts
+from fluxplain.schemas.record import Target, Value, shown
+from fluxplain.stages.base import Message
+from fluxplain.stages.intake.sample import Moment, Sample, Unlabelled
+from fluxplain.stages.limits import HEADER_MEMORY_BYTES
+
+MAX_KEPT_BYTES = 32 * 1024 * 1024
+"""Limit of waiting texts and messages in bytes; beyond it the oldest are given up. A category may
+have 1,000 characters, so 10,000 observations of 100 features could need 1 GB. Known labels have the
+same limit."""
+
+
+class _Waits(Protocol):
+    """An observation or a label that waits for the other."""
+
+    @property
+    def since(self) -> "Moment":
+        """When it arrived."""
+        ...
+
+    @property
+    def message(self) -> Message | None:
+        """The message that becomes a dead letter if it waits in vain, if any."""
+        ...
+
+    @property
+    def values(self) -> Iterable[Value | None]:
+        """Its other values; texts may be long."""
+        ...
+
+
+W = TypeVar("W", bound=_Waits)
+
+
+@dataclass(frozen=True, slots=True)
+class Early:
+    """A label whose observation has not come yet."""
+
+    y: Target
+    since: Moment
+    message: Message
+
+    @property
+    def values(self) -> Iterable[Value | None]:
+        """Those of the message, which is counted itself."""
+        return ()
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """The label of an observation that waited; None if none is wanted."""
+
+    y: Target | None
+    since: Moment
+    message: None = None
+
+    @property
+    def values(self) -> Iterable[Value | None]:
+        """The label."""
+        return (self.y,)
+
+
+class _Queue(Generic[W]):
+    """Waiting items by id, oldest first."""
+
+    def __init__(self) -> None:
+        # of a dict, the first item is far when many before it were deleted
+        self._items: OrderedDict[Id, W] = OrderedDict()
+        self.bytes = 0
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __contains__(self, id_: Id) -> bool:
+        return id_ in self._items
+
+    def add(self, id_: Id, item: W) -> None:
+        self.pop(id_)  # in its old place it would keep what came after it
+        self._items[id_] = item
+        self.bytes += _size(id_, item)
+
+    def get(self, id_: Id) -> W | None:
+        return self._items.get(id_)
+
+    def pop(self, id_: Id) -> W | None:
+        item = self._items.pop(id_, None)
+        self.bytes -= 0 if item is None else _size(id_, item)
+        return item
+
+    def oldest(self) -> tuple[Id, W]:
+        return next(iter(self._items.items()))
+
+
+class LateLabels:
+    """Joins labels that come later with their observations, by id.
+
+    What waits is bounded: by the number of observations that come meanwhile, by time if wanted, and
+    by the size of its texts and of what could become dead letters. Time is the
+    largest timestamp of a message so far, so the same messages are given up at the same places
+    whenever they are read; after a wrong one in the future, only the number counts until then.
+
+    Parameters
+    ----------
+    settings
+        How long to wait, and what becomes of an observation without a label.
+    """
+
+    def __init__(self, settings: LabelSettings) -> None:
+        self._wait = settings.wait
+        self._wait_ms = None if settings.wait_s is None else int(settings.wait_s * 1000)
+        self._keeps_messages = settings.unlabelled == "dead-letter"
+        self._now = Moment()
+        self._unlabelled = _Queue[Unlabelled]()
+        self._early = _Queue[Early]()
+        self._known = _Queue[Known]()
+        self._joined = self._missing = self._repeated = self._unknown = 0
+        self._is_used = False
+
+    @property
+    def counts(self) -> LabelCounts | None:
+        """How many labels came, and how many did not; None while nothing was to wait."""
+        if not self._is_used:
+            return None
+        return LabelCounts(
+            waiting=len(self._unlabelled),
+            joined=self._joined,
+            missing=self._missing,
+            repeated=self._repeated,
+            unknown=self._unknown,
+        )
+
+    def advance(self, message: Message, *, is_observation: bool) -> list[DeadLetter]:
+        """Advance to a message's time; return dead letters for items that waited too long."""
+        time = max(self._now.time, message.time or 0)
+        self._now = Moment(self._now.observed + is_observation, time)
+        records: list[DeadLetter] = []
+        while self._is_over(self._unlabelled):
+            records += self._give_up()
+        while self._is_over(self._early):
+            records.append(self._give_up_early())
+        while self._is_over(self._known):
+            self._known.pop(self._known.oldest()[0])
+        return records
+
+    def observe(self, id_: Id | None, y: Target | None, records: list[Record]) -> Target | None:
+        """Return the label of an observation: its own, or one that came before it.
+
+        One that says something else than its own is added to the records. One that came before
+        is used up, whatever becomes of the observation.
+        """
+        if id_ is None:
+            return y
+        early = self._early.pop(id_)
+        if y is not None and self._is_used:  # else there is nothing that could be repeated
+            self._know(id_, y)
+        if early is None:
+            return y
+        if y is None:
+            self._joined += 1
+            self._know(id_, early.y)
+            return early.y
+        if y == early.y:
+            self._repeated += 1
+        else:
+            records.append(early.message.dead_letter(_contradiction(id_, y, early.y)))
+        return y
+
+    def wait(
+        self,
+        id_: Id | None,
+        sample: Sample,
+        prediction: Target | None,
+        records: list[Record],
+    ) -> None:
+        """Queue an observation until its label arrives.
+
+        Ignored without an id, or if that id is already queued. Evicted items are added to the
+        records as dead letters.
+        """
+        if id_ is None or not self._wait:
+            return
+        self._is_used = True
+        message = sample.message if self._keeps_messages else None
+        if id_ in self._unlabelled:
+            self._missing += 1
+            records += [] if message is None else [_without_label(id_, message)]
+            return
+        self._known.pop(id_)  # that was of another observation
+        waits = Unlabelled(sample.seq, sample.x, sample.ts, prediction, self._now, message)
+        self._unlabelled.add(id_, waits)
+        while self._unlabelled.bytes > MAX_KEPT_BYTES:
+            records += self._give_up()
+
+    def join(self, label: LateLabel, message: Message, records: list[Record]) -> Unlabelled | None:
+        """Return what waits for a label; None if nothing does, or it was known already.
+
+        A label without an observation waits for that. What has to go for it is added to the
+        records.
+
+        Raises
+        ------
+        BadRecordError
+            If the observation was labelled otherwise before, or nothing ever waits.
+        """
+        if not self._wait:
+            raise BadRecordError("label.wait is 0: no observation waits for a later label")
+        self._is_used = True
+        observation = self._unlabelled.pop(label.id)
+        if observation is not None:
+            self._joined += 1
+            self._know(label.id, label.y)
+            return observation
+        before = self._known.get(label.id) or self._early.get(label.id)
+        if before is None:
+            self._early.add(label.id, Early(label.y, self._now, message))
+            # while no observation comes, none of them grows old
+            while len(self._early) > self._wait or self._early.bytes > MAX_KEPT_BYTES:
+                records.append(self._give_up_early())
+        elif before.y == label.y:
+            self._repeated += 1
+        elif before.y is not None:
+            raise BadRecordError(_contradiction(label.id, before.y, label.y))
+        return None
+
+    def pass_over(self, id_: Id | None) -> None:
+        """Mark an observation's label as unwanted, and drop one that came before."""
+        if id_ is not None and self._wait:
+            self._early.pop(id_)
+            self._know(id_, None)
+
+    def _know(self, id_: Id, y: Target | None) -> None:
+        self._known.add(id_, Known(y, self._now))
+        while self._known.bytes > MAX_KEPT_BYTES:
+            self._known.pop(self._known.oldest()[0])
+
+    def _is_over(self, queue: "_Queue[W]") -> bool:
+        if not len(queue):
+            return False
+        _, item = queue.oldest()
+        if self._now.observed - item.since.observed > self._wait:
+            return True
+        return self._wait_ms is not None and self._now.time - item.since.time > self._wait_ms
+
+    def _give_up(self) -> list[DeadLetter]:
+        id_, observation = self._unlabelled.oldest()
+        self._unlabelled.pop(id_)
+        self._missing += 1
+        message = observation.message
+        return [] if message is None else [_without_label(id_, message)]
+
+    def _give_up_early(self) -> DeadLetter:
+        id_, early = self._early.oldest()
+        self._early.pop(id_)
+        self._unknown += 1
+        return early.message.dead_letter(
+            f"no observation with id {shown(id_)} waits for this label: none came, or it waited "
+            "too long (label.wait), or had its label already"
+        )
+
+
+def _without_label(id_: Id, message: Message) -> DeadLetter:
+    return message.dead_letter(f"no label with id {shown(id_)} came in time (label.wait)")
+
+
+def _contradiction(id_: Id, before: Target, now: Target) -> str:
+    return (
+        f"the observation with id {shown(id_)} was labelled {shown(before)} before, and now "
+        f"{shown(now)}: the first counts"
+    )
+
+
+def _size(id_: Id, item: _Waits) -> int:
+    texts = sum(len(each.encode()) for each in (id_, *item.values) if isinstance(each, str))
+    message = item.message
+    if message is None:
+        return texts
+    headers = sum(
+        len(name) + len(value) + HEADER_MEMORY_BYTES for name, value in message.headers.items()
+    )
+    return texts + len(message.key or b"") + len(message.value or b"") + headers

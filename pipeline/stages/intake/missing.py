@@ -1,0 +1,200 @@
+"""What happens where a feature has no value."""
+
+from collections import Counter, deque
+from collections.abc import Collection, Mapping, Sequence
+
+import numpy as np
+
+from fluxplain.config import FeatureType
+from fluxplain.evaluate import Value
+from fluxplain.explain.smoothing import ExponentialMeans
+from fluxplain.schemas import BadRecordError
+
+RECENT = 100
+"""Values of a categorical feature among which the most frequent is taken."""
+
+
+class Filler:
+    """Fills in values that are missing, from those that were there.
+
+    A numeric feature gets the mean of its values, smoothed as explanations are; a categorical one
+    the most frequent of its last 100, and of several the one that came first among them. Where the
+    settings name a value, that is taken.
+
+    Parameters
+    ----------
+    features
+        Feature → its type, in the order in which the model gets them.
+    constants
+        Feature → the value to take.
+    imputed
+        Features of which values may be missing.
+    alpha
+        Smoothing of the means, in (0, 1].
+
+    Examples
+    --------
+    >>> filler = Filler({"a": "numeric", "c": "categorical"}, {}, ["a"], alpha=0.5)
+    >>> filler.observe({"a": 2.0, "c": "u"})
+    >>> filler.filled({"c": "v"}, ["a"])
+    {'a': 2.0, 'c': 'v'}
+    """
+
+    def __init__(
+        self,
+        features: Mapping[str, FeatureType],
+        constants: Mapping[str, Value],
+        imputed: Collection[str],
+        alpha: float,
+    ) -> None:
+        learned = [name for name in imputed if name not in constants]
+        self._names = list(features)
+        self._constants = dict(constants)
+        self._means = {name: Mean(alpha) for name in learned if features[name] == "numeric"}
+        self._modes = {name: Mode() for name in learned if features[name] == "categorical"}
+
+    def filled(self, x: Mapping[str, Value], missing: Sequence[str]) -> dict[str, Value]:
+        """Return the observation with a value for each feature that is missing.
+
+        Raises
+        ------
+        BadRecordError
+            If there was no value of it yet.
+        """
+        values = {**x, **{name: self._value(name) for name in missing}}
+        return {name: values[name] for name in self._names}
+
+    def observe(self, x: Mapping[str, Value]) -> None:
+        """Take the values of an observation that are there."""
+        for name, mean in self._means.items():
+            if name in x:
+                mean.update(float(x[name]))
+        for name, mode in self._modes.items():
+            if name in x:
+                mode.update(x[name])
+
+    def _value(self, name: str) -> Value:
+        if name in self._constants:
+            return self._constants[name]
+        known = self._means.get(name) or self._modes[name]
+        if not known.n:
+            raise BadRecordError(
+                f"x.{name} is missing, and there was no value of it yet that could stand for it: "
+                f"name one by missing.values.{name}"
+            )
+        return known.value
+
+
+class Mean:
+    """The smoothed mean of numbers.
+
+    Examples
+    --------
+    >>> mean = Mean(0.5)
+    >>> for number in (1.0, 4.0):
+    ...     mean.update(number)
+    >>> mean.value
+    3.0
+    """
+
+    def __init__(self, alpha: float) -> None:
+        self._means = ExponentialMeans(1, [alpha])
+
+    @property
+    def n(self) -> int:
+        """How many were taken."""
+        return self._means.n
+
+    @property
+    def value(self) -> float:
+        """The mean."""
+        return self._means.values.item()
+
+    def update(self, number: float) -> None:
+        """Take the next number."""
+        self._means.update(np.array([[number]]))
+
+
+class Mode:
+    """The most frequent of the last categories.
+
+    Examples
+    --------
+    >>> mode = Mode()
+    >>> for category in ("u", "v", "v", "w"):
+    ...     mode.update(category)
+    >>> mode.value
+    'v'
+    """
+
+    def __init__(self) -> None:
+        self._recent: deque[Value] = deque()
+        # to Python true and 1 are the same
+        self._counts: Counter[tuple[type, Value]] = Counter()
+
+    @property
+    def n(self) -> int:
+        """How many are known."""
+        return len(self._recent)
+
+    @property
+    def value(self) -> Value:
+        """The most frequent one; of several, the one that came first among the last."""
+        most = max(self._counts.values())
+        return next(each for each in self._recent if self._counts[type(each), each] == most)
+
+    def update(self, category: Value) -> None:
+        """Take the next one."""
+        self._recent.append(category)
+        self._counts[type(category), category] += 1
+        if len(self._recent) > RECENT:
+            oldest = self._recent.popleft()
+            self._counts[type(oldest), oldest] -= 1
+            if not self._counts[type(oldest), oldest]:
+                del self._counts[type(oldest), oldest]
+
+
+class Coverage:
+    """Which share of the observations had a value, for each feature, group and pair.
+
+    Smoothed as explanations are: with α the last ``2 / α - 1`` observations count. A group or a
+    pair has a value where all of its features have one.
+
+    Parameters
+    ----------
+    members
+        Name → the features that it is made of.
+    alpha
+        Smoothing, in (0, 1].
+
+    Examples
+    --------
+    >>> coverage = Coverage({"a": ["a"], "place": ["lat", "lon"]}, alpha=0.5)
+    >>> coverage.update([])
+    >>> coverage.update(["lon"])
+    >>> coverage.of("a"), round(coverage.of("place"), 3)
+    (1.0, 0.333)
+    """
+
+    def __init__(self, members: Mapping[str, Collection[str]], alpha: float) -> None:
+        self._alpha = alpha
+        self._weight = 0.0
+        self._absent: dict[str, float] = {}
+        self._names_of: dict[str, list[str]] = {}
+        for name, features in members.items():
+            for feature in features:
+                self._names_of.setdefault(feature, []).append(name)
+
+    def update(self, missing: Sequence[str]) -> None:
+        """Count an observation, of which some features have no value."""
+        self._weight += self._alpha * (1.0 - self._weight)
+        for name in self._absent:
+            self._absent[name] *= 1.0 - self._alpha
+        absent = {name for feature in missing for name in self._names_of.get(feature, ())}
+        for name in absent:
+            self._absent[name] = self._absent.get(name, 0.0) + self._alpha
+
+    def of(self, name: str) -> float:
+        """Return the share, from 0 to 1; 1 before the first observation."""
+        absent = self._absent.get(name)
+        return 1.0 if absent is None else max(1.0 - absent / self._weight, 0.0)

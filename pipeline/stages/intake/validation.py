@@ -1,0 +1,169 @@
+"""Checks an observation against the configured features and label."""
+
+import math
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+
+from fluxplain.config import MAX_VERSION, FeatureType, LabelType
+from fluxplain.schemas import BadRecordError, Control, LateLabel, Observation
+from fluxplain.schemas.control import is_sha256
+from fluxplain.schemas.numbers import MAX_NUMBER, is_moderate
+from fluxplain.schemas.record import Target, Value, describe
+from fluxplain.stages.base import Message
+from fluxplain.stages.limits import check_key, check_length
+
+MOST_SKIPPED = 10_000
+"""One of at most so many observations is explained."""
+
+NO_LABEL = 0.0
+"""What the loss is given where the model needs no label."""
+
+
+class ObservationValidator:
+    """Gives the model only what was configured, in the configured order and types.
+
+    Parameters
+    ----------
+    features
+        Feature → ``"numeric"`` or ``"categorical"``.
+    label
+        ``"boolean"``, ``"integer"`` or ``"string"`` for classes, ``"number"`` for regression,
+        ``"none"`` where the model needs no label.
+    required
+        Features without which an observation is refused; by default all.
+
+    Examples
+    --------
+    >>> check = ObservationValidator({"age": "numeric", "city": "categorical"}, "integer")
+    >>> check.x(Observation(x={"city": "Graz", "age": 61, "note": "not configured"}))
+    {'age': 61.0, 'city': 'Graz'}
+    >>> check.x(Observation(x={"age": "old", "city": "Graz"}))
+    Traceback (most recent call last):
+        ...
+    fluxplain.schemas.record.BadRecordError: x.age must be a finite number, not a string "old"
+    """
+
+    def __init__(
+        self,
+        features: Mapping[str, FeatureType],
+        label: LabelType,
+        required: Collection[str] | None = None,
+    ) -> None:
+        self._features = dict(features)
+        self._label = label
+        self._required = frozenset(features if required is None else required)
+
+    def x(self, observation: Observation) -> dict[str, Value]:
+        """Return the configured features that have a value.
+
+        Raises
+        ------
+        BadRecordError
+            If a required one has none, or one is of another type, or a text is too long.
+        """
+        values = {}
+        check_length("id", observation.id)
+        check_length("ts", observation.ts)
+        for feature, kind in self._features.items():
+            value = observation.x.get(feature)
+            if value is None:
+                if feature in self._required:
+                    raise BadRecordError(f"x.{feature} is missing")
+                continue
+            values[feature] = (
+                _number(f"x.{feature}", value)
+                if kind == "numeric"
+                else _category(f"x.{feature}", value)
+            )
+        return values
+
+    def y(self, observation: Observation) -> Target | None:
+        """Return the label, or None if the observation has none; 0.0 where none is needed.
+
+        Raises
+        ------
+        BadRecordError
+            If it is of another type than configured.
+        """
+        if self._label == "none":
+            return NO_LABEL
+        return None if observation.y is None else self._checked(observation.y)
+
+    def late(self, label: LateLabel) -> LateLabel:
+        """Return a label that comes later.
+
+        Raises
+        ------
+        BadRecordError
+            If none is needed, or it is of another type than configured, or a text is too long.
+        """
+        if self._label == "none":
+            raise BadRecordError("a label that comes later is not wanted: label.type is 'none'")
+        check_length("id", label.id)
+        check_length("ts", label.ts)
+        return replace(label, y=self._checked(label.y))
+
+    def _checked(self, y: Target) -> Target:
+        if self._label == "number":
+            return _number("y", y)
+        # bool is an int to Python, but not to people
+        if type(y) is not {"boolean": bool, "integer": int, "string": str}[self._label]:
+            raise BadRecordError(f"y must be of type {self._label}, not {describe(y)}")
+        check_length("y", y)
+        return y
+
+
+def decoded_control(message: Message) -> Control:
+    """Return the validated control record in a message, or raise ``BadRecordError``."""
+    check_key(message)
+    control = Control.of(message.fields())
+    k, model = control.every, control.model
+    if k is not None and not 1 <= k <= MOST_SKIPPED:
+        raise BadRecordError(f"every must be from 1 to {MOST_SKIPPED:,}, not {describe(k)}")
+    if model is not None:
+        check_version("model.version", model.version)
+        if not is_sha256(model.sha256):
+            raise BadRecordError(
+                "model.sha256 must be 64 hexadecimal digits, 0 to 9 and a to f, not "
+                f"{_escaped(model.sha256)}"
+            )
+    if control.withdraw is not None:
+        check_version("withdraw", control.withdraw)
+    return control
+
+
+def check_version(name: str, version: str) -> None:
+    """Raise ``BadRecordError`` unless a text can be the name of a model.
+
+    It stands in each record and in the log, where control characters would forge lines.
+    """
+    if not 1 <= len(version) <= MAX_VERSION:
+        raise BadRecordError(
+            f"{name} has {len(version):,} characters, but must have 1 to {MAX_VERSION}"
+        )
+    if not version.isprintable():
+        raise BadRecordError(f"{name} must be printable, not {_escaped(version)}")
+
+
+def _escaped(text: str) -> str:
+    """Return the beginning of a text for the log, whatever characters are in it."""
+    return f"a string {text[:60]!a}" + ("…" if len(text) > 60 else "")
+
+
+def _number(name: str, value: Value) -> float:
+    if isinstance(value, bool | str) or not math.isfinite(value):
+        raise BadRecordError(f"{name} must be a finite number, not {describe(value)}")
+    if not is_moderate(value):
+        raise BadRecordError(
+            f"{name} must lie between -{MAX_NUMBER:g} and {MAX_NUMBER:g}, not {describe(value)}"
+        )
+    return float(value)
+
+
+def _category(name: str, value: Value) -> Value:
+    if isinstance(value, float):
+        raise BadRecordError(
+            f"{name} must be a category (string, integer or boolean), not {describe(value)}"
+        )
+    check_length(name, value)
+    return value

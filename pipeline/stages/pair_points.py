@@ -1,0 +1,37 @@
+"""How an evaluation holds the points of two features."""
+
+from collections.abc import Sequence
+
+from fluxplain.explain.surface import Axes
+from fluxplain.schemas.record import Value
+
+
+def joined(axes: Axes) -> list[Value]:
+    """Return the points of both features as one list; none if one has none yet.
+
+    Examples
+    --------
+    >>> joined(([0.5, 1.5], ["u", "v", "w"]))
+    [2, 0.5, 1.5, 'u', 'v', 'w']
+    """
+    first, second = axes
+    return [len(first), *first, *second] if first and second else []
+
+
+def split(points: Sequence[Value]) -> Axes:
+    """Return the points of both features.
+
+    Raises
+    ------
+    ValueError
+        If the list is not as :func:`joined` makes it.
+
+    Examples
+    --------
+    >>> split([2, 0.5, 1.5, "u", "v", "w"])
+    ([0.5, 1.5], ['u', 'v', 'w'])
+    """
+    n = points[0]
+    if not isinstance(n, int) or isinstance(n, bool) or not 0 < n < len(points) - 1:
+        raise ValueError("the points of a pair do not begin with how many the first feature has")
+    return [*points[1 : n + 1]], [*points[n + 1 :]]

@@ -1,0 +1,116 @@
+"""Numbers, changes and names as people read them, in terminals, figures and messages."""
+
+import math
+from collections.abc import Callable
+
+from fluxplain.schemas import Change
+from fluxplain.schemas.change import METHOD_NAMES
+
+MAX_EXTRA_DIGITS = 17
+"""Digits that distinguish any two floats."""
+
+Mean = tuple[float, float | None]
+"""A number and its standard error; None where it is not known."""
+
+
+Write = Callable[[float, float | None, int], str]
+"""Formats a number and its standard error, with so many digits more than usual. The text begins
+with the number and a space, or is the number."""
+
+
+def told_apart(one: Mean, other: Mean, write: Write) -> tuple[str, str]:
+    """Format two numbers with enough digits to see which is larger; equal ones with few."""
+    difference = other[0] - one[0]
+    for more in range(MAX_EXTRA_DIGITS):
+        texts = write(*one, more), write(*other, more)
+        if not difference or not math.isfinite(difference):
+            break
+        first, second = (float(text.split()[0]) for text in texts)
+        if (second > first) == (difference > 0) and first != second:
+            break
+    return texts
+
+
+def moved(before: Mean, after: Mean, write: Write) -> str:
+    """Describe how a number moved."""
+    texts = told_apart(before, after, write)
+    if before[0] == after[0]:
+        return f"stayed at {texts[1]}"
+    return f"{'rose' if after[0] > before[0] else 'fell'} from {texts[0]} to {texts[1]}"
+
+
+def written(value: float, _std_error: float | None, more: int) -> str:
+    """Format a number alone, with three digits and more."""
+    return f"{value:.{3 + more}g}"
+
+
+def measured(value: float, std_error: float | None, scale: float, more: int = 0) -> str:
+    """Format a value ± its standard error, if known, with three digits of the scale, or more."""
+    text = number(value, scale, more)
+    return text if std_error is None else f"{text} ±{number(std_error, scale, more)}"
+
+
+def number(value: float, scale: float, more: int = 0) -> str:
+    """Format a number with three digits of the scale, or more."""
+    if not math.isfinite(value):
+        return "?"
+    digits = decimals(scale)
+    if digits is None:
+        return f"{value:.{2 + more}g}"
+    digits += more
+    # 0.0 added: no "-0.000"
+    return f"{round(value, digits) + 0.0:.{digits}f}"
+
+
+def decimals(scale: float) -> int | None:
+    """Return how many decimals to show; None where they would be too many."""
+    if not 1e-3 <= scale < 1e6:
+        return None if scale else 3
+    return max(0, 2 - math.floor(math.log10(scale)))
+
+
+def compared(
+    before: float | None,
+    after: float | None,
+    before_std_error: float | None = None,
+    after_std_error: float | None = None,
+) -> tuple[str, str]:
+    """Format a value before and after, with enough digits to see that they differ."""
+    scale = max(abs(before or 0.0), abs(after or 0.0))
+
+    def write(value: float, std_error: float | None, more: int = 0) -> str:
+        return measured(value, std_error, scale, more)
+
+    if before is None or after is None:
+        one = "–" if before is None else write(before, before_std_error)
+        return one, "–" if after is None else write(after, after_std_error)
+    return told_apart((before, before_std_error), (after, after_std_error), write)
+
+
+def in_short(change: Change) -> str:
+    """Describe a change in one line; a notice by its kind and sentence."""
+    if change.kind != "drift":
+        return printable(f"{change.kind}: {change.detail}")
+    if change.method is None or change.after is None:
+        return printable(change.detail)
+    name = "the loss" if change.method == "loss" else METHOD_NAMES[change.method]
+    what = name if change.feature is None else f"{name} of {change.feature}"
+    if change.before is None:
+        return printable(f"{what} changed to {change.after:.3g}")
+    text = moved((change.before, None), (change.after, None), written)
+    return printable(f"{what} {text}")
+
+
+def signal_name(change: Change) -> str:
+    """Return the name of the method whose explanation changed, or of the notice."""
+    return METHOD_NAMES[change.method] if change.method else change.kind
+
+
+def plural(n: int, thing: str) -> str:
+    """Return a count with its noun."""
+    return f"{n:,} {thing}{'' if n == 1 else 's'}"
+
+
+def printable(text: str) -> str:
+    """Replace characters that could control a terminal: a record may hold anything."""
+    return "".join(c if c.isprintable() else "�" for c in text)

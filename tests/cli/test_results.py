@@ -1,0 +1,277 @@
+"""``plot``, ``export`` and ``explain-change``: from files and from topics, and mistakes."""
+
+import re
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import orjson
+import pyarrow.parquet
+import pytest
+from typer.testing import CliRunner, Result
+
+import fluxplain.cli.main  # noqa: F401  adds the commands
+from fluxplain.cli.common import app
+from fluxplain.config import Config, load_config
+from fluxplain.errors import UserError
+from fluxplain.kafka.embedded import EmbeddedBroker
+from fluxplain.kafka.producer import RecordProducer
+from fluxplain.kafka.topics import create_topics
+from fluxplain.kafka.topics.reader import TopicReader
+from fluxplain.results.local_files import LocalFiles
+from fluxplain.results.published import from_topics
+from fluxplain.schemas import Change, Record
+from tests.kit.records import STREAM, letter, prediction
+from tests.kit.settings import NOT_INSTALLED, SETTINGS, write_config
+from tests.monitor.figures.samples import DRIFT, changes_of, drift_of, stream_of
+
+DRIFTED = drift_of("f0")
+
+INCIDENT = DRIFTED.incident or ""
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What ``fluxplain local`` would have written."""
+    folder = tmp_path_factory.mktemp("results")
+    with LocalFiles(folder) as files:
+        for record in stream_of(6):
+            files.write(record)
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working directory with settings, but not their model."""
+    write_config(tmp_path / "fluxplain.toml", {**SETTINGS, "model": NOT_INSTALLED})
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner(env={"COLUMNS": "100"}).invoke(app, [*map(str, arguments)])
+
+
+def refusal(*arguments: object) -> str:
+    result = run(*arguments)
+    assert isinstance(result.exception, UserError), result.output
+    return str(result.exception)
+
+
+def seqs(path: Path | str) -> list[int]:
+    found: list[int] = pyarrow.parquet.read_table(path)["seq"].to_pylist()
+    return found
+
+
+@pytest.mark.parametrize(
+    ("what", "name", "magic"),
+    [
+        (["importance", "--method", "ipfi", "--from", "100", "--to", "900"], "a.svg", b"<?xml"),
+        (["pdp", "--feature", "f1", "--title", "Mine"], "a.pdf", b"%PDF"),
+        (["change", DRIFTED.id[:4], "--width", "5", "--dpi", "50"], "a.png", b"\x89PNG"),
+        (["report", "--stories", "1"], "a.html", b"<!DOCTYPE html>"),
+    ],
+)
+def test_each_picture_is_drawn_from_files(
+    results: Path, tmp_path: Path, what: list[str], name: str, magic: bytes
+) -> None:
+    result = run("plot", *what, "--local", results, "--out", name)
+    assert result.exit_code == 0, result.output
+    assert f"Wrote {name}" in result.output
+    assert (tmp_path / name).read_bytes().startswith(magic)
+
+
+def test_files_are_exported_without_settings(results: Path, folder: Path) -> None:
+    (folder / "fluxplain.toml").unlink()
+    result = run("export", "predictions", "--local", results, "--out", "p.csv.gz")
+    assert result.stdout == "p.csv.gz: 3,000 predictions\n"
+    assert "predictions" in result.stderr, "the progress"
+    chosen = ["--method", "loss", "--from-seq", "25", "--stream", STREAM]
+    assert run("export", "changes", "--local", results, "-o", "c.parquet", *chosen).exit_code == 0
+    assert seqs("c.parquet") == [DRIFT + 64]
+    one = ["--from-seq", "2", "--to-seq", "2", "-o", "one.csv"]
+    assert (
+        run("export", "predictions", "--local", results, *one).stdout == "one.csv: 1 prediction\n"
+    )
+    with LocalFiles(folder / "bad") as files:
+        files.write(letter(7))
+    assert run("export", "dead-letters", "--local", "bad", "--out", "d.parquet").exit_code == 0
+    assert pyarrow.parquet.read_table("d.parquet")["reason"].to_pylist() == ["x.age is missing"]
+
+
+def test_changes_and_incidents_are_explained_and_listed(results: Path) -> None:
+    story = run("explain-change", DRIFTED.id[:4], "--local", results).output
+    assert story.startswith(f"{DRIFTED.detail}\n")
+    assert f"change        {DRIFTED.id}" in story
+    assert f"{changes_of(6)[1].id}  1,700  iPDP of f1" in story
+    assert "records 1,300 to 1,700 of what `fluxplain local` read" in story
+    incident = run("explain-change", INCIDENT, "--local", results).output
+    assert f"Incident {INCIDENT}: 2 changes" in incident
+    listed = run("explain-change", "--local", results).output
+    assert listed.index(DRIFTED.id) < listed.index(changes_of(6)[2].id)
+
+
+@pytest.mark.parametrize(
+    ("asked", "expected"),
+    [([DRIFTED.id[:4]], changes_of(6)[:1]), ([INCIDENT], changes_of(6)[:2]), ([], changes_of(6))],
+)
+def test_the_records_themselves_are_printed_as_json(
+    results: Path, asked: list[str], expected: list[Change]
+) -> None:
+    output = run("explain-change", *asked, "--json", "--local", results).output
+    assert [Change.decode(line.encode()) for line in output.splitlines()] == expected
+
+
+MISTAKES = {
+    "plot importance --out a.gif": "--out is 'a.gif', but must end with .png",
+    "plot report --out a.png": "--out is 'a.png', but must end with .html",
+    "plot pdp --out nowhere/a.png": "there is no folder 'nowhere'",
+    "plot pdp --feature g --out a.png": "no such explanations.* feature: f0, f1",
+    "plot pdp --from 9 --to 8 --out a.png": "--to is 8, but must be at least",
+    "plot change nonsense --out a.png": "'nonsense' is no change: give at least",
+    "plot change 0000 --out a.png": "there is no change '0000'; the (newest|nearest) are",
+    f"plot change {INCIDENT} --out a.png": f"{INCIDENT} is an incident: name one.*{DRIFTED.id}",
+    "plot importance --from 9000 --out a.png": "no such explanations.* seq: 19 to 2999",
+    "export predictions --out p.xlsx": "--out is 'p.xlsx', but must end with .parquet or .csv or",
+    "export predictions --out no/p.csv": "--out is 'no/p.csv', but there is no folder 'no'",
+    "export predictions --out p.csv --feature f0": "--feature is for explanations and changes",
+    "export dead-letters --out d.csv --method ipfi": "--method is for explanations and changes",
+    "export explanations --out e.csv --method loss": "--method is 'loss', but must be one of ipfi",
+    "export models --out m.csv": "there is no topic 'models' to export: use one of predictions, ",
+    "export changes --out c.csv --from-seq 9 --to-seq 8": "--to-seq is 8, but must be at least",
+    "export predictions --out p.csv --from-seq 7000": r"no predictions fit the options \(--from-seq"
+    rf" 7000\). In .*predictions.jsonl, stream is {STREAM} \(the first.*; seq is 0 to 2999",
+    "export dead-letters --out d.csv": "nothing to export: .* holds no dead-letters",
+    "export explanations --out e.csv --feature g": "no explanations fit the options. In .*feature "
+    "is f0, f1, .*; method is ipdp, ipfi, isage",
+    "explain-change 0000": "no change '0000'; the (newest|nearest) are",
+}
+
+
+@pytest.mark.parametrize(("arguments", "reason"), MISTAKES.items(), ids=MISTAKES)
+def test_a_mistake_gives_one_sentence_and_writes_nothing(
+    results: Path, folder: Path, arguments: str, reason: str
+) -> None:
+    before = set(folder.iterdir())
+    assert re.search(reason, refusal(*arguments.split(), "--local", results))
+    assert set(folder.iterdir()) == before
+
+
+def test_files_that_are_not_there_or_hold_no_records_are_named(folder: Path) -> None:
+    assert "nowhere lacks changes.jsonl" in refusal("explain-change", "--local", "nowhere")
+    missing = "export", "predictions", "--out", "p.csv", "--local"
+    assert "--local is 'nowhere', but there is no such folder" in refusal(*missing, "nowhere")
+    assert "has no predictions.jsonl, which `fluxplain local`" in refusal(*missing, ".")
+    (folder / "changes.jsonl").write_bytes(DRIFTED.encode() + b"\nno change")
+    assert "changes.jsonl, line 2: not JSON" in refusal("explain-change", "--local", ".")
+
+
+def test_of_several_changes_that_begin_so_none_is_drawn(folder: Path) -> None:
+    several = [replace(DRIFTED, id=f"abcd0000000{n}").encode() for n in range(2)]
+    (folder / "changes.jsonl").write_bytes(b"\n".join(several))
+    reason = refusal("plot", "change", "abcd", "--local", ".", "--out", "a.png")
+    assert reason == "2 changes begin with 'abcd': abcd00000000, abcd00000001"
+
+
+def test_the_command_line_shows_a_mistake_without_a_stack_trace() -> None:
+    result = subprocess.run(
+        [sys.executable, "-m", "fluxplain.cli", "plot", "pdp", "--local", ".", "--out", "a.png"],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert result.returncode == 2
+    assert "lacks explanations.jsonl" in " ".join(result.stderr.split())
+    assert "Traceback" not in result.stderr
+
+
+def send(config: Config, *records: Record) -> None:
+    producer = RecordProducer(config)
+    for record in records:
+        key = record.message_key()
+        place = 0 if key is None else None  # a stream without keys stays in order
+        topic = config.topic(record.TOPIC)
+        producer.send(topic, record.encode(), key.encode() if key else None, place)
+    producer.flush()
+
+
+def test_topics_give_what_files_give(
+    results: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    change = ("plot", "change", DRIFTED.id, "--out")
+    with EmbeddedBroker() as broker:
+        monkeypatch.setenv("FLUXPLAIN_KAFKA__BOOTSTRAP_SERVERS", broker.bootstrap_servers)
+        config = load_config(folder / "fluxplain.toml", "reader")
+        create_topics(config)
+        send(config, *stream_of(6))
+        topics = ("predictions", "explanations", "changes")
+        read = [record.encode() for record, _ in from_topics(config, topics)]
+        assert len(read) == len(stream_of(6))
+        assert set(read) == {record.encode() for record in stream_of(6)}
+        assert "the topic dead-letters holds no" in refusal("export", "dead-letters", "-o", "d.csv")
+        assert run(*change, "a.svg", "--alpha", "0.001").exit_code == 0
+        # over partitions as keys spread them, and repeated from a checkpoint on
+        producer = RecordProducer(config)
+        for seq in [*range(3000, 3040), *range(3025, 3060)]:
+            producer.send(config.topic("predictions"), prediction(seq).encode(), place=seq % 3)
+        producer.send(config.topic("predictions"), b"what is this", place=1)
+        producer.flush()
+        result = run("export", "predictions", "--out", "p.parquet", "--from-seq", "3000")
+        assert result.stdout == (
+            "1 message was left out: it holds no such record\np.parquet: 60 predictions\n"
+        )
+        assert sorted(seqs("p.parquet")) == list(range(3000, 3060))
+        with TopicReader(config, ["predictions"], from_beginning=True) as reader:
+            extent = reader.extent()
+            send(config, prediction(3060))
+            assert len(list(reader.until(extent))) == 3000 + 75 + 1, "later ones are not waited for"
+    assert run(*change, "b.svg", "--local", results).exit_code == 0
+    assert (folder / "a.svg").read_bytes() == (folder / "b.svg").read_bytes()
+
+
+def test_a_story_of_a_topic_names_the_command_that_shows_its_observations(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drift = replace(DRIFTED, stream="fluxplain.features-0", seq=7, replay_seq=3)
+    with EmbeddedBroker() as broker:
+        monkeypatch.setenv("FLUXPLAIN_KAFKA__BOOTSTRAP_SERVERS", broker.bootstrap_servers)
+        config = load_config(folder / "fluxplain.toml", "reader")
+        create_topics(config)
+        producer = RecordProducer(config)
+        for n in range(12):
+            producer.send(config.topic("features"), orjson.dumps({"x": {"n": n}}), place=0)
+        producer.send(config.topic("changes"), drift.encode(), place=3)
+        producer.flush()
+
+        command = run("explain-change", drift.id).output.splitlines()[-1].split()
+        assert command[:3] == ["fluxplain", "tail", "features"]
+        seen = run(*command[1:])
+        assert seen.exit_code == 0, seen.output
+        assert seen.output.splitlines() == [f'{n}  {{"x":{{"n":{n}}}}}' for n in range(3, 8)]
+
+        assert "no observations 50-60" in refusal("tail", "features", "--seqs", "50-60")
+        assert "as --seqs" in refusal("tail", "features", "--seqs", "5")
+        asked = "tail", "features", "--seqs", "5-6", "--stream", "other-0"
+        assert f"as --stream {config.topic('features')}-0" in refusal(*asked)
+        assert "of features only" in refusal("tail", "changes", "--seqs", "5-6")
+        assert "topic-partition" in refusal("tail", "features", "--seqs", "5-6", "--stream", "x")
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "known"),
+    [
+        ("--feature", "wage", "salary"),
+        ("--method", "ipdp", "ipfi, isage"),
+        ("--alpha", "0.3", "0.01"),
+        ("--stream", "other-0", "features-0"),
+    ],
+)
+def test_what_is_never_published_is_not_waited_for(
+    folder: Path, option: str, value: str, known: str
+) -> None:
+    explain = {"methods": ["ipfi", "isage"], "alpha": 0.01}
+    tables = {**SETTINGS, "model": NOT_INSTALLED, "explain": explain}
+    write_config(folder / "fluxplain.toml", tables)
+    assert re.search(rf"{option} is.*{known}", refusal("watch", option, value))

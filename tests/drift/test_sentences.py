@@ -1,0 +1,84 @@
+"""The sentence of a change: whoever reads it sees which of two numbers is larger."""
+
+import re
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fluxplain.drift.sentences import sentence
+from fluxplain.schemas.wording import compared, in_short
+from tests.kit.records import change
+from tests.kit.support import PROPERTY
+
+NUMBERS = st.floats(-1e9, 1e9)
+ERRORS = st.none() | st.floats(0.0, 1e6)
+
+MOVED = re.compile(r"(rose|fell) from (\S+)(?: ± \S+)? to ([^\s,;]+)")
+
+
+def near(value: float, steps: float) -> float:
+    """Return a number that often reads the same."""
+    return value * (1.0 + steps * 1e-6)
+
+
+@PROPERTY
+@given(NUMBERS, st.floats(-2.0, 2.0), ERRORS, ERRORS, NUMBERS, st.floats(-2.0, 2.0))
+def test_the_numbers_agree_with_the_verb(
+    before: float,
+    steps: float,
+    before_std_error: float | None,
+    after_std_error: float | None,
+    loss: float,
+    loss_steps: float,
+) -> None:
+    moved = replace(
+        change("age", 7, before=before, after=near(before, steps)),
+        before_std_error=before_std_error,
+        after_std_error=after_std_error,
+        loss_before=loss,
+        loss_after=near(loss, loss_steps),
+    )
+    for text, n in ((sentence(moved), 2), (in_short(moved), 1)):
+        told = MOVED.findall(text)
+        assert len(told) + text.count("stayed at") == n
+        for verb, one, other in told:
+            assert float(one) < float(other) if verb == "rose" else float(one) > float(other), text
+    texts = compared(before, moved.after, before_std_error, after_std_error)
+    assert (texts[0].split()[0] == texts[1].split()[0]) == (before == moved.after)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "text"),
+    [
+        ((0.2104, None), (0.21037, None), "fell from 0.2104 to 0.21037"),
+        ((0.2104, 0.05), (0.2098, 0.04), "fell from 0.2104 ± 0.05 to 0.2098 ± 0.04"),
+        ((0.2139, 0.001), (0.2141, 0.1), "rose from 0.2139 ± 0.001 to 0.2141 ± 0.1"),
+        ((0.04, 0.01), (0.12, 0.02), "rose from 0.040 ± 0.010 to 0.120 ± 0.020"),
+        ((0.1, None), (0.1, None), "stayed at 0.1"),
+    ],
+)
+def test_what_would_read_the_same_has_more_digits_and_nothing_else(
+    before: tuple[float, float | None], after: tuple[float, float | None], text: str
+) -> None:
+    moved = replace(
+        change("age", 7, before=before[0], after=after[0]),
+        before_std_error=before[1],
+        after_std_error=after[1],
+    )
+    assert sentence(moved) == f"iPFI of age {text}"
+
+
+def test_a_loss_that_hardly_moved_is_told_so_that_one_sees_it() -> None:
+    moved = replace(change("age", 7), loss_before=0.21041, loss_after=0.20972)
+    assert sentence(moved).endswith("; the loss fell from 0.2104 to 0.2097")
+    stayed = replace(moved, loss_after=0.21041)
+    assert sentence(stayed).endswith("; the loss stayed at 0.21")
+
+
+def test_in_short_too() -> None:
+    assert in_short(change("age", 7, before=0.21041, after=0.20972)) == (
+        "iPFI of age fell from 0.2104 to 0.2097"
+    )
+    assert in_short(change("age", 7, before=0.5, after=0.5)) == "iPFI of age stayed at 0.5"

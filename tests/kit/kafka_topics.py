@@ -1,0 +1,37 @@
+"""What an operator does to topics while a pipeline runs."""
+
+import time
+
+from confluent_kafka.admin import (
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    NewPartitions,
+    ResourceType,
+)
+
+from fluxplain.config import Config
+from fluxplain.kafka.client import client_settings
+
+ANSWER_S = 30.0
+
+
+def set_topic(config: Config, topic: str, name: str, value: str) -> None:
+    """Change a setting of a topic."""
+    entry = ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET)
+    resource = ConfigResource(ResourceType.TOPIC, config.topic(topic), incremental_configs=[entry])
+    client = AdminClient(client_settings(config))  # its answers come as long as it is there
+    for future in client.incremental_alter_configs([resource]).values():
+        future.result(timeout=ANSWER_S)
+
+
+def add_partitions(config: Config, topic: str, count: int) -> None:
+    """Make a topic have so many partitions, and wait until a broker shows them."""
+    client, name = AdminClient(client_settings(config)), config.topic(topic)
+    for future in client.create_partitions([NewPartitions(name, count)]).values():
+        future.result(timeout=ANSWER_S)
+    deadline = time.monotonic() + ANSWER_S
+    while len(client.list_topics(name, timeout=ANSWER_S).topics[name].partitions) < count:
+        assert time.monotonic() < deadline, f"{name} does not get {count} partitions"
+        time.sleep(0.05)

@@ -1,0 +1,217 @@
+"""Workers and commands that need not load what all of them load.
+
+Most of the processor time of a short pipeline is that of importing libraries in each of its
+workers. Here one process imports them once, and forks each worker. From then on it is a process as
+any other: it runs its command line, has its own memory, and can be killed. How workers start anew
+is what the tests of `fluxplain up`, of the demo, of the packages and of chaos do.
+"""
+
+import json
+import os
+import runpy
+import select
+import signal
+import socket
+import struct
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from importlib import import_module
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any, Self
+
+LOADED = (
+    *(
+        "fluxplain.cli.main",
+        "fluxplain.agents.join",
+        "fluxplain.agents.model",
+        "fluxplain.agents.explainer",
+        "fluxplain.agents.drift",
+    ),
+    *("fluxplain.kafka.faust.app", "fluxplain.stages.model", "fluxplain.stages.explainer"),
+    *("fluxplain.stages.drift", "fluxplain.stages.join", "fluxplain.explain.kernels"),
+    *("fluxplain.evaluate.hoeffding", "fluxplain.evaluate.linear", "fluxplain.models.scores"),
+    *("river.forest", "river.tree", "river.naive_bayes", "river.linear_model", "river.drift"),
+)
+
+SAME = ("PYTHONPATH", "PYTHONHASHSEED", "NUMBA_DISABLE_JIT", "NUMBA_CACHE_DIR")
+"""Variables that are read while a process starts: who needs others of them is not forked."""
+
+STATUS = struct.Struct("i")
+
+
+def bare_path() -> str:
+    """Return where modules are found in a plain installation; River loads more than it needs."""
+    bare = str(Path(__file__).with_name("bare"))
+    before = os.environ.get("PYTHONPATH")
+    return os.pathsep.join([bare, *([before] if before else [])])
+
+
+class Forked:
+    """A worker, with what of :class:`subprocess.Popen` is used."""
+
+    def __init__(self, command: Sequence[str], pid: int, status: socket.socket) -> None:
+        self.args = command
+        self.pid = pid
+        self.returncode: int | None = None
+        self._status = status
+
+    def poll(self) -> int | None:
+        """Return how it ended; None as long as it runs."""
+        return self._ended(0.0)
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Wait until it has ended."""
+        status = self._ended(timeout)
+        if status is None:
+            raise subprocess.TimeoutExpired(self.args, timeout or 0.0)
+        return status
+
+    def send_signal(self, sig: int) -> None:
+        """Send a signal, unless it has ended."""
+        if self.poll() is None:
+            os.kill(self.pid, sig)
+
+    def terminate(self) -> None:
+        """Ask it to end."""
+        self.send_signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """End it at once."""
+        self.send_signal(signal.SIGKILL)
+
+    def _ended(self, timeout: float | None) -> int | None:
+        if self.returncode is None and select.select([self._status], [], [], timeout)[0]:
+            data = self._status.recv(STATUS.size)
+            if not data:
+                raise RuntimeError("the process that forks workers is gone")
+            (self.returncode,) = STATUS.unpack(data)
+            self._status.close()
+        return self.returncode
+
+
+class Preloaded:
+    """The process that forks; to be opened before the first worker and closed behind the last."""
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        self._environment = environment
+        self._socket, theirs = socket.socketpair()
+        with theirs:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "tests.kit.preloaded", str(theirs.fileno())],
+                env=environment,
+                pass_fds=[theirs.fileno()],
+            )
+
+    def can_fork(self, command: Sequence[str], environment: Mapping[str, str]) -> bool:
+        """Return whether a command would be the same if it started anew."""
+        same = all(environment.get(name) == self._environment.get(name) for name in SAME)
+        return same and list(command[:2]) == [sys.executable, "-m"]
+
+    def start(
+        self,
+        command: Sequence[str],
+        environment: Mapping[str, str],
+        log: IO[bytes] | None,
+        *,
+        out: IO[bytes] | None = None,
+        folder: Path | None = None,
+    ) -> Forked:
+        """Start a worker, or another command; without ``out`` all that it prints is in the log."""
+        status, theirs = socket.socketpair()
+        error = 2 if log is None else log.fileno()
+        files = [theirs.fileno(), error if out is None else out.fileno(), error]
+        with theirs:
+            request = json.dumps([command, dict(environment), str(folder or Path.cwd())]).encode()
+            # in one piece: the descriptors come with its first byte
+            socket.send_fds(self._socket, [STATUS.pack(len(request))], files)
+            self._socket.sendall(request)
+        (pid,) = STATUS.unpack(status.recv(STATUS.size, socket.MSG_WAITALL))
+        return Forked(command, pid, status)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._socket.close()
+        self._process.wait()
+
+
+def main(fd: int) -> None:
+    """Fork a worker for each request, and tell how each ended."""
+    requests = socket.socket(fileno=fd)
+    for name in LOADED:
+        import_module(name)
+    wakes, woken = os.pipe()
+    os.set_blocking(woken, False)
+    signal.signal(signal.SIGCHLD, lambda *_args: None)
+    signal.set_wakeup_fd(woken)
+    running: dict[int, socket.socket] = {}
+    while True:
+        ready, _, _ = select.select([requests.fileno(), wakes], [], [])
+        if wakes in ready:
+            os.read(wakes, 4096)
+            _tell_ended(running)
+        if requests.fileno() not in ready:
+            continue
+        size, fds, _, _ = socket.recv_fds(requests, STATUS.size, 3)
+        if not size:  # who asked is gone
+            for pid in running:
+                os.kill(pid, signal.SIGTERM)
+            return
+        request = requests.recv(STATUS.unpack(size)[0], socket.MSG_WAITALL)
+        status, (out, error) = socket.socket(fileno=fds[0]), fds[1:]
+        pid = os.fork()
+        if not pid:
+            with ExitStack() as stack:
+                for each in (requests, status, *running.values()):
+                    stack.enter_context(each)
+                for descriptor in (wakes, woken):
+                    stack.callback(os.close, descriptor)
+                signal.set_wakeup_fd(-1)
+                signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            _be(out, error, *json.loads(request))
+            return
+        os.close(out)
+        os.close(error)
+        running[pid] = status
+        status.sendall(STATUS.pack(pid))
+
+
+def _tell_ended(running: dict[int, socket.socket]) -> None:
+    while running:
+        pid, how = os.waitpid(-1, os.WNOHANG)
+        if not pid:
+            return
+        with running.pop(pid) as status:
+            status.sendall(STATUS.pack(os.waitstatus_to_exitcode(how)))
+
+
+def _be(
+    out: int, error: int, command: Sequence[str], environment: Mapping[str, str], folder: str
+) -> Any:
+    """Become the worker; its end is that of this process."""
+    os.setsid()
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    for of, descriptor in ((nothing, 0), (out, 1), (error, 2)):
+        os.dup2(of, descriptor)
+        os.close(of)
+    os.chdir(folder)
+    os.environ.clear()
+    os.environ.update(environment)
+    if "_FLUXPLAIN_SUPERVISOR" in environment:
+        os.environ["_FLUXPLAIN_SUPERVISOR"] = str(os.getppid())  # it is gone when that is
+    module = command[2]
+    sys.argv = [module, *command[3:]]
+    return runpy.run_module(module, run_name="__main__", alter_sys=True)
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]))

@@ -1,0 +1,54 @@
+"""A producer that records what it is given."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from fluxplain.schemas import Evaluation
+
+Sent = tuple[str, bytes, bytes | None, int | None]
+
+
+class Recorder:
+    """Takes what would go to the broker."""
+
+    def __init__(self) -> None:
+        self.sent: list[Sent] = []
+        self.headers: list[Mapping[str, bytes] | None] = []
+
+    def send(
+        self,
+        topic: str,
+        value: bytes,
+        key: bytes | None = None,
+        place: int | None = None,
+        *,
+        headers: Mapping[str, bytes] | None = None,
+    ) -> None:
+        self.sent.append((topic, value, key, place))
+        self.headers.append(headers)
+
+    def partitions(self, topic: str) -> int:
+        return 4
+
+    def serve(self) -> None:
+        pass
+
+
+def evaluation(seq: int, feature: str = "age", points: int = 3, **fields: Any) -> Evaluation:
+    row = [0.25, 0.75]
+    values: dict[str, Any] = {
+        "stream": "fluxplain.features-0",
+        "feature": feature,
+        "previous_seq": seq - 1,
+        "seqs": [seq],
+        "ts": [None],
+        "y": [1],
+        "loss": [0.3],
+        "classes": [0, 1],
+        "prediction": [row],
+        "coverage": [1.0],
+        "skipped": [0],
+        "outputs": {"ipfi": [[row]], "isage": [[row, row]], "ipdp": [[row] * points]},
+        "points": {"ipdp": [[float(i) for i in range(points)]]},
+    }
+    return Evaluation(**{**values, **fields})

@@ -1,0 +1,122 @@
+"""Records for the monitor's tests, with only what matters spelled out."""
+
+from dataclasses import replace
+
+from fluxplain.results.store import Store
+from fluxplain.schemas import Change, DeadLetter, Explanation, Prediction
+from fluxplain.schemas.change import change_id
+from fluxplain.schemas.explanation import METHODS, Method
+from fluxplain.stages import Message
+
+STREAM = "features-0"
+
+
+def prediction(
+    seq: int,
+    *,
+    loss: float | None = 0.5,
+    correct: bool = True,
+    stream: str = STREAM,
+    regression: bool = False,
+) -> Prediction:
+    return Prediction(
+        stream=stream,
+        seq=seq,
+        previous_seq=seq - 1 if seq else None,
+        id=None,
+        ts=None,
+        prediction=1 if correct else 0,
+        classes=None if regression else [0, 1],
+        probabilities=None if regression else [0.5, 0.5],
+        y=None if loss is None else 1,
+        loss=loss,
+    )
+
+
+def explanation(
+    feature: str,
+    seq: int,
+    value: float,
+    *,
+    method: Method = "ipfi",
+    std_error: float = 0.01,
+    stream: str = STREAM,
+) -> Explanation:
+    return Explanation(
+        stream=stream,
+        feature=feature,
+        method=method,
+        seq=seq,
+        previous_seq=None,
+        ts=None,
+        alpha=0.001,
+        updates=seq + 1,
+        value=value,
+        std_error=std_error,
+        seqs=[seq],
+        increments=[value],
+    )
+
+
+def change(
+    feature: str,
+    seq: int,
+    *,
+    method: Method = "ipfi",
+    before: float = 0.1,
+    after: float = 0.4,
+    stream: str = STREAM,
+) -> Change:
+    return Change(
+        id=change_id(stream, "drift", feature, method, seq),
+        stream=stream,
+        kind="drift",
+        seq=seq,
+        previous_seq=None,
+        ts=None,
+        feature=feature,
+        method=method,
+        signal="increment",
+        before=before,
+        after=after,
+        window=32,
+        value=after,
+        std_error=0.01,
+        detail=f"{method} of {feature} rose from {before:.4g} to {after:.4g}",
+    )
+
+
+def loss_change(seq: int, *, before: float = 0.2, after: float = 0.9) -> Change:
+    return replace(
+        change("", seq, method="ipfi", before=before, after=after),
+        id=change_id(STREAM, "drift", None, "loss", seq),
+        feature=None,
+        method="loss",
+        window=64,
+        value=None,
+        std_error=None,
+        detail=f"loss rose from {before:.4g} to {after:.4g}",
+    )
+
+
+def letter(
+    offset: int, reason: str = "x.age is missing", *, partition: int = 0, topic: str = "features"
+) -> DeadLetter:
+    return Message(topic, partition, offset, None, b"{}").dead_letter(reason)
+
+
+def drifting_store(*, drift_seq: int = 1000, features: int = 9) -> Store:
+    """Return a store in which f0 gives way to f1 at the drift, and the others do not matter."""
+    store = Store()
+    for seq in range(0, 2 * drift_seq, 10):
+        store.add(prediction(seq))
+        for method in METHODS:
+            for i in range(features):
+                important = i == (0 if seq < drift_seq else 1)
+                value = 0.3 if important else 0.001 * i
+                store.add(explanation(f"f{i}", seq, value, method=method))
+    store.add(change("f1", drift_seq - 500))
+    store.add(change("f0", drift_seq + 120))
+    store.add(change("f1", drift_seq + 70, method="isage", before=0.0, after=0.3))
+    store.add(change("f1", drift_seq + 300, method="isage"))
+    return store

@@ -1,0 +1,79 @@
+"""The small pipeline that tests share, and its settings as a file."""
+
+import json
+import os
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+FEATURES = {
+    **dict.fromkeys(("salary", "commission", "age", "hvalue", "hyears", "loan"), "numeric"),
+    **dict.fromkeys(("elevel", "car", "zipcode"), "categorical"),
+}
+
+
+SETTINGS: dict[str, Any] = {
+    "seed": 7,
+    "features": FEATURES,
+    "label": {"type": "integer"},
+    "model": {"factory": "river.forest:ARFClassifier", "params": {"n_models": 2}},
+    "explain": {
+        "loss": "brier",
+        "alpha": 0.01,
+        "emit_every": 3,
+        "ipfi": {"reservoir_size": 50},
+        "isage": {"reservoir_size": 50, "inner_samples": 2},
+        "ipdp": {"storage_size": 50, "grid_size": 4},
+    },
+    # streams so short must show changes, of iPDP too
+    "drift": {"delta": 0.002, "params": {"min_window_length": 5}},
+    # pipelines run side by side, and there is one port
+    "dashboard": {"enabled": False},
+}
+"""A small pipeline with all methods, quick to warm up."""
+
+
+NOT_INSTALLED = {"factory": "not_installed:Model"}
+"""A model of which only the workers know: who reads topics must get along without it."""
+
+
+REAL_KAFKA = os.environ.get("TEST_KAFKA")
+"""Addresses of a real Kafka, which `make test-kafka` starts; None for the embedded broker."""
+
+
+def topic_store(folder: Path) -> dict[str, Any]:
+    """Return the settings of checkpoints in a topic, with a key of their own."""
+    key_file = folder / "checkpoint-key"
+    key_file.write_text(uuid.uuid4().hex)
+    return {"store": "topic", "key_file": str(key_file)}
+
+
+def topics(prefix: str) -> dict[str, Any]:
+    """Return the same topics on either broker."""
+    return {"prefix": prefix, "features_partitions": 4, "partitions": 4}
+
+
+def write_config(path: Path, settings: dict[str, Any]) -> Path:
+    """Write settings as TOML."""
+    path.write_text("\n".join(_lines("", settings)))
+    return path
+
+
+def _lines(table: str, settings: dict[str, Any]) -> Iterator[str]:
+    plain = {k: v for k, v in settings.items() if not isinstance(v, dict)}
+    if table:
+        yield f"[{table}]"
+    for key, value in plain.items():
+        yield f"{key} = {_inline(value)}"
+    for key, value in settings.items():
+        if isinstance(value, dict):
+            yield from _lines(f"{table}.{key}" if table else key, value)
+
+
+def _inline(value: object) -> str:
+    if isinstance(value, list):
+        return f"[{', '.join(map(_inline, value))}]"
+    if isinstance(value, dict):
+        return f"{{ {', '.join(f'{key} = {_inline(each)}' for key, each in value.items())} }}"
+    return json.dumps(value)

@@ -1,0 +1,259 @@
+"""What several test modules share: models with known answers, streams, and short configurations."""
+
+import pickle
+import random
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
+
+import orjson
+from hypothesis import settings
+from hypothesis import strategies as st
+from river.datasets import synth
+
+from fluxplain.config import Config
+from fluxplain.evaluate import Encoding, Evaluator, Inputs, Label, Output, Value
+from fluxplain.schemas import Evaluation, Record
+from fluxplain.stages import Message, Stage, process
+
+T = TypeVar("T")
+R = TypeVar("R", bound=Record)
+Row = dict[str, Value]
+
+PROPERTY = settings(derandomize=True, deadline=None, database=None, max_examples=60)
+"""Seeded, so that a run can be repeated; without a deadline, since slow machines are no failure."""
+
+SLOW_PROPERTY = settings(PROPERTY, max_examples=15)
+
+NUMBERS = st.floats(-1e6, 1e6)
+
+AGRAWAL_NUMERIC = ("salary", "commission", "age", "hvalue", "hyears", "loan")
+AGRAWAL_FEATURES = {
+    name: "numeric" if name in AGRAWAL_NUMERIC else "categorical"
+    for name in (*AGRAWAL_NUMERIC, "elevel", "car", "zipcode")
+}
+
+
+def outputs_of(
+    evaluator: Evaluator, x: Mapping[str, Value], replacements: Sequence[Mapping[str, Value]]
+) -> list[Output]:
+    """Return what a model says of changed inputs."""
+    return evaluator(Inputs.replacing(Encoding().observe(x), replacements)).outputs()
+
+
+class AgrawalRule:
+    """Knows agrawal concept 1: the labels of ``synth.Agrawal(classification_function=1)``."""
+
+    def predict_one(self, x: Mapping[str, Any]) -> int:
+        if x["age"] < 40:
+            return int(50_000 <= x["salary"] <= 100_000)
+        if x["age"] < 60:
+            return int(75_000 <= x["salary"] <= 125_000)
+        return int(25_000 <= x["salary"] <= 75_000)
+
+
+class Linear:
+    """A weighted sum of some features, that learns nothing."""
+
+    def __init__(self, weights: Mapping[str, float], intercept: float = 0.0) -> None:
+        self.weights = dict(weights)
+        self.intercept = intercept
+
+    def predict_one(self, x: Mapping[str, Any]) -> float:
+        return float(self.intercept + sum(w * x[name] for name, w in self.weights.items()))
+
+    def learn_one(self, x: Mapping[str, Any], y: object) -> None:
+        pass
+
+
+class Constant:
+    """Says the same of everything: a number."""
+
+    def __init__(self, output: float = 0.0) -> None:
+        self.output = output
+
+    def predict_one(self, x: Mapping[str, Any]) -> float:
+        return self.output
+
+    def learn_one(self, x: Mapping[str, Any], y: object) -> None:
+        pass
+
+
+class ConstantProbabilities:
+    """Says the same of everything: probabilities."""
+
+    def __init__(self, output: Mapping[Label, float]) -> None:
+        self.output = dict(output)
+
+    def predict_proba_one(self, x: Mapping[str, Any]) -> dict[Label, float]:
+        return dict(self.output)
+
+
+class Scripted:
+    """Probabilities or a number from a function of the observation."""
+
+    def __init__(self, function: Callable[[Mapping[str, Any]], Output]) -> None:
+        self.function = function
+
+    def predict_proba_one(self, x: Mapping[str, Any]) -> Output:
+        return self.function(x)
+
+
+def normal_rows(n: int, names: Sequence[str], seed: int) -> list[Row]:
+    """Return observations of independent standard normal features."""
+    rng = random.Random(seed)
+    return [{name: rng.gauss(0.0, 1.0) for name in names} for _ in range(n)]
+
+
+def agrawal(n: int, seed: int = 1, function: int = 1) -> list[tuple[Row, int]]:
+    """Return the first records of an agrawal concept."""
+    return list(synth.Agrawal(classification_function=function, seed=seed).take(n))
+
+
+def agrawal_with_drift(n: int, at: int, seed: int = 1) -> list[tuple[Row, int]]:
+    """Return records whose concept changes from 1 to 2."""
+    return [*agrawal(at, seed, function=1), *agrawal(n - at, seed + 1, function=2)]
+
+
+def make_config(**settings_: Any) -> Config:
+    """Return settings for agrawal, short enough that everything is warm after 20 records.
+
+    Tables given here replace single keys, not the whole table.
+    """
+    tables: dict[str, Any] = {
+        "features": AGRAWAL_FEATURES,
+        "label": {"type": "integer"},
+        "model": {"factory": "river.forest:ARFClassifier", "params": {"n_models": 3}},
+        "explain": {
+            "alpha": 0.01,
+            "emit_every": 5,
+            "ipfi": {"reservoir_size": 20},
+            "isage": {"reservoir_size": 20, "inner_samples": 2},
+            "ipdp": {"storage_size": 20, "grid_size": 4},
+        },
+        # short streams must show changes: River's settings
+        "drift": {"delta": 0.002, "params": {"min_window_length": 5}},
+    }
+    for name, value in settings_.items():
+        whole = name == "features" or not isinstance(value, dict)
+        tables[name] = value if whole else {**tables.get(name, {}), **value}
+    return Config(**tables)
+
+
+LINEAR_FEATURES = {"a": "numeric", "b": "numeric", "c": "categorical"}
+
+
+def linear_config(**settings_: Any) -> Config:
+    """Return settings of a regression on two numbers and a category, with a cheap model."""
+    return make_config(
+        **{
+            "features": LINEAR_FEATURES,
+            "label": {"type": "number"},
+            **settings_,
+            "model": {
+                "factory": "tests.kit.support:Additive",
+                "params": {},
+                **settings_.get("model", {}),
+            },
+            "explain": {
+                "loss": "squared_error",
+                "alpha": 0.05,
+                "emit_every": 3,
+                "ipfi": {"reservoir_size": 5},
+                "isage": {"reservoir_size": 5, "inner_samples": 2},
+                "ipdp": {"storage_size": 5, "grid_size": 3},
+                **settings_.get("explain", {}),
+            },
+        }
+    )
+
+
+class Additive:
+    """A regressor that learns: 2a - b + the mean label of the category."""
+
+    def __init__(self) -> None:
+        self.offsets: dict[Value, float] = {}
+
+    def predict_one(self, x: Mapping[str, Any]) -> float:
+        return float(2.0 * x["a"] - x["b"] + self.offsets.get(x["c"], 0.0))
+
+    def learn_one(self, x: Mapping[str, Any], y: float) -> None:
+        offset = self.offsets.get(x["c"], 0.0)
+        self.offsets[x["c"]] = offset + 0.1 * (y - self.predict_one(x))
+
+
+def linear_records(n: int, seed: int = 1) -> list[dict[str, Any]]:
+    """Return messages for :func:`linear_config`; the numbers are larger in the second half."""
+    rng = random.Random(seed)
+    records = []
+    for t in range(n):
+        scale = 1.0 if t < n // 2 else 6.0
+        a, b, c = rng.gauss(0, scale), rng.gauss(0, scale), rng.choice(["u", "v", "w"])
+        records.append({"x": {"a": a, "b": b, "c": c}, "y": 2.0 * a - b + len(c), "ts": t})
+    return records
+
+
+def message(
+    offset: int, value: object, *, topic: str = "fluxplain.features", key: bytes | None = b"k"
+) -> Message:
+    """Return a message of partition 0; what is not bytes or None is sent as JSON."""
+    data = value if value is None or isinstance(value, bytes) else orjson.dumps(value)
+    return Message(topic, 0, offset, key, data)
+
+
+def observations(records: Iterable[tuple[Row, int]]) -> list[Message]:
+    """Return the messages of labelled records."""
+    return [message(t, {"x": x, "y": y, "ts": t}) for t, (x, y) in enumerate(records)]
+
+
+def run(stage: Stage, messages: Iterable[Message]) -> list[Record]:
+    """Return all that a stage publishes."""
+    return [record for each in messages for record in process(stage, each)]
+
+
+def passed_on(records: Iterable[Record]) -> list[Message]:
+    """Return the records as the next stage reads them."""
+    return [message(i, r.encode(), topic=r.TOPIC) for i, r in enumerate(records)]
+
+
+def of_kind(records: Iterable[Record], kind: type[R]) -> list[R]:
+    """Return the records of one kind."""
+    return [record for record in records if isinstance(record, kind)]
+
+
+def encoded(records: Iterable[Record]) -> list[bytes]:
+    """Return the records as bytes."""
+    return [record.encode() for record in records]
+
+
+def by_feature(records: Iterable[Record]) -> dict[str, list[Evaluation]]:
+    """Return the evaluations of each feature, in order."""
+    grouped: dict[str, list[Evaluation]] = {}
+    for each in of_kind(records, Evaluation):
+        grouped.setdefault(each.feature, []).append(each)
+    return grouped
+
+
+def pickled(thing: T) -> T:
+    """Return the thing after a round trip through pickle."""
+    copy: T = pickle.loads(pickle.dumps(thing))
+    return copy
+
+
+def chunks(items: Sequence[T], sizes: Iterable[int]) -> Iterator[Sequence[T]]:
+    """Split into parts of these sizes; the last takes the rest."""
+    start = 0
+    for size in sizes:
+        if start + size >= len(items):
+            break
+        yield items[start : start + size]
+        start += size
+    yield items[start:]
+
+
+def wait_until(condition: Callable[[], bool], timeout_s: float = 40.0) -> None:
+    """Wait until something holds; fail if it does not in time."""
+    deadline = time.monotonic() + timeout_s
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)

@@ -1,0 +1,1 @@
+"""Measuring programs: benchmarks, experiments, chaos, soak, recovery, hostile input."""

@@ -1,0 +1,54 @@
+"""Measures what the fence costs: a header in each message, and a look at it by each reader."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from unittest.mock import patch
+
+from fluxplain.cli import supervisor
+from fluxplain.config.replica import Replica
+from tests.measure.benchmarks.rig import ALL, full_speed, rig, settings
+from tests.measure.benchmarks.run import Run
+from tests.measure.benchmarks.timing import Figure
+
+RECORDS = 12_000
+
+STEADY = 4_000
+"""Records before the measured ones."""
+
+ROUNDS = 3
+"""Pairs of runs; what comes second in one comes first in the next."""
+
+
+def with_and_without(run: Run) -> Iterator[Figure]:
+    """Measure records per second on Kafka, with the fence and without it, in turns.
+
+    Without it no partition is claimed, no message names its writer, and readers take all messages.
+    """
+    rates: dict[bool, list[float]] = {True: [], False: []}
+    for i in range(ROUNDS):
+        for fenced in (True, False) if i % 2 == 0 else (False, True):
+            run.clock.say(f"{'with' if fenced else 'without'} the fence, {i + 1} of {ROUNDS}")
+            rates[fenced].append(_rate(run, fenced=fenced))
+    rate, bare = max(rates[True]), max(rates[False])
+    yield Figure(
+        "full set, Kafka: records per second, with the fence against without",
+        f"{rate:.0f}",
+        f"{bare:.0f}",
+        rate / bare,
+        bar="at least 0.95",
+    )
+
+
+def _rate(run: Run, *, fenced: bool) -> float:
+    command = supervisor.worker_command if fenced else _unfenced
+    with (
+        patch.object(supervisor, "worker_command", command),
+        rig(run, "Kafka", settings(ALL)) as it,
+    ):
+        return full_speed(it, RECORDS, STEADY)
+
+
+def _unfenced(replica: Replica, config_path: Path) -> Sequence[str]:
+    """Return the command line of a worker without the fence."""
+    first, *rest = supervisor.command_of("worker", "--role", replica.role, config_path=config_path)
+    return (first, "-m", "tests.measure.benchmarks.unfenced", *rest[2:])

@@ -1,0 +1,176 @@
+"""How long after an observation its explanations are there."""
+
+import statistics
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from functools import partial
+from threading import Event, Thread
+
+import orjson
+from confluent_kafka import Consumer, Producer, TopicPartition
+
+from fluxplain.config import Config
+from fluxplain.kafka.client import client_settings
+from fluxplain.kafka.topics.progress import GroupOffsets, PipelineProgress
+from tests.kit.command import FailedError
+from tests.measure.benchmarks.rig import (
+    BROKERS,
+    FEATURES,
+    METHODS,
+    Rig,
+    full_speed,
+    observations,
+    rig,
+    settings,
+)
+from tests.measure.benchmarks.run import Run
+from tests.measure.benchmarks.timing import Figure
+
+RECORDS, STEADY = 4000, 1000
+"""For the maximal rate: in all, and before what is measured."""
+
+WARM_UP_S, MEASURED_S = 5.0, 30.0
+"""How long observations come at half of that rate: several checkpoints are among them."""
+
+FETCH_MAX_WAIT_MS = 10
+"""The embedded broker holds a fetch that finds nothing for as long, whatever comes meanwhile."""
+
+BARS_MS = {"median": 50.0, "99th percentile": 250.0}
+
+
+def half_load(run: Run) -> Iterator[Figure]:
+    """Measure the time from ``features`` to ``explanations`` at half of the maximal rate.
+
+    Each observation is explained at once (``emit_every = 1``). The maximal rate is measured just
+    before, on the same workers. Then observations are sent at a fixed pace, whether or not the
+    earlier ones are explained. The time of each runs from when it was due until a consumer on this
+    machine has the last of its explanations: of all features and methods.
+    """
+    for name, methods in METHODS.items():
+        explain = {**settings(methods)["explain"], "emit_every": 1}
+        for broker in BROKERS:
+            with rig(run, broker, {**settings(methods), "explain": explain}) as it:
+                rate = full_speed(it, RECORDS, STEADY) / 2.0
+                latencies = _at_pace(it, rate, len(methods) * len(FEATURES))
+            title = f"{name}, {broker}: from features to explanations at {rate:.0f} records/s"
+            for what, ms in summary(latencies).items():
+                bar = "below 1" if broker == "Kafka" else None
+                yield Figure(
+                    f"{title}, {what}",
+                    f"{ms:.1f} ms",
+                    f"{BARS_MS[what]:.0f} ms",
+                    ms / BARS_MS[what],
+                    bar=bar,
+                )
+
+
+def summary(latencies: Sequence[float]) -> dict[str, float]:
+    """Return the figures in milliseconds."""
+    *_, highest = statistics.quantiles(latencies, n=100)
+    return {"median": 1e3 * statistics.median(latencies), "99th percentile": 1e3 * highest}
+
+
+def _at_pace(it: Rig, rate: float, explanations: int) -> list[float]:
+    """Return the seconds from each observation's due time to the last of its explanations."""
+    warm_up, records = int(WARM_UP_S * rate), int((WARM_UP_S + MEASURED_S) * rate)
+    values = observations(RECORDS + records)[RECORDS:]
+    with closing(PipelineProgress(it.config, partition=0)) as progress:
+        for _ in it.ticks("every role has caught up"):
+            if progress.update() >= RECORDS:
+                break
+        first = progress.end_of_features()
+    with closing(Arrivals(it.config)) as arrivals:
+        arrivals.start()
+        due = send_at_pace(it, values, rate)
+        for _ in it.ticks("all explanations arrive"):
+            if len(arrivals.messages) >= records * explanations:
+                break
+    last = last_of_each(arrivals.messages, explanations)
+    if last.keys() != set(range(first, first + records)):
+        raise FailedError("explanations are not those of the observations that were sent")
+    return [last[first + i] - due[i] for i in range(warm_up, records)]
+
+
+def send_at_pace(it: Rig, values: Iterable[bytes], rate: float) -> list[float]:
+    """Send each observation when it is due, and return these times.
+
+    One that could only be sent later was due all the same: what holds up the sender must not make
+    latencies look smaller.
+    """
+    producer = Producer({**client_settings(it.config), "linger.ms": 0, "acks": "all"})
+    topic, due = it.config.topic("features"), []
+    began_at = time.monotonic()
+    for i, value in enumerate(values):
+        due.append(began_at + i / rate)
+        it.run.clock.progress(partial("{:,} sent at {:.0f} a second".format, i, rate))
+        time.sleep(max(due[-1] - time.monotonic(), 0.0))
+        producer.produce(topic, value=value, partition=0)
+        producer.poll(0)
+    producer.flush()
+    return due
+
+
+class Arrivals(Thread):
+    """A consumer of ``explanations`` that notes when it has got each message.
+
+    Attributes
+    ----------
+    messages
+        (monotonic time, value) of each that came after this was made.
+    """
+
+    def __init__(self, config: Config) -> None:
+        super().__init__(name="arrivals", daemon=True)
+        with closing(GroupOffsets(config, "drift", "explanations")) as offsets:
+            ends = offsets.ends()
+        topic = config.topic("explanations")
+        self._consumer = Consumer(
+            {
+                **client_settings(config),
+                "group.id": config.topic("arrivals"),  # never joined: partitions are assigned
+                "enable.auto.commit": False,
+                "fetch.wait.max.ms": FETCH_MAX_WAIT_MS,
+            }
+        )
+        self._consumer.assign([TopicPartition(topic, p, end) for p, end in ends.items()])
+        self._stopping = Event()
+        self.messages: list[tuple[float, bytes]] = []
+
+    def run(self) -> None:
+        """Read until closed; what was read is looked at later."""
+        while not self._stopping.is_set():
+            message = self._consumer.poll(0.1)
+            if message is not None and not message.error():
+                self.messages.append((time.monotonic(), message.value() or b""))
+
+    def close(self) -> None:
+        """Stop reading, and leave the broker."""
+        self._stopping.set()
+        if self.ident is not None:
+            self.join()
+        self._consumer.close()
+
+
+def last_of_each(messages: Iterable[tuple[float, bytes]], explanations: int) -> Mapping[int, float]:
+    """Return seq → when the last of its explanations came.
+
+    Parameters
+    ----------
+    messages
+        When each came, and its value.
+    explanations
+        How many each observation has.
+
+    Raises
+    ------
+    FailedError
+        If one has more or fewer.
+    """
+    times: dict[int, list[float]] = {}
+    for at, value in messages:
+        times.setdefault(orjson.loads(value)["seq"], []).append(at)
+    for seq, each in times.items():
+        if len(each) != explanations:
+            raise FailedError(f"seq {seq} has {len(each)} explanations instead of {explanations}")
+    return {seq: max(each) for seq, each in times.items()}

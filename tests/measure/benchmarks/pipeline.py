@@ -1,0 +1,114 @@
+"""The pipeline on a broker, beside its model stage alone and beside one bare consumer."""
+
+import asyncio
+import time
+from collections.abc import Iterator, Sequence
+
+import orjson
+
+from fluxplain.config import Config
+from fluxplain.stages import Message, ModelStage, process
+from tests.kit.command import FailedError
+from tests.measure.benchmarks import library
+from tests.measure.benchmarks.rig import (
+    BROKERS,
+    FEATURES,
+    METHODS,
+    full_speed,
+    observations,
+    rig,
+    settings,
+)
+from tests.measure.benchmarks.run import Run
+from tests.measure.benchmarks.timing import Figure
+
+RECORDS = 12_000
+
+STEADY = 4_000
+"""Records before the measured ones: everything is warm, and the trees have grown."""
+
+PEER_RECORDS = 400
+"""That the bare consumer takes, behind as many that it only learns as are not measured."""
+
+BARS = {"full set": 5.0, "iPFI and iSAGE": 2.0}
+"""How many times faster than the bare consumer."""
+
+
+def throughput(run: Run) -> Iterator[Figure]:
+    """Measure records per second on both brokers, with all methods and without iPDP.
+
+    All take the same records, one after the other. The roles are processes of their own, on the
+    same machine as the broker; the embedded one is fed as ``fluxplain replay`` does, which holds
+    back. The model stage alone is a loop in one process. The bare consumer predicts, explains with
+    iXAI (and with generic iPDP) and learns, publishes nothing and saves nothing; the roles are
+    stopped then.
+    """
+    for name, methods in METHODS.items():
+        run.clock.say(f"{name}: the model stage alone")
+        stage = _stage_alone(Config(**settings(methods)), observations(RECORDS))
+        for broker in BROKERS:
+            with rig(run, broker, settings(methods)) as it:
+                rate = full_speed(it, RECORDS, STEADY)
+                it.workers.close()
+                run.clock.say(f"{name}, {broker}: a bare consumer")
+                peer = asyncio.run(_bare_consumer(it.config, methods))
+            title = f"{name}, {broker}: records per second"
+            yield Figure(
+                f"{title}, share of the model stage alone",
+                f"{rate:.0f}",
+                f"{stage:.0f}",
+                rate / stage,
+                bar="at least 0.8",
+            )
+            yield Figure(
+                f"{title}, against a bare consumer with iXAI",
+                f"{rate:.0f}",
+                f"{peer:.0f}",
+                rate / peer,
+                bar=f"at least {BARS[name]:.0f}",
+            )
+
+
+def _stage_alone(config: Config, values: Sequence[bytes]) -> float:
+    """Return the records a second of the model stage, in a loop."""
+    stage = ModelStage(config, "features-0")
+    for offset, value in enumerate(values):
+        if offset == STEADY:
+            begin = time.perf_counter()
+        list(process(stage, Message("features", 0, offset, None, value)))
+    return (len(values) - STEADY) / (time.perf_counter() - begin)
+
+
+async def _bare_consumer(config: Config, methods: list[str]) -> float:
+    """Return the records a second of one consumer that predicts, explains and learns."""
+    from aiokafka import AIOKafkaConsumer  # noqa: PLC0415  of Faust
+
+    model = config.make_model()
+    sides = library.ixai(model, FEATURES)
+    if "ipdp" in methods:
+        sides["pdp"] = library.ours(model, FEATURES, evaluator="generic")["pdp"]
+    consumer = AIOKafkaConsumer(
+        config.topic("features"),
+        bootstrap_servers=config.kafka.bootstrap_servers,
+        auto_offset_reset="earliest",
+        group_id="bare",
+    )
+    await consumer.start()
+    try:
+        taken = 0
+        async for message in consumer:
+            record = orjson.loads(message.value)
+            x, y = record["x"], record["y"]
+            if taken == STEADY:
+                begin = time.perf_counter()
+            if taken >= STEADY - library.WARM_UP:  # its storages fill before it is measured
+                model.predict_proba_one(x)
+                for explain in sides.values():
+                    explain(x, y)
+            model.learn_one(x, y)
+            taken += 1
+            if taken == STEADY + PEER_RECORDS:
+                return PEER_RECORDS / (time.perf_counter() - begin)
+    finally:
+        await consumer.stop()
+    raise FailedError("the features topic ended early")

@@ -1,0 +1,112 @@
+"""How soon after a fault every role commits again."""
+
+import statistics
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+
+from fluxplain.config import Config
+from fluxplain.config.replica import Replica
+from fluxplain.kafka.client import BrokerError
+from fluxplain.kafka.topics.progress import GroupOffsets
+
+LOOK_S = 0.3
+"""Seconds between two looks."""
+
+Place = tuple[str, str, int]
+"""A part, a topic of its input, and a partition."""
+
+Offsets = Mapping[Place, tuple[int, int]]
+"""Place → what is committed, and where the log ends."""
+
+
+@dataclass(slots=True)
+class _Awaited:
+    kind: str
+    since: float
+    before: Offsets | None = None
+
+
+class Recoveries(threading.Thread):
+    """Watches what the groups commit.
+
+    Recovered is a pipeline whose every role has committed more in each partition of its input than
+    it had at the fault, or has nothing more to do there.
+
+    Parameters
+    ----------
+    config
+        The settings, with the broker.
+
+    Attributes
+    ----------
+    seconds
+        Kind of fault → how long each took.
+    """
+
+    def __init__(self, config: Config) -> None:
+        super().__init__(name="recoveries", daemon=True)
+        self._config = config
+        self._groups: dict[tuple[Replica, str], GroupOffsets] = {}
+        self._awaited: list[_Awaited] = []
+        self._stopping = threading.Event()
+        self._lock = threading.Lock()
+        self.seconds: dict[str, list[float]] = defaultdict(list)
+
+    def since(self, kind: str) -> None:
+        """Measure from now on: a fault came, or what has an end is over."""
+        with self._lock:
+            self._awaited.append(_Awaited(kind, time.monotonic()))
+
+    def run(self) -> None:
+        """Look again and again."""
+        while not self._stopping.wait(LOOK_S):
+            with suppress(BrokerError):
+                self._see(self._look())
+
+    def close(self) -> None:
+        """Stop looking."""
+        self._stopping.set()
+        if self.ident is not None:
+            self.join(5.0)
+
+    def numbers(self) -> dict[str, object]:
+        """Return name → number, for the report."""
+        with self._lock:
+            open_ = [each.kind for each in self._awaited]
+        return {
+            f"recovery after {kind}": f"median {statistics.median(found):.1f} s, "
+            f"most {max(found):.1f} s, of {len(found)}"
+            + (f", and {n} not by the end" if (n := open_.count(kind)) else "")
+            for kind, found in sorted(self.seconds.items())
+        }
+
+    def _see(self, now: Offsets) -> None:
+        at = time.monotonic()
+        with self._lock:
+            for each in list(self._awaited):
+                if each.before is None:
+                    each.before = now
+                elif all(_is_further(each.before.get(place), here) for place, here in now.items()):
+                    self.seconds[each.kind].append(at - each.since)
+                    self._awaited.remove(each)
+
+    def _look(self) -> Offsets:
+        found: dict[Place, tuple[int, int]] = {}
+        for replica in self._config.replicas():
+            for topic in self._config.inputs(replica.role):
+                key = replica, topic
+                if key not in self._groups:
+                    self._groups[key] = GroupOffsets(self._config, replica, topic)
+                committed, ends = self._groups[key].committed(), self._groups[key].ends()
+                for partition, end in ends.items():
+                    found[str(replica), topic, partition] = committed[partition], end
+        return found
+
+
+def _is_further(before: tuple[int, int] | None, now: tuple[int, int]) -> bool:
+    committed, end = now
+    return before is None or committed > before[0] or committed >= end

@@ -1,0 +1,88 @@
+"""The command ``python -m tests.measure.experiments``: the papers' figures, ours beside theirs."""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fluxplain.cli.interruption import until_interrupted
+from tests.kit.command import say
+from tests.measure.experiments.catalogue import EXPERIMENTS
+from tests.measure.experiments.experiment import Experiment
+from tests.measure.experiments.page import PAGE, Section, write_page
+from tests.measure.experiments.results import ResultsFile
+from tests.measure.experiments.runner import run_missing
+
+
+def experiments(
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Which of those that --list lists; all by default.")
+    ] = None,
+    runs: Annotated[
+        int | None, typer.Option(min=1, help="Runs of each; by default what --list says.")
+    ] = None,
+    jobs: Annotated[int, typer.Option(min=1, help="Processes.")] = 2,
+    out: Annotated[
+        Path, typer.Option(metavar="FOLDER", help="Where the results are, and new ones go.")
+    ] = Path("tests/measure/experiments/results"),
+    list_: Annotated[
+        bool, typer.Option("--list", help="Print names, sources, runs and titles, and end.")
+    ] = False,
+) -> None:
+    """Run what has no result yet, and write tables and pictures of what there is.
+
+    An interrupted run goes on where it was. DATA names the folder of elec2.csv.gz, by default
+    ../shared/data.
+    """
+    if list_:
+        for each in EXPERIMENTS:
+            say(f"{each.name}  {each.source}, runs {each.runs}: {each.title}")
+        return
+    known = {experiment.name: experiment for experiment in EXPERIMENTS}
+    if unknown := [name for name in names or () if name not in known]:
+        raise typer.BadParameter(f"{unknown[0]} is none of {', '.join(known)}")
+    chosen = [known[name] for name in dict.fromkeys(names or known)]
+    with until_interrupted() as interruption:
+        sys.exit(1 if run_and_report(EXPERIMENTS, chosen, runs=runs, jobs=jobs, out=out) else 0)
+    say("interrupted: the results so far are kept, and the next run goes on with them")
+    sys.exit(interruption.status)
+
+
+def run_and_report(
+    catalogue: Sequence[Experiment],
+    chosen: Sequence[Experiment],
+    *,
+    runs: int | None,
+    jobs: int,
+    out: Path,
+) -> list[str]:
+    """Run the chosen experiments, bring the page up to date, and print their figures.
+
+    Returns
+    -------
+    What failed.
+    """
+    files = {each.name: ResultsFile(out, each) for each in chosen}
+    asked = {each.name: runs or each.runs for each in chosen}
+    failures = run_missing(chosen, files, runs=asked, jobs=jobs)
+    # fewer runs than there are results of would make the page poorer
+    complete = {each.name: files[each.name].complete_runs() for each in chosen}
+    sections = {
+        each.name: Section.of(each, files[each.name], complete[each.name])
+        for each in chosen
+        if complete[each.name]
+    }
+    write_page(out, [each.name for each in catalogue], sections)
+    for name, section in sections.items():
+        for line in section.report.lines:
+            say(f"{name}, {line}")
+    for failure in failures:
+        say(f"failed: {failure}")
+    say(f"tables and pictures: {out / PAGE}")
+    return failures
+
+
+if __name__ == "__main__":
+    typer.run(experiments)

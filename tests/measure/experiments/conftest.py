@@ -1,0 +1,16 @@
+"""What the experiments' tests need."""
+
+import os
+
+import pytest
+
+from tests.measure.experiments.streams import elec2
+
+
+@pytest.fixture
+def elec2_is_there() -> None:
+    """Skip a test where the data is not; CI has it."""
+    try:
+        elec2()
+    except FileNotFoundError as error:
+        (pytest.fail if os.environ.get("CI") else pytest.skip)(str(error))

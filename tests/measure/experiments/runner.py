@@ -1,0 +1,88 @@
+"""Runs the tasks of experiments that have no result yet, several at a time."""
+
+import multiprocessing
+import os
+import signal
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from contextlib import contextmanager
+from typing import Any
+
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from tests.measure.experiments.experiment import Experiment, Task
+from tests.measure.experiments.results import ResultsFile
+
+
+def run_missing(
+    experiments: Sequence[Experiment],
+    files: Mapping[str, ResultsFile],
+    *,
+    runs: Mapping[str, int],
+    jobs: int,
+) -> list[str]:
+    """Run what has no result yet, and keep each result as soon as it is there.
+
+    Parameters
+    ----------
+    experiments
+        Which.
+    files, runs
+        Name of the experiment → its results, and how many runs of it.
+    jobs
+        How many processes.
+
+    Returns
+    -------
+    What failed: the experiment, the task's key, and the error. The other tasks were run.
+    """
+    failures = []
+    # each process has one core; threads of its own would only get in the way
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    # new interpreters: a fork of this one would have its threads' locks
+    pool = ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"))
+    with Progress(*columns, TimeElapsedColumn()) as progress:
+        try:
+            started: dict[Future[tuple[Any, float]], tuple[str, Task]] = {}
+            bars = {}
+            for name in (experiment.name for experiment in experiments):
+                missing = files[name].missing(runs[name])
+                bars[name] = progress.add_task(name, total=len(missing))
+                with _interruption_ignored():
+                    started |= {pool.submit(_timed, task): (name, task) for task in missing}
+            for future in as_completed(started):
+                name, task = started[future]
+                progress.advance(bars[name])
+                try:
+                    value, seconds = future.result()
+                    files[name].add(task, value, seconds)
+                except Exception as error:
+                    failures.append(f"{name}, {task.key}: {type(error).__name__}: {error}")
+                    progress.console.print(f"failed: {failures[-1]}", markup=False)
+                else:
+                    line = f"{name}, {task.key}: {seconds:.1f} s"
+                    progress.console.print(line, markup=False)
+        except KeyboardInterrupt:
+            for worker in multiprocessing.active_children():
+                worker.terminate()
+            raise
+        finally:
+            pool.shutdown(cancel_futures=True)
+    return failures
+
+
+@contextmanager
+def _interruption_ignored() -> Iterator[None]:
+    """Start processes that Ctrl-C does not end, from their first moment on: the parent does it."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # which they inherit
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _timed(task: Task) -> tuple[Any, float]:
+    begin = time.monotonic()
+    return task.function(**task.arguments), time.monotonic() - begin

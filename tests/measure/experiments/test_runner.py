@@ -1,0 +1,194 @@
+"""Experiments are resumed, begin anew when they change, and outlive a failing task."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from matplotlib.figure import Figure
+
+from tests.measure.experiments.__main__ import run_and_report
+from tests.measure.experiments.experiment import Line, Report, Task
+from tests.measure.experiments.results import ResultsFile
+from tests.measure.experiments.small_tasks import sleep, square
+
+
+@dataclass(frozen=True)
+class Squares:
+    """Sums squares, of which the paper knows none."""
+
+    noted: str
+    first: int = 1
+    name: str = "squares"
+    title: str = "sums of squares"
+    source: str = "Nobody, Table 1"
+    runs: int = 3
+
+    def tasks(self, runs: int) -> list[Task]:
+        return [
+            Task(f"run {r}", square, {"base": self.first + r, "seed": r, "noted": self.noted})
+            for r in range(runs)
+        ]
+
+    def report(self, results: Mapping[str, Any]) -> Report:
+        total = str(sum(results.values()))
+        return Report([Line("sum", total, "-")], f"| {total} |", "Equal.", _draw)
+
+
+def _draw(figure: Figure) -> None:
+    figure.subplots().plot([1, 2])
+
+
+@pytest.fixture
+def squares(tmp_path: Path) -> Squares:
+    return Squares(str(tmp_path / "noted"))
+
+
+def _run(squares: Squares, out: Path, runs: int | None = None) -> list[str]:
+    return run_and_report([squares], [squares], runs=runs, jobs=2, out=out)
+
+
+def _noted(squares: Squares) -> list[int]:
+    """Return the runs computed so far, and forget them."""
+    path = Path(squares.noted)
+    runs = sorted(map(int, path.read_text().split())) if path.exists() else []
+    path.write_text("")
+    return runs
+
+
+def test_only_what_is_missing_is_computed(
+    squares: Squares, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert _run(squares, tmp_path, runs=2) == []
+    assert "squares, sum: ours 5; paper -" in capsys.readouterr().out
+    assert _noted(squares) == [0, 1]
+    assert _run(squares, tmp_path) == []
+    assert "squares, sum: ours 14; paper -" in capsys.readouterr().out
+    assert _noted(squares) == [2]
+    page = (tmp_path / "README.md").read_text()
+    assert "| 14 |" in page
+    assert "runs 3, seeds 0 to 2" in page
+    assert (tmp_path / "squares.png").stat().st_size
+
+
+def test_a_line_that_was_cut_off_is_computed_again(squares: Squares, tmp_path: Path) -> None:
+    _run(squares, tmp_path)
+    path = tmp_path / "squares.jsonl"
+    path.write_text(path.read_text()[:-5])
+    _noted(squares)
+    assert _run(squares, tmp_path) == []
+    assert len(_noted(squares)) == 1
+    assert ResultsFile(tmp_path, squares).complete_runs() == 3
+
+
+def test_other_parameters_begin_anew(
+    squares: Squares, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _run(squares, tmp_path)
+    _noted(squares)
+    other = replace(squares, first=2)
+    assert len(ResultsFile(tmp_path, other).missing(3)) == 3
+    assert _run(other, tmp_path) == []
+    assert _noted(squares) == [0, 1, 2]
+    assert "squares, sum: ours 29; paper -" in capsys.readouterr().out
+
+
+def test_other_versions_begin_anew(
+    squares: Squares, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _run(squares, tmp_path)
+    monkeypatch.setattr("tests.measure.experiments.results.versions", lambda: {"river": "0.1"})
+    assert len(ResultsFile(tmp_path, squares).missing(3)) == 3
+
+
+def test_other_code_begins_anew(
+    squares: Squares, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _run(squares, tmp_path)
+    monkeypatch.setattr("tests.measure.experiments.results.code_behind", lambda *_: {"another"})
+    assert len(ResultsFile(tmp_path, squares).missing(3)) == 3
+
+
+def test_fewer_runs_leave_the_page_as_it_is(squares: Squares, tmp_path: Path) -> None:
+    _run(squares, tmp_path)
+    _run(squares, tmp_path, runs=1)
+    assert "runs 3, seeds 0 to 2" in (tmp_path / "README.md").read_text()
+
+
+def test_what_the_page_says_of_others_stays(squares: Squares, tmp_path: Path) -> None:
+    other, none = replace(squares, name="other", first=5), replace(squares, name="none")
+    for each in (squares, other):
+        run_and_report([squares, other, none], [each], runs=1, jobs=1, out=tmp_path)
+    page = (tmp_path / "README.md").read_text()
+    assert page.index("| 1 |") < page.index("| 25 |") < page.index("Not yet")
+    assert page.count("##") == 3
+    assert page.count("Equal.") == 2
+
+
+def test_a_failing_task_is_named_and_the_rest_goes_on(
+    squares: Squares, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    unlucky = replace(squares, first=11)
+    failures = _run(unlucky, tmp_path)
+    assert failures == ["squares, run 2: ValueError: 13 is not squared"]
+    assert _noted(squares) == [0, 1, 2]
+    # the runs that are complete are reported
+    assert f"squares, sum: ours {11**2 + 12**2}; paper -" in capsys.readouterr().out
+    assert "runs 2 of 3" in (tmp_path / "README.md").read_text()
+
+
+SLOW = """
+import tests.measure.experiments.__main__ as command
+from tests.measure.experiments.test_runner import Slow
+import typer
+
+if __name__ == "__main__":
+    command.EXPERIMENTS = (Slow({noted!r}),)
+    typer.run(command.experiments)
+"""
+
+
+@dataclass(frozen=True)
+class Slow(Squares):
+    """One task ends at once, the other one not while anybody waits."""
+
+    name: str = "slow"
+
+    def tasks(self, runs: int) -> list[Task]:
+        return [
+            Task(f"run {r}", sleep, {"seconds": 600.0 * r, "noted": f"{self.noted}{r}"})
+            for r in range(runs)
+        ]
+
+
+def test_ctrl_c_keeps_what_is_done(tmp_path: Path) -> None:
+    script = tmp_path / "slow.py"
+    noted = str(tmp_path / "noted")
+    script.write_text(SLOW.format(noted=noted))
+    command = [sys.executable, str(script), "--runs", "2", "--out", str(tmp_path)]
+    with subprocess.Popen(
+        command,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        slow = Slow(noted)
+        deadline = time.monotonic() + 200
+        while not (Path(f"{noted}1").exists() and ResultsFile(tmp_path, slow).complete_runs()):
+            assert process.poll() is None
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal does
+        output, _ = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "interrupted" in output
+    assert "Traceback" not in output
+    assert ResultsFile(tmp_path, slow).of(1).keys() == {"run 0"}

@@ -1,0 +1,404 @@
+"""Puts very many unusable records among good ones, and sees that the good ones do not notice.
+
+``make hostile`` or ``python -m tests.measure.hostile --help``. Each hostile record must become
+exactly one dead letter. All that is published must be bit for bit what the local pipeline publishes
+of the same stream; and of the good ones, but for the offsets, what it publishes of a stream of them
+alone.
+"""
+
+import hashlib
+import random
+import re
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from threading import Event, Thread
+from typing import Annotated, Any
+
+import orjson
+import typer
+
+from deploy.kafka import Cluster
+from fluxplain.cli.supervisor import ROLES
+from fluxplain.config import Config
+from fluxplain.schemas import FIRST_INCARNATION, DeadLetter
+from fluxplain.schemas.dead_letter import MAX_BYTES
+from tests.fuzz.audit import Audit
+from tests.fuzz.hostile import hostile
+from tests.kit import settings as kit
+from tests.kit.command import PROGRESS_S, Clock, execute, say
+from tests.kit.kafka_pipeline import KafkaPipeline, Published, identity, reference
+from tests.kit.poisoned import Feeder, feed_joined, joined_problems, peaks
+from tests.kit.streams import observations
+from tests.measure.chaos.verifier import compare
+
+SETTINGS: dict[str, Any] = {
+    **kit.SETTINGS,
+    "model": {"factory": "river.tree:HoeffdingTreeClassifier", "params": {"grace_period": 100}},
+}
+"""All methods, with a model that learns and costs little."""
+
+TIMEOUT_S = 1200.0
+
+MOST_GROWTH_BYTES = 250 * 1024 * 1024
+"""Of a worker that meets bombs: unpacked batches, and what is read ahead."""
+
+ANNOUNCED = 3
+"""Absent models a round that are announced, waited for and withdrawn."""
+
+SHOWN = 15
+"""Reasons in the table."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mixture:
+    """Good observations with hostile ones among them.
+
+    Attributes
+    ----------
+    values
+        All of them, in order: the value at offset i.
+    ranks
+        Offset of each good one → how many good ones are before it.
+    """
+
+    values: Sequence[bytes]
+    ranks: dict[int, int]
+
+    @property
+    def good(self) -> list[bytes]:
+        """The good ones alone."""
+        return [self.values[offset] for offset in self.ranks]
+
+    @property
+    def hostile(self) -> dict[int, bytes]:
+        """Offset → value of the others."""
+        return {i: value for i, value in enumerate(self.values) if i not in self.ranks}
+
+
+def mix(good: Sequence[bytes], bad: Sequence[bytes], seed: int) -> Mixture:
+    """Put the bad ones among the good ones at random.
+
+    Examples
+    --------
+    >>> mixture = mix([b"a", b"b"], [b"?", b"!"], seed=1)
+    >>> sorted(mixture.values), mixture.good
+    ([b'!', b'?', b'a', b'b'], [b'a', b'b'])
+    """
+    total = len(good) + len(bad)
+    places = sorted(random.Random(f"mix/{seed}").sample(range(total), len(good)))
+    ranks = {offset: rank for rank, offset in enumerate(places)}
+    rest = iter(bad)
+    values = [good[ranks[i]] if i in ranks else next(rest) for i in range(total)]
+    return Mixture(values, ranks)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What is wrong with what was published.
+
+    Attributes
+    ----------
+    problems
+        What is wrong; nothing if all is well.
+    examples
+        Sentences about the first of these.
+    """
+
+    problems: Sequence[str]
+    examples: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a run gave.
+
+    Attributes
+    ----------
+    verdict
+        What is wrong.
+    reasons
+        Reason, without what is particular to a record → how many dead letters have it.
+    counts
+        Topic → records.
+    took_s
+        From the first record fed to the last one through.
+    """
+
+    verdict: Verdict
+    reasons: Counter[str]
+    counts: dict[str, int]
+    took_s: float
+
+
+def run(pipeline: KafkaPipeline, mixture: Mixture) -> Outcome:
+    """Feed everything into a pipeline whose workers run, and check what it publishes."""
+    began_at = time.monotonic()
+    pipeline.send(mixture.values)
+    pipeline.wait_until_through(len(mixture.values), timeout_s=TIMEOUT_S)
+    took_s = time.monotonic() - began_at
+    verdict = check(pipeline.config, mixture, pipeline.published, pipeline.messages)
+    if pipeline.workers.deaths:
+        died = f"workers died: {pipeline.workers.deaths}"
+        verdict = Verdict([*verdict.problems, died], verdict.examples)
+    return Outcome(verdict, _reasons(pipeline.published), pipeline.counts(), took_s)
+
+
+def check(config: Config, mixture: Mixture, published: Published, messages: int) -> Verdict:
+    """Compare what was published, in so many messages, with what must be."""
+    letters = {key: values for key, values in published.items() if key[0] == LETTERS}
+    others = {key: values for key, values in published.items() if key[0] != LETTERS}
+    expected = _by_rank(reference(config, mixture.good), range(len(mixture.ranks)))
+    repeated = messages - sum(map(len, published.values()))
+    whole = reference(config, mixture.values)
+    exact = compare(published, whole, len(published))
+    # repetitions are counted here, since the verifier takes them for granted
+    good = compare(_by_rank(others, mixture.ranks), expected, len(others))
+    wrong = list(_wrong_letters(letters, config.topic("features"), mixture.hostile))
+    problems = [f"{len(wrong):,} dead letters are wrong"] if wrong else []
+    problems += [f"of the good ones: {problem}" for problem in good.problems()]
+    problems += [f"beside the reference: {problem}" for problem in exact.problems()]
+    problems += [f"{repeated:,} messages came twice"] if repeated else []
+    return Verdict(problems, [*wrong[:3], *good.examples, *exact.examples])
+
+
+LETTERS = DeadLetter.TOPIC
+
+
+COUNTED = (
+    *("id", "incident", "detail", "after_seq", "replay_seq", "delay_bound"),
+    *("rank_before", "rank_after"),
+)
+"""What a change says in offsets, of which hostile records take some too, or derives from them."""
+
+
+def _by_rank(published: Published, ranks: dict[int, int] | range) -> Published:
+    """Return the records as if only good ones had been fed."""
+    mapped: Published = {}
+    for values in published.values():
+        for value in values:
+            fields = orjson.loads(value)
+            for name in ("seq", "previous_seq"):
+                fields[name] = _rank(ranks, fields[name])
+            if "seqs" in fields:
+                fields["seqs"] = [_rank(ranks, seq) for seq in fields["seqs"]]
+            if "kind" in fields:
+                fields |= dict.fromkeys(COUNTED)
+                for curve in filter(None, (fields["curve_before"], fields["curve_after"])):
+                    curve["seq"] = _rank(ranks, curve["seq"])
+            again = orjson.dumps(fields)
+            mapped.setdefault(identity(_topic(fields), again), set()).add(again)
+    return mapped
+
+
+def _wrong_letters(letters: Published, topic: str, bad: dict[int, bytes]) -> Iterator[str]:
+    """Describe dead letters that are missing, too many or not what they should be."""
+    expected = {
+        (LETTERS, topic, 0, offset, None, FIRST_INCARNATION): value for offset, value in bad.items()
+    }
+    for key in letters.keys() - expected.keys():
+        yield f"not fed as hostile: {key}"
+    for key, value in expected.items():
+        if key not in letters:
+            yield f"no dead letter for offset {key[3]}: {value[:200]!r}"
+        elif len(letters[key]) > 1:
+            yield f"{len(letters[key])} different dead letters for offset {key[3]}"
+        elif problem := _wrong(next(iter(letters[key])), value):
+            yield f"the dead letter for offset {key[3]} {problem}: {value[:200]!r}"
+
+
+def _wrong(published: bytes, value: bytes) -> str | None:
+    letter = DeadLetter.decode(published)
+    if not letter.reason.strip():
+        return "has no reason"
+    if letter.sha256 != hashlib.sha256(value).hexdigest():
+        return "has another digest"
+    if letter.original() != value[:MAX_BYTES] or letter.truncated != (len(value) > MAX_BYTES):
+        return "has other bytes"
+    return None
+
+
+_PARTICULAR = (
+    (r"x\.\S+", "x.…"),
+    (r": line \d+ column.*", ""),
+    (r"\b((?:not|but) (?:(?!a JSON)an? \w+|null)\b).*", r"\1"),
+    (r"(?<![-\w])\d[\d,]*", "n"),
+)
+
+
+def _reasons(published: Published) -> Counter[str]:
+    """Count reasons without names, places and values."""
+    reasons: Counter[str] = Counter()
+    letters = (values for key, values in published.items() if key[0] == LETTERS)
+    for value in chain.from_iterable(letters):
+        reason = str(orjson.loads(value)["reason"])
+        for pattern, instead in _PARTICULAR:
+            reason = re.sub(pattern, instead, reason, flags=re.DOTALL)
+        reasons[reason] += 1
+    return reasons
+
+
+def _rank(ranks: dict[int, int] | range, seq: int | None) -> int | None:
+    if seq is None:
+        return None
+    # a hostile one's gets a number that the reference has not
+    return ranks[seq] if seq in ranks else -1 - seq
+
+
+def _topic(fields: dict[str, Any]) -> str:
+    if "kind" in fields:
+        return "changes"
+    return "explanations" if "method" in fields else "predictions"
+
+
+def command(
+    hostile_records: Annotated[int, typer.Option("--hostile", min=1)] = 100_000,
+    good: Annotated[int, typer.Option(min=1, help="Observations that can be used.")] = 5_000,
+    rounds: Annotated[int, typer.Option(min=1, help="Of poison in joined topics.")] = 10,
+    seed: Annotated[int, typer.Option(help="Of what is fed, and in which order.")] = 1,
+) -> None:
+    """Feed hostile records among good ones; each must be one dead letter, and change nothing."""
+
+    def work(folder: Path, clock: Clock) -> Sequence[str]:
+        clock.say(f"making {hostile_records:,} hostile records (seed {seed})")
+        mixture = mix(observations(good), list(hostile(hostile_records, seed)), seed)
+        with Cluster(brokers=1, tell=clock.say) as cluster:
+            path = kit.write_config(folder / "hostile.toml", SETTINGS)
+            with KafkaPipeline(path, cluster.bootstrap_servers, folder) as pipeline:
+                clock.say(f"feeding {len(mixture.values):,} records")
+                progress = _Progress(clock, pipeline)
+                progress.start()
+                with closing(progress):
+                    outcome = run(pipeline, mixture)
+            clock.say(f"{rounds} rounds of poison in features, labels and control, joined")
+            poisoned = _poisoned(folder, cluster.bootstrap_servers, rounds)
+        _print(outcome, len(mixture.values))
+        _print_poisoned(poisoned)
+        stale = not outcome.counts["changes"]
+        return [
+            *outcome.verdict.problems,
+            *poisoned.problems,
+            *(["no change: the stream shows too little"] if stale else []),
+        ]
+
+    execute(
+        "hostile",
+        work,
+        passed="every hostile record is one dead letter, and nothing else is different",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Poisoned:
+    """What became of poison in joined topics.
+
+    Attributes
+    ----------
+    problems
+        What is wrong; nothing if all is well.
+    records, announced
+        How many were fed; and how many announcements were withdrawn.
+    before, after
+        Bytes of each worker that were in memory at most, before the poison and at the end.
+    """
+
+    problems: Sequence[str]
+    records: int
+    announced: int
+    before: dict[str, int]
+    after: dict[str, int]
+
+
+def _poisoned(folder: Path, bootstrap_servers: str, rounds: int) -> _Poisoned:
+    settings = {
+        **SETTINGS,
+        "topics": {"prefix": "poisoned.", "features_partitions": 4, "partitions": 4},
+        "label": {"type": "integer", "topic": True, "wait": 100},
+        "control": {"topic": True},
+    }
+    state, models = folder / "poisoned", folder / "models"
+    state.mkdir()
+    models.mkdir()
+    settings["model"] = {**settings["model"], "version": "v1", "directory": str(models)}
+    path = kit.write_config(folder / "poisoned.toml", settings)
+    audit = Audit(folder / "audit")
+    good = observations(500 + 50 * rounds)
+    with KafkaPipeline(
+        path,
+        bootstrap_servers,
+        state,
+        roles=("join", *ROLES),
+        environment=audit.environment,
+    ) as pipeline:
+        first = Feeder(pipeline, "features")
+        first.good(*good[:500])
+        pipeline.wait_until_idle(timeout_s=TIMEOUT_S)
+        before, heard = peaks(pipeline), audit.heard
+        inputs = feed_joined(pipeline, good[500:], rounds, announced=ANNOUNCED)
+        pipeline.wait_until_idle(timeout_s=TIMEOUT_S)
+        after = peaks(pipeline)
+        inputs[0].messages[:0] = first.messages
+        problems = [f"in joined topics: {each}" for each in joined_problems(pipeline, inputs)]
+        if pipeline.workers.deaths:
+            problems.append(f"workers died of poison: {pipeline.workers.deaths}")
+        strange = audit.strange(heard, [state, models])
+        problems += [f"a worker did: {each}" for each in strange[:SHOWN]]
+    problems += [
+        f"{name} grew from {before[name]:,} to {after[name]:,} bytes"
+        for name in before
+        if after[name] - before[name] > MOST_GROWTH_BYTES
+    ]
+    records = sum(len(each.messages) for each in inputs)
+    return _Poisoned(problems, records, ANNOUNCED * rounds, before, after)
+
+
+def _print_poisoned(poisoned: _Poisoned) -> None:
+    say(
+        f"{poisoned.records:,} records in joined topics, among them bombs, forged headers, paths "
+        f"in control, and {poisoned.announced:,} absent models, announced and withdrawn"
+    )
+    sizes = (
+        f"{name} {poisoned.before[name] / 1e6:.0f} and {poisoned.after[name] / 1e6:.0f} MB"
+        for name in poisoned.before
+    )
+    say(f"most resident memory before the poison and after it: {', '.join(sizes)}")
+
+
+class _Progress(Thread):
+    """Says now and then how much was published; reading it may take long without a pause."""
+
+    def __init__(self, clock: Clock, pipeline: KafkaPipeline) -> None:
+        super().__init__(name="progress", daemon=True)
+        self._clock, self._pipeline = clock, pipeline
+        self._stopping = Event()
+
+    def run(self) -> None:
+        """Say it."""
+        while not self._stopping.wait(PROGRESS_S):
+            self._clock.say(f"{self._pipeline.messages:,} messages published")
+
+    def close(self) -> None:
+        """Say no more."""
+        self._stopping.set()
+        self.join()
+
+
+def _print(outcome: Outcome, records: int) -> None:
+    say("")
+    for reason, n in outcome.reasons.most_common(SHOWN):
+        say(f"{n:>8,}  {reason}")
+    others = outcome.reasons.most_common()[SHOWN:]
+    say(f"{sum(n for _, n in others):>8,}  for {len(others)} other reasons")
+    rate = records / outcome.took_s
+    say(f"{records:,} records in {outcome.took_s:.0f} s: {rate:,.0f} a second")
+    say(", ".join(f"{n:,} {name}" for name, n in outcome.counts.items()))
+    for example in outcome.verdict.examples:
+        say(example)
+
+
+if __name__ == "__main__":
+    typer.run(command)

@@ -1,0 +1,234 @@
+"""Fewer questions, honestly: nothing is biased, and what is left out is told."""
+
+import math
+import random
+import statistics
+from collections import Counter
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from fluxplain.config.replica import Replica
+from fluxplain.local import LocalPipeline
+from fluxplain.schemas import Evaluation, Explanation, Prediction, Record
+from fluxplain.stages import ModelStage
+from fluxplain.stages.intake.subsampling import OneOf
+from fluxplain.stages.metering import Work
+from tests.kit.support import (
+    PROPERTY,
+    SLOW_PROPERTY,
+    by_feature,
+    encoded,
+    linear_config,
+    linear_records,
+    message,
+    of_kind,
+    pickled,
+    run,
+)
+
+T = TypeVar("T")
+
+STREAM = "fluxplain.features-0"
+
+
+class Counting:
+    """A meter that counts the inputs of each kind."""
+
+    def __init__(self) -> None:
+        self.inputs: Counter[Work] = Counter()
+
+    def __call__(self, shares: Mapping[Work, int], call: Callable[[], T]) -> T:
+        self.inputs.update(shares)
+        return call()
+
+
+def published(records: list[dict[str, Any]], **settings: Any) -> list[Record]:
+    config = linear_config(**settings)
+    return list(LocalPipeline(config).run(map(orjson.dumps, records)))
+
+
+def increments(records: list[Record], feature: str, method: str) -> dict[int, float]:
+    return {
+        seq: increment
+        for each in of_kind(records, Explanation)
+        if (each.feature, each.method) == (feature, method)
+        for seq, increment in zip(each.seqs, each.increments, strict=True)
+    }
+
+
+@PROPERTY
+@given(st.integers(1, 20), st.integers(0, 1000), st.integers(1, 5))
+def test_one_of_each_k_is_taken(k: int, seed: int, blocks: int) -> None:
+    one = OneOf(k, random.Random(seed))
+    taken = []
+    for _ in range(k * blocks):
+        taken.append(one.takes())
+        one = pickled(one)
+    assert [sum(taken[i : i + k]) for i in range(0, k * blocks, k)] == [1] * blocks
+
+
+def test_each_place_of_a_period_is_taken_as_often() -> None:
+    one = OneOf(4, random.Random(1))
+    places = Counter(i % 4 for i in range(40_000) if one.takes())
+    assert sum(places.values()) == 10_000
+    # a standard deviation of a binomial distribution is 43
+    assert all(abs(n - 2_500) < 200 for n in places.values())
+
+
+def test_everything_is_predicted_and_learned_and_one_of_k_is_explained() -> None:
+    records = linear_records(200)
+    all_of_it, some = published(records), published(records, explain={"every": 5})
+    plain = [each.prediction for each in of_kind(all_of_it, Prediction)]
+    assert [each.prediction for each in of_kind(some, Prediction)] == plain
+    for feature in "abc":
+        for method in ("ipfi", "isage", "ipdp"):
+            seqs = list(increments(some, feature, method))
+            assert len({seq // 5 for seq in seqs}) == len(seqs)
+            assert 30 <= len(seqs) <= 40
+    newest = of_kind(some, Explanation)[-1]
+    assert newest.skipped == newest.seq + 1 - math.ceil((newest.seq + 1) / 5)
+    assert of_kind(all_of_it, Explanation)[-1].skipped == 0
+
+
+def test_what_is_not_explained_costs_no_model_calls() -> None:
+    def inputs(every: int) -> Counter[Work]:
+        stage = ModelStage(linear_config(explain={"every": every}), STREAM)
+        stage.meter = counting = Counting()
+        run(stage, [message(i, record) for i, record in enumerate(linear_records(400))])
+        return counting.inputs
+
+    once, fourth = inputs(1), inputs(4)
+    for method in ("ipfi", "isage", "ipdp"):
+        assert fourth[method] == pytest.approx(once[method] / 4, rel=0.05)
+    assert fourth["prediction"] == once["prediction"]
+    assert fourth["learning"] == once["learning"]
+
+
+@pytest.mark.parametrize("method", ["ipfi", "isage", "ipdp"])
+def test_what_is_estimated_has_the_same_mean_also_in_a_stream_with_a_period(method: str) -> None:
+    """Of period 4, with every = 4; the model is as it is."""
+
+    def means(every: int) -> list[float]:
+        found = []
+        for seed in range(12):
+            rng = random.Random(seed)
+            records = []
+            for t in range(240):
+                scale = 4.0 if t % 4 == 0 else 1.0
+                a, b = rng.gauss(0, scale), rng.gauss(0, 1)
+                records.append({"x": {"a": a, "b": b, "c": "u"}, "y": 2 * a - b + 1})
+            told = published(records, seed=seed, explain={"every": every})
+            found.append(statistics.fmean(increments(told, "a", method).values()))
+        return found
+
+    every_one, one_of_four = means(1), means(4)
+    error = math.hypot(
+        *(statistics.stdev(each) / math.sqrt(12) for each in (every_one, one_of_four))
+    )
+    assert abs(statistics.fmean(every_one) - statistics.fmean(one_of_four)) < 4 * error
+
+
+def test_labels_that_come_later_are_explained_one_of_k_too() -> None:
+    records = linear_records(200)
+    values: list[dict[str, Any]] = []
+    for i, record in enumerate(records):
+        values.append({"x": record["x"], "id": i})
+        values += [{"id": i - 5, "y": records[i - 5]["y"]}] if i >= 5 else []
+    some = published(values, explain={"every": 5})
+    assert 30 <= len(increments(some, "a", "ipfi")) <= 40
+    assert 30 <= len(increments(some, "a", "ipdp")) <= 40
+
+
+# methods by feature
+
+
+def test_a_feature_is_explained_by_the_methods_that_are_wanted() -> None:
+    features = {"a": ["ipfi"], "b": ["ipdp", "isage"]}
+    some, all_of_it = (
+        published(linear_records(80), explain={"features": f}) for f in (features, {})
+    )
+    by = {(each.feature, each.method) for each in of_kind(some, Explanation)}
+    assert by == {
+        ("a", "ipfi"),
+        *(("b", method) for method in ("isage", "ipdp")),
+        *(("c", method) for method in ("ipfi", "isage", "ipdp")),
+    }
+    for feature, method in by:
+        assert increments(some, feature, method) == increments(all_of_it, feature, method)
+
+
+def test_what_is_not_wanted_is_not_asked() -> None:
+    def inputs(features: dict[str, list[str]]) -> Counter[Work]:
+        stage = ModelStage(linear_config(explain={"features": features}), STREAM)
+        stage.meter = counting = Counting()
+        run(stage, [message(i, record) for i, record in enumerate(linear_records(60))])
+        return counting.inputs
+
+    once = inputs({})
+    some = inputs({name: ["ipdp"] for name in "ab"})
+    assert some["ipfi"] == pytest.approx(once["ipfi"] / 3, rel=0.01)
+    assert some["isage"] < once["isage"]
+    assert some["ipdp"] == once["ipdp"]
+    nothing = inputs({name: ["ipdp"] for name in "abc"})
+    assert nothing["ipfi"] == nothing["isage"] == 0
+
+
+@SLOW_PROPERTY
+@given(
+    st.integers(1, 7),
+    st.fixed_dictionaries(
+        {},
+        optional={
+            name: st.sets(st.sampled_from(["ipfi", "isage", "ipdp"]), min_size=1).map(sorted)
+            for name in "abc"
+        },
+    ),
+)
+def test_shards_and_a_copy_of_the_state_say_the_same(
+    every: int, features: dict[str, list[str]]
+) -> None:
+    config = linear_config(explain={"every": every, "features": features})
+    messages = [message(i, record) for i, record in enumerate(linear_records(40))]
+    whole = run(ModelStage(config, STREAM), messages)
+    stage = ModelStage(config, STREAM)
+    copied: list[Record] = []
+    for each in messages:
+        copied += run(stage, [each])
+        stage = pickled(stage)
+    assert encoded(copied) == encoded(whole)
+    replicas = [ModelStage(config, STREAM, Replica("model", shard, 2)) for shard in range(2)]
+    first, second = (run(replica, messages) for replica in replicas)
+    assert all(isinstance(each, Evaluation) for each in second)
+    assert sorted(encoded([*first, *second])) == sorted(encoded(whole))
+    assert set(by_feature(whole)) == {name for name in "abc" if config.methods_of(name)}
+
+
+@pytest.mark.parametrize(
+    ("explain", "error"),
+    [
+        ({"features": {"d": ["ipfi"]}}, "explain.features.d is no feature and no group"),
+        (
+            {"methods": ["ipfi"], "features": {"a": ["ipdp"]}},
+            "explain.features.a has 'ipdp', but must have methods of explain.methods only: ipfi",
+        ),
+        (
+            {"groups": {"both": ["a", "b"]}, "features": {"both": ["ipdp"]}},
+            "explain.features.both is ['ipdp'], but iPDP explains no group",
+        ),
+        (
+            {"groups": {"both": ["a", "b"]}, "features": {"a": ["ipfi"]}},
+            "explain.features.a is ['ipfi'], but iPFI and iSAGE explain its group",
+        ),
+        ({"every": 0}, "greater than or equal to 1"),
+    ],
+)
+def test_what_cannot_be_is_told(explain: dict[str, Any], error: str) -> None:
+    with pytest.raises(ValidationError) as told:
+        linear_config(explain=explain)
+    assert error in str(told.value)
