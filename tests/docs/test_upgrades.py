@@ -31,7 +31,7 @@ def flat(table: Mapping[str, Any], path: str = "") -> Iterator[str]:
 def test_what_is_no_part_of_the_result_is_listed() -> None:
     text = README.read_text(encoding="utf-8")
     [listed] = re.findall(
-        r"^\*\*Settings that say how, not what\*\*: (.+?)\nChange ", text, re.M | re.S
+        r"^\*\*Settings that do not change results\*\*: (.+?)\nChange ", text, re.M | re.S
     )
     names = re.findall(r"`([\w.]+|\[\w+\])`", listed)
     how = set[str]().union(*(below(each.strip("[]")) if "[" in each else {each} for each in names))
