@@ -8,6 +8,7 @@ import orjson
 
 from fluxplain.schemas.cloudevents import event_headers
 from fluxplain.schemas.explanation import Effect
+from fluxplain.schemas.methods import Watched
 from fluxplain.schemas.record import (
     FIRST_INCARNATION,
     Incarnation,
@@ -17,16 +18,6 @@ from fluxplain.schemas.record import (
     Typed,
     Value,
 )
-
-Watched = Literal["ipfi", "isage", "ipdp", "loss"]
-
-METHOD_NAMES: dict[Watched, str] = {
-    "ipfi": "iPFI",
-    "isage": "iSAGE",
-    "ipdp": "iPDP",
-    "loss": "loss",
-}
-"""What people read for each."""
 
 Kind = Literal["drift", "cold-start", "gap", "schema", "model"]
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, Self, cast, get_args
 
 from pydantic import Field
 
-from fluxplain.schemas.explanation import Method
+from fluxplain.schemas.methods import Method
 from fluxplain.schemas.record import (
     FIRST_INCARNATION,
     BadRecordError,

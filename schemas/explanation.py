@@ -1,8 +1,9 @@
 """Records of the topic ``explanations``: what a feature means to the model now."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Self
 
+from fluxplain.schemas.methods import Method
 from fluxplain.schemas.record import (
     FIRST_INCARNATION,
     BadRecordError,
@@ -14,10 +15,6 @@ from fluxplain.schemas.record import (
     Value,
     load_object,
 )
-
-Method = Literal["ipfi", "isage", "ipdp"]
-
-METHODS: tuple[Method, ...] = ("ipfi", "isage", "ipdp")
 
 Effect = list[float] | list[list[float]] | list[list[list[float]]]
 """A curve; one a class; or of a pair a surface, or one a class."""

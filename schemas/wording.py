@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable
 
 from fluxplain.schemas import Change
-from fluxplain.schemas.change import METHOD_NAMES
+from fluxplain.schemas.methods import METHOD_NAMES
 
 MAX_EXTRA_DIGITS = 17
 """Digits that distinguish any two floats."""

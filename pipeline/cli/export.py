@@ -1,6 +1,6 @@
 """The command that writes what was published to a file for other programs."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -24,6 +24,7 @@ from fluxplain.config import ConfigError
 from fluxplain.kafka.topics.reader import TopicReader
 from fluxplain.results.selection import Selection
 from fluxplain.schemas import OUTPUTS, Change, Explanation, Record
+from fluxplain.schemas.methods import METHODS, WATCHED
 from fluxplain.schemas.wording import printable
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def export(  # noqa: PLR0917  options of a command
     method: Annotated[
         Several,
         typer.Option(
-            metavar="METHOD", help="Only of ipfi, isage, ipdp, or of changes loss; repeatable."
+            metavar="METHOD", help=f"Only of {', '.join(METHODS)}, or of changes loss; repeatable."
         ),
     ] = None,
     from_seq: Annotated[
@@ -126,7 +127,7 @@ def _check(kind: type[Record], what: str, feature: Several, method: Several) -> 
     for option, value in (("--feature", feature), ("--method", method)):
         if value and kind not in {Explanation, Change}:
             raise ConfigError(f"{option} is for explanations and changes: {what} have none")
-    known = ("ipfi", "isage", "ipdp", *(("loss",) if kind is Change else ()))
+    known: Sequence[str] = WATCHED if kind is Change else [*METHODS]
     if wrong := [each for each in method or () if each not in known]:
         raise ConfigError(f"--method is {wrong[0]!r}, but must be one of {', '.join(known)}")
 

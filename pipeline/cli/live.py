@@ -39,7 +39,7 @@ from fluxplain.results.live_feed import Feed
 from fluxplain.results.selection import Alphas
 from fluxplain.results.store import Store
 from fluxplain.schemas import OUTPUTS, BadRecordError, DeadLetter
-from fluxplain.schemas.explanation import Method
+from fluxplain.schemas.methods import Method
 
 NICENESS = 5
 """Priority of the dashboard: on a busy machine the pipeline goes first."""

@@ -28,6 +28,7 @@ from fluxplain.results.lookup import find
 from fluxplain.results.selected import NothingError, SelectedResults
 from fluxplain.results.selection import Alphas, Selection
 from fluxplain.schemas import Change
+from fluxplain.schemas.methods import METHODS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -41,13 +42,8 @@ plot_app = group(
 )
 
 
-class MethodName(StrEnum):
-    """The methods: Typer cannot repeat an option of literals."""
-
-    IPFI = "ipfi"
-    ISAGE = "isage"
-    IPDP = "ipdp"
-
+# Typer cannot repeat an option of literals
+MethodName = StrEnum("MethodName", {name.upper(): name for name in METHODS})  # type: ignore[misc]
 
 Methods = Annotated[
     list[MethodName] | None, typer.Option("--method", help="Only this one; may be repeated.")

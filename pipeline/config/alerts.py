@@ -6,7 +6,8 @@ from typing import Annotated, Self, get_args
 from pydantic import Field, model_validator
 
 from fluxplain.config.secrets import Secret, Secrets, split_url
-from fluxplain.schemas.change import Kind, Watched
+from fluxplain.schemas.change import Kind
+from fluxplain.schemas.methods import Watched
 
 SECRET_LENGTH = 16
 """Fewest characters of the secret: fewer than for checkpoints, as some receivers prescribe it."""

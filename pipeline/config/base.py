@@ -1,11 +1,11 @@
 """What the tables of the settings share: base class, types of values, wording of errors."""
 
 import re
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, create_model
 
 from fluxplain.errors import UserError, shown
 from fluxplain.loading import import_strings
@@ -25,6 +25,21 @@ class Section(BaseModel):
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
+
+
+S = TypeVar("S", bound=Section)
+
+
+def with_tables(section: type[S], tables: Mapping[str, type[Section]]) -> type[S]:
+    """Return the class of a table with tables in it, whose keys all have defaults."""
+    fields: dict[str, Any] = {name: (kind, kind()) for name, kind in tables.items()}
+    return create_model(
+        section.__name__,
+        __base__=section,
+        __module__=section.__module__,
+        __doc__=section.__doc__,
+        **fields,
+    )
 
 
 def is_reference(value: str) -> bool:

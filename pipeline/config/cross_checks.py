@@ -4,6 +4,7 @@ from fluxplain.config.base import check_names, wrong
 from fluxplain.config.explain import MOST_POINTS
 from fluxplain.config.tables import Tables
 from fluxplain.drift.detectors import OF_ERRORS
+from fluxplain.schemas.methods import METHODS
 from fluxplain.schemas.numbers import is_moderate
 
 
@@ -48,7 +49,7 @@ def _check_missing(config: Tables) -> None:
 
 
 def _check_pairs(config: Tables) -> None:
-    key, ipdp, methods = "explain.ipdp.pairs", config.explain.ipdp, config.explain.methods
+    key, ipdp, methods = "explain.ipdp.pairs", config.explain.of("ipdp"), config.explain.methods
     if ipdp.pairs and "ipdp" not in methods:
         raise ValueError(f"{key} are explained by 'ipdp' only, but explain.methods is {methods}")
     most = {"categorical": ipdp.storage_size, "numeric": ipdp.grid_size}
@@ -70,10 +71,11 @@ def _check_pairs(config: Tables) -> None:
 
 def _check_groups(config: Tables) -> None:
     groups = config.explain.groups
-    if groups and config.explain.methods == ["ipdp"]:
+    methods = config.explain.methods
+    if groups and all(METHODS[method].is_curve for method in methods):
+        of_groups = " and ".join(repr(name) for name, info in METHODS.items() if not info.is_curve)
         raise ValueError(
-            "explain.groups are explained by 'ipfi' and 'isage' only, but explain.methods is "
-            "['ipdp']"
+            f"explain.groups are explained by {of_groups} only, but explain.methods is {methods}"
         )
     group_of: dict[str, str] = {}
     for group, members in groups.items():

@@ -1,11 +1,11 @@
 """The table ``[drift]``, and those in it."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Self, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
 from pydantic import AfterValidator, Field, WithJsonSchema, model_validator
 
-from fluxplain.config.base import Section, is_reference
+from fluxplain.config.base import Section, is_reference, with_tables
 from fluxplain.drift.detectors import (
     ADWIN_DEFAULTS,
     DETECTORS,
@@ -14,13 +14,10 @@ from fluxplain.drift.detectors import (
     Signal,
     check_parameters,
 )
-from fluxplain.schemas.change import Watched
+from fluxplain.schemas.methods import METHODS, WATCHED, Watched
 
 DELTA = 2e-3
-DELTA_OF_INCREMENTS: dict[Watched, float] = {"ipfi": 1e-4, "ipdp": 1e-12}
-"""ADWIN's default deltas: River's, and smaller ones where increments break ADWIN's assumptions.
-Those of iPFI are at times very far from their mean, and those of iPDP depend on each other, since
-its grid follows the last values."""
+"""ADWIN's default delta, which is River's; that of a method's increments may be smaller."""
 
 _NAMES = {reference: name for name, reference in DETECTORS.items()}
 
@@ -85,14 +82,11 @@ class DriftSettings(Section):
     except ADWIN's `min_window_length` = 50."""
     incident_window: Annotated[int, Field(ge=0, le=10**9)] = 1000
     """Changes of a stream within so many observations form one incident."""
-    ipfi: MethodDriftSettings = MethodDriftSettings()
-    isage: MethodDriftSettings = MethodDriftSettings()
-    ipdp: MethodDriftSettings = MethodDriftSettings()
     loss: LossDriftSettings = LossDriftSettings()
 
     @model_validator(mode="after")
     def _parameters_fit(self) -> Self:
-        tables = {f"{method}.": self._own(method) for method in get_args(Watched)}
+        tables = {f"{method}.": self._own(method) for method in WATCHED}
         every: dict[str, DriftSettings | LossDriftSettings] = {"": self, **tables}
         for prefix, table in every.items():
             try:
@@ -130,8 +124,7 @@ class DriftSettings(Section):
         common = self.params if detector == self.detector else {}
         parameters = common if own.params is None else own.params
         if detector == "adwin":
-            deltas = DELTA_OF_INCREMENTS if signal == "increment" else {}
-            delta = own.delta or self.delta or deltas.get(method, DELTA)
+            delta = own.delta or self.delta or _default_delta(method, signal)
             grace_period = own.grace_period or self.grace_period
             adwin = {**ADWIN_DEFAULTS, "delta": delta, "grace_period": grace_period}
             parameters = {**adwin, **parameters}
@@ -140,3 +133,11 @@ class DriftSettings(Section):
     def _own(self, method: Watched) -> LossDriftSettings:
         own: LossDriftSettings = getattr(self, method)
         return own
+
+
+def _default_delta(method: Watched, signal: Signal) -> float:
+    return METHODS[method].delta if method != "loss" and signal == "increment" else DELTA
+
+
+if not TYPE_CHECKING:
+    DriftSettings = with_tables(DriftSettings, dict.fromkeys(METHODS, MethodDriftSettings))

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, cast
 
 from pydantic import AfterValidator, Field, WithJsonSchema, model_validator
 
-from fluxplain.config.base import Name, Section, Share, Size, load, wrong
+from fluxplain.config.base import Name, Section, Share, Size, load, with_tables, wrong
 from fluxplain.explain.grids import MOST_CURVES, GridKind, GridSettings, StorageKind, check_pairs
 from fluxplain.explain.parameter_checks import ALL
-from fluxplain.schemas.explanation import Method
+from fluxplain.loading import import_strings
+from fluxplain.schemas.methods import METHODS, Method
 
 if TYPE_CHECKING:
     from fluxplain.explain.losses import Loss
@@ -174,9 +175,6 @@ class ExplainSettings(Section):
     groups: dict[Name, Annotated[list[Name], Field(min_length=1)]] = {}
     """Name of a group → the features that iPFI and iSAGE explain as one. A feature can be in one
     group only. iPDP explains single features."""
-    ipfi: PFISettings = PFISettings()
-    isage: SAGESettings = SAGESettings()
-    ipdp: PDPSettings = PDPSettings()
 
     @property
     def alphas(self) -> list[float]:
@@ -194,3 +192,21 @@ class ExplainSettings(Section):
         if ":" in self.loss:
             return cast("Loss", load("explain.loss", self.loss))
         return get_loss(self.loss)
+
+    def of(self, method: Method) -> Any:
+        """Return the table of a method."""
+        return getattr(self, method)
+
+
+def _tables_of_methods() -> dict[str, type[Section]]:
+    own = globals()
+    found: dict[str, type[Section]] = {}
+    for method, info in METHODS.items():
+        module, _, name = info.settings.partition(":")
+        kind = own[name] if module == __name__ else import_strings.load(info.settings)
+        found[method] = cast(type[Section], kind)
+    return found
+
+
+if not TYPE_CHECKING:
+    ExplainSettings = with_tables(ExplainSettings, _tables_of_methods())

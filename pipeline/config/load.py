@@ -14,7 +14,7 @@ from fluxplain.config.explain import MINUS_SCORE
 from fluxplain.config.messages import explain_errors, secrets_of
 from fluxplain.config.replica import Role
 from fluxplain.config.root import Config
-from fluxplain.schemas.change import Watched
+from fluxplain.schemas.methods import Watched
 
 Asker = Role | Literal["reader"]
 """A process that does not use all that the settings refer to."""

@@ -14,6 +14,7 @@ from fluxplain.config.messages import explain_errors
 from fluxplain.config.stream_settings import Own, merged, refused
 from fluxplain.config.tables import Tables
 from fluxplain.models import warm_start
+from fluxplain.schemas.methods import METHODS
 from fluxplain.schemas.record import stream_name
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ LEARNING: Mapping[str, Any] = {
     "features": True,
     "label": {"type"},
     "missing": True,
-    "explain": {"methods", "loss", "alpha", "groups", "ipfi", "isage", "ipdp"},
+    "explain": {"methods", "loss", "alpha", "groups", *METHODS},
 }
 """Settings that learned explanations depend on."""
 

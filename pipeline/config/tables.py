@@ -18,7 +18,7 @@ from fluxplain.config.replica import Replica, Role
 from fluxplain.config.stream_settings import Own, Partition
 from fluxplain.explain.grids import check_pairs
 from fluxplain.explain.players import Players
-from fluxplain.schemas.explanation import Method
+from fluxplain.schemas.methods import METHODS, Method
 
 
 class Tables(BaseSettings):
@@ -68,7 +68,7 @@ class Tables(BaseSettings):
     @property
     def pairs(self) -> dict[str, tuple[str, str]]:
         """The pairs of features that iPDP explains: name → features."""
-        pairs = self.explain.ipdp.pairs
+        pairs = self.explain.of("ipdp").pairs
         return check_pairs(pairs) if pairs else {}
 
     @property
@@ -82,9 +82,9 @@ class Tables(BaseSettings):
     @property
     def explained(self) -> list[str]:
         """The names of all explanations: players, features that iPDP alone explains, and pairs."""
-        methods = self.explain.methods
-        players = self.players.names if {"ipfi", "isage"} & set(methods) else ()
-        features = self.features if "ipdp" in methods else ()
+        curves = {METHODS[method].is_curve for method in self.explain.methods}
+        players = self.players.names if False in curves else ()
+        features = self.features if True in curves else ()
         names = dict.fromkeys([*players, *features, *self.pairs])
         return [name for name in names if self.methods_of(name)]
 
@@ -96,13 +96,13 @@ class Tables(BaseSettings):
 
     def methods_of(self, name: str) -> list[Method]:
         """Return the methods that explain a feature, a group or a pair."""
-        explains = {
-            "ipfi": self.players.names,
-            "isage": self.players.names,
-            "ipdp": [*self.features, *self.pairs],
+        is_explained = {
+            False: name in self.players.names,
+            True: name in self.features or name in self.pairs,
         }
         wanted = self.explain.features.get(name, self.explain.methods)
-        return [each for each in self.explain.methods if each in wanted and name in explains[each]]
+        methods = [method for method in self.explain.methods if method in wanted]
+        return [method for method in methods if is_explained[METHODS[method].is_curve]]
 
     @property
     def categorical(self) -> list[str]:

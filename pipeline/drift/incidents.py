@@ -14,8 +14,7 @@ from operator import attrgetter
 from fluxplain.drift.history import Thinned
 from fluxplain.drift.sentences import sentence
 from fluxplain.schemas import Change
-from fluxplain.schemas.change import Watched
-from fluxplain.schemas.explanation import Method
+from fluxplain.schemas.methods import Method, Watched
 from fluxplain.schemas.record import MAX_RECORD_BYTES
 
 FRAME = 10

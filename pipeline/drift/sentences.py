@@ -3,7 +3,7 @@
 import math
 
 from fluxplain.schemas import Change
-from fluxplain.schemas.change import METHOD_NAMES
+from fluxplain.schemas.methods import METHOD_NAMES
 from fluxplain.schemas.wording import moved, written
 
 

@@ -9,7 +9,8 @@ from fluxplain.drift.detectors import DetectorSettings
 from fluxplain.drift.sentences import sentence
 from fluxplain.drift.windows import Part, Windows
 from fluxplain.schemas import FIRST_INCARNATION, Change, Incarnation
-from fluxplain.schemas.change import Watched, change_id
+from fluxplain.schemas.change import change_id
+from fluxplain.schemas.methods import Watched
 from fluxplain.schemas.record import Timestamp
 
 

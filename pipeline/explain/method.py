@@ -1,6 +1,7 @@
 """The interface of a method of explanation: ask, answer, store."""
 
-from collections.abc import Sequence
+import random
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -52,8 +53,38 @@ class Answers(NamedTuple):
     points: Sequence[Axis | tuple[Axis, Axis]] | None = None
 
 
+class Given(NamedTuple):
+    """What a method gets beside its own settings.
+
+    Attributes
+    ----------
+    players
+        Features and groups.
+    pairs
+        Pair → its features.
+    asked
+        Names of the players, or features, and pairs to ask about.
+    categorical
+        The categorical features.
+    alpha
+        The first smoothing rate.
+    rng_of
+        Gives random numbers by name; those of the name ``""`` are the method's.
+    """
+
+    players: Players
+    pairs: Mapping[str, tuple[str, str]]
+    asked: Collection[str]
+    categorical: Collection[str]
+    alpha: float
+    rng_of: Callable[[str], random.Random]
+
+
 class Method(Protocol):
     """Asks a model about changed inputs.
+
+    The pipeline makes it by its class method ``configured(given, **settings)``, whose arguments are
+    :class:`Given` and the settings of its table.
 
     It always draws the same random numbers, however few players it asks about: shards, which
     divide the players among them, draw the same samples.

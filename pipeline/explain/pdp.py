@@ -5,7 +5,7 @@ Dynamic Modeling Scenarios".
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import cast
+from typing import Any, Self, cast
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from fluxplain.explain.effects import Effects
 from fluxplain.explain.grids import GridKind, GridSettings, StorageKind, check_ice
 from fluxplain.explain.ice import IceCurve, IceCurves
 from fluxplain.explain.importance import check_observation
-from fluxplain.explain.method import Answers, Axis, Question, as_grid, copies
+from fluxplain.explain.method import Answers, Axis, Given, Question, as_grid, copies
 from fluxplain.explain.players import check_features
 from fluxplain.explain.points import Points, PointStorage, RNGOf, seeded
 from fluxplain.explain.smoothing import check_alpha, confidence_bound
@@ -54,6 +54,20 @@ class PDP:
         self.pairs = dict(pairs)
         members = dict.fromkeys([*features, *[f for pair in pairs.values() for f in pair]])
         self.storage = PointStorage([*members], settings, categorical=categorical, rng_of=rng_of)
+
+    @classmethod
+    def configured(
+        cls, given: Given, *, grid: GridKind, grid_size: int, ice: int, pairs: Any, **settings: Any
+    ) -> Self:
+        """Return the method with the settings of its table; others keep ICE curves and pairs."""
+        del ice, pairs
+        return cls(
+            [name for name in given.asked if name not in given.pairs],
+            {name: pair for name, pair in given.pairs.items() if name in given.asked},
+            GridSettings(kind=grid, size=grid_size, **settings),
+            categorical=given.categorical,
+            rng_of=given.rng_of,
+        )
 
     def prepare(self, encoding: Encoding) -> None:
         """Teach the encoding the stored categories."""

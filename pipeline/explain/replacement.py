@@ -2,14 +2,15 @@
 
 import random
 from collections.abc import Collection, Sequence
-from typing import Self
+from typing import Any, Self
 
 from fluxplain.evaluate import Encoding, Observed, Table
 from fluxplain.evaluate.encoding import Floats
 from fluxplain.explain.imputers import InnerSamples, check_imputer, conditional
+from fluxplain.explain.method import Given
 from fluxplain.explain.parameter_checks import check_warm_up
 from fluxplain.explain.players import Players
-from fluxplain.explain.storage import Reservoir
+from fluxplain.explain.storage import Reservoir, make_reservoir
 
 
 class Replacement:
@@ -57,6 +58,21 @@ class Replacement:
         self.rng = rng
         self.conditional = conditional(imputer, players.features, reservoir, rng, categorical)
         self.names = players.names if asked is None else players.chosen(asked)
+
+    @classmethod
+    def configured(
+        cls, given: Given, *, reservoir_size: int, sampler: str = "geometric", **settings: Any
+    ) -> Self:
+        """Return the method with the settings of its table."""
+        rng = given.rng_of("")
+        return cls(
+            given.players,
+            reservoir=make_reservoir(sampler, reservoir_size, rng),
+            categorical=given.categorical,
+            rng=rng,
+            asked=given.asked,
+            **settings,
+        )
 
     def prepare(self, encoding: Encoding) -> None:
         """Encode the stored observations."""

@@ -6,7 +6,7 @@ Online Explanation on Data Streams".
 
 import random
 from collections.abc import Collection, Sequence
-from typing import Any, cast
+from typing import Any, Self, cast
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from fluxplain.explain import kernels
 from fluxplain.explain.importance import Alpha, ImportanceExplainer, rates
 from fluxplain.explain.imputers import InnerSamples, draws, encoded, mixed
 from fluxplain.explain.losses import Loss, Target, losses_on
-from fluxplain.explain.method import Answers, Question, copies
+from fluxplain.explain.method import Answers, Given, Question, copies
 from fluxplain.explain.permutations import Draw, changing, hidden_rows, permuted
 from fluxplain.explain.players import Features, Players
 from fluxplain.explain.replacement import Replacement
@@ -138,6 +138,11 @@ class SAGE(Replacement):
     def __init__(self, players: Players, *, alpha: float, **settings: Any) -> None:
         super().__init__(players, **settings)
         self.mean_prediction = OutputMean(alpha)
+
+    @classmethod
+    def configured(cls, given: Given, **settings: Any) -> Self:
+        """Return the method with the settings of its table."""
+        return super().configured(given, alpha=given.alpha, **settings)
 
     def ask(self, observed: Observed) -> Question | None:
         """Return the inputs, level by level; None while warming up."""

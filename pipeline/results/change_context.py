@@ -8,7 +8,7 @@ from typing import Any
 from fluxplain.results.series import Series
 from fluxplain.results.stream_results import Key
 from fluxplain.schemas import Change, Explanation, Prediction
-from fluxplain.schemas.explanation import Method
+from fluxplain.schemas.methods import Method
 from fluxplain.schemas.numbers import is_moderate
 
 CONTEXT = 1_000

@@ -9,7 +9,7 @@ from fluxplain.results.series import Series
 from fluxplain.results.store import Store
 from fluxplain.results.stream_results import StreamResults
 from fluxplain.schemas import Change
-from fluxplain.schemas.explanation import Method
+from fluxplain.schemas.methods import Method
 
 TOP = 3
 """Features of a row, the most important ones."""

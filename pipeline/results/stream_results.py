@@ -8,7 +8,7 @@ from fluxplain.results.performance import Performance, Throughput
 from fluxplain.results.selection import Alphas
 from fluxplain.results.series import Estimate, Series
 from fluxplain.schemas import Change
-from fluxplain.schemas.explanation import METHODS, Method
+from fluxplain.schemas.methods import METHODS, Method
 from fluxplain.schemas.prediction import LabelCounts
 
 Key = tuple[str, Method]

@@ -13,10 +13,10 @@ from fluxplain.evaluate.table import Labels, aligned
 from fluxplain.explain.method import Axis, Question, as_grid
 from fluxplain.explain.method import Method as Asks
 from fluxplain.explain.points import RNGOf
-from fluxplain.schemas.explanation import Method
+from fluxplain.schemas.methods import METHODS, Method
 from fluxplain.schemas.numbers import MAX_NUMBER
 from fluxplain.stages.metering import Work
-from fluxplain.stages.methods import KINDS, OF_EFFECT
+from fluxplain.stages.methods import make_method
 from fluxplain.stages.pair_points import joined
 
 
@@ -66,7 +66,7 @@ class Asking:
             for method in config.explain.methods
         }
         self.methods: dict[Method, Asks] = {
-            method: KINDS[method].make(config, own, rng_of) for method, own in names.items() if own
+            method: make_method(method, config, own, rng_of) for method, own in names.items() if own
         }
 
     def observe(self, x: dict[str, Value]) -> Observed:
@@ -75,12 +75,12 @@ class Asking:
             method.prepare(self._encoding)
         return self._encoding.observe(x)
 
-    def ask(self, observed: Observed, *, of_loss: bool, of_effect: bool) -> Asked:
+    def ask(self, observed: Observed, *, labelled: bool, unlabelled: bool) -> Asked:
         """Return the questions of the methods that need a label, and of those that do not."""
         questions = {
             name: method.ask(observed)
             for name, method in self.methods.items()
-            if (of_effect if name in OF_EFFECT else of_loss)
+            if (labelled if METHODS[name].needs_label else unlabelled)
         }
         return Asked(observed, {n: each for n, each in questions.items() if each is not None})
 

@@ -18,7 +18,7 @@ from fluxplain.schemas import (
     is_newer,
 )
 from fluxplain.schemas.change import Curve
-from fluxplain.schemas.explanation import Method
+from fluxplain.schemas.methods import Method
 from fluxplain.schemas.numbers import MAX_NUMBER, is_moderate
 from fluxplain.stages.base import Message
 from fluxplain.stages.chain import Chain, Gap, Sight

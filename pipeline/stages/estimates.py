@@ -14,17 +14,17 @@ from fluxplain.evaluate.table import MIXED, Labels
 from fluxplain.explain import kernels
 from fluxplain.explain.effects import Curve, Effects
 from fluxplain.explain.ice import IceCurves
-from fluxplain.explain.losses import Loss
+from fluxplain.explain.losses import Loss, Target
 from fluxplain.explain.method import Axis, as_grid
 from fluxplain.explain.smoothing import ExponentialMeans
 from fluxplain.explain.surface import Surface
 from fluxplain.schemas.evaluation import Evaluation, Row
-from fluxplain.schemas.explanation import Method
+from fluxplain.schemas.methods import METHODS, Method
 from fluxplain.schemas.numbers import MAX_NUMBER, are_moderate, is_moderate
 from fluxplain.schemas.record import FIRST_INCARNATION, Label, describe
 from fluxplain.stages.chain import Chain, Gap
 from fluxplain.stages.limits import NUMBER_BYTES, text_bytes
-from fluxplain.stages.methods import KINDS, OF_EFFECT, Increments
+from fluxplain.stages.methods import increments_of
 from fluxplain.stages.pair_points import split
 
 UNLIKE = "its outputs are not all alike: numbers, or one probability for each class"
@@ -102,7 +102,7 @@ class FeatureState:
     def _add_estimates(self) -> None:
         """Add those of methods that have none yet."""
         for method in self._methods:
-            if method not in OF_EFFECT:
+            if not METHODS[method].is_curve:
                 self.means.setdefault(method, ExponentialMeans(1, self._alphas))
             elif not self.effects:
                 kinds = {self._name: self._categorical}
@@ -151,7 +151,10 @@ class FeatureState:
         for method, blocks in run.outputs.items():
             if method in self.means:
                 asked = range(first, len(blocks))
-                places = [i for i in asked if blocks[i] and run.y[i] is not None]
+                needs_label = METHODS[method].needs_label
+                places = [
+                    i for i in asked if blocks[i] and (run.y[i] is not None or not needs_label)
+                ]
                 reading.increments[method] = _increments(run, method, places, loss, reading.errors)
         for method in run.points.keys() & set(self._methods):
             points, blocks = run.points[method], run.outputs.get(method, [])
@@ -333,8 +336,8 @@ def _increments(
 def _together(run: Evaluation, method: Method, places: list[int], loss: Loss) -> list[float]:
     labels, predictions = _blocks([[run.prediction[i]] for i in places], run.classes)
     _, blocks = _blocks([run.outputs[method][i] or [] for i in places], run.classes)
-    ys = [y for i in places if (y := run.y[i]) is not None]
-    increments = cast(Increments, KINDS[method].increments)
+    ys = [cast(Target, run.y[i]) for i in places]  # None only for a method that needs none
+    increments = increments_of(method)
     made: list[float] = increments(loss, ys, labels, predictions[:, 0], blocks).tolist()
     return made
 

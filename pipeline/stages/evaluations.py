@@ -10,12 +10,11 @@ from fluxplain.evaluate import Label, Table
 from fluxplain.evaluate.table import MIXED, Labels, aligned
 from fluxplain.schemas import DeadLetter, Evaluation, Record
 from fluxplain.schemas.evaluation import Row
-from fluxplain.schemas.explanation import Method
+from fluxplain.schemas.methods import METHODS, Method
 from fluxplain.stages.asking import Asked, Asking, Block, Outputs
 from fluxplain.stages.intake.missing import Coverage
 from fluxplain.stages.intake.sample import Sample
 from fluxplain.stages.limits import check_fits
-from fluxplain.stages.methods import OF_EFFECT
 
 LONGEST_START = 1000
 """Observations after which there are evaluations of a feature even if nothing was ever asked."""
@@ -39,8 +38,8 @@ class Evaluations:
     def __init__(self, config: Config, stream: str, explained: Sequence[str]) -> None:
         self._stream = stream
         self._methods = {name: config.methods_of(name) for name in explained}
-        self._has_effects = not OF_EFFECT.isdisjoint(config.explain.methods)
-        self._has_losses = not OF_EFFECT.issuperset(config.explain.methods)
+        needs_label = {METHODS[method].needs_label for method in config.explain.methods}
+        self._any_needs_label, self._any_needs_none = True in needs_label, False in needs_label
         self._published = {name: Published() for name in explained}
         self._seen = 0
 
@@ -86,8 +85,8 @@ class Evaluations:
 
     def _is_explained(self, sample: Sample) -> bool:
         if sample.unlabelled is not None:
-            return self._has_losses
-        return sample.y is not None or self._has_effects
+            return self._any_needs_label
+        return sample.y is not None or self._any_needs_none
 
     def _is_awaited(self, name: str) -> bool:
         return self._published[name].seq is not None or self._seen >= LONGEST_START
@@ -126,7 +125,7 @@ class Evaluations:
             points={
                 method: [blocks[method].points if method in blocks else None]
                 for method in methods
-                if method in OF_EFFECT
+                if METHODS[method].is_curve
             },
             classes=None if is_number else classes,
         )

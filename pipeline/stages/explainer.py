@@ -17,7 +17,8 @@ from fluxplain.schemas import (
     is_newer,
     parse_stream,
 )
-from fluxplain.schemas.explanation import Ice, Method
+from fluxplain.schemas.explanation import Ice
+from fluxplain.schemas.methods import Method
 from fluxplain.schemas.record import MAX_RECORD_BYTES
 from fluxplain.stages.base import Message
 from fluxplain.stages.chain import Gap, Sight
@@ -57,7 +58,7 @@ class ExplainerStage(FollowsLives):
             name: tuple(feature in categorical for feature in config.pairs.get(name, (name,)))
             for name in config.explained
         }
-        self._ice = config.explain.ipdp.ice
+        self._ice = config.explain.of("ipdp").ice
         self._loss = config.loss()
         self._alphas = config.explain.alphas
         self._emit_every = config.explain.emit_every

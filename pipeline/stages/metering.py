@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Literal, Protocol, TypeVar, runtime_checkable
 
-from fluxplain.schemas.explanation import Method
+from fluxplain.schemas.methods import Method
 
 T = TypeVar("T")
 

@@ -200,10 +200,10 @@ class ModelStage:
 
     def _asked(self, sample: Sample, observed: Observed) -> Asked | None:
         """Return what to ask about an observation; None if it is not explained."""
-        of_loss, of_effect = sample.y is not None, sample.unlabelled is None
-        if not self._turns.takes(of_loss=of_loss, of_effect=of_effect):
+        labelled, unlabelled = sample.y is not None, sample.unlabelled is None
+        if not self._turns.takes(labelled=labelled, unlabelled=unlabelled):
             return None
-        return self._asking.ask(observed, of_loss=of_loss, of_effect=of_effect)
+        return self._asking.ask(observed, labelled=labelled, unlabelled=unlabelled)
 
     def _evaluated(self, asked: Asked) -> Outputs:
         """Return the model's outputs; if it fails on some of the inputs, those on the others."""

@@ -11,7 +11,8 @@ from fluxplain.alerts import filter as filter_module
 from fluxplain.alerts.filter import AlertFilter, effect
 from fluxplain.config import AlertSettings
 from fluxplain.schemas import Change
-from fluxplain.schemas.change import Kind, Watched
+from fluxplain.schemas.change import Kind
+from fluxplain.schemas.methods import Watched
 from tests.kit.records import STREAM, change, loss_change
 from tests.kit.support import PROPERTY
 

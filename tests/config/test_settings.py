@@ -2,13 +2,13 @@
 
 import pickle
 from collections.abc import Mapping
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 
 from fluxplain.config import Config, DriftSettings
 from fluxplain.drift.detectors import ADWIN_DEFAULTS, DetectorSettings
-from fluxplain.schemas.change import Watched
+from fluxplain.schemas.methods import Watched
 from tests.kit.loading import Load
 from tests.kit.support import make_config
 
@@ -40,12 +40,12 @@ def test_groups_stand_in_the_place_of_their_first_feature() -> None:
 
 def test_a_table_with_one_key_keeps_the_defaults_of_the_others(load: Load) -> None:
     config = load("explain.isage.inner_samples = 7")
-    assert config.explain.isage.inner_samples == 7
-    assert config.explain.isage.reservoir_size == 100
-    assert config.explain.ipfi.inner_samples == 1
+    assert config.explain.of("isage").inner_samples == 7
+    assert config.explain.of("isage").reservoir_size == 100
+    assert config.explain.of("ipfi").inner_samples == 1
     config = load("$EXPLAIN__IPFI__INNER_SAMPLES = 3; $EXPLAIN__ISAGE__INNER_SAMPLES = all")
-    assert config.explain.ipfi.inner_samples == 3
-    assert config.explain.isage.inner_samples == "all"
+    assert config.explain.of("ipfi").inner_samples == 3
+    assert config.explain.of("isage").inner_samples == "all"
 
 
 def test_the_environment_goes_before_the_file(load: Load) -> None:
@@ -65,6 +65,9 @@ def test_smoothing_rates_are_one_or_several(load: Load) -> None:
     assert load("$EXPLAIN__ALPHA = [0.25, 0.01]").explain.alphas == [0.25, 0.01]
 
 
+EACH: tuple[Watched, ...] = ("ipfi", "isage", "ipdp", "loss")
+
+
 def test_a_method_is_watched_as_it_says_and_else_as_all_are(load: Load) -> None:
     config = load(
         "explain.loss = 'zero_one'; drift.signal = 'value'; drift.delta = 0.1; "
@@ -73,7 +76,7 @@ def test_a_method_is_watched_as_it_says_and_else_as_all_are(load: Load) -> None:
         "drift.loss.detector = 'hddm_a'; drift.loss.params.two_sided_test = true"
     )
     adwin = {**ADWIN_DEFAULTS, "grace_period": config.drift.grace_period}
-    assert [config.drift.of(method) for method in get_args(Watched)] == [
+    assert [config.drift.of(method) for method in EACH] == [
         DetectorSettings("value", "adwin", {**adwin, "clock": 8, "delta": 0.1}),
         DetectorSettings("value", "adwin", {**adwin, "max_buckets": 7, "delta": 0.2}),
         DetectorSettings("increment", "page_hinkley", {}),
@@ -83,10 +86,9 @@ def test_a_method_is_watched_as_it_says_and_else_as_all_are(load: Load) -> None:
 
 def test_each_method_has_a_delta_of_its_own_unless_it_is_set() -> None:
     def deltas(**drift: Any) -> list[float]:
-        settings = map(DriftSettings(**drift).of, get_args(Watched))
+        settings = map(DriftSettings(**drift).of, EACH)
         return [each.parameters["delta"] for each in settings if each is not None]
 
-    assert get_args(Watched) == ("ipfi", "isage", "ipdp", "loss")
     assert deltas() == [1e-4, 2e-3, 1e-12, 2e-3]
     assert deltas(ipdp={"signal": "value"}) == [1e-4, 2e-3, 2e-3, 2e-3]
     assert deltas(signal="value") == [2e-3] * 4

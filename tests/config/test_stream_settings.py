@@ -40,12 +40,12 @@ def test_tables_within_tables_are_put_together(load: Load) -> None:
         "streams.1.model.params.n_models = 3; streams.2.label.wait = 7"
     )
     own = config.of_stream(1)
-    assert own.explain.ipfi.model_dump() == {
-        **config.explain.ipfi.model_dump(),
+    assert own.explain.of("ipfi").model_dump() == {
+        **config.explain.of("ipfi").model_dump(),
         "reservoir_size": 50,
         "sampler": "window",
     }
-    assert own.explain.isage == config.explain.isage
+    assert own.explain.of("isage") == config.explain.of("isage")
     assert own.model.params == {"n_models": 3, "max_depth": 4}
     assert [config.of_stream(each).label.wait for each in (0, 1, 2)] == [10_000, 10_000, 7]
     assert config.of_stream(1).of_stream(1) == own
@@ -74,7 +74,7 @@ def test_the_environment_goes_before_the_file_and_a_stream_before_both(load: Loa
     assert config.of_stream(1).explain.alphas == [0.1]
     assert config.of_stream(1).explain.emit_every == 7
     assert config.of_stream(2).explain.methods == ["ipfi"]
-    assert config.of_stream(2).explain.ipfi.inner_samples == 2
+    assert config.of_stream(2).explain.of("ipfi").inner_samples == 2
 
 
 def test_the_fingerprint_is_of_what_streams_have_of_their_own() -> None:

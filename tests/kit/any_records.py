@@ -18,6 +18,7 @@ from fluxplain.schemas import (
 from fluxplain.schemas.change import Curve
 from fluxplain.schemas.control import NewModel
 from fluxplain.schemas.explanation import Ice
+from fluxplain.schemas.methods import METHODS as INFO
 from fluxplain.schemas.prediction import LabelCounts
 
 # what JSON can hold: finite numbers, integers of 64 bits, text without half characters
@@ -45,7 +46,7 @@ TIMES = st.none() | INTEGERS | FLOATS | TEXT
 ROWS = FLOATS | st.lists(FLOATS, max_size=3)
 
 
-METHODS: st.SearchStrategy[Any] = st.sampled_from(["ipfi", "isage", "ipdp"])
+METHODS: st.SearchStrategy[Any] = st.sampled_from([*INFO])
 
 
 SOME: st.SearchStrategy[Any] = st.lists(METHODS, unique=True)

@@ -5,8 +5,11 @@ from dataclasses import replace
 from fluxplain.results.store import Store
 from fluxplain.schemas import Change, DeadLetter, Explanation, Prediction
 from fluxplain.schemas.change import change_id
-from fluxplain.schemas.explanation import METHODS, Method
+from fluxplain.schemas.methods import Method
 from fluxplain.stages import Message
+
+METHODS: tuple[Method, ...] = ("ipfi", "isage", "ipdp")
+"""Those in the streams of tests: how many there are shapes tables and pages."""
 
 STREAM = "features-0"
 

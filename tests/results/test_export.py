@@ -25,7 +25,8 @@ from fluxplain.results.export_file import Tally, export
 from fluxplain.results.selection import Selection
 from fluxplain.schemas import OUTPUTS, Change, DeadLetter, Explanation, Prediction, Record
 from fluxplain.schemas.change import Curve
-from fluxplain.schemas.explanation import Ice, Method
+from fluxplain.schemas.explanation import Ice
+from fluxplain.schemas.methods import Method
 from fluxplain.schemas.record import Label, Value
 from tests.kit.records import STREAM, explanation, letter, prediction
 from tests.kit.support import PROPERTY

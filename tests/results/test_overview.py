@@ -10,7 +10,7 @@ from fluxplain.results.overview import TOP, Row, overview
 from fluxplain.results.selection import Alphas
 from fluxplain.results.store import Store
 from fluxplain.schemas import Change, Record
-from fluxplain.schemas.explanation import Method
+from fluxplain.schemas.methods import Method
 from fluxplain.schemas.prediction import LabelCounts
 from tests.kit.records import letter, prediction
 from tests.kit.support import make_config

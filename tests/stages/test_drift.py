@@ -11,7 +11,7 @@ from river.drift import ADWIN
 
 from fluxplain.config import Config
 from fluxplain.schemas import Change, DeadLetter, Explanation, Record
-from fluxplain.schemas.explanation import Method
+from fluxplain.schemas.methods import Method
 from fluxplain.stages import DriftStage
 from tests.kit.support import SLOW_PROPERTY, chunks, encoded, linear_config, of_kind, passed_on, run
 

@@ -20,7 +20,7 @@ from fluxplain.schemas import (
     Prediction,
     Record,
 )
-from fluxplain.schemas.explanation import Method
+from fluxplain.schemas.methods import Method
 from fluxplain.stages import DriftStage, ExplainerStage, ModelStage
 from fluxplain.stages.intake.missing import Mean
 from tests.kit.support import (

@@ -24,7 +24,7 @@ from fluxplain.schemas import (
     Prediction,
     Record,
 )
-from fluxplain.schemas.explanation import Method
+from fluxplain.schemas.methods import Method
 from fluxplain.stages import ModelStage
 from fluxplain.stages.intake.sample import Sample
 from fluxplain.stages.model import WHOLE
@@ -536,8 +536,8 @@ def test_the_pipeline_gives_the_numbers_of_the_library(
         alpha=e.alpha,
         imputer=imputer,
         categorical=categorical,
-        reservoir_size=e.ipfi.reservoir_size,
-        inner_samples=e.ipfi.inner_samples,
+        reservoir_size=e.of("ipfi").reservoir_size,
+        inner_samples=e.of("ipfi").inner_samples,
         seed=seeds["ipfi"],
     )
     sage = IncrementalSAGE(
@@ -547,8 +547,8 @@ def test_the_pipeline_gives_the_numbers_of_the_library(
         alpha=e.alpha,
         imputer=imputer,
         categorical=categorical,
-        reservoir_size=e.isage.reservoir_size,
-        inner_samples=e.isage.inner_samples,
+        reservoir_size=e.of("isage").reservoir_size,
+        inner_samples=e.of("isage").inner_samples,
         seed=seeds["isage"],
     )
     pdp = IncrementalPDP(

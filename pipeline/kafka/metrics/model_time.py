@@ -8,7 +8,7 @@ from prometheus_client import Metric
 from prometheus_client.registry import Collector
 
 from fluxplain.kafka.metrics.families import counter
-from fluxplain.schemas.explanation import Method
+from fluxplain.schemas.methods import Method
 from fluxplain.stages.metering import Work
 
 T = TypeVar("T")

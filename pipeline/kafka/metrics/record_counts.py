@@ -8,7 +8,6 @@ makes atomically.
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import asdict
-from typing import get_args
 
 from prometheus_client import Metric
 from prometheus_client.registry import Collector
@@ -26,7 +25,7 @@ from fluxplain.schemas import (
     Prediction,
     Record,
 )
-from fluxplain.schemas.explanation import Method
+from fluxplain.schemas.methods import METHODS, Method
 from fluxplain.schemas.prediction import LabelCounts
 
 MAX_NAMES = 50
@@ -53,13 +52,13 @@ class PublishedCollector(Collector):
         self._features_left_out = len(explained) - len(self._features)
         self._streams = _First()
         self._streams_of_changes = _First()
-        self._isage_inputs = _isage_inputs(config)
+        self._draws = _draws(config)
         own = config.own_streams
-        self._own_isage_inputs = {name: _isage_inputs(each) for name, each in own.items()}
+        self._own_draws = {name: _draws(each) for name, each in own.items()}
         self._records = {kind.TOPIC: 0 for kind in RECORDS if kind not in INPUTS}
         if config.is_joined:
             self._records |= {config.source: 0, Control.TOPIC: 0}
-        self._inputs: dict[Method, int] = dict.fromkeys(get_args(Method), 0)
+        self._inputs: dict[Method, int] = dict.fromkeys(METHODS, 0)
         self._changes: dict[Labels, int] = {}
         self._newest: dict[str, int] = {}
         self._losses: dict[str, deque[float]] = {}
@@ -94,9 +93,9 @@ class PublishedCollector(Collector):
     def _see_evaluations(self, run: Evaluation) -> None:
         self._see_seq(run.stream, run.seqs[-1])
         for method, blocks in run.outputs.items():
-            if method == "isage":  # its outputs are means
-                each = self._own_isage_inputs.get(run.stream, self._isage_inputs)
-                self._inputs[method] += each * sum(map(bool, blocks))
+            if METHODS[method].averages:
+                draws = self._own_draws.get(run.stream, self._draws)
+                self._inputs[method] += draws[method] * sum(map(bool, blocks))
             else:
                 self._inputs[method] += sum([len(block) for block in blocks if block])
 
@@ -231,9 +230,13 @@ class _First:
         return False
 
 
-def _isage_inputs(config: Config) -> int:
-    isage = config.explain.isage
-    return isage.reservoir_size if isage.inner_samples == ALL else int(isage.inner_samples)
+def _draws(config: Config) -> dict[Method, int]:
+    """Return how many draws an output of each method is the mean of."""
+    tables = {name: config.explain.of(name) for name, info in METHODS.items() if info.averages}
+    return {
+        name: table.reservoir_size if table.inner_samples == ALL else int(table.inner_samples)
+        for name, table in tables.items()
+    }
 
 
 def _mean(losses: deque[float]) -> float:

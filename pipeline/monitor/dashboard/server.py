@@ -13,7 +13,7 @@ from fluxplain.monitor.dashboard.page_files import page_files
 from fluxplain.monitor.dashboard.views import Choice, View
 from fluxplain.results.live_feed import Feed
 from fluxplain.results.store import Store
-from fluxplain.schemas.explanation import Method
+from fluxplain.schemas.methods import Method
 
 N = TypeVar("N", int, float)
 

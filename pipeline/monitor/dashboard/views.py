@@ -14,7 +14,7 @@ from fluxplain.results.series import Points, Series
 from fluxplain.results.store import Store
 from fluxplain.results.stream_results import StreamResults
 from fluxplain.schemas import Change
-from fluxplain.schemas.explanation import Method
+from fluxplain.schemas.methods import METHODS, Method
 
 SHOWN_POINTS = 600
 """Points of a line that a screen shows."""
@@ -60,6 +60,7 @@ class View:
         self._rows: dict[Method | None, tuple[float, bytes]] = {}
         self._about = {
             "prefix": config.topics.prefix,
+            "methods": {name: {"title": m.title, "unit": m.unit} for name, m in METHODS.items()},
             "regression": config.label.type in {"number", "none"},
             "categorical": [f for f, kind in config.features.items() if kind == "categorical"],
         }

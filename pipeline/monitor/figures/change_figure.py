@@ -12,8 +12,7 @@ from fluxplain.monitor.figures.importance_over_time import draw_trend
 from fluxplain.monitor.figures.text_fit import End, label_ends, text_width, wrapped
 from fluxplain.results.change_context import Bins, ChangeContext
 from fluxplain.schemas import Change
-from fluxplain.schemas.change import METHOD_NAMES
-from fluxplain.schemas.explanation import Method
+from fluxplain.schemas.methods import METHOD_NAMES, Method, unit_of
 from fluxplain.schemas.wording import compared, signal_name
 
 RIGHT_IN, TREND_IN, LOSS_IN, GAP_IN, CURVES_IN = 1.5, 1.7, 0.8, 0.42, 1.6
@@ -112,7 +111,7 @@ def _draw_explanation(axes: Axes, context: ChangeContext) -> None:
     before = Level(change.before, change.before_std_error)
     after = Level(change.after, change.after_std_error)
     _draw_levels(axes, context, (before, after), numbers, ends)
-    style.label_values(axes, f"importance [{'output' if change.method == 'ipdp' else 'loss'}]")
+    style.label_values(axes, f"importance [{unit_of(change.method)}]")
     _name_times(axes, context)
 
 

@@ -9,8 +9,7 @@ from matplotlib.ticker import MaxNLocator
 from fluxplain.monitor.figures import style
 from fluxplain.monitor.figures.text_fit import short_names, shortened, text_width
 from fluxplain.results.change_context import ChangeContext, Move
-from fluxplain.schemas.change import METHOD_NAMES
-from fluxplain.schemas.explanation import Method
+from fluxplain.schemas.methods import METHOD_NAMES, METHODS, Method
 from fluxplain.schemas.wording import number
 
 MAX_ROWS = 8
@@ -102,7 +101,7 @@ def draw_moves(axes: Axes, rows: Sequence[Row], method: Method, *, feature: str 
     axes.set_ylim(len(rows) + (1.6 if add_up else -0.4), -0.6)
     axes.set_yticks([])
     axes.spines["left"].set_visible(False)
-    axes.set_xlabel(f"mean [{'output' if method == 'ipdp' else 'loss'}]")
+    axes.set_xlabel(f"mean [{METHODS[method].unit}]")
     axes.xaxis.set_major_locator(MaxNLocator(max(2, int(style.size_in(axes)[0] / 0.5))))
     if low <= 0 <= high:
         axes.axvline(0, color=style.FAINT, lw=0.6, zorder=0)

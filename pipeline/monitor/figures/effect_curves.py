@@ -17,7 +17,8 @@ from fluxplain.monitor.figures.curve_panels import (
 )
 from fluxplain.monitor.figures.text_fit import End, label_ends, short_names, shortened, text_width
 from fluxplain.results.selected import SelectedResults
-from fluxplain.schemas.change import METHOD_NAMES, Curve
+from fluxplain.schemas.change import Curve
+from fluxplain.schemas.methods import METHOD_NAMES, METHODS
 from fluxplain.schemas.record import Label
 from fluxplain.schemas.wording import measured
 
@@ -65,7 +66,7 @@ class Effects:
 def effects_of(results: SelectedResults, *, features: Iterable[str] | None = None) -> list[Effects]:
     """Return the features that have curves, the most important first; pairs have surfaces."""
     wanted = None if features is None else set(features)
-    newest = {f: s.newest for (f, m), s in results.view.series.items() if m == "ipdp"}
+    newest = {f: s.newest for (f, m), s in results.view.series.items() if METHODS[m].is_curve}
     curves = {
         feature: [curve for curve in found if curve.second_grid is None]
         for feature, found in results.curves.items()

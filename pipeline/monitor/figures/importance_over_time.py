@@ -10,17 +10,10 @@ from fluxplain.monitor.figures import style
 from fluxplain.monitor.figures.text_fit import End, label_ends, short_names, text_width
 from fluxplain.results.series import Points
 from fluxplain.results.stream_results import StreamView
-from fluxplain.schemas.change import METHOD_NAMES
-from fluxplain.schemas.explanation import Method
+from fluxplain.schemas.methods import METHODS, Method
 
 PANEL_IN, GAP_IN, NAME_IN = 1.95, 0.42, 1.25
 """Height of a panel; distance between two; width of the longest name beside one."""
-
-QUANTITIES: dict[Method, tuple[str, str]] = {
-    "ipfi": ("loss added by replacing the feature at random", "importance [loss]"),
-    "isage": ("the feature's share in the loss reduction", "importance [loss]"),
-    "ipdp": ("how far the output moves with the feature", "importance [output]"),
-}
 
 LINE_POINTS, BACKGROUND_POINTS = 800, 200
 """Points of a line, and of a grey one: a hundred of these make no file too large."""
@@ -136,9 +129,9 @@ def _draw_panel(
     looks: dict[str, style.Look],
     names: dict[str, str],
 ) -> None:
-    meaning, unit = QUANTITIES[method]
-    style.heading(axes, METHOD_NAMES[method], style.Piece(meaning))
-    style.label_values(axes, unit)
+    info = METHODS[method]
+    style.heading(axes, info.title, style.Piece(info.meaning))
+    style.label_values(axes, f"importance [{info.unit}]")
     found = {f: s.points for (f, m), s in view.series.items() if m == method}
     # the most important on top
     for z, (feature, look) in enumerate(reversed(looks.items())):

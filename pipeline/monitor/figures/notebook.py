@@ -14,8 +14,8 @@ from fluxplain.results.frames import Frame, records_of
 from fluxplain.results.pdp_history import is_drawable
 from fluxplain.results.selected import SelectedResults
 from fluxplain.schemas import Change, Record
-from fluxplain.schemas.change import METHOD_NAMES, Curve
-from fluxplain.schemas.explanation import Method
+from fluxplain.schemas.change import Curve
+from fluxplain.schemas.methods import METHOD_NAMES, METHODS, Method
 from fluxplain.schemas.wording import measured
 
 
@@ -135,7 +135,7 @@ def _draw_importances(what: Explainer, feature: str | None, given: Any) -> Pictu
     return snapshot_figure(values, what.std_errors, unit="loss", **(title | given))
 
 
-_METHODS: dict[str, Method] = {"IncrementalPFI": "ipfi", "IncrementalSAGE": "isage"}
+_METHODS: dict[str, Method] = {f"Incremental{m.title[1:]}": n for n, m in METHODS.items()}
 
 
 def _effects(what: Any, feature: str | None) -> list[Effects]:

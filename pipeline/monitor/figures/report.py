@@ -22,7 +22,7 @@ from fluxplain.results.change_context import ChangeContext
 from fluxplain.results.selected import SelectedResults
 from fluxplain.results.stream_results import StreamView
 from fluxplain.schemas import Change
-from fluxplain.schemas.change import METHOD_NAMES
+from fluxplain.schemas.methods import METHOD_NAMES
 from fluxplain.schemas.wording import measured, plural, signal_name
 
 PAGE, CSS = (Path(__file__).with_name(name) for name in ("report.html", "report.css"))

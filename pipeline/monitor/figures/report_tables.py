@@ -9,7 +9,8 @@ from fluxplain.monitor.figures.effect_curves import Effects
 from fluxplain.results.change_context import ChangeContext
 from fluxplain.results.stream_results import StreamView
 from fluxplain.schemas import Change
-from fluxplain.schemas.change import METHOD_NAMES, Curve
+from fluxplain.schemas.change import Curve
+from fluxplain.schemas.methods import METHOD_NAMES
 from fluxplain.schemas.wording import compared, measured, printable, signal_name
 
 MAX_CURVE_ROWS = 50

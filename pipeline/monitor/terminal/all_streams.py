@@ -13,8 +13,7 @@ from fluxplain.monitor.terminal.sparklines import GAP, MARKS, one_line, plain_ta
 from fluxplain.results.overview import Row, latest_first, overview
 from fluxplain.results.selection import Alphas
 from fluxplain.results.store import Store
-from fluxplain.schemas.change import METHOD_NAMES
-from fluxplain.schemas.explanation import METHODS, Method
+from fluxplain.schemas.methods import METHOD_NAMES, METHODS, Method
 from fluxplain.schemas.wording import compared, plural, printable, signal_name
 
 AROUND = 6

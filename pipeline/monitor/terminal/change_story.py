@@ -9,13 +9,11 @@ from rich.text import Text
 
 from fluxplain.monitor.terminal.effect_bars import render_curves
 from fluxplain.schemas import Change
-from fluxplain.schemas.change import METHOD_NAMES, Watched
+from fluxplain.schemas.methods import METHOD_NAMES, METHODS, Watched
 from fluxplain.schemas.wording import compared, in_short, measured, number, plural, printable
 
 MEANING: dict[Watched, str] = {
-    "ipfi": "loss added by replacing the feature, in units of the loss",
-    "isage": "the feature's share in the loss reduction, in units of the loss",
-    "ipdp": "how far the output moves with the feature, in units of the output",
+    **{name: f"{each.meaning}, in units of the {each.unit}" for name, each in METHODS.items()},
     "loss": "loss of the model's predictions",
 }
 

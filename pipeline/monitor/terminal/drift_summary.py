@@ -11,8 +11,7 @@ from fluxplain.results.series import Estimate
 from fluxplain.results.store import Store
 from fluxplain.results.stream_results import Key, StreamView
 from fluxplain.schemas import Change
-from fluxplain.schemas.change import METHOD_NAMES
-from fluxplain.schemas.explanation import Method
+from fluxplain.schemas.methods import METHOD_NAMES, Method
 from fluxplain.schemas.wording import compared, measured, plural, printable, signal_name
 
 Ranking = list[tuple[str, Estimate]]

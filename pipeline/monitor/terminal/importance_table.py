@@ -15,8 +15,7 @@ from fluxplain.monitor.terminal.sparklines import (
     sparkline,
 )
 from fluxplain.results.stream_results import StreamView
-from fluxplain.schemas.change import METHOD_NAMES
-from fluxplain.schemas.explanation import Method
+from fluxplain.schemas.methods import METHOD_NAMES, Method
 from fluxplain.schemas.wording import decimals, measured, printable
 
 MIN_CELLS = 8

@@ -7,7 +7,7 @@ from rich.text import Text
 
 from fluxplain.monitor.terminal.sparklines import GAP, MARKS, MAX_CELLS, binned, marks, share
 from fluxplain.results.stream_results import Key, StreamView
-from fluxplain.schemas.change import METHOD_NAMES
+from fluxplain.schemas.methods import METHOD_NAMES
 from fluxplain.schemas.wording import compared, printable
 
 ERRORS = 2.0

@@ -14,8 +14,7 @@ from fluxplain.results.performance import Trend
 from fluxplain.results.store import Store
 from fluxplain.results.stream_results import StreamView
 from fluxplain.schemas import Change
-from fluxplain.schemas.change import METHOD_NAMES
-from fluxplain.schemas.explanation import Method
+from fluxplain.schemas.methods import METHOD_NAMES, Method
 from fluxplain.schemas.wording import in_short, plural, printable
 
 LOSS_CELLS = 20

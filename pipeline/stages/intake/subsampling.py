@@ -72,8 +72,8 @@ class Subsampling:
         for turn in self._turns.values():
             turn.begin(k)
 
-    def takes(self, *, of_loss: bool, of_effect: bool) -> bool:
+    def takes(self, *, labelled: bool, unlabelled: bool) -> bool:
         """Return whether the next observation of a kind is explained."""
-        takes = self._turns[of_loss, of_effect].takes()
+        takes = self._turns[labelled, unlabelled].takes()
         self.skipped += not takes
         return takes

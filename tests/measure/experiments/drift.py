@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 
 from fluxplain.config import DriftSettings
 from fluxplain.drift.detectors import ADWIN_DEFAULTS, DetectorSettings, Signal
-from fluxplain.schemas.change import Watched
+from fluxplain.schemas.methods import Watched
 from tests.measure.experiments import drift_streams as streams
 from tests.measure.experiments.drift_signals import EMIT_EVERY, WARM_UP, Signals, signals
 from tests.measure.experiments.experiment import Line, Report, Task

@@ -6,9 +6,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from fluxplain.schemas import Change, Explanation, Prediction, Record
-from fluxplain.schemas.change import Curve, Watched, change_id
-from fluxplain.schemas.explanation import METHODS, Ice, Method
+from fluxplain.schemas.change import Curve, change_id
+from fluxplain.schemas.explanation import Ice
+from fluxplain.schemas.methods import Method, Watched
 from tests.kit import records as plain
+from tests.kit.records import METHODS
 
 STREAM = "fluxplain.features-0"
 

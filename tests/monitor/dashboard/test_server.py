@@ -1,7 +1,6 @@
 """What the server answers, to whom, and what its headers forbid."""
 
 import asyncio
-import re
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -11,11 +10,10 @@ import pytest
 
 from fluxplain.config import Config
 from fluxplain.monitor.dashboard import server
-from fluxplain.monitor.dashboard.page_files import PAGE
 from fluxplain.monitor.dashboard.server import HEADERS, Server
 from fluxplain.monitor.dashboard.views import SHOWN_POINTS
 from fluxplain.results.store import Store
-from fluxplain.schemas.change import METHOD_NAMES
+from fluxplain.schemas.methods import METHOD_NAMES
 from tests.kit.records import letter
 from tests.kit.support import make_config
 from tests.monitor.dashboard.stream import STREAM, change, name, records
@@ -116,10 +114,10 @@ def test_files_are_compressed_and_asked_for_once(config: Config, store: Store) -
     assert (status, again) == (304, b"")
 
 
-def test_the_page_calls_each_method_as_everything_else_does() -> None:
-    text = (PAGE / "js/format.js").read_text()
-    [names] = re.findall(r"METHOD_NAMES = \{ (.*) \};", text)
-    assert names == ", ".join(f'{method}: "{name}"' for method, name in METHOD_NAMES.items())
+def test_the_page_calls_each_method_as_everything_else_does(config: Config, store: Store) -> None:
+    methods = plain(config, store, "/api/overview")["about"]["methods"]
+    names = {name: each["title"] for name, each in methods.items()}
+    assert {**names, "loss": "loss"} == METHOD_NAMES
 
 
 def test_history_is_thinned_to_what_a_screen_shows(config: Config, store: Store) -> None:

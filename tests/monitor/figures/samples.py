@@ -7,7 +7,8 @@ from functools import cache
 
 from fluxplain.schemas import Change, Explanation, Record
 from fluxplain.schemas.change import Curve
-from fluxplain.schemas.explanation import Ice, Method
+from fluxplain.schemas.explanation import Ice
+from fluxplain.schemas.methods import Method
 from fluxplain.schemas.record import Value
 from tests.kit.records import STREAM, change, explanation, loss_change, prediction
 

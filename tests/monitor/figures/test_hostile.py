@@ -11,8 +11,7 @@ from fluxplain.results.change_context import ChangeContext
 from fluxplain.results.selected import SelectedResults
 from fluxplain.results.store import MAX_SEQ
 from fluxplain.schemas.change import Curve
-from fluxplain.schemas.explanation import METHODS
-from tests.kit.records import change, explanation, prediction
+from tests.kit.records import METHODS, change, explanation, prediction
 from tests.kit.support import SLOW_PROPERTY
 from tests.monitor.figures.samples import GRID, drift_of
 

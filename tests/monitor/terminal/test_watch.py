@@ -9,9 +9,9 @@ from fluxplain.monitor.terminal.importance_table import sorted_features
 from fluxplain.monitor.terminal.watch import WatchView
 from fluxplain.results.store import Store
 from fluxplain.schemas import Change
-from fluxplain.schemas.explanation import METHODS
 from fluxplain.schemas.wording import measured, number
 from tests.kit.records import (
+    METHODS,
     STREAM,
     change,
     drifting_store,

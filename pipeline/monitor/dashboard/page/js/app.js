@@ -118,7 +118,7 @@ function drawChoices() {
   options($("stream"), streams, view.stream, (name) => name.replace(data.about.prefix, ""));
   $("alpha-field").hidden = (alphas ?? []).length === 0;
   options($("alpha"), alphas ?? [], view.alpha);
-  segments($("methods"), "method", ["ipfi", "isage", "ipdp"].map((value) => ({
+  segments($("methods"), "method", Object.keys(data.about.methods).map((value) => ({
     value, text: METHOD_NAMES[value], disabled: !methods.includes(value),
   })), view.method, (method) => go({ method }));
   const newest = data.numbers.newest_seq - oldest();
@@ -127,7 +127,7 @@ function drawChoices() {
     ...RANGES.filter((n) => n < newest).map((n) => ({ value: String(n), text: `Last ${count(n)}` })),
     ...(view.range === "zoom" ? [{ value: "zoom", text: "Zoomed" }] : []),
   ], view.range, look);
-  const what = view.method === "ipdp"
+  const what = data.about.methods[view.method]?.unit === "output"
     ? "spread of the effect, in units of the output"
     : `increase of the loss (${data.about.loss}) without the feature`;
   setText($("importance-unit"), view.method ? `${METHOD_NAMES[view.method]}, ${what}; bands are ± 2 standard errors` : "");

@@ -1,6 +1,7 @@
 // Numbers and names for people.
 
-export const METHOD_NAMES = { ipfi: "iPFI", isage: "iSAGE", ipdp: "iPDP", loss: "loss" };
+/** Method → its name; the server knows the methods. */
+export const METHOD_NAMES = { loss: "loss" };
 
 const grouped = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 });
 const short = new Intl.NumberFormat("en-US", { notation: "compact", maximumFractionDigits: 1 });

@@ -9,7 +9,6 @@ import { styleOf } from "./palette.js";
 const TOP = 16;
 const BOTTOM = 24;
 const LABEL_HEIGHT = 14;
-const LANES = ["loss", "ipdp", "isage", "ipfi"];
 
 let main;
 let lane;
@@ -23,6 +22,9 @@ export function makeImportance({ zoomed, chosen }) {
   });
   lane.on("click", ({ data: point }) => point?.id && chosen(point.id));
 }
+
+/** What changes are of, from the lowest lane on. */
+const lanes = () => ["loss", ...Object.keys(data.about.methods).reverse()];
 
 export function drawImportance() {
   const names = shown();
@@ -232,7 +234,7 @@ function drawLane(names) {
     xAxis: recordAxis(range(), $("lane-chart").clientWidth, { axisLabel: { show: false }, axisTick: { show: false } }),
     yAxis: {
       type: "category",
-      data: LANES.map((method) => METHOD_NAMES[method]),
+      data: lanes().map((method) => METHOD_NAMES[method]),
       axisLine: { show: false },
       axisTick: { show: false },
       axisLabel: { color: muted, fontSize: 10, interval: 0 },
@@ -252,7 +254,7 @@ function mark(change, muted, text) {
   const isTold = change.id === view.change;
   return {
     id: change.id,
-    value: [change.seq, LANES.indexOf(change.method)],
+    value: [change.seq, lanes().indexOf(change.method)],
     symbol: change.direction ? "triangle" : "circle",
     symbolRotate: change.direction === "fell" ? 180 : 0,
     symbolSize: isTold ? 13 : 9,

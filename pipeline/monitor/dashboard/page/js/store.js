@@ -1,5 +1,7 @@
 // What the page shows (view) and what it knows (data).
 
+import { METHOD_NAMES } from "./format.js";
+
 export const view = {
   stream: null,
   method: null,
@@ -15,7 +17,7 @@ export const view = {
 };
 
 export const data = {
-  about: { loss: "", regression: false, categorical: [] },
+  about: { loss: "", regression: false, categorical: [], methods: {} },
   version: 0,
   features: new Map(), // name → newest seq, value, std_error, and peak
   lines: new Map(), // name → { seq, value, std_error } of the shown features, whole
@@ -31,6 +33,7 @@ const MOST_CHANGES = 500; // as many as the server keeps
 
 export function replaceAll(answer) {
   data.about = answer.about;
+  for (const [method, { title }] of Object.entries(data.about.methods)) METHOD_NAMES[method] = title;
   data.version = answer.version;
   data.features = new Map();
   data.lines = new Map();

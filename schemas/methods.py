@@ -1,0 +1,93 @@
+"""The list of methods: a new one is an entry here, and the module that computes it."""
+
+from typing import Literal, NamedTuple, get_args
+
+Method = Literal["ipfi", "isage", "ipdp"]
+
+Unit = Literal["loss", "output"]
+
+
+class MethodInfo(NamedTuple):
+    """What the pipeline knows of a method without loading it.
+
+    Attributes
+    ----------
+    title
+        The name that people read.
+    meaning
+        What its importance measures, as part of a sentence.
+    unit
+        The unit of its importance.
+    code
+        Import string of its class: a :class:`~fluxplain.explain.method.Method`.
+    settings
+        Import string of the class of its table in ``[explain]``. Its keys are arguments of the
+        method's ``configured``.
+    needs_label
+        Whether an observation needs a label to be explained.
+    is_curve
+        Whether its answers are curves, of features and pairs; else they become one increment of
+        each feature and group.
+    delta
+        Default of ADWIN's ``delta`` for its increments.
+    averages
+        Whether each of its outputs is a mean over all inner samples.
+    """
+
+    title: str
+    meaning: str
+    unit: Unit
+    code: str
+    settings: str
+    needs_label: bool = True
+    is_curve: bool = False
+    delta: float = 2e-3
+    averages: bool = False
+
+
+METHODS: dict[Method, MethodInfo] = {
+    "ipfi": MethodInfo(
+        "iPFI",
+        "loss added by replacing the feature",
+        "loss",
+        "fluxplain.explain.pfi:PFI",
+        "fluxplain.config.explain:PFISettings",
+        # some increments are very far from their mean, which ADWIN does not expect
+        delta=1e-4,
+    ),
+    "isage": MethodInfo(
+        "iSAGE",
+        "the feature's share in the loss reduction",
+        "loss",
+        "fluxplain.explain.sage:SAGE",
+        "fluxplain.config.explain:SAGESettings",
+        averages=True,
+    ),
+    "ipdp": MethodInfo(
+        "iPDP",
+        "how far the output moves with the feature",
+        "output",
+        "fluxplain.explain.pdp:PDP",
+        "fluxplain.config.explain:PDPSettings",
+        needs_label=False,
+        is_curve=True,
+        # its increments depend on each other, since the grid follows the last values
+        delta=1e-12,
+    ),
+}
+
+Watched = Literal[Method, "loss"]
+"""What detectors watch: the explanations of a method, or the model's loss."""
+
+METHOD_NAMES: dict[Watched, str] = {
+    **{name: info.title for name, info in METHODS.items()},
+    "loss": "loss",
+}
+"""The name that people read of each."""
+
+WATCHED: tuple[Watched, ...] = get_args(Watched)
+
+
+def unit_of(watched: Watched | None) -> Unit:
+    """Return the unit of what is watched."""
+    return METHODS[watched].unit if watched in METHODS else "loss"
