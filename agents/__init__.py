@@ -1,7 +1,7 @@
-"""The Faust agents: thin loops over the stages, one app and one consumer group a role.
+"""The Faust agents: thin loops over the stages, one app and one consumer group per role.
 
-Each loop reads alike: of a message that Faust read, take those whose turn it is (its own; where
-topics are joined, none or several), let the stage step, publish what it returns, be done.
+Each loop has the same steps: take the turns that a message brings (its own; where topics are
+joined, none or several), let the stage step, publish the records, be done.
 """
 
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from fluxplain.kafka.faust.app import FaustWorker
 
 
 def factory(role: Role) -> Callable[[Config, Replica], FaustWorker]:
-    """Return what makes a worker of a role; imports what this role needs, and no other's."""
+    """Return the function that makes a role's worker; imports the modules of this role only."""
     create: Callable[[Config, Replica], FaustWorker] = import_module(
         f"fluxplain.agents.{role}"
     ).create

@@ -1,4 +1,4 @@
-"""The drift-agent: watches the explanations for changes."""
+"""The drift-agent: detects changes of explanations."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from fluxplain.stages import DriftStage, by_stream
 
 def create(config: Config, replica: Replica) -> FaustWorker:
     """Return the role's worker."""
-    role = create_worker(config, replica, lambda *_place: by_stream(config, DriftStage))
+    role = create_worker(config, replica, lambda *_tp: by_stream(config, DriftStage))
 
     @role.agent
     async def drift(stream: Any) -> None:

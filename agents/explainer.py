@@ -10,7 +10,7 @@ from fluxplain.stages import ExplainerStage, by_stream
 
 def create(config: Config, replica: Replica) -> FaustWorker:
     """Return the role's worker."""
-    role = create_worker(config, replica, lambda *_place: by_stream(config, ExplainerStage))
+    role = create_worker(config, replica, lambda *_tp: by_stream(config, ExplainerStage))
 
     @role.agent
     async def explainer(stream: Any) -> None:

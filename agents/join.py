@@ -1,4 +1,4 @@
-"""The join-agent: puts features, and labels that come later, in one order."""
+"""The join-agent: merges features, late labels and control records into one topic."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from fluxplain.stages import JoinStage
 
 def create(config: Config, replica: Replica) -> FaustWorker:
     """Return the role's worker."""
-    role = create_worker(config, replica, lambda *_place: JoinStage())
+    role = create_worker(config, replica, lambda *_tp: JoinStage())
     warn_of_joined_partitions(config)
 
     @role.agent

@@ -1,4 +1,4 @@
-"""The model-agent: learns, and asks the model what the explanations need."""
+"""The model-agent: predicts, evaluates the model for the explanations, and learns."""
 
 from typing import Any
 

@@ -1,15 +1,15 @@
-"""Errors that whoever runs the pipeline can mend, and how they show a value."""
+"""Errors that a user can fix, and the display of wrong values in them."""
 
 MAX_SHOWN = 300
-"""Most characters of a wrong value in an error."""
+"""Longest display of a wrong value in an error, in characters."""
 
 
 class UserError(Exception):
-    """A user's mistake; the command line shows its message, and no stack trace."""
+    """A user's mistake: the command line shows the message without a stack trace."""
 
 
 class NotYetError(RuntimeError):
-    """Something is not there yet, as an announced model. Without it nothing may go on."""
+    """Something required is not there yet, such as an announced model."""
 
 
 def shown(value: object) -> str:

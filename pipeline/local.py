@@ -1,4 +1,4 @@
-"""The whole pipeline in one process: the reference that the pipeline on Kafka must equal."""
+"""The whole pipeline in one process: the reference for the pipeline on Kafka."""
 
 from collections.abc import Iterable, Iterator
 
@@ -7,13 +7,11 @@ from fluxplain.kafka.ownership.writers import WRITER, Fence, Writer
 from fluxplain.models.model_store import ModelFolder
 from fluxplain.schemas import Evaluation, Explanation, Record, stream_name
 from fluxplain.stages import DriftStage, ExplainerStage, Message, ModelStage, Stage, process
-from fluxplain.stages.exchange import settled
+from fluxplain.stages.active_model import settle_model
 
 
 class LocalPipeline:
-    """The three stages, one behind the other, for one partition of ``features``.
-
-    With the settings of its stream, where that has some of its own.
+    """The chain of the three stages, for one partition of ``features`` and its settings.
 
     Examples
     --------
@@ -36,29 +34,28 @@ class LocalPipeline:
         self._topics = {name: config.topic(name) for name in ("evaluations", "explanations")}
         self._partition = partition
         self._model = ModelStage(own, stream_name(self._source, partition))
-        self._model.exchange.models = ModelFolder(config.model.directory)
+        self._model.active.models = ModelFolder(config.model.directory)
         self._explainer = ExplainerStage(own)
         self._drift = DriftStage(own)
         self._fence = Fence()
 
     def step(self, seq: int, value: bytes | None, key: bytes | None = None) -> list[Record]:
-        """Return all that the pipeline publishes for a message with this offset, value and key."""
+        """Return the records that the pipeline publishes for a message."""
         return self.take(Message(self._source, self._partition, seq, key, value))
 
     def take(self, message: Message, ahead: Iterable[Message] = ()) -> list[Record]:
-        """Return all that the pipeline publishes for one message of the model stage's input.
+        """Return the records that the pipeline publishes for one message of the model's input.
 
-        With a topic of labels that is what joins both, ``observations``: its messages hold the
-        order in which the pipeline on Kafka took them. As a worker does, it ignores what a former
-        owner of a joined partition wrote late: its successor has written it again, or will. Which
-        owner wrote a message is taken from its headers, which are believed here.
+        Where topics are joined, the input is ``observations``, which holds the order on Kafka. As
+        in a worker, late messages of a partition's former owner are ignored: its successor repeats
+        them. The headers that name the owner are trusted here.
 
         Parameters
         ----------
         message
             The next message.
         ahead
-            The messages behind it, among which an announced model may be withdrawn.
+            The messages after it, one of which may withdraw an announced model.
 
         Raises
         ------
@@ -70,9 +67,9 @@ class LocalPipeline:
         if writer is not None and not self._fence.admits(writer, least=1):
             return []
         return [
-            *settled(self._model, (message,)),
+            *settle_model(self._model, (message,)),
             *self._taken(message),
-            *settled(self._model, ahead),
+            *settle_model(self._model, ahead),
         ]
 
     def _taken(self, message: Message) -> list[Record]:
@@ -90,7 +87,7 @@ class LocalPipeline:
         return published
 
     def run(self, values: Iterable[bytes | None]) -> Iterator[Record]:
-        """Return all that the pipeline publishes for messages with these values, in order."""
+        """Yield the records that the pipeline publishes for messages with these values."""
         for seq, value in enumerate(values):
             yield from self.step(seq, value)
 

@@ -64,7 +64,7 @@ def test_what_acls_do_not_let_a_producer_send_is_told() -> None:
         producer = RecordProducer(config)
 
         def send() -> None:
-            producer.send(config.topic("features"), b"{}", place=0)
+            producer.send(config.topic("features"), b"{}", partition=0)
             producer.flush()
 
         with pytest.raises(DeliveryError, match="ACLs do not allow it"):

@@ -25,8 +25,8 @@ from fluxplain.schemas import (
     Record,
 )
 from fluxplain.schemas.__main__ import FOLDER, schema_path
-from fluxplain.stages.base import ORIGIN, ORIGIN_TIME, PREVIOUS
-from fluxplain.stages.join import PassedOn
+from fluxplain.stages.join_stage import PassedOn
+from fluxplain.stages.stage import ORIGIN, ORIGIN_TIME, PREVIOUS
 
 PATH = FOLDER / "asyncapi.json"
 

@@ -18,7 +18,7 @@ from deploy.kafka.settings import Plan
 from fluxplain.cli.interruption import Interruption, until_interrupted
 
 COMMAND_STOP_TIMEOUT_S = 20.0
-"""How long a command under `run` may take to end after Ctrl-C before it is killed."""
+"""Seconds that a command under `run` may take to end after Ctrl-C before it is killed."""
 
 app = typer.Typer(
     name="python -m deploy.kafka",
@@ -63,7 +63,7 @@ MaybeNode = Annotated[
 
 
 def main() -> NoReturn:
-    """Run a command; what somebody must mend gives a sentence, not a stack trace."""
+    """Run a command; a user's error gives one sentence, not a stack trace."""
     try:
         app()
     except KafkaError as error:
@@ -80,10 +80,10 @@ def start(
     brokers: Brokers = None,
     secure: Secure = False,
 ) -> None:
-    """Start the brokers, and wait until they answer; or one that was stopped or killed.
+    """Start all brokers, or one that was stopped or killed, and wait until they answer.
 
-    They go on when this command has ended, until `stop`. What the folder holds is gone on with,
-    at the same ports. Topics are not made on demand: `fluxplain topics create` makes them.
+    They run until `stop`, after this command has ended. An existing folder is used again, with the
+    same ports. Topics are not created on demand: use `fluxplain topics create`.
     """
     if broker is not None:
         Cluster.attach(folder).start_broker(broker)
@@ -101,7 +101,7 @@ def start(
 
 @app.command()
 def stop(broker: MaybeNode = None, folder: Folder = DEFAULT_FOLDER) -> None:
-    """Stop the brokers in good order, or one of them; their data stays."""
+    """Stop the brokers, or one of them, gracefully; their data stays."""
     cluster = Cluster.attach(folder)
     if broker is None:
         cluster.stop()
@@ -118,7 +118,7 @@ def kill(broker: Node, folder: Folder = DEFAULT_FOLDER) -> None:
     After 5 s the others take over its partitions.
     """
     Cluster.attach(folder).kill_broker(broker)
-    print(f"Broker {broker} is dead.")
+    print(f"Broker {broker} is killed.")
 
 
 @app.command()
@@ -133,7 +133,7 @@ def status(folder: Folder = DEFAULT_FOLDER) -> None:
     well = [pid is not None and node in answering for node, pid in pids.items()]
     for (node, pid), answers in zip(pids.items(), well, strict=True):
         state = "answers" if answers else "does not answer"
-        shown = f"process {pid} {state}" if pid else "does not run"
+        shown = f"process {pid} {state}" if pid else "is not running"
         print(f"broker {node}  {cluster.plan.address(node, 'PLAINTEXT')}  {shown}")
     for name in cluster.plan.listeners:
         if name != "CONTROLLER":
@@ -144,7 +144,7 @@ def status(folder: Folder = DEFAULT_FOLDER) -> None:
 @app.command()
 def clean(folder: Folder = DEFAULT_FOLDER) -> None:
     """Stop the brokers, and remove the folder with all data."""
-    # only what is known to be a cluster: --folder may be a mistake
+    # only if it holds a cluster: --folder may be a mistake
     Cluster.attach(folder).remove()
     print(f"Removed {folder}.")
 
@@ -157,7 +157,7 @@ def run(
     brokers: Brokers = None,
     secure: Secure = False,
 ) -> None:
-    """Run a command beside new brokers in a temporary folder, and stop them when it ends.
+    """Run a command with new brokers in a temporary folder, and stop them when it ends.
 
     The command finds their addresses in TEST_KAFKA, and their folder in TEST_KAFKA_FOLDER. The
     exit status is that of the command, as in `python -m deploy.kafka run -- pytest -m kafka`.
@@ -199,14 +199,14 @@ def _run_beside(cluster: Cluster, command: list[str], interruption: Interruption
         try:
             status = child.wait()
         except KeyboardInterrupt:
-            # Ctrl-C in a terminal has reached the command, too
+            # Ctrl-C in a terminal also reaches the command
             _end(child, asked=interruption.by == signal.SIGINT)
             raise
     return status if status >= 0 else 128 - status
 
 
 def _end(child: "subprocess.Popen[bytes]", *, asked: bool) -> None:
-    """End a command: let it clean up if it was asked to end, else ask, and kill it at last."""
+    """End a command: ask it unless that was done, wait for its cleanup, and finally kill it."""
     if not asked:
         child.terminate()
     for insist in (child.terminate, child.kill):

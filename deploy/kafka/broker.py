@@ -1,4 +1,4 @@
-"""One broker: a process that is known by the files in its folder."""
+"""One broker: a process, identified by the files in its folder."""
 
 import os
 import signal
@@ -16,20 +16,20 @@ Process: TypeAlias = "subprocess.Popen[bytes]"
 PROPERTIES = "server.properties"
 
 STOP_TIMEOUT_S = 20.0
-"""How long a broker may take to stop in good order before it is killed."""
+"""Seconds that a broker may take to stop gracefully before it is killed."""
 
 LOG_LINES = 15
-"""How much of the end of a broker's log an error shows."""
+"""Number of lines of a broker's log that an error shows."""
 
 LOGGING = (
     "defaultLogLevel=info",
     "showDateTime=true",
     "dateTimeFormat=yyyy-MM-dd HH:mm:ss.SSS",
-    # all 300 settings, at each start
+    # it would log all 300 settings at each start
     "log.org.apache.kafka.common.config.AbstractConfig=warn",
 )
 
-# little memory, one thread to collect it, and only the quick compiler: it runs for minutes
+# little memory, a single-threaded collector and only the fast compiler: it runs for minutes
 JVM = (
     *("-Xms64m", "-Xmx384m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"),
     *(f"-Dorg.slf4j.simpleLogger.{setting}" for setting in LOGGING),
@@ -38,34 +38,28 @@ JVM = (
 
 @dataclass(frozen=True)
 class Kafka:
-    """The program: Java, and the folder with the jars."""
+    """The Kafka installation: Java, and the folder with the jars."""
 
     java: str
     jars: Path
 
     def popen(self, folder: Path, *arguments: str, output: IO[bytes] | int) -> Process:
-        """Start a class of it in a folder; the class is among the arguments."""
+        """Start a Kafka class, named by the arguments, in a folder."""
         return subprocess.Popen(  # noqa: S603  our own command line
             [self.java, *JVM, "-cp", f"{self.jars}/*", *arguments],
             cwd=folder,
-            # Java takes no names of files with letters that the locale does not have
+            # Java cannot open file names with letters outside the locale's encoding
             env={**os.environ, "LC_ALL": "C.UTF-8"},
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
-            # a session of its own: Ctrl-C is for whoever started it, who then stops it in order
+            # its own session: Ctrl-C reaches only the starting process, which stops it gracefully
             start_new_session=True,
         )
 
 
 class Broker:
-    """A broker, whoever started it.
-
-    Parameters
-    ----------
-    folder
-        Its folder, with an absolute path.
-    """
+    """The broker of a folder (an absolute path), whichever process started it."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -75,20 +69,20 @@ class Broker:
         self._child: Process | None = None
 
     def pid(self) -> int | None:
-        """Return the id of the process, or None if it does not run."""
+        """Return the process id, or None if it does not run."""
         if self._child is not None and self._child.poll() is None:
-            # of a process that begins to run Java, the system may not know the arguments yet
+            # a process that is about to run Java may not have its arguments yet
             return self._child.pid
         with suppress(OSError, ValueError, psutil.Error):
             pid = int(self._pid_file.read_text())
             process = psutil.Process(pid)
-            # another process may have been given the id since
+            # another process may have the id by now
             if self._mark in process.cmdline() and process.status() != psutil.STATUS_ZOMBIE:
                 return pid
         return None
 
     def spawn(self, kafka: Kafka) -> None:
-        """Start the process; nobody waits until it answers."""
+        """Start the process without waiting until it answers."""
         with self._log.open("ab") as log:
             self._child = kafka.popen(
                 self.folder, self._mark, "kafka.Kafka", PROPERTIES, output=log

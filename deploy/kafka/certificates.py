@@ -1,4 +1,4 @@
-"""Certificates for a cluster on this machine: an authority of its own, a broker's, a client's."""
+"""Certificates for a cluster on this machine: its own authority, a broker's, a client's."""
 
 import shutil
 import subprocess
@@ -10,9 +10,9 @@ from deploy.kafka.files import write_private
 EXTENSIONS = Path(__file__).with_name("openssl.cnf")
 
 DAYS = "3650"
-"""How long they are valid: nobody renews what is on one machine, for tests."""
+"""Validity in days: nobody renews certificates of a local test cluster."""
 
-# unlike one for RSA, made in no time
+# generated much faster than an RSA key
 NEW_KEY = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes")
 
 
@@ -20,12 +20,7 @@ def make_certificates(folder: Path) -> None:
     """Write the certificates and keys of a cluster, in PEM format.
 
     These are ca.pem; broker.pem with its key; client.pem, and its key in client-key.pem. The
-    authority's key is thrown away.
-
-    Raises
-    ------
-    KafkaError
-        If openssl is missing or fails.
+    authority's key is deleted. Raises ``KafkaError`` if openssl is missing or fails.
     """
     program = shutil.which("openssl")
     if program is None:

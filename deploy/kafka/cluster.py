@@ -24,30 +24,30 @@ from deploy.kafka.java import jars, java
 from deploy.kafka.settings import USERNAME, Plan
 
 START_TIMEOUT_S = 90.0
-"""How long brokers may take until they answer; three need 5 s on two idle cores."""
+"""Seconds until brokers must answer; three need 5 s on two idle cores."""
 
 
 REPOSITORY = Path(__file__).parents[2]
 
 
 def say(line: str) -> None:
-    """Tell a person, at once."""
+    """Print a line to the terminal at once."""
     print(line, file=sys.stderr, flush=True)
 
 
 class Cluster:
     """Brokers on 127.0.0.1, each of them a process.
 
-    As a context, it starts them, and they end with it or with this process. What starts them by
-    :meth:`start` has to stop them.
+    As a context manager it starts them, and they end with it or with this process. A caller of
+    :meth:`start` must stop them.
 
     Parameters
     ----------
     folder
-        Where all of its files are, and are left. What is there is gone on with. None for a
-        temporary one, which is removed at the end of the context.
+        Folder of all files, which remain; an existing cluster is used again. None for a temporary
+        one, which is removed at the end of the context.
     brokers
-        How many: 1 or 3.
+        Number of brokers: 1 or 3.
     secure
         Whether to listen for SASL_SSL and SSL too.
     tell
@@ -56,7 +56,7 @@ class Cluster:
     Raises
     ------
     KafkaError
-        By everything here that somebody must mend first.
+        By all methods, for problems that a user must fix.
     """
 
     def __init__(
@@ -75,28 +75,28 @@ class Cluster:
         self._secure_wanted = secure
         self._tell = tell
         self._brokers: dict[int, Broker] = {}
-        self._guard: subprocess.Popen[bytes] | None = None
+        self._reaper: subprocess.Popen[bytes] | None = None
         self._plan = Plan.read(self._files.plan) if self._files.plan.is_file() else None
         if self._plan:
             self._use(self._plan)
 
     @classmethod
     def attach(cls, folder: Path | str, *, tell: Callable[[str], None] = say) -> Self:
-        """Return the cluster that is in a folder, whoever made it, whether it runs or not."""
+        """Return the existing cluster in a folder, whether it runs or not."""
         files = Files(Path(folder).resolve())
         if not files.plan.is_file():
-            raise KafkaError(f"there is no cluster in {folder}: `start` makes one")
+            raise KafkaError(f"there is no cluster in {folder}: `start` creates one")
         plan = Plan.read(files.plan)
         return cls(folder, plan.brokers, plan.secure, tell=tell)
 
     @property
     def folder(self) -> Path:
-        """Where all files are."""
+        """Folder of all files."""
         return self._files.folder
 
     @property
     def plan(self) -> Plan:
-        """What was decided when it was made."""
+        """The cluster's fixed settings."""
         if self._plan is None:
             raise KafkaError("this cluster was not started yet")
         return self._plan
@@ -114,13 +114,13 @@ class Cluster:
 
     @property
     def tls_bootstrap_servers(self) -> str:
-        """Addresses for SSL, where clients may show a certificate, and need not."""
+        """Addresses for SSL, where a client's certificate is optional."""
         self._require_secure()
         return self.plan.addresses("SSL")
 
     @property
     def ca_file(self) -> Path:
-        """Certificate of who signed all others."""
+        """Certificate of the authority that signed all others."""
         self._require_secure()
         return self._files.tls / "ca.pem"
 
@@ -138,7 +138,7 @@ class Cluster:
 
     @property
     def username(self) -> str:
-        """The user that SASL_SSL knows."""
+        """The user of SASL_SSL."""
         return USERNAME
 
     @property
@@ -169,10 +169,9 @@ class Cluster:
             raise
 
     def start_broker(self, node: int) -> None:
-        """Start a broker with the ports and data that it had, and wait until it answers.
+        """Start a broker with its former ports and data, and wait until it answers.
 
-        Of three brokers, one does not answer without another: start both, or all by
-        :meth:`start`.
+        One of three brokers does not answer alone: at least two must run.
         """
         broker = self._broker(node)
         kafka = Kafka(java(), jars(self._tell))
@@ -182,19 +181,19 @@ class Cluster:
         self._wait_for(node, 1)
 
     def stop(self) -> None:
-        """Stop all brokers in good order; kill what does not stop in time."""
+        """Stop all brokers gracefully; kill those that do not stop in time."""
         for broker in self._brokers.values():
             broker.signal(signal.SIGTERM)
         for broker in self._brokers.values():
             broker.wait_until_gone(STOP_TIMEOUT_S)
 
     def stop_broker(self, node: int) -> None:
-        """Stop a broker in good order: its partitions move first."""
+        """Stop a broker gracefully: its partitions move first."""
         self._broker(node).signal(signal.SIGTERM)
         self._broker(node).wait_until_gone(STOP_TIMEOUT_S)
 
     def kill_broker(self, node: int) -> None:
-        """Kill a broker: nobody is told, and nothing is written."""
+        """Kill a broker without a shutdown."""
         _kill([self._broker(node)])
 
     def remove(self) -> None:
@@ -207,7 +206,7 @@ class Cluster:
         return {node: broker.pid() for node, broker in self._brokers.items()}
 
     def answering(self, timeout_s: float = 2.0) -> set[int]:
-        """Return the ids of the brokers that take requests, as one of them knows it."""
+        """Return the ids of the brokers that take requests, according to one of them."""
         return _listed(self.bootstrap_servers, timeout_s)
 
     def _require_secure(self) -> None:
@@ -225,7 +224,7 @@ class Cluster:
         self._brokers = {node: Broker(self._files.broker(node)) for node in plan.nodes}
 
     def _make(self, kafka: Kafka) -> None:
-        """Make the folder, or see that what is there is what is wanted."""
+        """Create the folder, or check that the existing cluster has the wanted settings."""
         if self._files.plan.is_file():
             plan = Plan.read(self._files.plan)
         else:
@@ -235,14 +234,14 @@ class Cluster:
         if (plan.brokers, plan.secure) != (self._brokers_wanted, self._secure_wanted):
             has = f"{_count(plan.brokers)}, {'' if plan.secure else 'not '}secure"
             raise KafkaError(
-                f"the cluster in {self.folder} was made otherwise ({has}), which cannot be "
+                f"the cluster in {self.folder} has other settings ({has}), which cannot be "
                 "changed: `clean` removes it and its data"
             )
         if plan != self._plan:
             self._use(plan)
 
     def _wait_for(self, node: int, brokers: int) -> None:
-        """Wait until a broker answers and knows so many, itself among them."""
+        """Wait until a broker answers and knows so many brokers, including itself."""
         broker = self._broker(node)
         deadline = time.monotonic() + START_TIMEOUT_S
         while time.monotonic() < deadline:
@@ -258,7 +257,7 @@ class Cluster:
         )
 
     def __enter__(self) -> Self:
-        self._guard = _spawn_guard(self.folder, temporary=self._temporary)
+        self._reaper = _spawn_reaper(self.folder, temporary=self._temporary)
         try:
             self.start()
         except BaseException:
@@ -279,20 +278,19 @@ class Cluster:
             self.remove()
         else:
             self.stop()
-        if self._guard:
-            self._guard.kill()
-            self._guard.wait()
+        if self._reaper:
+            self._reaper.kill()
+            self._reaper.wait()
 
 
-def _spawn_guard(folder: Path, *, temporary: bool) -> "subprocess.Popen[bytes]":
-    """Start a process that ends the brokers when this one is gone.
+def _spawn_reaper(folder: Path, *, temporary: bool) -> "subprocess.Popen[bytes]":
+    """Start a process that ends the brokers after the end of this one.
 
-    Not the system's own signal for that (PR_SET_PDEATHSIG): it comes already at the end of the
-    thread that started a broker, and only on Linux.
+    PR_SET_PDEATHSIG would signal at the end of the thread that started a broker, and only on Linux.
     """
     return subprocess.Popen(  # noqa: S603  our own command line
         [
-            *(sys.executable, "-m", "deploy.kafka.guard", str(folder), str(os.getpid())),
+            *(sys.executable, "-m", "deploy.kafka.reaper", str(folder), str(os.getpid())),
             *(["--temporary"] if temporary else []),
         ],
         cwd=REPOSITORY,
@@ -318,8 +316,8 @@ def _kill(brokers: list[Broker]) -> None:
 
 
 def _listed(bootstrap_servers: str, timeout_s: float) -> set[int]:
-    """Return the ids of the brokers in the metadata; none if nobody answers."""
-    # that nobody answers yet is no news: log nothing
+    """Return the ids of the brokers in the metadata; none if no broker answers."""
+    # no answer is normal during a start: log nothing
     admin = AdminClient({"bootstrap.servers": bootstrap_servers, "log_level": 0})
     try:
         return set(admin.list_topics(timeout=timeout_s).brokers)

@@ -1,4 +1,4 @@
-"""Makes the folder of a new cluster."""
+"""Creates the folder of a new cluster."""
 
 import base64
 import secrets
@@ -14,10 +14,9 @@ from deploy.kafka.settings import USERNAME, Plan, free_block, server_properties
 
 
 def create(files: Files, kafka: Kafka, *, brokers: int, secure: bool) -> Plan:
-    """Make the folder of a new cluster: (1) secrets, (2) settings, (3) storage, (4) the plan.
+    """Create the folder of a new cluster: (1) secrets, (2) settings, (3) storage, (4) the plan.
 
-    The plan comes last: without it, what is there was left by somebody who was interrupted, and is
-    made anew.
+    The plan comes last: a folder without it is incomplete, and is created again.
     """
     plan = Plan(_random_id(), brokers, secure, free_block())
     for old in (files.tls, *map(files.broker, plan.nodes)):
@@ -41,12 +40,12 @@ def _random_id() -> str:
 
 def _format(files: Files, kafka: Kafka, plan: Plan, password: str) -> None:
     """Format the storage of all nodes at the same time: each takes a second to start Java."""
-    # one argument: an id may begin with a dash
+    # one argument, since an id may begin with a dash
     arguments = ["format", f"--cluster-id={plan.cluster_id}", "--config", PROPERTIES]
     if plan.secure:
         for mechanism in ("SCRAM-SHA-256", "SCRAM-SHA-512"):
             arguments += ["--add-scram", f"{mechanism}=[name={USERNAME},password={password}]"]
-    # in a file: everybody can see the arguments of a command
+    # in a file: all users can see a command's arguments
     written = files.folder / "format.arguments"
     write_private(written, "\n".join(("kafka.tools.StorageTool", *arguments)))
     try:
@@ -63,7 +62,7 @@ def _format(files: Files, kafka: Kafka, plan: Plan, password: str) -> None:
 
 
 def _reason(output: str) -> str:
-    """Return what a Java program says, without the stacks."""
+    """Return a Java program's output without stack traces."""
     lines = [
         line.strip() for line in output.splitlines() if not line.startswith(("\tat ", "\t..."))
     ]

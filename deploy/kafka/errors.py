@@ -2,4 +2,4 @@
 
 
 class KafkaError(RuntimeError):
-    """Something that a person can mend; the message says what, in a sentence."""
+    """A problem that a user can fix; the message is one sentence."""

@@ -1,4 +1,4 @@
-"""Where the files of a cluster are."""
+"""Paths of a cluster's files."""
 
 import fcntl
 from collections.abc import Iterator
@@ -9,29 +9,23 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Files:
-    """The files in the folder of a cluster; they are all of its state.
-
-    Parameters
-    ----------
-    folder
-        Its absolute path.
-    """
+    """The files in a cluster's folder (an absolute path): its whole state."""
 
     folder: Path
 
     @property
     def plan(self) -> Path:
-        """What was decided once; there only if everything else is there too."""
+        """The fixed settings; exists only if everything else does."""
         return self.folder / "cluster.json"
 
     @property
     def lock(self) -> Path:
-        """Held while brokers are being started."""
+        """Lock that is held while brokers are started."""
         return self.folder / "lock"
 
     @property
     def password(self) -> Path:
-        """The password of the user, in one line."""
+        """File with the user's password, in one line."""
         return self.folder / "password"
 
     @property
@@ -46,7 +40,7 @@ class Files:
 
 def write_private(path: Path, text: str) -> None:
     """Write a file that only its owner can read."""
-    # one that is there would keep its permissions
+    # an existing file would keep its permissions
     path.unlink(missing_ok=True)
     path.touch(mode=0o600)
     path.write_text(text, encoding="utf-8")
@@ -54,7 +48,7 @@ def write_private(path: Path, text: str) -> None:
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Wait until no other process is inside with this file."""
+    """Hold an exclusive lock on a file."""
     with path.open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield

@@ -1,4 +1,4 @@
-"""Java, and the jars of Apache Kafka."""
+"""Finds Java, and downloads the jars of Apache Kafka."""
 
 import hashlib
 import os
@@ -16,23 +16,17 @@ from deploy.kafka.files import locked
 POM = Path(__file__).with_name("pom.xml")
 
 JARS = Path(__file__).parents[2] / ".fluxplain" / "kafka-jars"
-"""A folder for each version of the pom; 45 MB."""
+"""Folder with a subfolder for each version of the pom; 45 MB each."""
 
 OLDEST_JAVA = 17
-"""What the brokers of Apache Kafka 4 need."""
+"""Oldest version of Java for the brokers of Apache Kafka 4."""
 
 REASON_CHARACTERS = 600
-"""How much of what Maven says is shown: its messages name every artifact."""
+"""Longest part of Maven's output in an error, in characters: it names every artifact."""
 
 
 def java() -> str:
-    """Return the path of a Java that is new enough: that of JAVA_HOME, or else in PATH.
-
-    Raises
-    ------
-    KafkaError
-        If there is none.
-    """
+    """Return the path of a recent Java in JAVA_HOME, or else in PATH, or raise ``KafkaError``."""
     home = os.environ.get("JAVA_HOME")
     found = shutil.which("java", path=str(Path(home) / "bin") if home else None)
     if found is None:
@@ -57,7 +51,7 @@ def _java_version(path: str) -> int:
         )
     except OSError as error:
         raise KafkaError(f"{path} cannot be run: {error.strerror}") from None
-    # "1.8.0_402" before Java 9, "17.0.15" or "24-ea" since
+    # "1.8.0_402" before Java 9, then "17.0.15" or "24-ea"
     match = re.search(r'version "(?:1\.)?(\d+)', ran.stderr)
     if match is None:
         raise KafkaError(f"`{path} -version` names no version: {ran.stderr.strip()[:200]}")
@@ -70,24 +64,16 @@ def kafka_version() -> str:
 
 
 def jars(tell: Callable[[str], None]) -> Path:
-    """Return the folder with the jars of Apache Kafka; get them if they are not there.
+    """Return the folder with the jars of Apache Kafka; download them if they are missing.
 
-    Parameters
-    ----------
-    tell
-        Called with a sentence before something that takes long.
-
-    Raises
-    ------
-    KafkaError
-        If Maven is missing or fails.
+    ``tell`` is called before a download. Raises ``KafkaError`` if Maven is missing or fails.
     """
     folder = JARS / hashlib.sha256(POM.read_bytes()).hexdigest()[:16]
     if folder.is_dir():
         return folder
     JARS.mkdir(parents=True, exist_ok=True)
     with locked(JARS / "lock"):
-        # whoever held the lock before may have got them
+        # the lock's previous holder may have downloaded them
         if not folder.is_dir():
             _download(folder, tell)
     return folder
@@ -100,7 +86,7 @@ def _download(folder: Path, tell: Callable[[str], None]) -> None:
             "Apache Kafka comes from Maven Central, and there is no mvn in PATH: install Maven"
         )
     tell(f"Getting Apache Kafka {kafka_version()} from Maven Central …")
-    # aside, and renamed when whole: a folder of jars that is there is complete
+    # in a temporary folder, renamed when complete: an existing folder of jars is complete
     with tempfile.TemporaryDirectory(dir=JARS, prefix="getting-") as aside:
         target = Path(aside) / "jars"
         log = JARS / "maven.log"
@@ -124,7 +110,7 @@ def _download(folder: Path, tell: Callable[[str], None]) -> None:
 
 
 def _reason(log: Path) -> str:
-    """Return the first thing that Maven calls an error, or else the last that it says."""
-    lines = log.read_text(errors="replace").strip().splitlines() or ["it says nothing"]
+    """Return Maven's first error, or else its last line."""
+    lines = log.read_text(errors="replace").strip().splitlines() or ["there is no output"]
     errors = [line.removeprefix("[ERROR]") for line in lines if line.startswith("[ERROR]")]
     return (errors or lines[-1:])[0].removesuffix("-> [Help 1]").strip()[:REASON_CHARACTERS]

@@ -1,4 +1,4 @@
-"""What is decided once for a cluster, and the settings of its brokers."""
+"""The fixed settings of a cluster, and those of its brokers."""
 
 import random
 import socket
@@ -14,13 +14,13 @@ from deploy.kafka.errors import KafkaError
 HOST = "127.0.0.1"
 
 LISTENERS = ("PLAINTEXT", "CONTROLLER", "SASL_SSL", "SSL")
-"""What a broker listens for, in the order of its ports."""
+"""Listeners of a broker, in the order of its ports."""
 
 PORTS = range(10_000, 32_000, 16)
-"""The first port of each block of 16; a cluster has a block.
+"""The first port of each block of 16; a cluster has one block.
 
-They are below those that systems give to outgoing connections. Among those, a client that tries
-again and again to reach a killed broker may get the very port that the broker has to come back to.
+They are below the ephemeral ports: otherwise a client that keeps trying to reach a killed broker
+may be assigned the very port that the broker must return to.
 """
 
 USERNAME = "fluxplain"
@@ -28,7 +28,7 @@ USERNAME = "fluxplain"
 
 @dataclass(frozen=True)
 class Plan:
-    """What is decided once for a cluster, and kept over restarts."""
+    """The settings of a cluster that never change."""
 
     cluster_id: str
     brokers: int
@@ -37,7 +37,7 @@ class Plan:
 
     @property
     def nodes(self) -> range:
-        """Ids of the nodes, each a broker and a controller."""
+        """Ids of the nodes, each one a broker and a controller."""
         return range(1, self.brokers + 1)
 
     @property
@@ -60,7 +60,7 @@ class Plan:
         return cls(**orjson.loads(path.read_bytes()))
 
     def write(self, path: Path) -> None:
-        """Write this plan, whole or not at all."""
+        """Write this plan atomically."""
         aside = path.with_suffix(".new")
         aside.write_bytes(orjson.dumps(asdict(self), option=orjson.OPT_INDENT_2))
         aside.rename(path)
@@ -71,7 +71,7 @@ def free_block() -> int:
     for first in random.sample(PORTS, k=200):
         if all(_is_free(port) for port in range(first, first + PORTS.step)):
             return first
-    raise KafkaError(f"there are hardly any free ports on {HOST}")
+    raise KafkaError(f"no block of 16 free ports was found on {HOST}")
 
 
 def _is_free(port: int) -> bool:
@@ -111,7 +111,7 @@ def _network(plan: Plan, node: int) -> dict[str, str]:
 
 
 def _replication(brokers: int) -> dict[str, str]:
-    """Return settings by which one broker of three can die and nothing is lost."""
+    """Return settings with which one broker of three may die without loss."""
     in_sync = min(2, brokers)
     return {
         "default.replication.factor": str(brokers),
@@ -130,9 +130,9 @@ SMALL = {
     "transaction.state.log.num.partitions": "4",
     "transaction.state.log.segment.bytes": str(1 << 20),
     "share.coordinator.state.topic.num.partitions": "4",
-    # whoever waits for a group on this machine is not helped by a broker that waits for more of it
+    # members of a local group all join at once: do not wait for more
     "group.initial.rebalance.delay.ms": "0",
-    # a killed broker's partitions move, and it may come back, after 5 s instead of 9
+    # 5 s instead of 9 until a killed broker's partitions move, and it may return
     "broker.session.timeout.ms": "5000",
     "broker.heartbeat.interval.ms": "1000",
     "log.cleaner.backoff.ms": "1000",
@@ -142,7 +142,7 @@ SMALL = {
     "num.network.threads": "2",
     "num.io.threads": "4",
 }
-"""Settings for a small machine, on which nobody waits longer than needed."""
+"""Settings for a small machine and short waits."""
 
 
 def _security(password: str) -> dict[str, str]:

@@ -16,7 +16,7 @@ from confluent_kafka import (
 from fluxplain.config import Config
 from fluxplain.kafka.client import ask, client_settings, log_offsets, partitions_of, refusal
 from fluxplain.kafka.registry.codec import open_decoder
-from fluxplain.kafka.registry.waiting import Opener
+from fluxplain.kafka.registry.registry_wait import DisplayDecoder
 from fluxplain.kafka.timeouts import ALERTS_POLL_S, ALERTS_SESSION_S, REQUEST_S
 from fluxplain.kafka.topics.reader import without_errors
 from fluxplain.kafka.topics.unreadable import UnreadableBatches
@@ -39,7 +39,7 @@ class ChangeConsumer:
     def __init__(self, config: Config) -> None:
         self._config = config
         self._topic = config.topic(Change.TOPIC)
-        self._opener = Opener(open_decoder(config))
+        self._opener = DisplayDecoder(open_decoder(config))
         partitions_of(config, self._topic)
         self._consumer = Consumer(
             {

@@ -1,27 +1,27 @@
-"""Baselines of the papers: the explanations of iPFI, iSAGE and iPDP, of a whole batch.
+"""Baselines of the papers: PFI, SAGE and PDP of a whole batch.
 
-:class:`IntervalPFI` and :class:`SlidingWindowSAGE` recompute theirs from time to time, alongside a
+:class:`IntervalPFI` and :class:`SlidingWindowSAGE` recompute them from time to time, alongside a
 model that learns.
 
 Parameters
 ----------
 model
-    Any object with ``predict_proba_one`` (used when there) or ``predict_one``. It is asked, never
-    changed.
+    Any object with ``predict_proba_one`` (used when there) or ``predict_one``. It is evaluated,
+    never changed.
 xs
     The observations, N of at least 2; every explained feature must be there.
 ys
     Their labels.
 features
     Names of the features to explain. A mapping among them, such as ``{"place": ["lat", "lon"]}``,
-    has groups of features that are explained as one.
+    defines groups of features that are explained as one.
 loss
     ``"cross_entropy"``, ``"zero_one"``, ``"brier"``, ``"absolute_error"``, ``"squared_error"``, or
     a function of (label, output).
 seed
-    Seed of the random numbers; None for another one each time.
+    Random seed; None for a new one each time.
 evaluator
-    How the model is asked: ``"hoeffding"``, ``"linear"``, ``"batch"``, ``"generic"``, or
+    How the model is evaluated: ``"hoeffding"``, ``"linear"``, ``"batch"``, ``"generic"``, or
     ``"auto"``, the first of these that fits; or an evaluator of your own.
 
 Examples

@@ -1,4 +1,4 @@
-"""What is explained at once: labelled observations, also the source of replacement values."""
+"""The explained batch: labelled observations, also the source of replacement values."""
 
 import random
 from collections.abc import Callable, Iterator, Sequence
@@ -56,7 +56,7 @@ class Batch:
         self.ys = ys
         encoding = Encoding()
         for x in xs:
-            encoding.learn(x)  # else the first ones could be encoded in another way
+            encoding.learn(x)  # before encoding, so that all are encoded alike
         self.observed = [encoding.observe(x) for x in xs]
         for observed in self.observed:
             check_observation(observed, players.features)

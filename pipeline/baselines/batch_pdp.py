@@ -86,7 +86,7 @@ def batch_pdp(
     """Return the partial dependence curve of each feature.
 
     A curve shows the predicted value (regression), the probability of the positive class (binary:
-    the larger of the two labels), or one curve a class (more than two). The model is asked
+    the larger of the two labels), or one curve a class (more than two). The model is evaluated
     N·features·grid_size times, for N observations.
 
     Parameters
@@ -101,9 +101,9 @@ def batch_pdp(
         Points of a numeric feature's grid, at least 2.
     categorical
         Which of the features are categorical: their grid is all of their values. By default those
-        whose first value is text or a truth value.
+        whose first value is text or a boolean.
     grids
-        Feature → evaluation points to take instead, such as those of an iPDP.
+        Feature → evaluation points to use instead, such as those of an iPDP.
 
     Returns
     -------
@@ -114,7 +114,7 @@ def batch_pdp(
     ValueError
         For an argument out of its range; the message names it.
     TypeError
-        If the model cannot be asked.
+        If the model cannot be evaluated.
 
     References
     ----------
@@ -167,7 +167,7 @@ def batch_pair_pdp(
 ) -> dict[str, PairDependence]:
     """Return the partial dependence of each pair of features.
 
-    The same as :func:`batch_pdp`, with a surface in the place of a curve. The model is asked
+    The same as :func:`batch_pdp`, with a surface instead of a curve. The model is evaluated
     N·pairs·grid_size² times, for N observations.
 
     Parameters
@@ -186,7 +186,7 @@ def batch_pair_pdp(
     ValueError
         For an argument out of its range; the message names it.
     TypeError
-        If the model cannot be asked.
+        If the model cannot be evaluated.
 
     References
     ----------
@@ -259,7 +259,7 @@ def _grid(
     xs: Sequence[Observation], feature: str, settings: GridSettings, *, categorical: bool
 ) -> Grid:
     encoding, names = Encoding(), [feature] if categorical else []
-    # it holds all values, so it draws no random number
+    # it holds all values, so it draws no random numbers
     storage = PointStorage([feature], settings, categorical=names, rng_of=seeded(0))
     for x in xs:
         storage.store(encoding.observe(x))
@@ -272,12 +272,7 @@ def _asked(
     replacements: Sequence[Row],
     evaluator: Evaluator | str,
 ) -> tuple[tuple[Label | None, ...], Floats]:
-    """Return all classes, and all numbers; a class that an observation's outputs lack is 0.
-
-    Returns
-    -------
-    The numbers have the shape (observations, points, classes).
-    """
+    """Return all classes, and the outputs, shape (observations, points, classes); 0 if missing."""
     ask, encoding = as_evaluator(model, evaluator), Encoding()
     tables = [ask(Inputs.replacing(encoding.observe(x), replacements)) for x in xs]
     labels = tuple(dict.fromkeys(label for table in tables for label in table.labels))
@@ -287,7 +282,7 @@ def _asked(
 def _shown(
     labels: tuple[Label | None, ...], numbers: Floats
 ) -> list[dict[Label | None, list[float]]]:
-    """Return the shown effects by class: their mean, and those of each observation."""
+    """Return the shown effects by class: the mean, then those of each observation."""
     shown = shown_labels(labels)
     numbers = numbers[:, :, [labels.index(label) for label in shown]]
     return [
@@ -296,7 +291,7 @@ def _shown(
 
 
 def _pair_rows(pair: tuple[str, str], axes: Axes) -> list[Row]:
-    """Return what is replaced at each point of the first feature with each of the second."""
+    """Return the replacements at each point of the first feature with each of the second."""
     return [dict(zip(pair, point, strict=True)) for point in product(*axes)]
 
 

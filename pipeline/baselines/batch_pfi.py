@@ -18,7 +18,7 @@ from fluxplain.explain.pfi import PFI, drawn_rows
 from fluxplain.explain.players import Features, Players
 
 DEFAULT_PERMUTATIONS = 10
-"""As many as the paper's experiments take."""
+"""Number of permutations in the paper's experiments."""
 
 
 def batch_pfi(
@@ -34,8 +34,8 @@ def batch_pfi(
 ) -> dict[str, float]:
     """Return how much the mean loss grows when a feature's values are permuted.
 
-    The factor N/(N-1) makes up for the observations that a permutation leaves where they are: it
-    makes the estimate unbiased. The model is asked N·(1 + M·features) times, for N observations
+    The factor N/(N-1) compensates for observations that a permutation leaves in place, and makes
+    the estimate unbiased. The model is evaluated N·(1 + M·features) times, for N observations
     and M permutations.
 
     Parameters
@@ -55,7 +55,7 @@ def batch_pfi(
     ValueError
         For an argument out of its range; the message names it.
     TypeError
-        If the model cannot be asked.
+        If the model cannot be evaluated.
 
     References
     ----------
@@ -92,7 +92,7 @@ def expected_pfi(
 ) -> dict[str, float]:
     """Return how much the mean loss grows over all pairs of observations: the model reliance.
 
-    It is the expectation of :func:`batch_pfi`, without chance. The model is asked
+    It is the exact expectation of :func:`batch_pfi`. The model is evaluated
     N·(1 + (N-1)·features) times, for N observations.
 
     Parameters
@@ -149,10 +149,7 @@ def check_permutations(permutations: int) -> int:
 def _mean_growths(batch: Batch, chosen: Iterable[Sequence[int]]) -> dict[str, float]:
     """Return the mean growth of the loss.
 
-    Parameters
-    ----------
-    chosen
-        Of each observation those that supply the values of the replaced feature.
+    ``chosen`` holds, for each observation, those that supply the values of the replaced feature.
     """
     players = batch.players
     total = np.zeros(len(players))

@@ -36,7 +36,7 @@ def batch_sage(
     """Return the interventional SAGE values of a batch.
 
     Each observation reveals the features in one random order. The values sum to the mean loss of
-    the mean prediction minus the mean loss of the model (efficiency). The model is asked
+    the mean prediction minus the mean loss of the model (efficiency). The model is evaluated
     N·(2 + (features - 1)·m) times, for N observations and m inner samples.
 
     Few inner samples bias SAGE as they do iSAGE: the loss of a mean of m outputs is too large by
@@ -59,7 +59,7 @@ def batch_sage(
     ValueError
         For an argument out of its range; the message names it.
     TypeError
-        If the model cannot be asked.
+        If the model cannot be evaluated.
 
     References
     ----------

@@ -18,17 +18,17 @@ from fluxplain.evaluate.hoeffding.votes import VOTES
 from fluxplain.explain.players import check_features
 
 Seen = Any
-"""What a node has seen of the target: class → weight, or River's running variance."""
+"""A node's statistics of the target: class → weight, or River's running variance."""
 
 
 def mean_decrease_in_impurity(model: Any, features: Sequence[str]) -> dict[str, float]:
-    """Return how much impurity the splits on each feature take away, at present.
+    """Return how much the current splits on each feature reduce the impurity.
 
-    A split lowers the impurity from that of all it has seen to the weighted mean of that of its
-    children; it counts as much as the share of the observations that reached it. The values of
-    all features sum to the impurity of the whole tree minus the weighted mean of that of its
-    leaves. What a node has seen is what its leaves have: a tree that grows, or replaces a subtree,
-    has other values from then on. It asks nothing of the model, so it costs next to nothing.
+    A split reduces a node's impurity to the weighted mean of its children's, weighted by the share
+    of the observations that reached it. All values sum to the impurity of the whole tree minus the
+    weighted mean of its leaves'. The statistics are those of the current leaves, so the values
+    change when a tree grows or replaces a subtree. The model is not evaluated, so the cost is
+    negligible.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ def mean_decrease_in_impurity(model: Any, features: Sequence[str]) -> dict[str, 
 
 
 def _trees(model: Any) -> Sequence[Any]:
-    """Return the trees of a model; none if it is a forest that has learned nothing."""
+    """Return the trees of a model; none for a forest that has learned nothing."""
     kind = VOTES.get(type(model)) or COMBINATIONS.get(type(model))
     trees = kind.trees(model) if kind else [model]
     if not all(isinstance(each, HoeffdingTree) for each in trees):
@@ -88,7 +88,7 @@ def _trees(model: Any) -> Sequence[Any]:
 
 
 def _decreases(branch: Any, *, by_gini: bool) -> Iterator[tuple[str, float]]:
-    """Yield the feature of each split, and by how much it lowers the impurity times the weight."""
+    """Yield the feature of each split, and its reduction of impurity times weight."""
     parts = [_seen(child) for child in branch.children]
     after = sum(_impurity(part, by_gini=by_gini) for part in parts)
     yield branch.feature, _impurity(_together(parts), by_gini=by_gini) - after

@@ -1,6 +1,6 @@
 """Batch explanations of the last observations, recomputed from time to time.
 
-What iPFI and iSAGE are compared with beside a model that learns.
+They are the baselines of iPFI and iSAGE for a model that learns.
 """
 
 import random
@@ -20,14 +20,9 @@ from fluxplain.explain.sage import DEFAULT_INNER_SAMPLES
 
 
 class WindowExplainer(ABC):
-    """Importances of the current model on the last observations, by a batch explanation.
+    """Batch importances of the current model on the last ``window`` observations.
 
-    Parameters
-    ----------
-    window
-        How many observations are explained together, at least 2.
-    stride
-        After how many observations that is done again, at least 1.
+    They are recomputed every ``stride`` observations.
     """
 
     def __init__(
@@ -72,7 +67,7 @@ class WindowExplainer(ABC):
             self._until_next = self.stride
             xs, ys = zip(*self._window, strict=True)
             batch = Batch(xs, ys, self.players, loss=self.loss, evaluator=self.evaluator)
-            with suppress(NoOutputError):  # the model may have no output yet
+            with suppress(NoOutputError):  # the model may have no output before it learns
                 self._values = self._explain(batch)
         return self.values
 
@@ -98,7 +93,7 @@ class IntervalPFI(WindowExplainer):
     ValueError
         For an argument out of its range; the message names it.
     TypeError
-        If the model cannot be asked.
+        If the model cannot be evaluated.
 
     References
     ----------
@@ -149,19 +144,18 @@ class IntervalPFI(WindowExplainer):
 class SlidingWindowSAGE(WindowExplainer):
     """SAGE values of the last observations, recomputed with the current model.
 
-    Each observation is explained window / stride times, by default 20 times: so much more does it
-    cost than iSAGE.
+    Each observation is explained window / stride times, by default 20 times, and costs as many
+    times more than iSAGE.
 
     Parameters
     ----------
     model, features, loss, seed, evaluator
         See :mod:`fluxplain.baselines`.
     window
-        How many observations are explained together, at least 2. Nothing is explained before
-        there are as many.
+        Number of observations that are explained together, at least 2. Nothing is explained before
+        the window is full.
     stride
-        After how many observations the values are computed again, at least 1; by default a
-        twentieth of the window.
+        Observations between two computations, at least 1; by default a twentieth of the window.
     inner_samples
         Draws per observation that a restricted output is the mean of, m; ``"all"`` takes each
         observation of the window once: the exact expectation over it.
@@ -171,7 +165,7 @@ class SlidingWindowSAGE(WindowExplainer):
     ValueError
         For an argument out of its range; the message names it.
     TypeError
-        If the model cannot be asked.
+        If the model cannot be evaluated.
 
     References
     ----------

@@ -57,7 +57,7 @@ def export(
     """
     settings = resolve(load(config))
     from fluxplain.models.scores import Scored  # noqa: PLC0415  loads River
-    from fluxplain.stages.model import ModelStage  # noqa: PLC0415  as above
+    from fluxplain.stages.model_stage import ModelStage  # noqa: PLC0415  as above
 
     store = open_store(settings, cluster(settings))
     source = settings.topic(settings.source)
@@ -147,7 +147,7 @@ def _state(store: CheckpointStore, slot: Slot, kind: type[T]) -> tuple[int, T]:
 
 def _estimates(settings: Config, store: CheckpointStore, stream: str) -> "dict[str, FeatureState]":
     """Return the estimates of all features of a stream, whichever partitions they are in."""
-    from fluxplain.stages.explainer import ExplainerStage  # noqa: PLC0415  loads NumPy
+    from fluxplain.stages.explainer_stage import ExplainerStage  # noqa: PLC0415  loads NumPy
     from fluxplain.stages.streams import ByStream  # noqa: PLC0415
 
     found: dict[str, FeatureState] = {}
@@ -192,7 +192,7 @@ def _partitions(settings: Config, partition: int | None) -> list[int]:
 def _send(settings: Config, control: Control, partitions: Collection[int]) -> None:
     producer = RecordProducer(settings, deadline_s=COMMAND_DEADLINE_S)
     for each in partitions:
-        producer.send(settings.topic(Control.TOPIC), control.encode(), place=each)
+        producer.send(settings.topic(Control.TOPIC), control.encode(), partition=each)
     producer.flush()
 
 

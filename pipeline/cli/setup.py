@@ -40,7 +40,7 @@ from fluxplain.kafka.registry.codec import check_registry
 from fluxplain.kafka.topics import create_topics, topic_specs
 from fluxplain.kafka.topics.progress import GroupOffsets
 from fluxplain.schemas import DeadLetter, stream_name
-from fluxplain.stages.base import Message
+from fluxplain.stages.stage import Message
 
 TEMPLATE = Path(__file__).with_name("template.toml")
 

@@ -11,7 +11,7 @@ from fluxplain.errors import shown
 from fluxplain.loading import import_strings
 
 Signal = Literal["increment", "value"]
-"""What is watched: each record's contribution to an explanation, or the smoothed explanation."""
+"""The watched series: each record's contribution to an explanation, or the smoothed explanation."""
 
 OF_NUMBERS = {
     "adwin": "river.drift:ADWIN",
@@ -32,9 +32,9 @@ DETECTORS = OF_NUMBERS | OF_ERRORS
 """Short name → River's class."""
 
 ADWIN_DEFAULTS = {"min_window_length": 50}
-"""Where ADWIN (Bifet, Gavaldà 2007) differs from River's. Its bound is for numbers between 0 and 1:
-two outliers close to each other, such as cross-entropy has up to 34.5, shift the mean of River's 5
-enough to alarm at any usual delta; they do not shift that of 50."""
+"""Defaults of ADWIN (Bifet, Gavaldà 2007) that differ from River's. Its bound is for numbers from
+0 to 1: two neighbouring outliers (cross-entropy reaches 34.5) shift the mean of River's 5 numbers
+enough for a false alarm at any usual delta, but not the mean of 50."""
 
 Fraction = Annotated[float, Field(gt=0.0, lt=1.0)]
 Positive = Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
@@ -63,20 +63,20 @@ LIMITS: dict[str, dict[str, Any]] = {
     "hddm_a": {"drift_confidence": Fraction, "two_sided_test": bool},
     "hddm_w": {"drift_confidence": Fraction, "two_sided_test": bool, "lambda_val": Fraction},
 }
-"""Short name → its parameters and their types: River's signatures state no limits, and have further
-parameters that changes do not depend on. Defaults are River's."""
+"""Short name → its parameters with their types and limits, which River's signatures lack. River's
+further parameters have no effect on alarms. Defaults are River's."""
 
 
 @dataclass(frozen=True, slots=True)
 class DetectorSettings:
-    """How to watch one signal: ``parameters`` override the defaults of the detector's class."""
+    """A signal's detector; ``parameters`` override the defaults of the detector's class."""
 
     signal: Signal
     detector: str
     parameters: dict[str, Any]
 
     def make(self, seed: str) -> Any:
-        """Return a new detector; its random numbers, if it draws some, follow from the seed."""
+        """Return a new detector; the seed determines its random numbers, if any."""
         kind = import_strings.load(DETECTORS.get(self.detector, self.detector))
         given = dict(self.parameters)
         if "seed" in import_strings.parameters(kind):
@@ -91,7 +91,7 @@ class DetectorSettings:
         try:
             detector = self.make("")
             pickle.dumps(detector)  # as in a checkpoint
-        except Exception as error:  # the user's class may raise anything
+        except Exception as error:  # a user's class may raise anything
             raise ValueError(
                 f"{name} with params = {self.parameters} failed: {type(error).__name__}: {error}"
             ) from error
@@ -110,12 +110,12 @@ class DetectorSettings:
 
 
 def check_parameters(name: str, params: dict[str, Any]) -> None:
-    """Raise ``ValueError``, which begins with a parameter, if a short name's ones do not fit."""
+    """Raise ``ValueError``, which names the parameter, for invalid parameters of a short name."""
     if name not in LIMITS:
         return
     for key, value in params.items():
         if name == "adwin" and key in {"delta", "grace_period"}:
-            raise ValueError(f"{key} belongs beside params, not into it")
+            raise ValueError(f"{key} belongs next to params, not inside")
         if key not in LIMITS[name]:
             allowed = ", ".join(LIMITS[name])
             raise ValueError(f"{key} is not a parameter of {name!r}; allowed here: {allowed}")

@@ -1,21 +1,21 @@
-"""What was at some time, remembered the more coarsely the longer ago it is."""
+"""A history with logarithmic thinning: older items are kept at coarser spacing."""
 
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
 
 PER_LEVEL = 8
-"""Items of each spacing: what is found is at most about an eighth further back than asked for."""
+"""Items kept at each spacing: a lookup returns an item at most about an eighth too old."""
 
 
-class Thinned(Generic[T]):
-    """Items at increasing positions, of which fewer and fewer are kept: of n about 8 log2(n).
+class ThinnedHistory(Generic[T]):
+    """Items at increasing positions; about 8 log2(n) of n items are kept.
 
-    What is kept depends on nothing but how many were added.
+    Which ones depends only on how many were added.
 
     Examples
     --------
-    >>> squares = Thinned()
+    >>> squares = ThinnedHistory()
     >>> for t in range(1000):
     ...     squares.add(t, t * t)
     >>> squares.at(990), squares.at(500), squares.at(-1), len(squares)
@@ -33,11 +33,11 @@ class Thinned(Generic[T]):
                 return
             if level + 1 == len(self._levels):
                 self._levels.append([])
-            self._levels[level + 1].append(items[0])  # and the one behind it is forgotten
+            self._levels[level + 1].append(items[0])  # items[1] is dropped
             del items[:2]
 
     def at(self, position: int) -> T | None:
-        """Return the newest kept item that was there at a position; None if none was."""
+        """Return the newest kept item at or before a position; None if there is none."""
         for items in self._levels:
             for place, item in reversed(items):
                 if place <= position:

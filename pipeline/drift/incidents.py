@@ -1,8 +1,7 @@
-"""Brings the features of a stream together: ranks, and changes that belong to one incident.
+"""Ranks the features of a stream at each change, and groups changes into incidents.
 
-The explanations of a stream's features come in any order, since several workers make them. What is
-said about several features at once must not depend on that order, so it waits until all features
-are as far.
+Several workers make the explanations of a stream's features, so they arrive in any order. Ranks and
+incidents must not depend on it: they wait until every feature has reached the same seq.
 """
 
 from bisect import insort
@@ -11,15 +10,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from operator import attrgetter
 
-from fluxplain.drift.history import Thinned
+from fluxplain.drift.history import ThinnedHistory
 from fluxplain.drift.sentences import sentence
 from fluxplain.schemas import Change
 from fluxplain.schemas.methods import Method, Watched
 from fluxplain.schemas.record import MAX_RECORD_BYTES
 
 FRAME = 10
-"""Observations between two times at which the means of all features are kept. A feature that is
-ahead of the others needs some 100 bytes for each, and each method."""
+"""Observations between two snapshots of all features' means. A feature ahead of the others takes
+about 100 bytes per snapshot and method."""
 
 Means = dict[Watched | None, dict[str, float]]
 """Method → feature → mean of the signal."""
@@ -27,33 +26,18 @@ Means = dict[Watched | None, dict[str, float]]
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A change that waits for the other features.
-
-    Attributes
-    ----------
-    seq
-        Of the explanation that showed it.
-    change
-        Without ranks and incident.
-    """
+    """A change, still without ranks and incident, and the seq of its explanation."""
 
     seq: int
     change: Change
 
 
 Course = deque[tuple[int, float]]
-"""(frame, mean), in order: what the other features have not reached."""
+"""(frame, mean), in order: the frames that the other features have not reached."""
 
 
 class Incidents:
-    """The changes of one stream.
-
-    Parameters
-    ----------
-    explained
-        The features, groups and pairs.
-    window
-        Changes within so many observations belong together.
+    """The changes of one stream; those within ``window`` observations form an incident.
 
     Examples
     --------
@@ -72,8 +56,8 @@ class Incidents:
         self._drafts: list[Draft] = []
         self._courses: dict[tuple[Method, str], Course] = {}
         self._means: Means = {}
-        self._past: Thinned[Means] = Thinned()
-        self._began: int | None = None  # the incident
+        self._past: ThinnedHistory[Means] = ThinnedHistory()
+        self._began: int | None = None  # seq of the incident's first change
         self._name = ""
 
     def note(self, feature: str, method: Method, seq: int, mean: float) -> None:
@@ -81,7 +65,7 @@ class Incidents:
         course = self._courses.setdefault((method, feature), deque())
         frame = seq // FRAME
         if course and course[-1][0] >= frame:
-            frame, _ = course.pop()  # later already, if an explainer has restarted
+            frame, _ = course.pop()  # an explainer that restarted may be in an earlier frame
         course.append((frame, mean))
 
     def add(self, seq: int, change: Change) -> None:
@@ -105,18 +89,18 @@ class Incidents:
         return ready + self._release(self._reached)
 
     def _next_frame(self, end: int) -> int:
-        """Return the first frame in which a mean has changed, of those before the end."""
+        """Return the first frame in which a mean has changed, at most ``end``."""
         return min([end, *(course[0][0] for course in self._courses.values() if course)])
 
     def _release(self, seq: int) -> list[Change]:
-        """Return the changes up to a seq, in their order."""
+        """Return the changes up to a seq, in order."""
         ready = []
         while self._drafts and self._drafts[0].seq <= seq:
             ready.append(self._completed(self._drafts.pop(0)))
         return ready
 
     def _close(self, frame: int) -> None:
-        """Put what the means were at the end of a frame into the past."""
+        """Add the means at the end of a frame to the history."""
         means = {method: dict(features) for method, features in self._means.items()}
         for (method, feature), course in self._courses.items():
             if course and course[0][0] == frame:
@@ -145,7 +129,7 @@ class Incidents:
 
 
 def _rank(change: Change, mean: float | None, means: Means) -> tuple[int | None, int | None]:
-    """Return the place of a mean among those of the other features, and how many there are."""
+    """Return the rank of a mean among all features, 1 for the largest, and their number."""
     known = means.get(change.method, {})
     others = [other for name, other in known.items() if name != change.feature]
     if mean is None or not others:

@@ -8,7 +8,7 @@ from fluxplain.schemas.wording import moved, written
 
 
 def sentence(change: Change) -> str:
-    """Return what changed, by how much, and how late that was noticed, as far as it is known.
+    """Return what changed, by how much, and when, as far as it is known.
 
     Examples
     --------
@@ -35,8 +35,8 @@ def sentence(change: Change) -> str:
     ...     loss_after=0.2,
     ... )
     >>> print(sentence(change))
-    iPFI of price rose from 0.01234 ± 0.00040 to 0.0456 ± 0.0051 (rank 5 to 1 of 8), noticed about \
-154 observations later, at most 312; the loss fell from 0.21 to 0.2
+    iPFI of price rose from 0.01234 ± 0.00040 to 0.0456 ± 0.0051 (rank 5 to 1 of 8); it began \
+about 154 observations earlier (at most 312); the loss fell from 0.21 to 0.2
     """
     about = METHOD_NAMES[change.method] if change.method else ""
     what = f"the {about}" if change.feature is None else f"{about} of {change.feature}"
@@ -51,8 +51,8 @@ def sentence(change: Change) -> str:
     if change.rank_after is not None:
         text += f" ({_ranks(change)} of {change.ranked})"
     if change.after_seq is not None:
-        text += f", noticed about {change.seq - change.after_seq:,} observations later"
-        text += f", at most {change.delay_bound:,}" if change.delay_bound is not None else ""
+        text += f"; it began about {change.seq - change.after_seq:,} observations earlier"
+        text += f" (at most {change.delay_bound:,})" if change.delay_bound is not None else ""
     if change.method != "loss" and change.loss_before is not None and change.loss_after is not None:
         losses = (change.loss_before, None), (change.loss_after, None)
         text += f"; the loss {moved(*losses, written)}"
@@ -66,7 +66,7 @@ def _ranks(change: Change) -> str:
 
 
 def _measured(value: float, std_error: float | None, more: int = 0) -> str:
-    """Return a mean as precisely as its standard error is stated, with two digits."""
+    """Return a mean with the decimals of its standard error, which has two significant digits."""
     if not std_error:
         return f"{value:.{4 + more}g}"
     decimals = 1 - math.floor(math.log10(std_error))

@@ -1,4 +1,4 @@
-"""What the numbers that a detector compares are about: which observations, and which losses."""
+"""The numbers in a detector's window, with their observations and losses, in bounded memory."""
 
 import math
 from collections.abc import Sequence
@@ -7,20 +7,14 @@ from itertools import accumulate
 from typing import NamedTuple
 
 SMALLEST = 8
-"""Numbers in a bucket at least, but for the newest."""
+"""Smallest number of values in a bucket, except for the newest one."""
 
 PER_LEVEL = 9
-"""Buckets of each size: where a window begins is known to about an eighth of it."""
+"""Largest number of buckets of each size: the start of a window is exact to about an eighth."""
 
 
 class Part(NamedTuple):
-    """Some of the numbers that a detector compares.
-
-    Attributes
-    ----------
-    n, mean, squares
-        How many, their mean, and the sum of the squared distances from it.
-    """
+    """Count, mean, and sum of squared deviations (``squares``) of some numbers."""
 
     n: int
     mean: float
@@ -28,15 +22,15 @@ class Part(NamedTuple):
 
     @classmethod
     def of(cls, numbers: Sequence[float]) -> "Part":
-        """Return the part of these numbers, of which there must be one."""
+        """Return the part of these numbers; at least one."""
         mean = sum(numbers) / len(numbers)
         return cls(len(numbers), mean, sum((number - mean) * (number - mean) for number in numbers))
 
     @property
     def std_error(self) -> float | None:
-        """Standard error of the mean, of numbers that do not depend on each other.
+        """Standard error of the mean, if the numbers are independent.
 
-        None of a single number, and if they are too large to be squared and summed.
+        None for a single number, or if the squares overflow.
         """
         if self.n < 2 or not math.isfinite(self.squares):
             return None
@@ -49,23 +43,13 @@ class Part(NamedTuple):
         return Part(n, mean, self.squares + other.squares + self.distance(other))
 
     def distance(self, other: "Part") -> float:
-        """Return by how much less the squares of both are with a mean of its own for each."""
+        """Return by how much separate means reduce the sum of squares."""
         difference = other.mean - self.mean
         return self.n * other.n / (self.n + other.n) * difference * difference
 
 
 class Bucket(NamedTuple):
-    """Consecutive numbers.
-
-    Attributes
-    ----------
-    part
-        The numbers.
-    seq
-        Offset of the observation that the first is of.
-    labelled, loss
-        How many have a loss, and the sum of these.
-    """
+    """Consecutive numbers from ``seq`` on; ``labelled`` of them have a loss, ``loss`` in sum."""
 
     part: Part
     seq: int
@@ -73,7 +57,7 @@ class Bucket(NamedTuple):
     loss: float
 
     def joined(self, newer: "Bucket") -> "Bucket":
-        """Return one bucket of this and the one behind it."""
+        """Return one bucket of this and the next newer one."""
         return Bucket(
             self.part.joined(newer.part),
             self.seq,
@@ -88,9 +72,9 @@ class Bucket(NamedTuple):
 
 
 class Windows:
-    """Numbers since a detector began, in buckets that are the larger the older they are.
+    """The numbers since a detector's start, in buckets that grow with age.
 
-    Of n numbers there are about 9 log2(n) buckets, as in ADWIN.
+    There are about 9 log2(n) buckets for n numbers, as in ADWIN.
 
     Examples
     --------
@@ -107,12 +91,12 @@ class Windows:
 
     def __init__(self) -> None:
         self._levels: list[list[Bucket]] = [[]]
-        # the newest bucket, as long as it is not full
+        # the newest bucket, until it is full
         self._numbers: list[float] = []
         self._seq, self._labelled, self._loss = 0, 0, 0.0
 
     def add(self, seq: int, number: float, loss: float | None) -> None:
-        """Take the next number, and what it is about."""
+        """Append the number and the loss of observation ``seq``."""
         if not self._numbers:
             self._seq = seq
         self._numbers.append(number)
@@ -135,25 +119,25 @@ class Windows:
 
     @property
     def seq(self) -> int:
-        """Offset of the observation that the first number is of, of those that are remembered."""
+        """Observation of the oldest remembered number."""
         return self._newest_first()[-1].seq
 
     def split_by_mean(
         self, *, rises: bool | None = None, smallest: int = 1
     ) -> tuple[Bucket | None, Bucket]:
-        """Return what is before the likeliest change of the mean, and what follows.
+        """Return the numbers before and after the likeliest change of the mean.
 
-        That is where two means leave the least squares, the maximum-likelihood estimate for normal
-        numbers (Hinkley 1970), among the places between two buckets. Before it there is nothing if
-        all are in one bucket.
+        The split between two buckets with the smallest squared error around two means: the
+        maximum-likelihood estimate for normal numbers (Hinkley 1970). A single bucket has nothing
+        before it.
 
         Parameters
         ----------
         rises
-            Whether the mean must be larger after the change, or smaller, if there is such a place.
+            Whether the mean must rise, or fall, if there is such a split.
         smallest
-            Numbers that must be before and after the change, if there is such a place: of fewer,
-            one that is far from all others would look like a change.
+            Numbers required on both sides, if there is such a split: with fewer, an outlier would
+            look like a change.
         """
         buckets = self._newest_first()
         newer = [*accumulate(buckets, _joined)]
@@ -170,14 +154,14 @@ class Windows:
         return older[place], newer[place - 1]
 
     def split(self, newest: int) -> tuple[Bucket | None, Bucket]:
-        """Return what is before the newest numbers, and these: about so many, and at least some."""
+        """Return the older numbers, None without any, and about ``newest`` ones, at least one."""
         buckets = self._newest_first()
         kept = self._count(buckets, newest)
         older = reduce(_joined, buckets[kept:]) if buckets[kept:] else None
         return older, reduce(_joined, buckets[:kept])
 
     def forget(self, newest: int) -> None:
-        """Forget what is before the newest numbers."""
+        """Drop all but about ``newest`` numbers."""
         kept = self._count(self._newest_first(), newest) - bool(self._numbers)
         for buckets in self._levels:
             del buckets[: max(len(buckets) - kept, 0)]
@@ -192,7 +176,7 @@ class Windows:
 
     @staticmethod
     def _count(buckets: Sequence[Bucket], newest: int) -> int:
-        """Return how many buckets hold the newest numbers; the first always does."""
+        """Return how many buckets hold the newest numbers; at least one."""
         numbers = 0
         for place, bucket in enumerate(buckets):
             if place and numbers + bucket.part.n // 2 >= newest:

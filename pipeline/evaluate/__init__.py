@@ -1,12 +1,12 @@
-"""Ways to ask a model for its outputs on perturbed inputs.
+"""Evaluators: a model's outputs on perturbed inputs.
 
-An evaluator answers all perturbed inputs of one observation in one call and gives the same
-numbers as asking the model one by one.
+An evaluator takes all perturbed inputs of one observation in one call, and gives the same numbers
+as evaluating the model one by one.
 """
 
 from typing import TYPE_CHECKING
 
-from fluxplain.evaluate.base import (
+from fluxplain.evaluate.evaluator import (
     Evaluator,
     Kind,
     Label,

@@ -6,18 +6,18 @@ from typing import Any, cast
 import numpy as np
 from river import base
 
-from fluxplain.evaluate.base import Value
 from fluxplain.evaluate.encoding import Inputs
+from fluxplain.evaluate.evaluator import Value
 from fluxplain.evaluate.generic import GenericEvaluator, has_probabilities, plain_label, read_output
 from fluxplain.evaluate.table import Labels, Table, table_of
 
 Row = dict[str, Value]
 Many = Callable[[list[Row]], Sequence[Any]]
-"""Inputs → one answer each, as ``predict_proba_one`` or ``predict_one`` would give it."""
+"""Inputs → one answer each, like those of ``predict_proba_one`` or ``predict_one``."""
 
 
 class BatchEvaluator:
-    """Asks about all inputs in one call.
+    """Evaluates all inputs in one call.
 
     Parameters
     ----------
@@ -52,13 +52,13 @@ class BatchEvaluator:
         self._classifier = isinstance(model, base.Classifier)
         if not self.covers(model) and not _is_frame_model(model):
             raise TypeError(
-                f"the model, {type(model).__name__}, cannot be asked about many inputs at once: it "
-                "has neither predict_proba_many nor predict_many"
+                f"the model, {type(model).__name__}, cannot be evaluated on many inputs at once: "
+                "it has neither predict_proba_many nor predict_many"
             )
 
     @staticmethod
     def covers(model: object) -> bool:
-        """Return whether ``"auto"`` asks the model in one call."""
+        """Return whether ``"auto"`` chooses this evaluator."""
         return _is_sklearn(model) or (not isinstance(model, base.Base) and _many(model) is not None)
 
     def __call__(self, inputs: Inputs) -> Table:
@@ -69,7 +69,7 @@ class BatchEvaluator:
             table = self._ask(inputs.dicts())
         except Exception:
             table = None
-        # one by one, so that the error is that of the input that fails
+        # one by one, so that the failing input raises its error
         return self._one_by_one(inputs) if table is None else table
 
     def _ask(self, rows: list[Row]) -> Table | None:
@@ -96,7 +96,7 @@ def _ask_sklearn(model: Any, values: list[list[Value]]) -> Table | None:
 
 
 def _is_sklearn(model: object) -> bool:
-    # River imports scikit-learn for them, so they are known by their names
+    # by name: importing them would import scikit-learn
     return type(model).__name__ in {"SKL2RiverClassifier", "SKL2RiverRegressor"}
 
 

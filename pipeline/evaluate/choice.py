@@ -1,24 +1,24 @@
-"""Which evaluator fits a model."""
+"""Chooses the evaluator of a model."""
 
 from typing import Any, NamedTuple, get_args
 from weakref import WeakValueDictionary
 
 from river import compose
 
-from fluxplain.evaluate.base import Evaluator, Kind
 from fluxplain.evaluate.batched import BatchEvaluator
+from fluxplain.evaluate.evaluator import Evaluator, Kind
 from fluxplain.evaluate.generic import GenericEvaluator, final_step
 from fluxplain.evaluate.hoeffding import TreeClassifierEvaluator, TreeRegressorEvaluator
 from fluxplain.evaluate.linear import LinearEvaluator, is_linear, is_standard
 from fluxplain.evaluate.scaled import FEATURE_WISE, ScaledEvaluator
 
 _evaluators: "WeakValueDictionary[tuple[int, str], Evaluator]" = WeakValueDictionary()
-"""Several explainers of one model share what its evaluator has copied. An evaluator keeps its model
-alive, so that an id here is that of no other model."""
+"""Evaluators by model id and kind: explainers of one model share its copied trees. An evaluator
+keeps its model alive, so that no other model can have its id."""
 
 
 class Choice(NamedTuple):
-    """An evaluator, its kind, and why it was chosen, for people."""
+    """An evaluator, its kind, and the displayed reason for it."""
 
     evaluator: Evaluator
     kind: str
@@ -33,13 +33,13 @@ def evaluator_for(model: object, kind: str = "auto") -> Evaluator:
     model
         The model.
     kind
-        ``"hoeffding"`` (trees and ensembles of them), ``"linear"``, ``"batch"`` (one call for all
-        inputs), ``"generic"`` (one call an input), or ``"auto"``: the first of these that fits.
+        ``"hoeffding"`` (trees and their ensembles), ``"linear"``, ``"batch"`` (one call for all
+        inputs), ``"generic"`` (one call per input), or ``"auto"``: the first of these that fits.
 
     Raises
     ------
     TypeError
-        If the model cannot be asked that way.
+        If the model cannot be evaluated that way.
     ValueError
         If there is no such kind.
 
@@ -67,17 +67,17 @@ def choose(model: object, kind: str = "auto") -> Choice:
         raise ValueError(f"unknown evaluator {kind!r}: use one of {', '.join(get_args(Kind))}")
     one_by_one = GenericEvaluator(model)
     if kind == "generic":
-        return Choice(one_by_one, kind, "one call an input, as configured")
+        return Choice(one_by_one, kind, "one call per input, as configured")
     for fits in (_hoeffding, _linear, _batch):
         choice = fits(model)
         if choice is not None and kind in {"auto", choice.kind}:
             return choice
     name = type(final_step(model)).__name__
     if kind == "auto":
-        return Choice(one_by_one, "generic", f"one call an input: {name} is of no other kind")
+        return Choice(one_by_one, "generic", f"one call per input: no faster way for {name}")
     if kind == "batch":
         return Choice(BatchEvaluator(model), kind, "one call for all inputs, as configured")
-    raise TypeError(f"the model, {name}, cannot be asked that way")
+    raise TypeError(f"the model, {name}, cannot be evaluated that way")
 
 
 def _hoeffding(model: object) -> Choice | None:
@@ -116,7 +116,7 @@ def _behind(model: object, scalers: list[Any], evaluator: Evaluator) -> Evaluato
 
 
 def _split(model: Any) -> tuple[list[Any], Any]:
-    """Return the scalers in front of a model, and the model; no scalers if it cannot be split."""
+    """Return a pipeline's scalers and its model; no scalers if it cannot be split."""
     if type(model) is not compose.Pipeline:
         return [], model
     *scalers, final = model.steps.values()

@@ -1,6 +1,6 @@
-"""Inner loops, compiled by Numba where it is installed; without it they run as they are.
+"""Compiles inner loops with Numba if it is installed; otherwise they run as Python.
 
-The compiler neither reorders nor fuses the operations of floats, so both give the same bits.
+The compiler neither reorders nor fuses floating-point operations, so both give the same bits.
 """
 
 from collections.abc import Callable
@@ -18,10 +18,10 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 def compiled(function: F) -> F:
     """Return the function, compiled when it is first called."""
-    # error_model: a division by zero gives an infinity, as it does in the arrays of NumPy
+    # error_model: a division by zero gives an infinity, as in NumPy
     return numba.njit(cache=True, error_model="numpy")(function) if numba else function
 
 
 def plain(function: F) -> F:
-    """Return what was compiled, as Python: for a few numbers, that is sooner called."""
+    """Return the Python version of a compiled function: for a few numbers, its call is faster."""
     return cast(F, getattr(function, "py_func", function))

@@ -1,4 +1,4 @@
-"""Observations and perturbed inputs as rows of numbers."""
+"""Encodes observations and perturbed inputs as rows of numbers."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
@@ -7,47 +7,39 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fluxplain.evaluate.base import Observation, Value
+from fluxplain.evaluate.evaluator import Observation, Value
 
 Floats = NDArray[np.float64]
 
 NUMBERS = "numbers"
-"""Mark of an encoding without categories: such rows mean the same in all of them."""
+"""Mark of every encoding without categories: their rows are interchangeable."""
 
 MOST_CATEGORIES = 1_000
-"""Categories of a feature to remember; beyond that, all codes are assigned again."""
+"""Largest number of a feature's categories; beyond it, all codes are assigned again."""
 
 MOST_LAYOUTS = 100
-"""Combinations of features and types to remember."""
+"""Largest number of cached combinations of features and types."""
 
 EXACT = 2.0**53
-"""Integers beyond it are no floats, so they are categories."""
+"""Limit of integers that a float holds exactly; larger ones are categories."""
 
 Decoder = Callable[[float], Value]
 
 Places = NDArray[np.intp]
-"""Positions, of features among the columns of rows for instance."""
+"""Positions, such as those of features among the columns."""
 
 
 @lru_cache(maxsize=64)
 def columns_of(features: tuple[str, ...], some: tuple[str, ...]) -> Places:
-    """Return where some of the features are among them."""
+    """Return the columns of ``some`` features."""
     return np.array([features.index(feature) for feature in some], dtype=np.intp)
 
 
 class Observed(NamedTuple):
-    """An observation, and its row.
+    """An observation ``x``, and its row in an encoding.
 
-    Attributes
-    ----------
-    x
-        The observation.
-    features
-        Its features, in its order: the columns of its rows.
-    numbers
-        Its row, shape (features,).
-    encoding
-        The encoding of its row.
+    ``features`` are the columns, in the observation's order; ``numbers`` is the row, shape
+    (features,).
     """
 
     x: Observation
@@ -57,15 +49,7 @@ class Observed(NamedTuple):
 
 
 class Inputs(NamedTuple):
-    """Perturbed inputs of one observation.
-
-    Attributes
-    ----------
-    observed
-        The observation.
-    rows
-        The inputs, shape (inputs, features).
-    """
+    """Perturbed inputs of one observation; ``rows`` has the shape (inputs, features)."""
 
     observed: Observed
     rows: Floats
@@ -89,22 +73,19 @@ class Inputs(NamedTuple):
         return inputs
 
     def some(self, places: Sequence[int] | NDArray[np.intp]) -> "Inputs":
-        """Return the inputs at some places."""
+        """Return the inputs at some positions."""
         return Inputs(self.observed, self.rows[places])
 
     @classmethod
     def replacing(cls, observed: Observed, replacements: Sequence[Mapping[str, Value]]) -> "Inputs":
-        """Return an input for each of the replacements: feature → value, nothing for the same.
+        """Return one input per replacement (feature → value; empty for the observation itself).
 
-        Raises
-        ------
-        KeyError
-            If the observation lacks one of the features.
+        Raises ``KeyError`` if the observation lacks one of the features.
         """
         x, features, _, encoding = observed
         for replacement in replacements:
             encoding.learn(replacement)
-        observed = encoding.observe(x)  # what was learned may have changed how it is encoded
+        observed = encoding.observe(x)  # learning may have changed the encoding
         rows = np.repeat(observed.numbers[None, :], len(replacements), axis=0)
         columns = {feature: column for column, feature in enumerate(features)}
         for row, replacement in zip(rows, replacements, strict=True):
@@ -114,10 +95,10 @@ class Inputs(NamedTuple):
 
 
 class Encoding:
-    """Turns observations into rows: numbers as they are, categories as codes.
+    """Turns observations into rows: numbers stay, categories become codes.
 
-    A numeric feature becomes categorical with its first value that is no number. :meth:`decoder`
-    gives the value of a code, until :attr:`mark` changes.
+    A numeric feature becomes categorical with its first value that is not a number.
+    :meth:`decoder` gives the value of a code, until :attr:`mark` changes.
 
     Attributes
     ----------
@@ -157,7 +138,7 @@ class Encoding:
         return feature in self._codes
 
     def observe(self, x: Observation) -> Observed:
-        """Return an observation with its row."""
+        """Return an observation with its encoded row."""
         features = tuple(x)
         layout = features, tuple(map(type, x.values()))
         if layout not in self._layouts:
@@ -175,7 +156,7 @@ class Encoding:
         return Observed(x, features, numbers, self)
 
     def learn(self, x: Observation) -> None:
-        """Learn which type the values of each feature have."""
+        """Learn the type of each feature's values."""
         for feature, value in x.items():
             if feature in self._codes:
                 continue
@@ -206,14 +187,14 @@ class Encoding:
         return float(value) if isinstance(value, int | float) else np.nan
 
     def decoder(self, feature: str) -> Decoder:
-        """Return what turns a number of this feature into its value."""
+        """Return the function that turns a number of this feature into its value."""
         if feature in self._codes:
             values = self._values[feature]
             return lambda number: values[int(number)]
         of: Any = self._types.get(feature, float)
         if of is float:
             return float
-        # between two integers there may be an evaluation point
+        # an evaluation point may lie between two integers
         return lambda number: of(number) if number.is_integer() else number
 
     def _categorize(self, feature: str) -> None:
@@ -222,7 +203,7 @@ class Encoding:
         self.mark = object()
 
     def _has_large(self, x: Observation) -> bool:
-        """Make categories of features with integers that no float holds; return whether any is."""
+        """Make features with integers that no float holds categorical; return whether any is."""
         large = [
             feature
             for feature, value in x.items()
@@ -234,7 +215,7 @@ class Encoding:
 
 
 def _type(value: Value) -> type:
-    """Return ``bool``, ``int`` or ``float``; ``str`` for what is no number."""
+    """Return ``bool``, ``int`` or ``float``; ``str`` for anything else."""
     of = type(value)
     if of in {bool, int, float}:
         return of

@@ -6,13 +6,13 @@ from typing import Any, cast
 
 from river import base, compose
 
-from fluxplain.evaluate.base import Label, NoOutputError, Observation, Output
 from fluxplain.evaluate.encoding import Inputs
+from fluxplain.evaluate.evaluator import Label, NoOutputError, Observation, Output
 from fluxplain.evaluate.table import Table, table_of
 
 
 class GenericEvaluator:
-    """Asks a model one input at a time.
+    """Evaluates a model one input at a time.
 
     ``predict_proba_one`` is used when the model has it, else ``predict_one``. A class that
     ``predict_one`` returns (``bool`` or ``str``) counts as probability 1 for that class; a number
@@ -21,7 +21,7 @@ class GenericEvaluator:
     Parameters
     ----------
     model
-        Any object with ``predict_proba_one`` or ``predict_one``. It is asked, never changed.
+        Any object with ``predict_proba_one`` or ``predict_one``. It is evaluated, never changed.
 
     Raises
     ------
@@ -46,7 +46,7 @@ class GenericEvaluator:
         self._classifier = isinstance(final, base.Classifier)
         if not self._probabilistic and not callable(getattr(final, "predict_one", None)):
             raise TypeError(
-                f"{type(model).__name__} cannot be asked: "
+                f"{type(model).__name__} cannot be evaluated: "
                 "a model needs predict_proba_one or predict_one"
             )
 
@@ -55,26 +55,22 @@ class GenericEvaluator:
         return table_of([self.output(x) for x in inputs.dicts()])
 
     def output(self, x: Observation) -> Output:
-        """Return the output on one input, which the model may change."""
+        """Return the output on one input dictionary, which the model may modify."""
         model = cast(Any, self.model)
         ask = model.predict_proba_one if self._probabilistic else model.predict_one
         return read_output(ask(x), classifier=self._classifier)
 
 
 def read_output(answer: object, *, classifier: bool) -> Output:
-    """Return a model's answer in plain Python numbers, refusing what cannot be explained.
+    """Return a model's answer in plain Python numbers.
 
-    Raises
-    ------
-    NoOutputError
-        If it is None, and the model no River classifier.
-    ValueError
-        If it is neither a finite number, nor a class, nor probabilities.
+    Raises ``NoOutputError`` for None, unless from a River classifier, and ``ValueError`` for
+    anything else than a finite number, a class or probabilities.
     """
     if isinstance(answer, Mapping):
         return {plain_label(label): _finite(p) for label, p in answer.items()}
     if classifier:
-        # a River classifier that has not learned yet answers None: it knows no class
+        # a River classifier returns None before it has learned a class
         return {} if answer is None else {plain_label(answer): 1.0}
     answer = _plain(answer)
     return {answer: 1.0} if isinstance(answer, bool | str) else _finite(answer)
@@ -89,29 +85,29 @@ def model_kind(model: object) -> str:
 
 
 def final_step(model: object) -> object:
-    """Return the model at the end of a pipeline; other models as they are."""
-    # a River pipeline has every method, whatever its last step supports
+    """Return the model at the end of a pipeline; any other model itself."""
+    # a River pipeline has all methods, whatever its last step supports
     while isinstance(model, compose.Pipeline):
         model = list(model.steps.values())[-1]
     return model
 
 
 def has_probabilities(model: object) -> bool:
-    """Return whether a model gives probabilities, and not only classes or numbers."""
+    """Return whether a model predicts probabilities."""
     method = getattr(type(model), "predict_proba_one", None) or getattr(
         model, "predict_proba_one", None
     )
-    # River's base class has one that only raises
+    # the method of River's base class only raises
     return callable(method) and method is not base.Classifier.predict_proba_one
 
 
 def plain_label(label: object) -> Label:
-    """Return a label as JSON knows it."""
+    """Return a label as a JSON type."""
     return cast(Label, _plain(label))
 
 
 def _plain(value: object) -> object:
-    # numpy scalars are no JSON, and compare as arrays
+    # NumPy scalars are not JSON, and compare like arrays
     return value.item() if hasattr(value, "item") else value
 
 

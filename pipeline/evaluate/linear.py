@@ -15,7 +15,7 @@ from fluxplain.evaluate.table import Table
 LINEAR = (linear_model.LinearRegression, linear_model.LogisticRegression)
 
 LARGE = 30.0
-"""Beyond it, River's sigmoid is 0 or 1."""
+"""Limit of the exponent beyond which River's sigmoid is 0 or 1."""
 
 
 class LinearEvaluator:
@@ -24,7 +24,7 @@ class LinearEvaluator:
     Parameters
     ----------
     model
-        What is explained: ``final``, or a pipeline of ``scalers`` and ``final``.
+        The explained model: ``final``, or a pipeline of ``scalers`` and ``final``.
     scalers
         For each of them :func:`is_standard` must be true.
     final
@@ -41,7 +41,7 @@ class LinearEvaluator:
         observed, rows = inputs
         is_text = any(map(observed.encoding.is_categorical, observed.features))
         table = None if is_text else self._table(observed.features, rows)
-        # River raises for some of the inputs that have no answer here, and answers others
+        # for inputs without a result here, River raises or has its own answer
         return self._one_by_one(inputs) if table is None else table
 
     def _table(self, features: Collection[str], rows: Floats) -> Table | None:
@@ -63,14 +63,14 @@ class LinearEvaluator:
 
 
 def is_linear(model: Any) -> bool:
-    """Return whether a model is one that :class:`LinearEvaluator` computes as River does."""
+    """Return whether :class:`LinearEvaluator` supports a model."""
     if type(model) is linear_model.LinearRegression:
         return type(model.loss) is optim.losses.Squared
     return type(model) is linear_model.LogisticRegression and type(model.loss) is optim.losses.Log
 
 
 def is_standard(transformer: Any) -> bool:
-    """Return whether a transformer is a standard scaler over all of the past."""
+    """Return whether a transformer is a standard scaler over the whole past."""
     return type(transformer) is preprocessing.StandardScaler and transformer.window_size is None
 
 
@@ -82,7 +82,7 @@ def _scale(
 
 
 @compiled
-def _add(  # noqa: PLR0917  compiled functions take arrays, not objects
+def _add(  # noqa: PLR0917  compiled functions take arrays
     rows: Floats, given: Floats, intercept: float, half: float, is_class: bool, sums: Floats
 ) -> bool:
     """Add up the weighted features of each row, in their order, as River does.
@@ -92,14 +92,14 @@ def _add(  # noqa: PLR0917  compiled functions take arrays, not objects
     rows
         Shape (rows, features); NaN where a feature is missing, which adds nothing.
     given
-        Of each scaler the means, then the variances; then the model's weights. What has no variance
+        Each scaler's means and variances, then the model's weights. A feature without variance
         becomes 0.
     intercept
         Of the model.
     half
-        0.5: the compiler must not know it, or it would take the root in another way than Python.
+        0.5: as a constant, the compiler would compute the root differently from Python.
     is_class
-        Whether the exponents of the sigmoid are wanted, infinite where it is 0 or 1.
+        Whether to compute the exponents of the sigmoid, infinite where it is 0 or 1.
     sums
         Filled, shape (rows, 1).
 
@@ -115,7 +115,7 @@ def _add(  # noqa: PLR0917  compiled functions take arrays, not objects
             deviations[scaler] = math.pow(given[2 * scaler + 1, column], half)
         last, term = math.nan, 0.0
         for row in range(rows.shape[0]):
-            if rows[row, column] != last:  # most rows have the observation's value
+            if rows[row, column] != last:  # most rows share the observation's value
                 last = value = rows[row, column]
                 for scaler in range(scalers):
                     value -= given[2 * scaler, column]
@@ -139,7 +139,7 @@ def _add(  # noqa: PLR0917  compiled functions take arrays, not objects
 
 @compiled
 def _share(powers: Floats, shares: Floats) -> None:
-    """Fill in the probabilities of False and True, from the powers of e in the sigmoid."""
+    """Fill in the probabilities of False and True from the sigmoid's powers of e."""
     for row in range(powers.shape[0]):
         p = 1.0 / (1.0 + powers[row, 0])
         shares[row, 0] = 1.0 - p

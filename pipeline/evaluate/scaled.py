@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from river import preprocessing
 
-from fluxplain.evaluate.base import Evaluator, Observation
 from fluxplain.evaluate.encoding import Encoding, Inputs
+from fluxplain.evaluate.evaluator import Evaluator, Observation
 from fluxplain.evaluate.table import Table
 
 FEATURE_WISE = (
@@ -18,16 +18,16 @@ FEATURE_WISE = (
     preprocessing.RobustScaler,
     preprocessing.StandardScaler,
 )
-"""Transformers in which each feature's result depends on this feature alone."""
+"""Transformers that transform each feature independently of the others."""
 
 
 class ScaledEvaluator:
-    """Scales the replaced values only, and asks the evaluator of the model behind.
+    """Scales only the replaced values, and calls the evaluator of the model behind the scalers.
 
     Parameters
     ----------
     model
-        What is explained: the pipeline.
+        The explained pipeline.
     scalers
         Its transformers, each of a class in :data:`FEATURE_WISE`.
     evaluator

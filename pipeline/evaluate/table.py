@@ -1,17 +1,17 @@
-"""Outputs as an array."""
+"""Tables of model outputs."""
 
 from collections.abc import Sequence
 from typing import NamedTuple, cast
 
 import numpy as np
 
-from fluxplain.evaluate.base import Label, Output
 from fluxplain.evaluate.encoding import Floats
+from fluxplain.evaluate.evaluator import Label, Output
 
 Labels = tuple[Label | None, ...]
 """The classes of probabilities, in the model's order; ``(None,)`` for the number of a regressor."""
 
-MIXED = "the model gave a number once and probabilities another time"
+MIXED = "the model gave both numbers and probabilities"
 
 
 class Table(NamedTuple):
@@ -24,8 +24,7 @@ class Table(NamedTuple):
     numbers
         Probabilities or numbers, all finite; shape (inputs, labels).
     n_first
-        How many of the labels the model gave for the first input; None for all of them. Those that
-        it gave only for others come behind.
+        Number of labels that the model gave for the first input, None for all; the others follow.
     """
 
     labels: Labels
@@ -48,7 +47,7 @@ class Table(NamedTuple):
         return [dict(zip(cast(tuple[Label, ...], self.labels), row, strict=True)) for row in rows]
 
     def first(self) -> "Table":
-        """Return the first row, without classes that the model gave only for other inputs.
+        """Return the first row, without classes that occur only in other rows.
 
         Examples
         --------
@@ -63,7 +62,7 @@ class Table(NamedTuple):
 
 
 def table_of(outputs: Sequence[Output]) -> Table:
-    """Return outputs as a table; a class that one lacks counts as 0.
+    """Return outputs as a table; a missing class counts as 0.
 
     Raises
     ------
@@ -87,10 +86,7 @@ def table_of(outputs: Sequence[Output]) -> Table:
 
 
 def aligned(table: Table, labels: Labels) -> Floats:
-    """Return the numbers of a table with one column for each of the labels, 0 where it lacks one.
-
-    Labels of the table that are not among them are left out.
-    """
+    """Return a table's numbers with exactly these labels as columns; 0 for a missing one."""
     if table.labels == labels:
         return table.numbers
     columns = {label: column for column, label in enumerate(table.labels)}

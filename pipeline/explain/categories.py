@@ -21,28 +21,18 @@ from fluxplain.explain.curve import (
 from fluxplain.explain.smoothing import ExponentialMeans
 
 ABSENT_CATEGORIES = 100
-"""Categories out of the storage whose means are kept: a rare one goes on from there when it comes
-back, instead of jumping to the value of a single record."""
+"""Largest number of categories outside the storage whose means are kept: a rare one continues from
+its mean when it returns, instead of jumping to the value of a single record."""
 
 
 Importance = Callable[[Floats], tuple[float, Floats]]
-"""Gives the importance of a curve, and its derivative by each point."""
+"""Returns the importance of a curve, and its derivative by each point."""
 
 K = TypeVar("K", bound=Hashable)
 
 
 class KeyedCurve(Generic[K]):
-    """Effects at keys that come and go, with one mean per key.
-
-    Parameters
-    ----------
-    alpha
-        Smoothing of the effects, in (0, 1].
-    importance
-        Of the effects.
-    debias
-        Divide by the sum of the smoothing's weights.
-    """
+    """Effects at keys that come and go, with one mean per key."""
 
     def __init__(self, alpha: float, importance: Importance, *, debias: bool = True) -> None:
         self.alpha = alpha
@@ -59,9 +49,9 @@ class KeyedCurve(Generic[K]):
         self._weights: Floats = np.zeros(0)
 
     def update_keys(self, keys: Sequence[K], answers: Table, *, width: int = 1) -> float:
-        """Take the effects on one observation, as :meth:`PDPCurve.update_table` does.
+        """Take one observation's effects; see :meth:`PDPCurve.update_table`.
 
-        A category has at most ``width`` of the keys.
+        A category has at most ``width`` keys.
         """
         check_size(len(set(keys)), len(answers.numbers), len(keys))
         check_answers(self._labels, answers)
@@ -118,7 +108,7 @@ class KeyedCurve(Generic[K]):
             self._free.append(self._slots.pop(next(iter(self._slots))))
 
     def _slot(self, key: K) -> int:
-        """Return the place of a key, now the least absent of all."""
+        """Return the slot of a key, and mark it as the most recent one."""
         slot = self._slots.pop(key, None)
         if slot is None:
             if not self._free:
@@ -139,15 +129,7 @@ class KeyedCurve(Generic[K]):
 
 
 class CategoryCurve(KeyedCurve[Value], PDPCurve):
-    """The effects of the categories that are in the storage.
-
-    Its importance is a quarter of the effects' range.
-
-    Parameters
-    ----------
-    alpha, debias
-        See :class:`KeyedCurve`.
-    """
+    """The effects of the stored categories; the importance is a quarter of their range."""
 
     def __init__(self, alpha: float, *, debias: bool = True) -> None:
         super().__init__(alpha, range_and_slopes, debias=debias)

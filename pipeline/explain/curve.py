@@ -1,4 +1,4 @@
-"""What the smoothed curves of numeric and of categorical features have in common."""
+"""Base of the smoothed curves of numeric and categorical features."""
 
 import math
 from abc import ABC, abstractmethod
@@ -15,10 +15,10 @@ Grid = list[Value]
 """Numbers in increasing order, or categories."""
 
 Effect = list[float] | dict[Label, list[float]]
-"""One number a grid point; for more than two classes, one such curve a class."""
+"""One number per grid point; for more than two classes, one such curve per class."""
 
 LARGEST = 1e153
-"""Outputs that are larger have no finite square."""
+"""Largest output: larger ones have no finite square."""
 
 
 class PDPCurve(ABC):
@@ -68,38 +68,38 @@ class PDPCurve(ABC):
     @property
     @abstractmethod
     def effect(self) -> Effect:
-        """The smoothed effect: one curve, or one a class if there are more than two."""
+        """The smoothed effect: one curve, or one per class if there are more than two."""
 
 
 def check_answers(known: Collection[Label | None], answers: Table) -> None:
-    """Raise an error if answers do not fit to earlier ones, or have no finite square."""
+    """Raise an error if outputs do not match earlier ones, or have no finite square."""
     check_labels(known, answers.labels)
     if not kernels.are_moderate(answers.numbers, LARGEST):
         _refuse(answers.numbers)
 
 
 def check_labels(known: Collection[Label | None], labels: Collection[Label | None]) -> None:
-    """Raise ``TypeError`` if one of them are classes and the other a number."""
+    """Raise ``TypeError`` if one side has classes and the other a number."""
     if known and (None in known) != (None in labels):
         raise TypeError(MIXED)
 
 
 def check_size(size: int, *numbers: int) -> None:
-    """Raise ``ValueError`` if there are not as many points or outputs as a curve has."""
+    """Raise ``ValueError`` unless all numbers of points or outputs equal the curve's size."""
     for n in numbers:
         if n != size:
             raise ValueError(f"{n} outputs do not fit a curve of {size} points")
 
 
 def shown_labels(labels: Collection[Label | None]) -> Sequence[Label | None]:
-    """Return whose curves are shown: the number, the positive class, or each class."""
+    """Return the labels of the shown curves: the number, the positive class, or each class."""
     classes = sorted((label for label in labels if label is not None), key=label_order)
     positive = positive_class(classes)
     return list(labels) if not classes else classes if positive is None else [positive]
 
 
 def shown_effect(effects: Mapping[Label | None, list[float]], size: int) -> Effect:
-    """Return the shown curves as users know them; one of zeros if there is none."""
+    """Return the shown curves in their public form; one of zeros if there is none."""
     if len(effects) > 1:
         return {label: effect for label, effect in effects.items() if label is not None}
     return next(iter(effects.values()), [0.0] * size)

@@ -15,16 +15,9 @@ from fluxplain.explain.surface import Surface
 
 
 class Curve(NamedTuple):
-    """The ICE curve of one observation.
+    """The ICE curve of observation ``seq``: the outputs at its evaluation points.
 
-    Attributes
-    ----------
-    seq
-        Whose.
-    axes
-        The evaluation points, of a pair those of both features.
-    outputs
-        The outputs there.
+    ``axes`` are the points of a feature, or of both features of a pair.
     """
 
     seq: int
@@ -35,14 +28,7 @@ class Curve(NamedTuple):
 class Effects:
     """A curve for each feature, and a surface for each pair.
 
-    Parameters
-    ----------
-    kinds
-        Name → of its feature, or of both of its pair, whether it is categorical.
-    alpha
-        Smoothing of effects and grids, in (0, 1].
-    debias
-        Divide by the sum of the smoothing's weights.
+    ``kinds`` maps a name to whether its feature, or each feature of its pair, is categorical.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""How the evaluation points of partial dependence are asked for."""
+"""Settings of the evaluation points of partial dependence."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ GridKind = Literal["quantile-range", "range", "quantiles"]
 StorageKind = Literal["frequency", "age-weighted"]
 
 MOST_CURVES = 1000
-"""Largest number of curves that are kept for a feature."""
+"""Largest number of ICE curves that are kept for a feature."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,10 +20,10 @@ class GridSettings:
     Attributes
     ----------
     kind
-        Of numeric features: ``"quantile-range"`` is equidistant from the 5 % to the 95 % quantile
-        of recent values; ``"range"`` from the smallest to the largest of the last ones;
-        ``"quantiles"`` are the quantiles themselves, equidistant levels from 5 % to 95 %, which
-        may coincide. A categorical feature always has the categories now in its storage.
+        For numeric features: ``"quantile-range"``, equidistant from the 5 % to the 95 % quantile of
+        recent values; ``"range"``, equidistant from the smallest to the largest of the last ones;
+        ``"quantiles"``, the quantiles of equidistant levels from 5 % to 95 %, which may coincide.
+        A categorical feature always has the categories in its storage.
     size
         Points of a numeric feature, at least 2.
     storage
@@ -32,13 +32,11 @@ class GridSettings:
     storage_size
         How many recent values are kept, at least 1.
     window
-        Of how many last values the range is that; for ``"range"`` only, ``storage_size`` by
-        default.
+        Number of last values in the range; for ``"range"`` only, ``storage_size`` by default.
     entrance_probability
-        Chance of a value to enter the storage, in (0, 1].
+        Probability that a value enters the storage, in (0, 1].
     warm_up
-        Values that are needed for a grid: at least 1, at most, and by default, as many as are
-        kept.
+        Values needed for a grid: from 1 to the capacity, which is the default.
 
     Raises
     ------
@@ -73,21 +71,21 @@ class GridSettings:
 
     @property
     def capacity(self) -> int:
-        """How many values each feature's storage holds at least, once it is full."""
+        """Number of values in each feature's full storage, at least."""
         return min(self.storage_size, self.window or self.storage_size)
 
     @property
     def needed(self) -> int:
-        """Values that are needed for a grid."""
+        """Values needed for a grid."""
         return check_warm_up(self.warm_up, self.capacity)
 
 
 SEPARATOR = "|"
-"""Stands between the names of a pair."""
+"""Separates the names of a pair."""
 
 
 def pair_name(pair: Sequence[str]) -> str:
-    """Return what a pair's explanations are keyed by.
+    """Return the key of a pair's explanations.
 
     >>> pair_name(("age", "salary"))
     'age|salary'
@@ -96,7 +94,7 @@ def pair_name(pair: Sequence[str]) -> str:
 
 
 def check_pairs(pairs: Sequence[Sequence[str]]) -> dict[str, tuple[str, str]]:
-    """Return the pairs by name, or raise ``ValueError`` if there is none, or one that is no pair.
+    """Return the pairs by name, or raise ``ValueError`` if there is none, or an invalid one.
 
     Examples
     --------
@@ -109,7 +107,7 @@ def check_pairs(pairs: Sequence[Sequence[str]]) -> dict[str, tuple[str, str]]:
             raise ValueError(f"pairs has {pair!r}, but must have two different features in each")
         if any(SEPARATOR in feature for feature in pair):
             raise ValueError(
-                f"pairs has {pair!r}, but {SEPARATOR!r} must be in no name: it stands between both"
+                f"pairs has {pair!r}, but names must not contain {SEPARATOR!r}, their separator"
             )
         if pair_name(pair) in named or pair_name(pair[::-1]) in named:
             raise ValueError(f"pairs has {pair!r} more than once")
@@ -127,7 +125,7 @@ def check_grid_size(grid_size: int) -> int:
 
 
 def check_ice(ice: int) -> int:
-    """Return how many curves are kept, or raise ``ValueError`` if that is out of range."""
+    """Return the number of kept curves, or raise ``ValueError`` if it is out of range."""
     if not 0 <= ice <= MOST_CURVES:
         raise ValueError(f"ice is {ice!r}, but must lie in [0, {MOST_CURVES:,}]")
     return ice

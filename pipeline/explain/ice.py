@@ -1,4 +1,4 @@
-"""The curves of single observations, whose mean a partial dependence curve is."""
+"""ICE curves: the curves of single observations, whose mean is the partial dependence."""
 
 from collections import deque
 from typing import NamedTuple
@@ -10,16 +10,16 @@ from fluxplain.explain.curve import Effect, Grid, shown_effect, shown_labels
 
 
 class IceCurve(NamedTuple):
-    """How the output on one observation moves with one feature.
+    """The output on one observation as a function of one feature.
 
     Attributes
     ----------
     seq
-        Which observation.
+        Number of the observation.
     grid
         The evaluation points.
     effect
-        The output at each; for more than two classes, one such curve a class.
+        The output at each point; for more than two classes, one such curve per class.
     """
 
     seq: int
@@ -28,12 +28,7 @@ class IceCurve(NamedTuple):
 
 
 class IceCurves:
-    """The last curves of one feature; a class that a model did not know counts as 0.
-
-    Parameters
-    ----------
-    size
-        How many are kept.
+    """The last ``size`` curves of one feature; a class that the model did not know counts as 0.
 
     References
     ----------
@@ -55,13 +50,13 @@ class IceCurves:
         self._labels: tuple[Label | None, ...] = ()
 
     def update(self, seq: int, points: Grid, answers: Table) -> None:
-        """Take the curve of one observation, after the smoothed one has taken it."""
+        """Take the curve of one observation, after the smoothed curve has taken it."""
         self._labels = tuple(dict.fromkeys((*self._labels, *answers.labels)))
         self._kept.append((seq, list(points), answers.labels, answers.numbers.copy()))
 
     @property
     def curves(self) -> list[IceCurve]:
-        """The curves, the oldest first; of the same classes as the smoothed one."""
+        """The curves, oldest first, with the classes of the smoothed one."""
         shown = shown_labels(self._labels)
         curves = []
         for seq, points, labels, numbers in self._kept:

@@ -1,4 +1,4 @@
-"""What iPFI and iSAGE have in common: one smoothed number a feature."""
+"""Base of iPFI and iSAGE: one smoothed number per feature."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -18,12 +18,12 @@ Alpha = float | Sequence[float]
 
 
 def rates(alpha: Alpha) -> tuple[float, ...]:
-    """Return the smoothing rates; raises ``ValueError`` if there is none, or one out of range."""
+    """Return the smoothing rates, or raise ``ValueError`` for an invalid one, or none."""
     return check_alphas(alpha if isinstance(alpha, Sequence) else [alpha])
 
 
 class Estimates:
-    """Importances that are smoothed with one rate, each feature's or group's by its name."""
+    """Importances, smoothed with one rate, by the name of the feature or group."""
 
     def __init__(self, names: tuple[str, ...], means: ExponentialMeans, place: int) -> None:
         self._names = names
@@ -67,37 +67,37 @@ class Estimates:
 class ImportanceExplainer(Estimates):
     """Smoothed increments, one sequence for each feature or group of features.
 
-    Its own estimates are those with the first smoothing rate.
+    With several smoothing rates, its own estimates are those with the first one.
 
     Parameters
     ----------
     model
-        Any object with ``predict_proba_one`` (used when there) or ``predict_one``. It is asked,
+        Any object with ``predict_proba_one`` (used when there) or ``predict_one``. It is evaluated,
         never changed.
     features
         Names of the features to explain. A mapping among them, such as
-        ``{"place": ["lat", "lon"]}``, has groups of features that are explained as one.
+        ``{"place": ["lat", "lon"]}``, defines groups of features that are explained as one.
     loss
         ``"cross_entropy"``, ``"zero_one"``, ``"brier"``, ``"absolute_error"``,
         ``"squared_error"``, or a function of (label, output).
     alpha
-        Smoothing, in (0, 1]; of several rates the values are those with the first, and ``at(rate)``
-        has those with another one, of the same outputs.
+        Smoothing rate, in (0, 1], or several: ``at(rate)`` has the estimates with any of them, from
+        the same model outputs.
     categorical
         Which features are categorical, for the imputer ``"observational"``. By default those whose
-        first value is text or a truth value.
+        first value is text or a boolean.
     reservoir_size
-        How many past observations replacement values are drawn from; for ``"observational"`` how
-        many values each leaf of a feature's tree holds.
+        Number of past observations that replacement values are drawn from; for ``"observational"``,
+        of values in each leaf of a feature's tree.
     warm_up
         Observations to store before the first explanation, at least 1 and at most
         ``reservoir_size``, which is the default.
     debias
         Divide by the sum of the smoothing's weights.
     seed
-        Seed of its random numbers; None for another one each time.
+        Random seed; None for a new one each time.
     evaluator
-        How the model is asked: ``"hoeffding"``, ``"linear"``, ``"batch"``, ``"generic"``, or
+        How the model is evaluated: ``"hoeffding"``, ``"linear"``, ``"batch"``, ``"generic"``, or
         ``"auto"``, the first of these that fits; or an evaluator of your own.
     """
 
@@ -160,7 +160,7 @@ class ImportanceExplainer(Estimates):
         Raises
         ------
         ValueError
-            If it is none of them.
+            If it is another rate.
         """
         known = self._means.alphas
         if alpha in known:

@@ -15,24 +15,17 @@ if TYPE_CHECKING:
     from fluxplain.explain.storage import TreeStorage
 
 InnerSamples = int | Literal["all"]
-"""Draws for each observation; ``"all"`` is each stored observation once."""
+"""Draws per observation; ``"all"`` takes each stored observation once."""
 
 IMPUTERS = ("interventional", "product", "observational")
-"""Values of one past observation for all removed features; of a separate one for each; or such
-that go with the features that remain."""
+"""Sources of the removed features' values: one past observation for all; a separate one for each;
+or draws conditional on the remaining features."""
 
 
 def mixed(stored: Floats, n: int, rng: random.Random) -> Floats:
-    """Return n observations put together from the features of separate ones.
+    """Return n observations whose features come from separate stored ones.
 
-    Parameters
-    ----------
-    stored
-        Where their values come from, shape (observations, features); not empty.
-    n
-        How many observations to put together.
-    rng
-        Source of the random numbers.
+    ``stored`` has the shape (observations, features), and is not empty.
 
     References
     ----------
@@ -50,13 +43,13 @@ def mixed(stored: Floats, n: int, rng: random.Random) -> Floats:
 
 
 def draws(n: int, inner_samples: InnerSamples, rng: random.Random) -> Sequence[int]:
-    """Return which of n stored observations supply replacements: chosen with replacement, or all.
+    """Return which of n stored observations supply values: drawn with replacement, or all of them.
 
-    Each observation of the reservoir once gives the exact expectation over it, without chance.
+    All of them give the exact expectation over the reservoir.
 
     References
     ----------
-    iPFI, Section 3.1: the expected PFI averages over what it is sampled from.
+    iPFI, Section 3.1: the expected PFI averages over the whole sample.
     """
     if inner_samples == ALL:
         return range(n)
@@ -66,15 +59,15 @@ def draws(n: int, inner_samples: InnerSamples, rng: random.Random) -> Sequence[i
 def encoded(
     encoding: Encoding, features: Sequence[str], rows: Sequence[Mapping[str, Value]]
 ) -> Floats:
-    """Return values that were drawn as numbers, shape (rows, features)."""
+    """Return drawn values as numbers, shape (rows, features)."""
     return np.array([[encoding.number(f, row[f]) for f in features] for row in rows])
 
 
 class ObservationalImputer:
-    """Draws the values of removed features so that they go with those that remain.
+    """Draws the values of removed features conditionally on the remaining ones.
 
     Each feature has a tree that predicts it from all others. Several removed features are drawn
-    independently of each other, given those that remain.
+    independently of each other, given the remaining ones.
 
     Parameters
     ----------
@@ -83,10 +76,10 @@ class ObservationalImputer:
     size
         How many values a leaf of a tree holds, at least 1.
     rng
-        Source of its random numbers.
+        Source of random numbers.
     categorical
-        Which features are categorical. By default those whose first value is text or a truth
-        value.
+        Which features are categorical. By default those whose first value is text or a
+        boolean.
 
     References
     ----------
@@ -126,17 +119,7 @@ class ObservationalImputer:
         return feature in self._categorical
 
     def draws(self, x: Observation, hidden: Collection[str], n: int) -> list[dict[str, Value]]:
-        """Return ``n`` times the values of the hidden features, given the others.
-
-        Parameters
-        ----------
-        x
-            The observation.
-        hidden
-            Some of :attr:`features`.
-        n
-            How many draws.
-        """
+        """Return ``n`` draws of the hidden features' values, given the others."""
         columns = [self._trees[feature].draws(x, hidden, n) for feature in hidden]
         return [dict(zip(hidden, row, strict=True)) for row in zip(*columns, strict=True)]
 
@@ -148,12 +131,9 @@ def conditional(
     rng: random.Random,
     categorical: Collection[str] | None,
 ) -> ObservationalImputer | None:
-    """Return what draws conditionally, with leaves as large as the reservoir, if anything does.
+    """Return the conditional imputer, with leaves as large as the reservoir; None for the others.
 
-    Raises
-    ------
-    ValueError
-        If it does, and the reservoir is of another kind than the leaves.
+    Raises ``ValueError`` if it is conditional and the reservoir not geometric, as its leaves are.
     """
     if imputer != "observational":
         return None
@@ -163,7 +143,7 @@ def conditional(
 
 
 def check_imputer(imputer: str, inner_samples: InnerSamples) -> str:
-    """Return ``imputer``, or raise ``ValueError`` if it is unknown or cannot draw that many."""
+    """Return ``imputer``, or raise ``ValueError`` if it is unknown or cannot draw ``"all"``."""
     if imputer not in IMPUTERS:
         raise ValueError(f"unknown imputer {imputer!r}: use one of {', '.join(IMPUTERS)}")
     if check_inner_samples(inner_samples) == ALL and imputer != "interventional":
@@ -175,7 +155,7 @@ def check_imputer(imputer: str, inner_samples: InnerSamples) -> str:
 
 
 def check_inner_samples(inner_samples: InnerSamples) -> InnerSamples:
-    """Return ``inner_samples``, or raise ``ValueError`` if it is neither positive nor all."""
+    """Return ``inner_samples``, or raise ``ValueError`` if it is neither positive nor ``"all"``."""
     if inner_samples == ALL or (isinstance(inner_samples, int) and inner_samples >= 1):
         return inner_samples
     raise ValueError(f"inner_samples is {inner_samples!r}, but must be at least 1, or {ALL!r}")

@@ -1,4 +1,4 @@
-"""The inner loops over the answers to one observation's questions."""
+"""Inner loops of the explanations; see :mod:`fluxplain.evaluate.compiled`."""
 
 import math
 from collections.abc import Sequence
@@ -63,7 +63,7 @@ def replace_drawn(
 
 
 @compiled
-def replace_hidden(  # noqa: PLR0917  compiled functions take arrays, not objects
+def replace_hidden(  # noqa: PLR0917  compiled functions take arrays
     rows: Floats,
     columns: Places,
     stored: Floats,
@@ -112,7 +112,7 @@ def losses(kind: int, own: Places, ys: Floats, two: float, blocks: Floats) -> Fl
     ys
         Of each block the number to predict.
     two
-        2.0: the compiler must not know it, or it would square in another way than Python.
+        2.0: as a constant, the compiler would square differently from Python.
     blocks
         Probabilities, or numbers in one column; shape (blocks, outputs, classes).
 
@@ -150,7 +150,7 @@ def losses(kind: int, own: Places, ys: Floats, two: float, blocks: Floats) -> Fl
 
 @compiled
 def running_mean(values: Sequence[float] | Floats) -> float:
-    """Return the mean, built up one value at a time; 0 of none."""
+    """Return the running mean, updated one value at a time; 0 without values."""
     mean = 0.0
     for i in range(len(values)):
         mean += (values[i] - mean) / (i + 1)
@@ -159,7 +159,7 @@ def running_mean(values: Sequence[float] | Floats) -> float:
 
 @compiled
 def growths(before: Floats, losses: Floats) -> Floats:
-    """Return how much the loss grows, on the mean, when a feature is replaced (iPFI, Algorithm 1).
+    """Return the mean growth of the loss when a feature is replaced (iPFI, Algorithm 1).
 
     Parameters
     ----------
@@ -175,7 +175,7 @@ def growths(before: Floats, losses: Floats) -> Floats:
 
 
 @compiled
-def revealed(  # noqa: PLR0917  compiled functions take arrays, not objects
+def revealed(  # noqa: PLR0917  compiled functions take arrays
     mean: Floats, prediction: Floats, numbers: Floats, m: int, places: Places, players: int
 ) -> Floats:
     """Return the outputs before and after each player is revealed (iSAGE, Algorithm 1).
@@ -187,8 +187,8 @@ def revealed(  # noqa: PLR0917  compiled functions take arrays, not objects
     prediction
         The output on the observation: when all are.
     numbers
-        The outputs on m inputs for each number of revealed players in between; where it was not
-        asked, anything.
+        The outputs on m inputs for each number of revealed players in between; arbitrary where the
+        model was not evaluated.
     places
         The players in the order in which they are revealed; the others are null players.
     players
@@ -229,7 +229,7 @@ def advanced(weight: float, squares: float, alpha: float) -> tuple[float, float]
 
 
 @compiled
-def smooth(  # noqa: PLR0917  compiled functions take arrays, not objects
+def smooth(  # noqa: PLR0917  compiled functions take arrays
     increments: Floats,
     alphas: Floats,
     debias: bool,
@@ -265,7 +265,7 @@ def smooth(  # noqa: PLR0917  compiled functions take arrays, not objects
 
 @compiled
 def place_of(ordered: Floats, n: int, value: float, after: bool) -> int:
-    """Return where a value belongs among the first n numbers, before or after its equals."""
+    """Return the position of a value among the first n ordered numbers, before or after equals."""
     low, high = 0, n
     while low < high:
         middle = (low + high) // 2
@@ -279,7 +279,7 @@ def place_of(ordered: Floats, n: int, value: float, after: bool) -> int:
 
 @compiled
 def offer(values: Floats, slots: Places, ordered: Floats, kept: Floats, counts: Places) -> None:
-    """Take the newest value of each feature, in place of another one once the storage is full.
+    """Store the newest value of each feature, replacing another one once the storage is full.
 
     Parameters
     ----------
@@ -332,7 +332,7 @@ def quantiles(ordered: Floats, counts: Places, levels: Floats, points: Floats) -
 
 @compiled
 def middle(values: Floats) -> float:
-    """Return the mean's distance from the first: exactly 0 if all values are equal."""
+    """Return the mean's distance from the first value: exactly 0 if all are equal."""
     total = 0.0
     for i in range(len(values)):
         total += values[i] - values[0]
@@ -341,7 +341,7 @@ def middle(values: Floats) -> float:
 
 @compiled
 def mean_of(values: Floats) -> float:
-    """Return the mean, exactly that value if all are equal; 0 of none."""
+    """Return the mean, exact if all values are equal; 0 without values."""
     return values[0] + middle(values) if len(values) > 0 else 0.0
 
 
@@ -372,7 +372,7 @@ def projection(curve: Floats, ice: Floats) -> float:
 
 @compiled
 def are_moderate(numbers: Floats, largest: float) -> bool:
-    """Return whether all numbers are finite and not above the largest, whatever their sign."""
+    """Return whether all absolute values are finite and at most ``largest``."""
     for row in range(numbers.shape[0]):
         for c in range(numbers.shape[1]):
             if not -largest <= numbers[row, c] <= largest:
@@ -386,7 +386,7 @@ importance, and the exponential mean of its projections with its variance."""
 
 
 @compiled
-def move_curves(  # noqa: PLR0917  compiled functions take arrays, not objects
+def move_curves(  # noqa: PLR0917  compiled functions take arrays
     which: Places,
     points: Floats,
     outputs: Floats,

@@ -39,8 +39,8 @@ def cross_entropy(y: Target, output: Output) -> float:
 def zero_one(y: Target, output: Output) -> float:
     """Return 0.0 if ``y`` is predicted, else 1.0.
 
-    The predicted class is the most probable one, the first of equals. No probabilities at all
-    predict nothing. A number is compared as it is.
+    The predicted class is the most probable one, of equals the first. Without probabilities nothing
+    is predicted. A number is compared directly.
 
     Examples
     --------
@@ -119,7 +119,7 @@ def losses_on(loss: Loss, ys: Sequence[Target], labels: Labels, blocks: Floats) 
     kind = _kind(loss, labels)
     if kind is None:
         each = ys if len(ys) > 1 else [*ys] * len(blocks)
-        # a user's loss may give numpy numbers or truth values
+        # a user's loss may return NumPy numbers or booleans
         given = [
             [float(loss(y, output)) for output in Table(labels, block).outputs()]
             for y, block in zip(each, blocks, strict=True)

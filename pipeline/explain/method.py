@@ -83,11 +83,11 @@ class Given(NamedTuple):
 class Method(Protocol):
     """Asks a model about changed inputs.
 
+    It draws the same random numbers for any subset of players, so that shards, which divide the
+    players among them, draw the same samples.
+
     The pipeline makes it by its class method ``configured(given, **settings)``, whose arguments are
     :class:`Given` and the settings of its table.
-
-    It always draws the same random numbers, however few players it asks about: shards, which
-    divide the players among them, draw the same samples.
 
     Attributes
     ----------
@@ -98,7 +98,7 @@ class Method(Protocol):
     needs_label: bool
 
     def prepare(self, encoding: Encoding) -> None:
-        """Encode the stored values before the next observation; they may extend the encoding."""
+        """Encode the stored values, which may extend the encoding, before the next observation."""
         ...
 
     def ask(self, observed: Observed) -> Question | None:
@@ -124,27 +124,27 @@ class Method(Protocol):
         ...
 
     def store(self, observed: Observed) -> None:
-        """Keep the observation as a source of replacements, once it is explained."""
+        """Store an explained observation as a source of replacements."""
         ...
 
     def forget_model(self) -> None:
-        """Forget the outputs of the model so far; another one takes over."""
+        """Forget the outputs of the former model."""
         ...
 
     def go_on(self, before: Sequence[Any]) -> None:
-        """Take over the samples of methods of this kind, which asked about the same or more."""
+        """Take over the samples of methods of this class, which covered at least these players."""
         ...
 
 
 class ImportanceMethod(Method, Protocol):
-    """A method whose answers become one increment of each player."""
+    """A method whose answers become one increment per player."""
 
     players: Players
 
     def increments(
         self, loss: Loss, ys: Sequence[Target], labels: Labels, predictions: Floats, blocks: Floats
     ) -> Floats:
-        """Return what observations add to the importance, one increment for each block.
+        """Return the increments of the importance, one per block.
 
         There is one label and one prediction for all blocks (several players of one observation),
         or one for each (several observations of one player).
@@ -176,7 +176,7 @@ def copies(observed: Observed, n: int) -> Floats:
 def ask_model(
     evaluator: Evaluator, observed: Observed, questions: Sequence[Question | None]
 ) -> tuple[Table, list[Table]]:
-    """Return the output on an observation itself, and those on what each question asks.
+    """Return the output on the observation itself, and the outputs on each question's inputs.
 
     Raises
     ------

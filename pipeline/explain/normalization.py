@@ -1,4 +1,4 @@
-"""Importances on a common scale, so that those of different losses or times can be compared."""
+"""Importances on a common scale, comparable across losses and times."""
 
 from collections.abc import Callable, Mapping
 from typing import Literal
@@ -7,7 +7,7 @@ SCALES: dict[str, Callable[[list[float]], float]] = {
     "sum": sum,
     "range": lambda values: max(values) - min(values),
 }
-"""What importances are divided by."""
+"""Divisors of importances."""
 
 
 def normalized(
@@ -15,10 +15,9 @@ def normalized(
 ) -> dict[str, float]:
     """Return importances divided by their sum or by their range.
 
-    Nothing is shifted: an importance of 0 stays 0, and negative ones stay below it. So by the range
-    they lie in [0, 1] if the least important feature has 0. By the sum they are shares that add up
-    to 1; where negative ones prevail, as of a model that is worse than its own mean, the sum is
-    negative and all signs turn.
+    Nothing is shifted: an importance of 0 stays 0, and negative ones stay negative. Divided by the
+    range, they lie in [0, 1] if the smallest is 0. Divided by the sum, they are shares that add up
+    to 1; if the sum is negative, as for a model worse than its own mean, all signs change.
 
     Parameters
     ----------
@@ -34,7 +33,7 @@ def normalized(
     Raises
     ------
     ValueError
-        If ``by`` is another word, or there are no values.
+        If ``by`` is anything else, or there are no values.
 
     References
     ----------

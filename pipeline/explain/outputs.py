@@ -1,4 +1,4 @@
-"""What a model's outputs mean: the predicted class, and whose probability is shown."""
+"""The predicted class of an output, and the class whose probability is shown."""
 
 from collections.abc import Sequence
 
@@ -6,7 +6,7 @@ from fluxplain.evaluate import Label
 
 
 def predicted_class(probabilities: dict[Label, float]) -> Label | None:
-    """Return the most probable class, of equals the first, as River does; None if there is none.
+    """Return the most probable class, of equals the first, as River does; None without classes.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""iPDP of two features together: how the output moves with both.
+"""iPDP of pairs: the model's output as a function of two features.
 
 Muschalik, Fumagalli, Jagtani, Hammer, Hüllermeier (2023), "iPDP: On Partial Dependence Plots in
 Dynamic Modeling Scenarios", with a set of interest S of two features.
@@ -17,22 +17,22 @@ class IncrementalPairPDP(EffectExplainer):
     """Incremental partial dependence of a model's output on pairs of features.
 
     A surface shows the predicted value (regression), the probability of the positive class (binary:
-    the larger of the two labels), or one surface a class (more than two). The model is asked at
-    ``grid_size²`` points for each pair of numeric features.
+    the larger of the two labels), or one surface per class (more than two). The model is evaluated
+    at ``grid_size²`` points for each pair of numeric features.
 
     Parameters
     ----------
     pairs
         The pairs, two different features each. All results are keyed by ``"first|second"``.
     model, alpha, grid, grid_size, categorical, storage, storage_size, window, debias, seed
-        As all other parameters those of :class:`~fluxplain.explain.pdp.EffectExplainer`.
+        As all other parameters, see :class:`~fluxplain.explain.pdp.EffectExplainer`.
 
     Raises
     ------
     ValueError
         For an argument out of its range; the message names it.
     TypeError
-        If the model cannot be asked.
+        If the model cannot be evaluated.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Settings that several explainers and storages have in common, and their limits."""
+"""Checks of parameters that several explainers and storages share."""
 
 from typing import Literal
 
@@ -22,13 +22,7 @@ def check_size(size: int) -> int:
 
 
 def check_warm_up(warm_up: int | None, reservoir_size: int) -> int:
-    """Return how many stored observations an explanation needs; by default a full reservoir.
-
-    Raises
-    ------
-    ValueError
-        If ``warm_up`` is not in [1, reservoir_size].
-    """
+    """Return ``warm_up``, by default ``reservoir_size``; raise ``ValueError`` if out of range."""
     if warm_up is None:
         return reservoir_size
     if not 1 <= warm_up <= reservoir_size:

@@ -1,4 +1,4 @@
-"""iPDP: the effect of a feature on the model's output, as a curve that follows the model.
+"""iPDP: the effect of a feature on the model's output, as a curve that adapts with the model.
 
 Muschalik, Fumagalli, Jagtani, Hammer, Hüllermeier (2023), "iPDP: On Partial Dependence Plots in
 Dynamic Modeling Scenarios".
@@ -74,7 +74,7 @@ class PDP:
         self.storage.prepare(encoding)
 
     def ask(self, observed: Observed) -> Question | None:
-        """Return an input for each point; None while all features warm up."""
+        """Return one input per point; None while all features warm up."""
         self.storage.learn_kinds(observed.x)
         points = self.storage.points(observed.encoding)
         asked: list[tuple[str, tuple[str, ...]]]
@@ -105,7 +105,7 @@ class PDP:
         """Take the model's output on the observation itself."""
 
     def answer(self, question: Question, prediction: Table, table: Table) -> Answers:  # noqa: ARG002
-        """Return for each feature and pair the outputs at its points."""
+        """Return the outputs at the points of each feature and pair."""
         labels, numbers, _ = table
         blocks, begin = [], 0
         for _, size, _ in question.about:
@@ -119,14 +119,14 @@ class PDP:
         self.storage.store(observed)
 
     def go_on(self, before: Sequence["PDP"]) -> None:
-        """Take over the storages of others, each feature's of one that has it."""
+        """Take over each feature's storage from a method that has it."""
         for feature in self.storage.features:
             other = next((each for each in before if feature in each.storage.features), None)
             if other is not None:
                 self.storage.take_over(feature, other.storage)
 
     def forget_model(self) -> None:
-        """Forget the outputs of the model before."""
+        """Do nothing: no outputs of the former model are kept."""
 
 
 def _axes(members: tuple[str, ...], points: Mapping[str, Points]) -> Axis | tuple[Axis, Axis]:
@@ -136,12 +136,12 @@ def _axes(members: tuple[str, ...], points: Mapping[str, Points]) -> Axis | tupl
 
 
 class EffectExplainer:
-    """What iPDP of features and of pairs have in common.
+    """Base of iPDP of features and of pairs.
 
     Parameters
     ----------
     model
-        Any object with ``predict_proba_one`` (used when there) or ``predict_one``. It is asked,
+        Any object with ``predict_proba_one`` (used when there) or ``predict_one``. It is evaluated,
         never changed.
     alpha
         Smoothing of effects and grid, in (0, 1].
@@ -154,7 +154,7 @@ class EffectExplainer:
         Points of a numeric feature's grid, at least 2.
     categorical
         Which of the features are categorical. By default those whose first value is text or a
-        truth value.
+        boolean.
     storage
         Which of the stored values a new one evicts: ``"frequency"``, the oldest;
         ``"age-weighted"``, any, with a chance in proportion to its age.
@@ -164,7 +164,7 @@ class EffectExplainer:
         Of how many last values ``"range"`` takes the extremes, ``storage_size`` by default; no
         other grid has one.
     entrance_probability
-        Chance of a value to enter the storage, in (0, 1]: the quantiles are those of about the
+        Probability that a value enters the storage, in (0, 1]: the quantiles are those of about the
         last ``storage_size / entrance_probability`` values.
     warm_up
         Values to store before the first explanation, at least 1 and at most ``storage_size`` and
@@ -172,9 +172,9 @@ class EffectExplainer:
     debias
         Divide by the sum of the smoothing's weights.
     seed
-        Seed of its random numbers; None for another one each time.
+        Random seed; None for a new one each time.
     evaluator
-        How the model is asked: ``"hoeffding"``, ``"linear"``, ``"batch"``, ``"generic"``, or
+        How the model is evaluated: ``"hoeffding"``, ``"linear"``, ``"batch"``, ``"generic"``, or
         ``"auto"``, the first of these that fits; or an evaluator of your own.
     """
 
@@ -257,10 +257,10 @@ class EffectExplainer:
         return {name: confidence_bound(e, delta) for name, e in self.std_errors.items()}
 
     def _taken(self, answers: Answers) -> None:
-        """Keep more of the outputs."""
+        """Do more with the outputs; a hook for subclasses."""
 
     def _known(self) -> Effects:
-        """Return the effects; of numeric features as long as the kinds are not known."""
+        """Return the effects; as if all features were numeric until their kinds are known."""
         if self._effects is not None:
             return self._effects
         method, storage = self.method, self.method.storage
@@ -291,14 +291,14 @@ class IncrementalPDP(EffectExplainer):
     model, grid_size, alpha, grid, storage, storage_size, window, entrance_probability, seed
         And all others: see :class:`~fluxplain.explain.pdp.EffectExplainer`.
     ice
-        How many of the last observations' own curves are kept, 0 to 1,000; see :attr:`ice`.
+        Number of ICE curves of the last observations that are kept, 0 to 1,000; see :attr:`ice`.
 
     Raises
     ------
     ValueError
         For an argument out of its range; the message names it.
     TypeError
-        If the model cannot be asked.
+        If the model cannot be evaluated.
 
     References
     ----------
@@ -372,8 +372,8 @@ class IncrementalPDP(EffectExplainer):
 
     @property
     def ice(self) -> dict[str, list[IceCurve]]:
-        """Feature → the curves of the last explained observations, the oldest first.
+        """Feature → ICE curves of the last explained observations, oldest first.
 
-        ``seq`` counts observations, from 0 on. Empty unless they are kept.
+        ``seq`` counts observations from 0. Empty unless ``ice`` is set.
         """
         return {feature: kept.curves for feature, kept in self._ice.items()}

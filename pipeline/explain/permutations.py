@@ -1,4 +1,4 @@
-"""In which order iSAGE and SAGE reveal players, and the inputs that follow from it."""
+"""The order in which iSAGE and SAGE reveal players, and the resulting inputs."""
 
 import random
 from collections.abc import Sequence
@@ -14,17 +14,17 @@ from fluxplain.explain.players import Players
 
 
 class Draw(NamedTuple):
-    """What chance has chosen for an observation.
+    """The random draw for one observation.
 
     Attributes
     ----------
     places
         The players that can change an input, in the order in which they are revealed.
     levels
-        How many of them are revealed in the inputs that are asked: some of 1, 2, … but not all,
-        which is the observation itself.
+        The numbers of revealed players in the inputs: some of 1, 2, …, but not all players, which
+        would be the observation itself.
     m
-        How many inputs there are for each of these numbers.
+        Number of inputs per level.
     """
 
     places: Places
@@ -35,24 +35,10 @@ class Draw(NamedTuple):
 def hidden_rows(
     players: Players, observed: Observed, stored: Floats, chosen: Sequence[int], draw: Draw
 ) -> Floats:
-    """Return inputs in which the players not yet revealed have their values in stored observations.
+    """Return inputs, shape (levels · m, columns), whose hidden players have stored values.
 
-    Parameters
-    ----------
-    players
-        All of them.
-    observed
-        The observation.
-    stored
-        Shape (observations, features), with the players' features.
-    chosen
-        The m observations that supply the values.
-    draw
-        In which order the players are revealed, and at which levels is asked.
-
-    Returns
-    -------
-    Shape (levels · m, columns).
+    ``stored`` has the shape (observations, features); the m ``chosen`` observations supply the
+    values.
     """
     rows = copies(observed, len(draw.levels) * draw.m)
     columns = columns_of(observed.features, players.features)
@@ -62,20 +48,10 @@ def hidden_rows(
 
 
 def changing(players: Players, order: Sequence[int], observed: Observed, stored: Floats) -> Places:
-    """Return the players of an order whose values differ somewhere in the stored observations.
+    """Return the players, in order, whose values differ somewhere in the stored observations.
 
-    All of them if none does: somebody must still carry what the model knows beyond its mean.
-
-    Parameters
-    ----------
-    players
-        All of them.
-    order
-        In which they are revealed.
-    observed
-        The observation.
-    stored
-        Shape (observations, features), with the players' features.
+    All of them if none does: the difference between output and mean must be attributed to some.
+    ``stored`` has the shape (observations, features).
 
     References
     ----------
@@ -89,9 +65,7 @@ def changing(players: Players, order: Sequence[int], observed: Observed, stored:
 
 
 def permuted(n: int, rng: random.Random) -> list[int]:
-    """Return the places from 0 to n - 1 in a random order.
-
-    It is ``rng.sample(range(n), n)``, with the same draws and less around them.
+    """Return 0 to n - 1 in a random order: ``rng.sample(range(n), n)``, with less overhead.
 
     Examples
     --------

@@ -46,7 +46,7 @@ class IncrementalPFI(ImportanceExplainer):
     ValueError
         For an argument out of its range; the message names it.
     TypeError
-        If the model cannot be asked.
+        If the model cannot be evaluated.
 
     References
     ----------
@@ -100,9 +100,7 @@ class IncrementalPFI(ImportanceExplainer):
 
 
 class PFI(Replacement):
-    """Asks about M inputs for each player, in which its features are replaced.
-
-    The features of a group are replaced together.
+    """Asks about M inputs per player, with its features replaced together.
 
     References
     ----------
@@ -110,7 +108,7 @@ class PFI(Replacement):
     """
 
     def ask(self, observed: Observed) -> Question | None:
-        """Return the inputs, M for each player in turn; None while warming up."""
+        """Return the inputs, M per player in turn; None while warming up."""
         stored = self.stored(observed)
         if stored is None:
             return None
@@ -136,7 +134,7 @@ class PFI(Replacement):
         return rows
 
     def answer(self, question: Question, prediction: Table, table: Table) -> Answers:  # noqa: ARG002
-        """Return for each player the outputs with its features replaced."""
+        """Return each player's outputs with its features replaced."""
         labels, numbers, _ = table
         shape = len(self.names), len(question.rows) // len(self.names), len(labels)
         return Answers(self.names, labels, numbers.reshape(shape))
@@ -167,22 +165,10 @@ class PFI(Replacement):
 def drawn_rows(
     players: Players, observed: Observed, stored: Floats, chosen: Sequence[int]
 ) -> Floats:
-    """Return inputs in which each player in turn has its values in some stored observations.
+    """Return inputs, shape (players · m, columns), with each player's values replaced in turn.
 
-    Parameters
-    ----------
-    players
-        Each is replaced in turn.
-    observed
-        The observation.
-    stored
-        Shape (observations, features), with the players' features.
-    chosen
-        The observations that supply the values, m for each player.
-
-    Returns
-    -------
-    Shape (players · m, columns).
+    ``stored`` has the shape (observations, features); the m ``chosen`` observations supply the
+    values.
     """
     rows = copies(observed, len(players) * len(chosen))
     columns = columns_of(observed.features, players.features)

@@ -1,4 +1,4 @@
-"""What importance is shared among: features, and groups of features that count as one."""
+"""Players: features, and groups of features that count as one."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Features = Sequence[str | Mapping[str, Sequence[str]]]
-"""Names of features; a mapping among them has groups: name → the features of the group."""
+"""Names of features; a mapping among them defines groups: name → its features."""
 
 
 class Players:
@@ -18,18 +18,19 @@ class Players:
     Parameters
     ----------
     features
-        Names of features. A mapping among them, such as ``{"place": ["lat", "lon"]}``, has groups.
+        Names of features. A mapping among them, such as ``{"place": ["lat", "lon"]}``, defines
+        groups.
 
     Attributes
     ----------
     names
-        Of the features and groups, in order.
+        Names of the features and groups, in order.
     members
-        The features that each consists of.
+        The features of each player.
     features
-        All features, those of the first player first.
+        All features, in the order of the players.
     starts
-        Where the features of each player begin among all, and where the last one's end.
+        Position of each player's first feature among all, and the total number.
 
     Raises
     ------
@@ -61,16 +62,16 @@ class Players:
         return len(self.names)
 
     def chosen(self, names: Collection[str]) -> tuple[str, ...]:
-        """Return the names that are among some, in order."""
+        """Return those of some names that are players, in order."""
         return tuple(name for name in self.names if name in names)
 
     def of(self, places: Iterable[int]) -> list[str]:
-        """Return the features of some players, those of one after those of the other."""
+        """Return the features of some players, in order."""
         return [feature for place in places for feature in self.members[place]]
 
 
 def check_features(features: Features) -> tuple[str, ...]:
-    """Return the names, or raise ``ValueError`` if there are none, a repeated one, or a group."""
+    """Return the names, or raise ``ValueError`` for an empty list, a repeated name or a group."""
     names = []
     for name, members in _named(features):
         if members != (name,):
@@ -85,7 +86,7 @@ def check_features(features: Features) -> tuple[str, ...]:
 
 
 def _named(features: Features) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield each feature and group with the features that it consists of."""
+    """Yield each feature or group with its features."""
     if isinstance(features, str | Mapping):
         raise ValueError(f"features is {features!r}, but must be a list of names")
     for item in features:

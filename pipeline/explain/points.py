@@ -1,4 +1,4 @@
-"""The evaluation points of features, from their recent values."""
+"""Evaluation points of features, computed from recent values."""
 
 import random
 from collections.abc import Callable, Collection, Sequence
@@ -18,30 +18,30 @@ from fluxplain.explain.storage import (
 )
 
 LOW, HIGH = 0.05, 0.95
-"""The quantiles at both ends of a grid."""
+"""Quantile levels at both ends of a grid."""
 
 RNGOf = Callable[[str], random.Random]
 """Name → its own source of random numbers."""
 
 
 class Points(NamedTuple):
-    """The evaluation points of a feature: numbers or categories, and as they are in rows."""
+    """The evaluation points of a feature: numbers or categories, and their encoded numbers."""
 
     axis: Axis
     codes: Floats
 
 
 class PointStorage:
-    """Recent values of features, and the evaluation points that they give.
+    """Recent values of features, and their evaluation points.
 
     Parameters
     ----------
     features
-        Their names.
+        Names of the features.
     settings
-        How the points are chosen.
+        Settings of the points.
     categorical
-        Which features are categorical; by default those whose first value is text or a truth value.
+        Which features are categorical; by default those whose first value is text or a boolean.
     rng_of
         Returns the source of a feature's random numbers.
     """
@@ -60,13 +60,13 @@ class PointStorage:
         self._rngs = {feature: rng_of(feature) for feature in features}
         self._categories: dict[str, CategoryStorage] = {}
         self._ranges: dict[str, RollingExtremes] = {}
-        self._numeric: tuple[str, ...] = ()  # the other features, which the numbers are of
+        self._numeric: tuple[str, ...] = ()  # the features of the number storage
         self._numbers = NumberStorage(settings.storage_size, ())
         if categorical is not None:
             self._start({feature: feature in categorical for feature in features})
 
     def learn_kinds(self, x: Observation) -> None:
-        """Take from a first observation which features are categorical, unless it is known."""
+        """Learn from the first observation which features are categorical, unless configured."""
         if not self.kinds:
             self._start({f: isinstance(x[f], bool | str) for f in self.features})
 
@@ -140,7 +140,7 @@ class PointStorage:
 
 
 def equidistant(low: float | Floats, high: float | Floats, size: int) -> Floats:
-    """Return points from ``low`` to ``high``."""
+    """Return ``size`` equidistant points from ``low`` to ``high``."""
     steps = np.arange(size) / 1.0
     points: Floats = steps * ((high - low) / (size - 1)) + low
     return points

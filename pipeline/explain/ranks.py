@@ -1,4 +1,4 @@
-"""The smoothed curves of numeric features, whose grid points keep their rank and move."""
+"""Smoothed curves of numeric features: grid points are identified by rank, and smoothed too."""
 
 import math
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ class RankCurves:
     Parameters
     ----------
     count
-        How many there are.
+        Number of curves.
     alpha
         Smoothing of the effects and of the grid points, in (0, 1].
     debias
@@ -56,20 +56,16 @@ class RankCurves:
         self._is_settled = False  # whether every curve knows every label
 
     def move(self, which: Places, points: Floats, answers: Table) -> Floats:
-        """Take ICE curves: those of one observation, or those of one curve, or both.
+        """Take ICE curves, of several curves or several observations, and return their importances.
 
         Parameters
         ----------
         which
-            The curves that move, one after the other.
+            The curve that each of them moves, in order.
         points
             Their evaluation points, shape (moving, points).
         answers
             The outputs at the points of one curve after the other.
-
-        Returns
-        -------
-        The importance of each ICE curve.
 
         Raises
         ------
@@ -109,7 +105,7 @@ class RankCurves:
 
     @property
     def variances(self) -> Floats:
-        """Of each curve the variance of what one observation contributes to its importance."""
+        """Variance of one observation's contribution to the importance, of each curve."""
         return self._kept[:, kernels.VARIANCE]
 
     @property
@@ -136,7 +132,7 @@ class RankCurves:
     def _learn(
         self, which: Places, labels: Sequence[Label | None], numbers: Floats, size: int
     ) -> Floats:
-        """Take note of classes, and return the numbers with a column for each that is known."""
+        """Add new classes, and return the numbers with a column for each known class."""
         if self._grid.shape[1] != size:
             self._grid = np.zeros((len(self.n), size))
             self._effects = np.zeros((len(self.n), size, 0))
@@ -161,13 +157,7 @@ class RankCurves:
 
 
 class RankCurve(PDPCurve):
-    """One curve among several; its importance is the effects' standard deviation.
-
-    Parameters
-    ----------
-    curves, place
-        All of them, and which it is.
-    """
+    """The curve number ``place`` of several; its importance is the effects' standard deviation."""
 
     def __init__(self, curves: RankCurves, place: int = 0) -> None:
         self._curves, self._place = curves, place

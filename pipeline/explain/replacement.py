@@ -1,4 +1,4 @@
-"""What iPFI and iSAGE share: stored observations whose values replace those of features."""
+"""Base of the methods of iPFI and iSAGE: stored observations supply replacement values."""
 
 import random
 from collections.abc import Collection, Sequence
@@ -14,7 +14,7 @@ from fluxplain.explain.storage import Reservoir, make_reservoir
 
 
 class Replacement:
-    """A method that replaces the values of features; owns the reservoir.
+    """A method that replaces the values of features, with its reservoir.
 
     Parameters
     ----------
@@ -27,11 +27,11 @@ class Replacement:
     categorical
         Which features are categorical, for the observational imputer.
     warm_up
-        How many observations the reservoir must hold before anything is asked.
+        Number of stored observations before the first question.
     inner_samples
         Draws per observation; ``"all"`` takes each stored observation once.
     rng
-        Source of its random numbers.
+        Source of random numbers.
     asked
         Names of the players to ask about; by default all.
     """
@@ -93,11 +93,11 @@ class Replacement:
         self.reservoir.update(observed)
 
     def go_on(self, before: Sequence[Self]) -> None:
-        """Take over the samples of another method; all of them draw the same."""
+        """Take over the samples of another method; all have drawn the same ones."""
         if before:
             names = self.names
             vars(self).update(vars(before[0]))
             self.names = names
 
     def forget_model(self) -> None:
-        """Forget the outputs of the model before."""
+        """Forget the outputs of the former model."""

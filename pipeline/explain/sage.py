@@ -56,7 +56,7 @@ class IncrementalSAGE(ImportanceExplainer):
     ValueError
         For an argument out of its range; the message names it.
     TypeError
-        If the model cannot be asked.
+        If the model cannot be evaluated.
 
     References
     ----------
@@ -160,7 +160,7 @@ class SAGE(Replacement):
         return Question(hidden_rows(self.players, observed, stored, chosen, draw), draw)
 
     def _levels(self, places: Places) -> Places:
-        """Return which numbers of revealed players must be asked about."""
+        """Return the numbers of revealed players that require an evaluation."""
         if len(self.names) == len(self.players):
             return np.arange(1, len(places))
         names = self.players.names
@@ -169,7 +169,7 @@ class SAGE(Replacement):
         return np.array(sorted(wanted), np.intp)
 
     def _drawn(self, observed: Observed, draw: Draw) -> Floats:
-        """Hide players by conditional draws: all of them are made, whatever is asked about."""
+        """Hide players by conditional draws: all are made, whichever players are asked about."""
         rows = copies(observed, len(draw.levels) * draw.m)
         imputer, places, wanted = self.conditional, draw.places.tolist(), draw.levels.tolist()
         for level in range(1, len(places)):
@@ -186,7 +186,7 @@ class SAGE(Replacement):
         self.mean_prediction.update(prediction)
 
     def answer(self, question: Question, prediction: Table, table: Table) -> Answers:
-        """Return for each player the restricted outputs before and after it is revealed."""
+        """Return the restricted outputs before and after each player is revealed."""
         draw: Draw = question.about
         labels = self.mean_prediction.labels
         numbers = aligned(table, labels)
@@ -202,7 +202,7 @@ class SAGE(Replacement):
         return Answers(self.names, labels, pairs)
 
     def forget_model(self) -> None:
-        """Start the mean prediction again: it is another model's."""
+        """Reset the mean prediction, which is the former model's."""
         self.mean_prediction = OutputMean(self.mean_prediction.alpha)
 
     @staticmethod

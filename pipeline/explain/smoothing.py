@@ -22,7 +22,7 @@ class ExponentialMeans:
     Parameters
     ----------
     count
-        How many sequences there are.
+        Number of sequences.
     alphas
         Smoothing rates, each in (0, 1]; about ``2 / (N + 1)`` for a window of N updates.
     debias
@@ -33,7 +33,7 @@ class ExponentialMeans:
     n
         Updates so far.
     values, variances
-        Of each rate and sequence, shape (alphas, count).
+        Means and variances, shape (alphas, count).
 
     References
     ----------
@@ -85,7 +85,7 @@ class ExponentialMeans:
 
 
 class OutputMean:
-    """Exponentially weighted mean of model outputs; a class that one lacks counts as 0.
+    """Exponentially weighted mean of model outputs; a missing class counts as 0.
 
     Parameters
     ----------
@@ -158,14 +158,14 @@ def confidence_bound(std_error: float, delta: float) -> float:
 
 
 def check_alpha(alpha: float) -> float:
-    """Return ``alpha``, or raise ``ValueError`` if it is no number in (0, 1]."""
+    """Return ``alpha``, or raise ``ValueError`` if it is not in (0, 1]."""
     if isinstance(alpha, Collection) or not 0.0 < alpha <= 1.0:
         raise ValueError(f"alpha is {alpha!r}, but must lie in (0, 1]")
     return alpha
 
 
 def check_alphas(alphas: Sequence[float]) -> tuple[float, ...]:
-    """Return the rates, or raise ``ValueError`` if there is none, or one twice, or out of range."""
+    """Return the rates, or raise ``ValueError`` for an invalid or repeated one, or none."""
     if not alphas or len(set(alphas)) < len(alphas):
         raise ValueError(f"alpha is {alphas!r}, but must be one number, or several different ones")
     return tuple(map(check_alpha, alphas))

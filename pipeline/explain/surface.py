@@ -17,8 +17,7 @@ Axes = tuple[Grid, Grid]
 """The points of the first feature, and those of the second."""
 
 SurfaceEffect = list[list[float]] | dict[Label, list[list[float]]]
-"""A row for each point of the first feature; for more than two classes, one such surface a class.
-"""
+"""One row per point of the first feature; for more than two classes, one such surface per class."""
 
 
 class Surface:
@@ -29,8 +28,8 @@ class Surface:
     alpha
         Smoothing of the effects and of the numeric grid points, in (0, 1].
     categorical
-        Of each feature whether it has categories, each of which has a mean of its own, shown while
-        the category is in the storage; else its grid points keep their rank and move.
+        Whether each feature is categorical: then each category has its own mean, shown while it is
+        in the storage; otherwise grid points are identified by rank, and smoothed.
     debias
         Divide by the sum of the smoothing's weights.
 
@@ -56,7 +55,7 @@ class Surface:
         self.debias = debias
         self._categorical = categorical
         self._axes: Axes = ([], [])  # the last points
-        self._grids: list[ExponentialMeans] = []  # those of numeric features, smoothed
+        self._grids: list[ExponentialMeans] = []  # smoothed points of numeric features
         self._effects: RankCurve | KeyedCurve[tuple[Value, Value]] = (
             KeyedCurve(alpha, deviation_and_slopes, debias=debias)
             if any(categorical)
@@ -131,14 +130,14 @@ class Surface:
 
     @property
     def effect(self) -> SurfaceEffect:
-        """The smoothed effect: one surface, or one a class if there are more than two."""
+        """The smoothed effect: one surface, or one per class if there are more than two."""
         effect = self._effects.effect
         items = effect.items() if isinstance(effect, dict) else [(None, effect)]
         return shown_surface(dict(items), len(self._axes[1]))
 
 
 def shown_surface(effects: Mapping[Label | None, list[float]], width: int) -> SurfaceEffect:
-    """Return surfaces as users know them, of effects whose rows stand one behind the other.
+    """Return surfaces in their public form, from flat effects.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Several explainers of one model, asked with one evaluation."""
+"""Runs several explainers of one model with a single evaluation."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -10,22 +10,14 @@ from fluxplain.explain.method import Method, Question, ask_model
 
 
 class Explainer(Protocol):
-    """A method with estimates.
-
-    Attributes
-    ----------
-    evaluator
-        How the model is asked.
-    encoding
-        How observations become rows, where it is asked alone.
-    """
+    """A method with estimates; ``encoding`` is its own, used when it runs alone."""
 
     evaluator: Evaluator
     encoding: Encoding
 
     @property
     def method(self) -> Method:
-        """What asks the model."""
+        """The method that asks the model."""
         ...
 
     @property
@@ -38,7 +30,7 @@ class Explainer(Protocol):
         ...
 
     def take(self, y: Any, question: Question | None, prediction: Table, table: Table) -> None:
-        """Take the outputs on the observation itself and on what was asked, if anything was."""
+        """Take the outputs on the observation itself and on the question's inputs, if any."""
         ...
 
 
@@ -47,7 +39,7 @@ def explain_together(
 ) -> list[dict[str, float]]:
     """Explain one observation, before the model learns it, by several explainers at once.
 
-    The estimates are those of each explainer's ``explain_one``; asking once costs less.
+    The estimates equal those of each explainer's ``explain_one``; one evaluation costs less.
 
     Parameters
     ----------
@@ -56,7 +48,7 @@ def explain_together(
     x
         Feature → value; every explained feature must be there.
     y
-        The label; without one, only explainers that need none may be among them.
+        The label; without one, all explainers must be such that need none.
 
     Returns
     -------
@@ -65,7 +57,7 @@ def explain_together(
     Raises
     ------
     ValueError
-        If they explain different models, or ask it in different ways.
+        If they explain different models, or use different evaluators.
 
     Examples
     --------
@@ -83,7 +75,7 @@ def explain_together(
     evaluator = explainers[0].evaluator if explainers else None
     for explainer in explainers:
         if explainer.evaluator is not evaluator:
-            raise ValueError("the explainers ask different models, or one in different ways")
+            raise ValueError("the explainers have different models or evaluators")
     encoding = explainers[0].encoding if explainers else Encoding()
     for explainer in explainers:
         explainer.method.prepare(encoding)
@@ -95,7 +87,7 @@ def explain_together(
         _explain(explainers, questions, observed, y)
     except NoOutputError:
         for explainer, question in zip(explainers, questions, strict=True):
-            with suppress(NoOutputError):  # the model may have no output yet
+            with suppress(NoOutputError):  # the model may have no output before it learns
                 _explain([explainer], [question], observed, y)
     for explainer in explainers:
         explainer.method.store(observed)

@@ -1,1 +1,1 @@
-"""Kafka: the embedded broker, topics, producer, checkpoints, and the commit protocol."""
+"""Kafka: workers, checkpoints, topics, producer, embedded broker."""

@@ -44,7 +44,7 @@ class TopicPartition(NamedTuple):
 
 
 class BrokerError(UserError):
-    """The broker does not answer, or refuses. The message says which one and what to do."""
+    """The broker does not answer, or refuses. The message names it and the remedy."""
 
 
 class AccessError(BrokerError):
@@ -63,7 +63,7 @@ def client_settings(config: Config) -> dict[str, Any]:
 
 
 def asking_consumer(config: Config, group: str, **settings: Any) -> Consumer:
-    """Return a consumer that never joins its group: it is asked, or its partitions are assigned."""
+    """Return a consumer that never joins its group, for requests and assigned partitions."""
     group_settings = {"group.id": group, "enable.auto.commit": False}
     return Consumer({**client_settings(config), **group_settings, **settings})
 
@@ -79,7 +79,7 @@ def cluster(config: Config, timeout_s: float = CLUSTER_S) -> ClusterMetadata:
     try:
         return admin.list_topics(timeout=timeout_s)
     except KafkaException:
-        admin.poll(0)  # calls error_cb, which alone hears why
+        admin.poll(0)  # calls error_cb, which gets the reasons
         raise no_answer(config, problems) from None
 
 
@@ -100,10 +100,9 @@ def log_offsets(
 ) -> dict[int, int]:
     """Return partition → first offset (``OFFSET_BEGINNING``) or end of the log (``OFFSET_END``).
 
-    Not by ``get_watermark_offsets``, whose time limit does not hold: asked of a broker that goes
-    away, it waits until the broker is back (librdkafka's issue 4878).
+    ``get_watermark_offsets`` ignores its timeout if a broker goes away (librdkafka issue 4878).
     """
-    # as a time, either stands for that end of the log (Kafka protocol, ListOffsets)
+    # as a timestamp, either means that end of the log (Kafka protocol, ListOffsets)
     asked = [confluent_kafka.TopicPartition(topic, each, which) for each in partitions]
     answers = consumer.offsets_for_times(asked, timeout=timeout_s)
     for answer in answers:
@@ -129,7 +128,7 @@ PASSING = frozenset(
         KafkaError._TIMED_OUT,
     }
 )
-"""Transient errors: a broker takes over, or does not know a new topic yet."""
+"""Transient errors: a leader is elected, or a broker does not know a new topic yet."""
 
 RETRY_S = 0.2
 
@@ -149,7 +148,7 @@ def ask(
             problem = error.args[0]
             if problem.code() not in PASSING or time.monotonic() > deadline:
                 raise refusal(config, what, problem) from None
-        # what the client knows of the partitions may be from before a broker's death
+        # the client's metadata may predate a broker's death
         with suppress(KafkaException):
             consumer.list_topics(topic, timeout=REQUEST_S)
         time.sleep(RETRY_S)
@@ -158,7 +157,7 @@ def ask(
 def ask_log_ranges(
     config: Config, consumer: Consumer, topic: str, partitions: Sequence[int], what: str
 ) -> dict[TopicPartition, range]:
-    """Return which offsets of partitions are there now; see :func:`ask`."""
+    """Return the offsets that partitions hold now; see :func:`ask`."""
 
     def asked(which: int) -> dict[int, int]:
         question = consumer, topic, partitions, which, LOG_RANGE_S
@@ -178,7 +177,7 @@ def no_topics(config: Config, names: Sequence[str]) -> BrokerError:
 
 
 def refusal(config: Config, what: str, error: KafkaError) -> BrokerError:
-    """Return the error to raise when the broker refuses ``what``, as "cannot create topic x"."""
+    """Return the error for a refusal; ``what`` begins it, such as "cannot create topic x"."""
     if error.code() not in NOT_AUTHORIZED:
         return BrokerError(f"{what}: {error.str()}")
     user = config.kafka.username
@@ -197,7 +196,7 @@ def no_answer(config: Config, problems: Sequence[KafkaError]) -> BrokerError:
                 "(kafka.username; kafka.password_file, or the environment variable "
                 "FLUXPLAIN_KAFKA__PASSWORD; kafka.sasl_mechanism; kafka.security_protocol)"
             )
-        # a client's certificate is refused by an alert, when the handshake is over already
+        # an alert refuses a client's certificate after the handshake
         if problem.code() == KafkaError._SSL or "SSL alert" in problem.str():
             return AccessError(
                 f"TLS failed: there is no trusted connection to {kafka.bootstrap_servers}: "

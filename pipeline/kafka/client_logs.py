@@ -1,6 +1,6 @@
-"""Limits how often Kafka's clients repeat a log message.
+"""Limits repeated log messages of Kafka's clients.
 
-While a broker is away they log each attempt to connect: thousands of lines a minute.
+While a broker is away they log every connection attempt: thousands of lines a minute.
 """
 
 import logging
@@ -11,16 +11,16 @@ from typing import Any
 from fluxplain.kafka.client import LIBRDKAFKA_LOG
 
 QUIET_S = 30.0
-"""Seconds until a client's message is repeated."""
+"""Seconds before a client's message may be logged again."""
 
 _VARYING = re.compile(r"[\d.:#]+")
 
 
 class RepetitionFilter(logging.Filter):
-    """Lets a client's message pass once in a while, with how many were like it.
+    """Passes one of many similar messages of a client, with the number of suppressed ones.
 
-    Messages that differ in numbers only (addresses, ports, times) are alike. fluxplain's own always
-    pass.
+    Messages are similar if only numbers (addresses, ports, times) differ. fluxplain's own messages
+    always pass.
 
     Examples
     --------
@@ -33,11 +33,11 @@ class RepetitionFilter(logging.Filter):
 
     def __init__(self, own: str) -> None:
         super().__init__()
-        self._client = own  # the one logger of ours that speaks for a client
+        self._client = own  # fluxplain's one logger with a client's messages
         self._passed: dict[tuple[str, str], tuple[float, int]] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Return whether to log a record; of one that passes the message says what did not."""
+        """Return whether to log a record; add the number of suppressed ones to its message."""
         if record.name.startswith("fluxplain.") and record.name != self._client:
             return True
         kind = (record.name, _VARYING.sub("", record.getMessage()))
@@ -56,7 +56,7 @@ class RepetitionFilter(logging.Filter):
 
 
 def logging_settings() -> dict[str, Any]:
-    """Return how processes that run for long log, for :func:`logging.config.dictConfig`."""
+    """Return the settings of long-running processes for :func:`logging.config.dictConfig`."""
     return {
         "version": 1,
         "disable_existing_loggers": False,

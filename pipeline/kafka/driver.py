@@ -5,8 +5,8 @@
 - deliver the messages of each partition in order, and commit only what it is asked to;
 - call :meth:`~fluxplain.kafka.worker.worker.RoleWorker.on_revoked` and ``on_assigned`` at each
   rebalance;
-- ``claim`` the partitions that are new, then confirm with the broker that it is still a member of
-  its group, and only then ``load`` each and read on from the offset that this returns.
+- ``claim`` new partitions, then confirm its group membership with the broker, and only then
+  ``load`` each one and read from the offset that this returns.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,7 +16,7 @@ from fluxplain.kafka.client import TopicPartition
 
 
 class Received(Protocol):
-    """A message as the driver delivers it; opaque but for these attributes."""
+    """A message as delivered by the driver; a worker uses these attributes only."""
 
     topic: str
     partition: int
@@ -28,7 +28,7 @@ class Received(Protocol):
 
 
 class Driver(Protocol):
-    """What a worker asks of its consumer."""
+    """The consumer operations that a worker needs."""
 
     def is_current(self, message: Received) -> bool:
         """Return whether a message belongs to the current generation of the group."""

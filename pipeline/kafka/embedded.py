@@ -1,16 +1,15 @@
 """The embedded broker: librdkafka's mock cluster, inside this process, with nothing to install.
 
 It speaks the real protocol over TCP, with consumer groups and commits, to any client on this
-machine. Its limits are its own:
+machine. Its limits:
 
-- everything is in memory and gone when the process ends;
-- each partition keeps only its last 5 MiB or 100,000 messages, so whatever feeds it must hold
-  back until the consumers have caught up, as ``fluxplain replay`` does;
-- topics appear when they are first asked for, with 4 partitions; there is no way to create them
-  with another number, and their settings are ignored;
+- everything is in memory and lost when the process ends;
+- each partition keeps only its last 5 MiB or 100,000 messages, so a producer must wait for the
+  consumers, as ``fluxplain replay`` does;
+- topics appear when they are first requested, always with 4 partitions and without settings;
 - it listens on a free port of localhost, without authentication.
 
-It is for trying, demonstrating and testing, not for data that matters.
+It is for trials, demonstrations and tests, not for data that matters.
 """
 
 import socket
@@ -24,22 +23,22 @@ from confluent_kafka.admin import ClusterMetadata
 from fluxplain.config import EMBEDDED, ENV_PREFIX, Config, ConfigError
 
 ADDRESS_FILE = Path(".fluxplain/embedded-broker")
-"""Where a running embedded broker writes its address, below the working directory."""
+"""File with the address of a running embedded broker, below the working directory."""
 
 PARTITIONS = 4
 """Partitions of every topic of the embedded broker."""
 
 PARTITION_BYTES = 5 * 1024 * 1024
-"""Bytes that a partition of the embedded broker keeps; older ones are dropped, read or not."""
+"""Bytes that a partition of the embedded broker keeps; older messages are dropped, read or not."""
 
 CHECKPOINT_INTERVAL_S = 0.5
-"""Seconds between checkpoints on the embedded broker: what feeds it waits for commits."""
+"""Seconds between checkpoints on the embedded broker: its producer waits for commits."""
 
 _CLUSTER_PREFIX = "mockCluster"
 
 
 class EmbeddedBroker:
-    """A broker that lives as long as this object is open.
+    """A broker that runs while this object is open.
 
     Examples
     --------
@@ -59,11 +58,11 @@ class EmbeddedBroker:
         self._address_file: Path | None = None
 
     def settings_for(self, config: Config) -> Config:
-        """Return the settings for this broker; raise ``ConfigError`` if they are about security."""
+        """Return the settings for this broker; raise ``ConfigError`` if they require security."""
         if config.kafka.security_protocol != "PLAINTEXT":
             raise ConfigError(
                 f"kafka.security_protocol is {config.kafka.security_protocol!r}, but the embedded "
-                "broker has only 'PLAINTEXT': remove what is about security from [kafka]"
+                "broker has only 'PLAINTEXT': remove the security settings from [kafka]"
             )
         return config.on_broker(self.bootstrap_servers)
 
@@ -74,18 +73,18 @@ class EmbeddedBroker:
         """
         if path.exists() and _answers(path.read_text().strip()):
             raise ConfigError(
-                f"an embedded broker runs from this directory already, at {path.read_text()}"
+                f"an embedded broker already runs from this directory, at {path.read_text()}"
             )
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(self.bootstrap_servers)
         self._address_file = path
 
     def close(self) -> None:
-        """Stop the broker; its data are gone."""
+        """Stop the broker and drop its data."""
         if self._address_file:
             self._address_file.unlink(missing_ok=True)
             self._address_file = None
-        self._producer = None  # the mock cluster goes with its client
+        self._producer = None  # the mock cluster ends with its client
 
     def __enter__(self) -> Self:
         return self

@@ -1,4 +1,4 @@
-"""How a worker process ends when it cannot go on, with which exit status, and why."""
+"""Ends a worker process that cannot continue: exit statuses and messages."""
 
 import logging
 import os
@@ -12,14 +12,14 @@ from fluxplain.kafka.producer import DeliveryError, OversizeError
 log = logging.getLogger("fluxplain.worker")
 
 EXIT_FAILED = 70
-"""Exit status of a worker that failed and may be started again."""
+"""Exit status of a worker that failed: a restart may help."""
 
 EXIT_NOT_YET = 75
-"""Exit status of a worker that needs something which may come: broker, topics, a model, the schema
-registry."""
+"""Exit status of a worker that lacks something which may appear: the broker, topics, a model, the
+schema registry."""
 
 EXIT_REFUSED = 78
-"""Exit status of a worker that would fail again: somebody must look."""
+"""Exit status of a worker that would fail again: a person must intervene."""
 
 
 def fail(what: str, error: Exception) -> NoReturn:
@@ -35,32 +35,32 @@ def fail(what: str, error: Exception) -> NoReturn:
 
 
 def refuse(reason: str) -> NoReturn:
-    """End the process: somebody must decide."""
+    """End the process: a person must decide."""
     log.critical(reason)
     end(EXIT_REFUSED)
 
 
 def end(status: int) -> NoReturn:
-    """End the process at once, with all that was logged."""
-    # not sys.exit: Faust would stop in good order, and commit
+    """Flush the log and end the process at once."""
+    # not sys.exit: Faust would shut down gracefully, and commit
     logging.shutdown()
     os._exit(status)
 
 
 def replaced_settings(replica: Replica) -> str:
-    """Return why a worker whose settings were replaced must end."""
+    """Return the message for a worker whose settings were replaced."""
     return (
-        f"{replica}: other settings were registered for this pipeline since this worker was "
-        "started (`fluxplain settings replace`): start it with those; `fluxplain settings show` "
-        "names the keys that differ"
+        f"{replica}: other settings were registered for this pipeline after this worker started "
+        "(`fluxplain settings replace`). Start it with those; `fluxplain settings show` names the "
+        "keys that differ"
     )
 
 
 def shorter_log(slot: object, offset: int, end: int) -> str:
-    """Return why a slot cannot go on at an offset beyond the end of the log."""
+    """Return the message for a slot whose next offset is beyond the end of the log."""
     return (
-        f"{slot} goes on at offset {offset}, but the topic ends at {end}: messages were lost, or "
-        "the topic was made anew. New messages would have the offsets, and so the identity, of "
-        "others that were published before. Use another topics.prefix, or make all topics anew "
-        "and remove the checkpoints (`fluxplain checkpoints remove`)"
+        f"the next offset of {slot} is {offset}, but the topic ends at {end}: messages were lost, "
+        "or the topic was created again. New messages would reuse the offsets, and so the "
+        "identity, of published results. Use another topics.prefix, or create all topics again and "
+        "remove the checkpoints (`fluxplain checkpoints remove`)"
     )

@@ -1,4 +1,4 @@
-"""Headers of messages, which anybody may have written."""
+"""Headers of messages, which may be forged or unreadable."""
 
 from collections.abc import Iterable
 from typing import Any, Self
@@ -8,7 +8,7 @@ from confluent_kafka import Message
 from fluxplain.stages.limits import HEADER_MEMORY_BYTES
 
 OWN = "fluxplain-"
-"""Begins the names of the pipeline's own headers."""
+"""Prefix of the pipeline's own headers."""
 
 
 class Unreadable(tuple[()]):
@@ -26,9 +26,10 @@ class Unreadable(tuple[()]):
 def usable_headers(
     headers: Iterable[tuple[str, bytes | None]], *, is_own: bool
 ) -> dict[str, bytes]:
-    """Return the headers that a stage may see; of several with one name, the last.
+    """Return the headers that a stage may see; of equal names, the last one.
 
-    Unless a role of the pipeline wrote the message (``is_own``), its own headers are forged.
+    Unless a role of the pipeline wrote the message (``is_own``), headers with its prefix are
+    forged, and dropped.
 
     Examples
     --------
@@ -39,7 +40,7 @@ def usable_headers(
     return {
         name: value
         for name, value in headers
-        # librdkafka ends a name at a zero: passed on, it would become another one
+        # librdkafka would cut a name at a zero byte
         if value is not None and "\0" not in name and (is_own or not name.startswith(OWN))
     }
 
@@ -48,14 +49,14 @@ def headers_of(message: Message) -> dict[str, bytes]:
     """Return the headers of a message that librdkafka read; none if a name is not UTF-8."""
     try:
         headers = message.headers()
-    except (UnicodeDecodeError, SystemError):  # the second is how the client passes the first on
-        message.set_headers([])  # the client keeps a broken list, and would return it next time
+    except (UnicodeDecodeError, SystemError):  # the client may wrap the first in the second
+        message.set_headers([])  # otherwise the next call would return a broken list
         return {}
     return {name: value for name, value in headers or () if value is not None}
 
 
 def size_of(message: Any) -> int:
-    """Return about how many bytes a message takes in memory, without its value decoded."""
+    """Return the approximate memory of an undecoded message, in bytes."""
     size = len(message.key or b"") + len(message.value or b"")
     if message.headers:
         size += sum(HEADER_MEMORY_BYTES + len(content or b"") for _, content in message.headers)

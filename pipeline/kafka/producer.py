@@ -1,4 +1,4 @@
-"""A producer that leaves only a prefix of what it was given, and knows what has arrived."""
+"""A producer whose failures leave no hole: each partition holds a prefix of its messages."""
 
 import asyncio
 import itertools
@@ -26,23 +26,23 @@ from fluxplain.kafka.timeouts import (
 log = logging.getLogger("fluxplain.producer")
 
 MAX_MESSAGE_BYTES = 1_000_000
-"""Largest message; Kafka's own default on brokers and clients."""
+"""Largest message, in bytes: Kafka's own default on brokers and clients."""
 
 MAX_HELD = 10_000
-"""Messages that may wait for the first acknowledgement of their partition."""
+"""Largest number of messages that wait for the first acknowledgement of their partition."""
 
 FATAL_REPORT_S = 1.0
-"""Seconds to wait for the report of the delivery that a fatal error is about."""
+"""Seconds to wait for the delivery report behind a fatal error."""
 
 _PURGED = {KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT}
 
 
 class DeliveryError(UserError):
-    """The broker did not take a message, so nothing that led to it may be committed."""
+    """The broker did not take a message, so its input must not be committed."""
 
 
 class OversizeError(DeliveryError):
-    """A message is larger than the broker takes, and would be again."""
+    """A message is too large for the broker: a retry would fail too."""
 
 
 class _Held(NamedTuple):
@@ -55,18 +55,15 @@ class _Held(NamedTuple):
 
 
 class RecordProducer:
-    """Sends records in order, and leaves only a prefix of them in each partition.
+    """Sends records in order; whenever it fails, each partition holds a prefix without a hole.
 
-    Whenever it dies, freezes or fails, what it wrote into a partition is the beginning of what it
-    was given for it, without a hole:
-
-    1. It is idempotent, and acknowledged by all in-sync replicas: the broker takes only the batch
-       that follows the last one.
+    1. It is idempotent and waits for all in-sync replicas: the broker takes only the batch that
+       follows the last one.
     2. A broker that does not know the producer takes any batch as the first. So the first message
        of each partition is sent alone, and the others follow its acknowledgement.
-    3. No message has a timeout of its own. If none is acknowledged for ``deadline_s``, all fail.
-    4. After the first failure nothing is sent any more (``enable.gapless.guarantee``), and all
-       calls raise.
+    3. Messages have no timeout of their own. If none is acknowledged for ``deadline_s``, all fail.
+    4. After the first failure nothing more is sent (``enable.gapless.guarantee``), and all calls
+       raise.
     """
 
     def __init__(self, config: Config, *, deadline_s: float = DELIVERY_DEADLINE_S) -> None:
@@ -90,7 +87,7 @@ class RecordProducer:
         self._any_partition = itertools.count()
         self._lock = threading.RLock()
         self._acknowledged_at: dict[TopicPartition, float] = {}
-        # and what waits behind the first message
+        # partition → messages that wait for the first one's acknowledgement
         self._introduced: dict[TopicPartition, deque[_Held]] = {}
         self._released: deque[_Held] = deque()
         self._moved_at = time.monotonic()
@@ -101,17 +98,17 @@ class RecordProducer:
         topic: str,
         value: bytes | None,
         key: bytes | None = None,
-        place: int | None = None,
+        partition: int | None = None,
         *,
         headers: Mapping[str, bytes] | None = None,
     ) -> None:
-        """Queue one message, for a partition (``place``) or for that of its key.
+        """Queue one message, for ``partition`` or for that of its key.
 
         Waits while the queue is full; raises ``DeliveryError`` if an earlier message failed, or
         this one cannot be sent at all.
         """
-        self.serve()  # what has failed is known before anything else is sent
-        tp = TopicPartition(topic, self._partition(topic, key, place))
+        self.serve()  # raises earlier failures before anything else is sent
+        tp = TopicPartition(topic, self._partition(topic, key, partition))
         message = _Held(tp, value, key, headers)
         if not self.waiting:
             self._moved_at = time.monotonic()
@@ -122,8 +119,7 @@ class RecordProducer:
     def serve(self) -> None:
         """Process delivery reports, and send the messages that they release.
 
-        To be called from time to time, also when there is nothing to send; raises
-        ``DeliveryError`` if a message failed.
+        Call it regularly, even without messages to send; raises ``DeliveryError`` if one failed.
         """
         self._serve(self._producer.poll, 0.0)
 
@@ -146,23 +142,23 @@ class RecordProducer:
             log.warning("all messages are acknowledged, after %.0f s", time.monotonic() - since)
 
     async def flushed(self) -> None:
-        """Wait as :meth:`flush` does, without blocking the event loop."""
+        """Flush without blocking the event loop."""
         if self.waiting:
             await asyncio.get_running_loop().run_in_executor(None, self.flush)
         self._raise_failure()
 
     @property
     def waiting(self) -> int:
-        """How many messages are not acknowledged yet; from any thread."""
+        """Number of unacknowledged messages; safe to read from any thread."""
         held = sum(map(len, list(self._introduced.values())))
         return len(self._producer) + held + len(self._released)
 
     def partitions(
         self, topic: str, *, beyond: int = 0, timeout_s: float = COMMAND_DEADLINE_S
     ) -> int:
-        """Return how many partitions a topic has; raise ``DeliveryError`` without an answer.
+        """Return the number of partitions of a topic; raise ``DeliveryError`` without an answer.
 
-        The broker is asked once, and again if the topic had no partition ``beyond`` then.
+        Cached, unless the topic had no partition ``beyond``.
         """
         if self._partition_counts.get(topic, 0) <= beyond:
             try:
@@ -173,19 +169,19 @@ class RecordProducer:
             self._partition_counts[topic] = max(count, self._partition_counts.get(topic, 1))
         return self._partition_counts[topic]
 
-    def _partition(self, topic: str, key: bytes | None, place: int | None) -> int:
-        if place is None:
+    def _partition(self, topic: str, key: bytes | None, partition: int | None) -> int:
+        if partition is None:
             number = next(self._any_partition) if key is None else key_hash(key)
             return number % self.partitions(topic)
-        count = self.partitions(topic, beyond=place)
-        if place >= count:
+        count = self.partitions(topic, beyond=partition)
+        if partition >= count:
             raise DeliveryError(
-                f"{topic} has {count} partitions, and none with the number {place}: add partitions"
+                f"{topic} has {count} partitions, but no partition {partition}: add partitions"
             )
-        return place
+        return partition
 
     def _put(self, message: _Held) -> bool:
-        """Send a message, or hold it until its partition is introduced; False without room."""
+        """Send a message, or hold it until its partition's first acknowledgement; False if full."""
         with self._lock:
             if self._released:
                 return False
@@ -218,12 +214,12 @@ class RecordProducer:
         except BufferError:
             return False
         except KafkaException as error:
-            self._raise_failure()  # what was fatal before, if anything was
+            self._raise_failure()  # an earlier fatal error, if any
             raise _explained(error.args[0], topic, len(message.value or b"")) from None
         return True
 
     def _serve(self, call: Callable[[float], int], timeout_s: float) -> None:
-        """Let librdkafka report, send what that has released, and raise what has failed."""
+        """Process delivery reports, send released messages, raise the first failure."""
         self._call(call, timeout_s)
         self._raise_failure()
         with self._lock:
@@ -231,11 +227,11 @@ class RecordProducer:
                 self._released.popleft()
 
     def _call(self, call: Callable[[float], int], timeout_s: float) -> None:
-        """Call librdkafka; an error that is fatal to the producer surfaces here."""
+        """Call librdkafka, and record an error that is fatal to the producer."""
         try:
             call(timeout_s)
         except (KafkaException, SystemError) as error:
-            # the second is what becomes of the first on its way through a callback
+            # a callback wraps the first in the second
             fatal = error if isinstance(error, KafkaException) else error.__cause__
             if not isinstance(fatal, KafkaException):
                 raise
@@ -251,7 +247,7 @@ class RecordProducer:
             self._released += self._introduced.pop(tp, ())
 
     def _fail(self, failure: DeliveryError, error: KafkaError | None = None) -> None:
-        """Stop sending; only the first failure says why."""
+        """Stop sending, and keep the first failure as the reason."""
         if error is not None and error.code() in _PURGED:
             return
         with self._lock:
@@ -272,9 +268,9 @@ class RecordProducer:
             raise self._failure
 
     def _explained_fatal(self, error: KafkaError) -> DeliveryError:
-        """Return what to raise if the report of the delivery itself does not come.
+        """Return the failure for a fatal error whose delivery report librdkafka has dropped.
 
-        librdkafka may drop it behind the fatal error, whose text then holds the reason.
+        The text of the fatal error then holds the reason.
         """
         if error.code() != KafkaError._GAPLESS_GUARANTEE:
             return DeliveryError(str(refusal(self._config, "cannot send messages", error)))
@@ -305,8 +301,8 @@ class RecordProducer:
         except KafkaException:
             return "the broker does not answer; waiting for it"
         return (
-            "the broker answers, but does not take them, for want of in-sync replicas or of disk "
-            "space (its log says more); trying on"
+            "the broker answers, but does not take them: it lacks in-sync replicas or disk space "
+            "(its log has the reason); still trying"
         )
 
 

@@ -1,71 +1,70 @@
 """Every timeout of Kafka's clients that a promise depends on, with its reason.
 
-They are constants, not settings: they bound each other, and a promise holds for these values.
+They are constants, not settings: they bound each other, and promises hold for these values only.
 """
 
 from typing import Any
 
-# Deliveries: what a producer was given, and the broker has not acknowledged.
+# Deliveries: messages that the broker has not acknowledged.
 
 DELIVERY_DEADLINE_S = 300.0
-"""Seconds without any acknowledgement after which a worker ends itself, while outputs wait. Outages
-of up to 150 s, such as a rolling restart of brokers or a full disk, are waited out. No message has
-a timeout of its own: librdkafka would drop the oldest and send the later ones. Worst case: an
-outage that is longer costs a new start, and repeats what was done since the last checkpoint."""
+"""Seconds without any acknowledgement after which a worker with waiting outputs ends. Outages of up
+to 150 s, such as a rolling restart of brokers or a full disk, are waited out. Messages have no
+timeout of their own: librdkafka would drop the oldest and send later ones. Worst case: a longer
+outage costs a restart and repeats the work since the last checkpoint."""
 
 COMMAND_DEADLINE_S = 120.0
-"""The same for a command (`replay`, `model announce`), whose user waits for an answer: longer than
-a broker takes to restart. Worst case: the command fails, and has sent no more than a prefix."""
+"""The same for a command (`replay`, `model announce`), whose user waits: longer than a broker takes
+to restart. Worst case: the command fails after sending only a prefix."""
 
 PATIENCE_S = 10.0
-"""Seconds without an acknowledgement after which log, health and metrics say that outputs wait."""
+"""Seconds without an acknowledgement after which log, health and metrics report waiting outputs."""
 
 INTRODUCTION_S = 3_600.0
-"""Seconds since the last acknowledgement of a partition after which the next message is sent to it
-alone: brokers forget a producer's sequence after a day (`producer.id.expiration.ms`), and would
-accept any batch as the first. Worst case: one round trip more in an hour."""
+"""Seconds since the last acknowledgement of a partition after which its next message is sent alone:
+brokers forget a producer's sequence after a day (`producer.id.expiration.ms`), and would accept any
+batch as the first. Worst case: one extra round trip an hour."""
 
 PRODUCE_REQUEST_S = 30.0
-"""Seconds that a broker may wait for its in-sync replicas before it answers: Kafka's default, three
-times as long as a follower may take to leave them."""
+"""Seconds that a broker may wait for its in-sync replicas before it answers: Kafka's default, and
+three times as long as a follower may lag before it is removed from them."""
 
 SOCKET_TIMEOUT_S = 40.0
 """Seconds that librdkafka waits for an answer before it closes the connection and asks again:
-longer than `PRODUCE_REQUEST_S`. Worst case: a frozen broker holds a batch for so long."""
+longer than `PRODUCE_REQUEST_S`. Worst case: a frozen broker delays a batch by this time."""
 
 RECONNECT_MOST_S = 1.0
-"""Longest pause between two attempts to reach a broker, in seconds; librdkafka's default of 10 s
-would delay each recovery by as much. Worst case: a connection attempt a second for each broker that
-is away."""
+"""Longest pause between two connection attempts, in seconds; librdkafka's default of 10 s would
+delay each recovery by as much. Worst case: one attempt a second per missing broker."""
 
 RETRY_MOST_S = 1.0
 """Longest pause before a refused request is sent again, in seconds."""
 
 TOPICS_MAX_AGE_S = 30.0
-"""Age of what a client knows of topics before it asks again, in seconds: so soon are partitions
-found that were added. A leader that has moved is asked for at once."""
+"""Seconds after which a client refreshes topic metadata, and so finds added partitions. A moved
+leader is looked up at once."""
 
 # Consumer groups.
 
 SESSION_TIMEOUT_S = 10.0
-"""Seconds without a heartbeat after which a worker is out of its group. Heartbeats come from a
-thread of their own, so slow steps do not need more. Worst case: a worker that was killed blocks its
-partitions for so long."""
+"""Seconds without a heartbeat after which a worker loses its group membership. Heartbeats come from
+a separate thread, so slow steps do not need more. Worst case: a killed worker blocks its partitions
+for this time."""
 
 STATIC_SESSION_TIMEOUT_S = 45.0
-"""The same for a static member: so long may it take to come back to its partitions."""
+"""The same for a static member, which keeps its partitions if it returns within this time."""
 
 HEARTBEAT_S = 1.0
-"""Seconds between heartbeats, and so the time in which a worker learns of a rebalance; a tenth of a
-session, so that nine may be lost."""
+"""Seconds between heartbeats, and so the delay of a rebalance notice; a tenth of a session, so that
+nine may be lost."""
 
 REBALANCE_TIMEOUT_S = 60.0
-"""Seconds that a member may take to join again during a rebalance: longer than a step and a
-checkpoint take. Worst case: a frozen member delays the others until its session ends."""
+"""Seconds that a member may take to rejoin during a rebalance: longer than a step and a checkpoint
+take. Worst case: a frozen member delays the others until its session ends."""
 
 POLL_INTERVAL_S = 1_000.0
 """Seconds without a poll after which a consumer gives up its partitions: longer than
-`DELIVERY_DEADLINE_S`, since a worker whose outputs wait reads nothing."""
+`DELIVERY_DEADLINE_S`, since a worker with waiting outputs does not poll."""
 
 GROUP_REQUEST_S = 90.0
 """Seconds that the consumer waits for an answer; longer than `REBALANCE_TIMEOUT_S`, since a broker
@@ -75,50 +74,50 @@ ALERTS_SESSION_S = 10.0
 """Session of the consumer group of alerts, in seconds, as `SESSION_TIMEOUT_S`."""
 
 ALERTS_POLL_S = 1_800.0
-"""Seconds that one alert may take before the group gives the partitions to another member: twice as
-long as it is tried (`fluxplain.alerts.webhook.MAX_AGE_S`)."""
+"""Seconds that one alert may take before the group reassigns its partitions: twice as long as it is
+retried (`fluxplain.alerts.webhook.MAX_AGE_S`)."""
 
-# Questions to the broker.
+# Requests to the broker.
 
 CLUSTER_S = 5.0
-"""Seconds to wait for a cluster's metadata: so soon does a command say that no broker answers."""
+"""Seconds to wait for a cluster's metadata before a command reports that no broker answers."""
 
 WATCH_REQUEST_S = 5.0
-"""Seconds that the watchdog waits for an answer; it looks again 2 s later."""
+"""Seconds that the watchdog waits for an answer; it asks again 2 s later."""
 
 REQUEST_S = 10.0
-"""Seconds that a command waits for offsets; it asks again while brokers take over."""
+"""Seconds that a command waits for offsets; it asks again during a failover."""
 
 LOG_RANGE_S = 30.0
-"""Seconds that a reader of a log waits to hear where it begins and ends; it asks again."""
+"""Seconds that a reader waits for the first and last offset of a log; it asks again."""
 
 TAKEOVER_S = 60.0
-"""Seconds that a new cluster may take to make its topic of offsets, or a broker to take over groups
+"""Seconds that a new cluster may take to create its offsets topic, or a broker to take over groups
 and partitions."""
 
 PEEK_S = 30.0
-"""Seconds to wait for the first message behind a hole in a log; a worker that gets no answer ends
-and reads again."""
+"""Seconds to wait for the first message after a hole in a log. Worst case: the worker ends, and its
+next start reads again."""
 
 UNREADABLE_S = 10.0
 """Seconds to wait for the end of a batch that a reader cannot unpack; it asks again."""
 
 CHECKPOINT_READ_S = 30.0
-"""Seconds that reading a part of a checkpoint may take, before loading fails."""
+"""Seconds that reading a part of a checkpoint may take before loading fails."""
 
 REGISTER_S = 30.0
-"""Seconds that reading the register may take, and a record in it may wait to be written. Worst
-case: a new owner that cannot write its claim ends, and is started again."""
+"""Seconds that reading the register, or writing a record into it, may take. Worst case: a new owner
+that cannot write its claim ends and is restarted."""
 
 CREATE_S = 30.0
 """Seconds that new topics may take until every broker knows them."""
 
 NEW_TOPIC_S = 3.0
-"""Seconds that a new topic may take to be known to the broker that is asked."""
+"""Seconds until the requested broker must know a new topic."""
 
 
 def connection_settings() -> dict[str, Any]:
-    """Return librdkafka's settings for connections, of every client."""
+    """Return librdkafka's connection settings, for every client."""
     return {
         "socket.timeout.ms": _ms(SOCKET_TIMEOUT_S),
         "reconnect.backoff.max.ms": _ms(RECONNECT_MOST_S),
@@ -128,7 +127,7 @@ def connection_settings() -> dict[str, Any]:
 
 
 def producer_settings() -> dict[str, Any]:
-    """Return librdkafka's settings for deliveries; see `DELIVERY_DEADLINE_S`."""
+    """Return librdkafka's delivery settings; see `DELIVERY_DEADLINE_S`."""
     return {
         "message.timeout.ms": 0,  # none
         "request.timeout.ms": _ms(PRODUCE_REQUEST_S),
@@ -136,7 +135,7 @@ def producer_settings() -> dict[str, Any]:
 
 
 def group_settings(*, is_static: bool) -> dict[str, Any]:
-    """Return Faust's settings for a group whose static members keep partitions over a restart."""
+    """Return Faust's group settings; static members keep their partitions over a restart."""
     return {
         "consumer_metadata_max_age_ms": _ms(TOPICS_MAX_AGE_S),
         "broker_session_timeout": STATIC_SESSION_TIMEOUT_S if is_static else SESSION_TIMEOUT_S,

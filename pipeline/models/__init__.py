@@ -1,6 +1,6 @@
 """Models of other libraries behind River's one-record interface.
 
-Each factory takes what a table of a TOML file can say: see ``deploy/docs/models.md``.
+The factories' arguments can be written in a TOML file: see ``deploy/docs/models.md``.
 """
 
 from typing import TYPE_CHECKING

@@ -1,7 +1,7 @@
 """Adapters that give array-based models River's one-record interface.
 
-Many observations are one call. In other company, as with another number of shards, an output may
-differ in its last bits.
+Many observations are one call. In a batch of another size, as with another number of shards, an
+output may differ in its last bits.
 """
 
 from collections.abc import Sequence
@@ -16,10 +16,10 @@ CLASS_TYPES = {"boolean": bool, "integer": int, "string": str}
 
 
 class Learner(Protocol):
-    """A model of arrays."""
+    """An array-based model."""
 
     def learn(self, row: Floats, target: Any) -> None:
-        """Learn one row, shape (1, columns): its class, its number, or the numbers to reproduce."""
+        """Learn one row, shape (1, columns); the target is a class, a number, or a row."""
         ...
 
     def outputs(self, rows: Floats) -> Floats:
@@ -28,7 +28,7 @@ class Learner(Protocol):
 
 
 class Adapter:
-    """A learner, and the rows that it takes; `name` is for people."""
+    """A learner with its row encoder, and a display name."""
 
     def __init__(self, name: str, rows: Rows, learner: Learner) -> None:
         self._name = name
@@ -57,7 +57,7 @@ class Classifier(Adapter):
     def learn_one(self, x: Observation, y: Label) -> None:
         """Learn the class of an observation; raise ValueError if it is unknown."""
         if y not in self.classes:
-            raise ValueError(f"the label {y!r} is none of {self.classes}")
+            raise ValueError(f"the label {y!r} is not one of {self.classes}")
         self._learn(x, y)
 
     def predict_proba_one(self, x: Observation) -> dict[Label, float]:
@@ -87,7 +87,7 @@ class Regressor(Adapter):
 
 
 class Detector(Adapter):
-    """Scores how unusual an observation is, by the learner's only output."""
+    """Scores how unusual an observation is: the learner's only output."""
 
     def learn_one(self, x: Observation) -> None:
         """Learn an observation."""
@@ -123,7 +123,7 @@ class Autoencoder(Detector):
 def adapter(
     label: str, name: str, rows: Rows, learner: Learner, classes: Sequence[Label]
 ) -> Adapter:
-    """Return the adapter for a label type; without labels an autoencoder."""
+    """Return the adapter for a label type; an autoencoder without labels."""
     if label == "none":
         return Autoencoder(name, rows, learner)
     if label == "number":
@@ -132,7 +132,7 @@ def adapter(
 
 
 def output_count(label: str, rows: Rows, classes: Sequence[Label]) -> int:
-    """Return how many outputs the learner of such an adapter has."""
+    """Return the number of outputs of an adapter's learner."""
     return {"number": 1, "none": rows.width}.get(label, len(classes))
 
 
@@ -144,7 +144,7 @@ def check_label(label: str) -> None:
 
 
 def classes_of(label: str, classes: Sequence[Label] | None) -> list[Label]:
-    """Return configured classes, sorted as scikit-learn sorts them; none for numbers.
+    """Return the configured classes in scikit-learn's order; none for numbers.
 
     Raises ValueError if they are missing, too few, or of another type.
 
@@ -166,5 +166,5 @@ def classes_of(label: str, classes: Sequence[Label] | None) -> list[Label]:
     if wrong:
         raise ValueError(f"classes has {wrong[0]!r}, but label.type is {label!r}")
     if len(set(classes)) < len(classes) or len(classes) < 2:
-        raise ValueError(f"classes is {classes!r}, but must be at least two, each once")
+        raise ValueError(f"classes is {classes!r}, but must hold at least two, each once")
     return sorted(classes)

@@ -25,18 +25,18 @@ class Rows(Protocol):
 
 
 class Encoder:
-    """Scales numbers, and gives each category a column of its own.
+    """Standardizes numbers and one-hot encodes categories.
 
-    A row has the numeric features first, in their order, and then for each categorical feature as
-    many columns as it may have categories. One of these is 1, the others are 0. A category gets its
-    column when it is first learned; without one, all of them are 0.
+    A row has the numeric features first, in their order, then ``categories`` columns for each
+    categorical feature: one is 1, the others 0. A category gets its column when it is first
+    learned; without a column, all are 0.
 
     Parameters
     ----------
     features
         Feature → ``"numeric"`` or ``"categorical"``.
     scale
-        Whether numbers are given in standard deviations from their mean, both over all learned
+        Whether to express numbers in standard deviations from their mean, both over all learned
         observations.
     categories
         Columns of each categorical feature.
@@ -73,7 +73,7 @@ class Encoder:
         self.width = len(self._numeric) + categories * len(self._categorical)
 
     def learn(self, x: Observation) -> None:
-        """Update means and deviations, and give new categories their columns."""
+        """Update means and deviations, and assign columns to new categories."""
         numbers = self._numbers([x])[0]
         if self._scaler is not None:
             self._scaler.learn_one(dict(zip(self._numeric, numbers.tolist(), strict=True)))

@@ -22,18 +22,18 @@ QUESTIONS = active.base.ActiveLearningClassifier
 def check_usable(model: Any, make: Callable[[], Any], *, label: str, learns: bool) -> None:
     """Raise ValueError if a model cannot be explained; the text continues "it is a Model".
 
-    It must be possible to ask, teach and pickle the model, and its output must be one class, number
-    or score. `make` returns another new one, which must have the same random numbers. `label` is
-    the label's type.
+    The model must predict, learn and pickle, and its output must be one class, number or score.
+    `make` returns another new one, which must draw the same random numbers. `label` is the label's
+    type.
     """
     try:
-        final: Any = final_step(model)  # a pipeline has every method, whatever its last step has
-    except Exception as error:  # as of a pipeline without steps
-        raise ValueError(f" that cannot be asked what it is: {error}") from error
+        final: Any = final_step(model)  # a pipeline has all methods, its last step may not
+    except Exception as error:  # for example a pipeline without steps
+        raise ValueError(f" whose kind cannot be determined: {error}") from error
     if isinstance(final, SEVERAL | QUESTIONS):
         raise ValueError(
-            ", whose answer is not one class, number or score: neither clusters, nor several "
-            "labels, nor questions for labels can be explained"
+            ", whose output is not one class, number or score: clustering, multi-label models and "
+            "active learning cannot be explained"
         )
     _check_methods(final, label, learns=learns)
     try:
@@ -45,12 +45,12 @@ def check_usable(model: Any, make: Callable[[], Any], *, label: str, learns: boo
     if drawn and drawn != _generators(make()):
         raise ValueError(
             " that draws other random numbers each time it is made, so results could not be "
-            "repeated: seed them; a factory that takes a `seed` gets the pipeline's"
+            "repeated: set its seed; a factory that takes a `seed` gets the pipeline's"
         )
 
 
 def check_kind(model: Any, label: str) -> None:
-    """Raise ValueError if labels are not for this kind of model; the text continues "it is a"."""
+    """Raise ValueError if the label type does not suit the model; the text continues "it is a"."""
     kind = model_kind(model)
     fits = {"classifier": label != "number", "regressor": label == "number"}
     if not fits.get(kind, True):
@@ -61,7 +61,7 @@ def check_kind(model: Any, label: str) -> None:
 
 
 def checked(model: Any, make: Callable[[], Any], *, label: str, learns: bool) -> Any:
-    """Return a new model as it is asked; raise ValueError, whose text continues "it is a"."""
+    """Check a new model and return its pipeline form; a ValueError's text continues "it is a"."""
     try:
         check_usable(model, make, label=label, learns=learns)
     except UserError:  # of `make`
@@ -73,9 +73,9 @@ def checked(model: Any, make: Callable[[], Any], *, label: str, learns: bool) ->
 
 
 def taking_over(model: Any, *, label: str, learns: bool) -> Any:
-    """Return a model that replaces another one, as it is asked; raise ValueError if it cannot."""
+    """Check a model that replaces another one; raise ValueError if it cannot take over."""
     try:
-        # it is not made again: it brings its random numbers along
+        # not made again: it contains its random numbers
         return checked(model, lambda: model, label=label, learns=learns)
     except ValueError as error:
         raise ValueError(f"it is a {error}") from error
@@ -116,8 +116,8 @@ def _check_methods(final: Any, label: str, *, learns: bool) -> None:
         return
     if not _has(final, "learn_one"):
         raise ValueError(
-            ", which has no learn_one: it needs learn_one, or model.learn = false if it is never "
-            "to learn"
+            ", which has no learn_one: it needs learn_one, or model.learn = false if it shall "
+            "never learn"
         )
     _check_takes(final, "learn_one", ["x"] if label == "none" else ["x", "y"], label)
 

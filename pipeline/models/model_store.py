@@ -1,4 +1,4 @@
-"""Pickled models in a folder, each under its digest."""
+"""A folder of pickled models, named by their digests."""
 
 import errno
 import hashlib
@@ -13,26 +13,25 @@ from fluxplain.models.warm_start import unpickled
 from fluxplain.schemas.control import is_sha256
 
 MAX_MODEL_BYTES = 4 * 1024**3
-"""Largest file of a model. It is read whole, and is part of each checkpoint."""
+"""Largest model file, in bytes. It is read into memory, and part of each checkpoint."""
 
 READ_BYTES = 1024 * 1024
-"""Part of a file that is read at once for its digest."""
+"""Bytes of a file read at a time for its digest."""
 
 AGAIN_S = 60.0
-"""Pause before an unchanged file that could not be used is read again: something that it needs may
-have been installed."""
+"""Seconds before an unchanged, unusable file is read again: a missing package may have been
+installed."""
 
 FileState = tuple[int, ...]
-"""Device, inode, size and times: these change when a file does."""
+"""Device, inode, size and times, which change with a file."""
 
 
 class ModelFolder:
-    """Pickled models in a folder, each in a file named by its digest.
+    """A folder of pickled models, each in a file named by its digest.
 
-    Who can write there can run code where the model role runs: so it must be a folder of this
-    machine, or one that is trusted as such. Only regular files in it are read: a symbolic link is
-    not followed, and nothing is unpickled before its digest was checked. The folder is created
-    for this user alone.
+    Write access to it allows running code in the model role, so it must be a local or equally
+    trusted folder; it is created for this user only. Only regular files are read, symbolic links
+    are not followed, and nothing is unpickled before its digest was checked.
 
     Examples
     --------
@@ -47,13 +46,13 @@ class ModelFolder:
         self._useless: tuple[FileState, float, str] | None = None
 
     def path(self, sha256: str) -> Path:
-        """Return a model's file; raise ValueError for what is no digest, but may be a path."""
+        """Return a model's file; raise ValueError for an invalid digest, which could be a path."""
         if not is_sha256(sha256):
-            raise ValueError(f"{sha256[:100]!r} is no SHA-256 digest in hexadecimal")
+            raise ValueError(f"{sha256[:100]!r} is not a SHA-256 digest in hexadecimal")
         return self._folder / f"{sha256}.pickle"
 
     def put(self, data: bytes) -> str:
-        """Keep a pickled model; return its digest."""
+        """Store a pickled model; return its digest."""
         sha256 = hashlib.sha256(data).hexdigest()
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         aside = self._folder / f"{sha256}.{os.getpid()}.tmp"
@@ -64,9 +63,9 @@ class ModelFolder:
     def get(self, sha256: str) -> Any:
         """Return a model.
 
-        Raises NotYetError if its file is missing or incomplete, or its code not installed, and
-        ValueError if it cannot be unpickled. Callers may ask each second: an unusable file is read
-        again only after a change or a minute.
+        Raises NotYetError if its file is missing or incomplete or its code not installed, and
+        ValueError if it cannot be unpickled. It may be called every second: an unusable file is
+        read again only after a change or a minute.
         """
         path = self.path(sha256)
         try:
@@ -93,7 +92,7 @@ class ModelFolder:
 
 def _opened(path: Path) -> IO[bytes]:
     """Open a regular file of at most the largest size."""
-    # a FIFO is not waited for
+    # O_NONBLOCK: do not wait for a FIFO
     flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY
     descriptor = os.open(path, flags)
     try:
@@ -106,7 +105,7 @@ def _opened(path: Path) -> IO[bytes]:
 
 def _check_file(path: Path, found: os.stat_result) -> None:
     if not stat.S_ISREG(found.st_mode):
-        raise NotYetError(f"{path} is no regular file")
+        raise NotYetError(f"{path} is not a regular file")
     if found.st_size > MAX_MODEL_BYTES:
         raise NotYetError(
             f"{path} has {found.st_size:,} bytes, but a model has at most {MAX_MODEL_BYTES:,}"
@@ -119,17 +118,17 @@ def _state_of(file: IO[bytes]) -> FileState:
 
 
 def _model_of(path: Path, file: IO[bytes], sha256: str) -> Any:
-    """Return the model in an open file; read it into memory only if its digest is right."""
+    """Return the model in an open file; read it into memory only if its digest matches."""
     size, digest = os.fstat(file.fileno()).st_size, hashlib.sha256()
     for begin in range(0, size, READ_BYTES):
         digest.update(file.read(min(READ_BYTES, size - begin)))
     if digest.hexdigest() == sha256:
         file.seek(0)
         data = file.read(size)
-        # again, since somebody may write there meanwhile
+        # again, since the file may have changed meanwhile
         if hashlib.sha256(data).hexdigest() == sha256:
             return _unpickled_here(path, data)
-    raise NotYetError(f"{path} is not what was announced: its digest is another one")
+    raise NotYetError(f"{path} is not the announced model: its digest differs")
 
 
 def _unpickled_here(path: Path, data: bytes) -> Any:
@@ -138,5 +137,5 @@ def _unpickled_here(path: Path, data: bytes) -> Any:
     except ValueError as error:
         if isinstance(error.__cause__, ImportError | AttributeError):
             # another machine may have it, and all must resume with the same model
-            raise NotYetError(f"{path} needs what is not installed here: {error}") from error
+            raise NotYetError(f"{path} needs code that is not installed here: {error}") from error
         raise

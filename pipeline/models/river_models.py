@@ -6,7 +6,7 @@ from typing import Any
 from river import base, compose
 
 from fluxplain.evaluate.generic import final_step
-from fluxplain.models.making import make
+from fluxplain.models.factories import make
 from fluxplain.models.scores import FaultClassifier
 
 
@@ -17,12 +17,12 @@ def from_river(steps: Sequence[Any], *, label: str | None = None, seed: int | No
     ----------
     steps
         Each a ``"module:name"``, a table with a ``factory`` and its arguments, or an estimator; see
-        :func:`~fluxplain.models.making.make`.
+        :func:`~fluxplain.models.factories.make`.
     label
         The label's type. For ``"boolean"`` an anomaly detector at the end becomes a
         :class:`~fluxplain.models.FaultClassifier`.
     seed
-        For each estimator that takes one, and has none.
+        Passed to each estimator that takes one and has none.
 
     Raises
     ------
@@ -46,7 +46,7 @@ def from_river(steps: Sequence[Any], *, label: str | None = None, seed: int | No
     made = [make(step, seed=seed) for step in steps]
     for step in made:
         if not isinstance(step, base.Estimator):
-            raise ValueError(f"steps has a {type(step).__name__}, which is no estimator of River")
+            raise ValueError(f"steps has a {type(step).__name__}, which is not a River estimator")
     model = made[0] if len(made) == 1 else compose.Pipeline(*made)
     is_detector = isinstance(final_step(model), base.AnomalyDetector | base.AnomalyFilter)
     return FaultClassifier(model) if is_detector and label == "boolean" else model

@@ -8,13 +8,13 @@ from fluxplain.evaluate import Label, Observation, Output
 def minus_score(y: object, output: Output) -> float:  # noqa: ARG001  a loss is given the label
     """Return minus the score: the loss of a stream without labels.
 
-    So the importance of a feature is what its value adds to the score: iPFI, by how much the score
-    would fall with other values; iSAGE, the feature's share in what the score is above the mean.
+    So a feature's importance is its contribution to the score. iPFI: how much the score would fall
+    with other values. iSAGE: the feature's share of the score's excess over the mean.
 
     Raises
     ------
     TypeError
-        If the output is no score, but probabilities.
+        If the output consists of probabilities.
     """
     if isinstance(output, dict):
         raise TypeError("minus_score needs a score, but the model gave class probabilities")
@@ -34,7 +34,7 @@ def title(model: object) -> str:
 
 
 class _Detecting:
-    """A model around a detector, which learns without the label."""
+    """Wraps a detector, which learns without the label."""
 
     def __init__(self, detector: Any) -> None:
         self.detector = detector
@@ -77,14 +77,14 @@ class Scored(_Detecting):
 
 
 def as_asked(model: Any, label: str) -> Any:
-    """Return a model as the pipeline asks it: for its score if the label type is ``"none"``."""
+    """Return a model in its pipeline form: wrapped in `Scored` if the label type is ``"none"``."""
     return Scored(model) if label == "none" else model
 
 
 class FaultClassifier(_Detecting):
-    """Takes a detector's score as the probability of ``True``, a fault.
+    """Uses a detector's score as the probability of ``True``, a fault.
 
-    It learns from every observation, without the label. A filter of River's (``QuantileFilter``,
+    It learns from every observation, without the label. One of River's filters (``QuantileFilter``,
     ``ThresholdFilter``) gives 1 or 0.
 
     Parameters
@@ -111,12 +111,12 @@ class FaultClassifier(_Detecting):
         self._filter = final if isinstance(final, base.AnomalyFilter) else None
 
     def predict_proba_one(self, x: Observation) -> dict[Label, float]:
-        """Return both probabilities; raise ValueError if the score is none."""
+        """Return both probabilities; raise ValueError if the score is outside [0, 1]."""
         score = self.detector.score_one(x)
         p = float(score if self._filter is None else self._filter.classify(score))
         if not 0.0 <= p <= 1.0:
             raise ValueError(
-                f"the score {p:g} is no probability: put anomaly.QuantileFilter or "
+                f"the score {p:g} is not a probability: put anomaly.QuantileFilter or "
                 "anomaly.ThresholdFilter around the detector, or set label.type to 'none'"
             )
         return {False: 1.0 - p, True: p}

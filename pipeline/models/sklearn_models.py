@@ -1,9 +1,8 @@
-"""Estimators of scikit-learn: those that learn one record at a time, and fitted ones.
+"""scikit-learn's estimators: those that learn one record at a time, and fitted ones.
 
-Why not River's ``compat.convert_sklearn_to_river``: it takes numbers only, no categories; it asks
-by position, where a fitted pipeline wants columns by name; it takes the classes in any order, where
-scikit-learn sorts them; and it takes nothing without ``predict_proba`` or ``partial_fit``. What it
-has made may be used as any model of River.
+River's ``compat.convert_sklearn_to_river`` is not used: it takes no categories, passes features by
+position where a fitted pipeline needs names, does not sort classes as scikit-learn does, and
+requires ``predict_proba`` or ``partial_fit``. Models that it has made work like any River model.
 """
 
 import copy
@@ -25,13 +24,13 @@ from fluxplain.models.adapters import (
     output_count,
 )
 from fluxplain.models.encoder import Encoder, Rows
-from fluxplain.models.making import make
+from fluxplain.models.factories import make
 
 NEEDED = {
     "number": "a regressor",
     "none": "an outlier detector, or a regressor that becomes an autoencoder",
 }
-"""Label type → estimator; for the others a classifier."""
+"""Label type → required estimator; a classifier for all others."""
 
 
 def from_sklearn(
@@ -45,38 +44,38 @@ def from_sklearn(
     learn: bool = True,
     seed: int | None = None,
 ) -> Adapter:
-    """Return an estimator of scikit-learn as a model that learns and is asked by observation.
+    """Return a scikit-learn estimator as a model that learns and predicts one record at a time.
 
     The label type decides which estimators fit: a classifier, a regressor, or without labels
     (``"none"``) an outlier detector, whose score is minus its ``score_samples``, or a regressor of
     many outputs, which becomes an autoencoder.
 
-    One that is to learn must have ``partial_fit``. An estimator that is not fitted gets rows of an
-    :class:`~fluxplain.models.Encoder`. A fitted one gets the values as they are, by name in a data
-    frame if it was fitted with names, else in the order of ``features``.
+    To learn, it must have ``partial_fit``. An unfitted estimator gets rows of an
+    :class:`~fluxplain.models.Encoder`. A fitted one gets the raw values, in a data frame if it was
+    fitted with names, otherwise in the order of ``features``.
 
     Parameters
     ----------
     estimator
         As ``"module:name"``, a table with a ``factory`` and its arguments, or an estimator; see
-        :func:`~fluxplain.models.making.make`.
+        :func:`~fluxplain.models.factories.make`.
     features
         Feature → ``"numeric"`` or ``"categorical"``.
     label
         ``"boolean"``, ``"integer"`` or ``"string"`` (classes), ``"number"``, or ``"none"``.
     classes
-        All of them, for ``"integer"`` and ``"string"``. A fitted estimator knows its own.
+        All classes, for ``"integer"`` and ``"string"``. A fitted estimator knows its own.
     scale, categories
         Of the encoder.
     learn
-        Whether it is to learn, and not only to be asked.
+        Whether it learns, or only predicts.
     seed
-        For a factory that takes a ``random_state``, and has none.
+        Passed to a factory that takes a ``random_state`` and has none.
 
     Raises
     ------
     ValueError
-        If it cannot be made, predicts something else, or cannot learn or be asked.
+        If it cannot be made, predicts something else, or cannot learn or predict.
 
     Examples
     --------
@@ -94,7 +93,7 @@ def from_sklearn(
     made = make(estimator, seed=seed)
     name = type(made).__name__
     if not callable(getattr(made, "predict", None)):
-        raise ValueError(f"estimator gives a {name}, which is no estimator: it has no predict")
+        raise ValueError(f"estimator gives a {name}, which is not an estimator: it has no predict")
     is_fitted = _is_fitted(made)
     if not hasattr(made, "partial_fit") and (learn or not is_fitted):
         raise ValueError(
@@ -109,7 +108,7 @@ def from_sklearn(
 
 
 class Estimator:
-    """A learner; before it is fitted, its outputs are equal shares, or zeros."""
+    """A learner; before its first fit, its outputs are equal probabilities, or zeros."""
 
     def __init__(
         self, estimator: Any, method: str, outputs: int, classes: Sequence[Label] = ()
@@ -147,7 +146,7 @@ class Estimator:
 
 
 class Values:
-    """Rows of a fitted estimator: the values as they are, in a data frame if it wants names."""
+    """Rows of a fitted estimator: the raw values, in a data frame if it was fitted with names."""
 
     def __init__(self, features: Sequence[str], *, named: bool) -> None:
         self._features = list(features)
@@ -213,7 +212,7 @@ def _values(estimator: Any, features: Mapping[str, str]) -> Values:
 
 
 def _try(model: Any, x: Observation) -> None:
-    """Let a copy learn and be asked once, so that an impossible estimator is refused at once."""
+    """Let a copy learn and predict once, so that an unsuitable estimator is refused at once."""
     trial, y = copy.deepcopy(model), model.classes[0] if isinstance(model, Classifier) else 0.0
     try:
         with np.errstate(all="ignore"):
@@ -221,7 +220,7 @@ def _try(model: Any, x: Observation) -> None:
             outputs = trial.outputs([x])[0].tolist()
     except Exception as error:
         raise ValueError(
-            f"{model} cannot learn and be asked record by record: {type(error).__name__}: {error}"
+            f"{model} cannot learn and predict record by record: {type(error).__name__}: {error}"
         ) from error
     if not np.isfinite(outputs).all():
         raise ValueError(
@@ -230,7 +229,7 @@ def _try(model: Any, x: Observation) -> None:
 
 
 def _is_fitted(estimator: Any) -> bool:
-    from sklearn.exceptions import NotFittedError  # noqa: PLC0415  not everybody has it
+    from sklearn.exceptions import NotFittedError  # noqa: PLC0415  optional
     from sklearn.utils.validation import check_is_fitted  # noqa: PLC0415
 
     try:

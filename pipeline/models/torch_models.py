@@ -1,7 +1,7 @@
-"""Networks of torch that learn one record at a time.
+"""torch networks that learn one record at a time.
 
-All random numbers come from the seed, none from torch's global generator. Torch is limited to one
-thread in this whole process: with more, sums may differ, and small networks are no faster.
+All random numbers come from the seed, none from torch's global generator. torch is limited to one
+thread in the whole process: with more, sums may differ, and small networks are not faster.
 """
 
 import io
@@ -16,11 +16,11 @@ from fluxplain.evaluate import Label
 from fluxplain.evaluate.encoding import Floats
 from fluxplain.models.adapters import Adapter, adapter, check_label, classes_of, output_count
 from fluxplain.models.encoder import Encoder
-from fluxplain.models.making import make
+from fluxplain.models.factories import make
 
 try:
     import torch
-except ImportError:  # few have it
+except ImportError:  # optional
     torch = None
 
 MISSING = (
@@ -51,8 +51,8 @@ def from_torch(
     """Return a network that takes one gradient step for each observation.
 
     It learns classes by cross-entropy, numbers by the mean squared error. Without labels
-    (``"none"``) it is an autoencoder, which learns to reproduce its input. Numbers are of double
-    precision, so that many rows and one by one give the same output within 1e-12.
+    (``"none"``) it is an autoencoder, which learns to reproduce its input. It uses double
+    precision, so that a batch and single rows give the same outputs within 1e-12.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ def from_torch(
     optimizer
         As ``"module:name"`` or a table with a ``factory``; it is called with the parameters.
     seed
-        Of weights, dropout, and every other random number.
+        Seed of weights, dropout, and all other random numbers.
 
     Raises
     ------
@@ -119,7 +119,7 @@ class Network:
             self.optimizer = make(optimizer, self.module.parameters())
 
     def __getstate__(self) -> bytes:
-        """Return the same bytes for the same numbers: torch's own pickles hold addresses."""
+        """Return equal bytes for equal numbers: torch's own pickles contain addresses."""
         buffer = io.BytesIO()
         _Pickler(buffer).dump(vars(self))
         return buffer.getvalue()
@@ -128,7 +128,7 @@ class Network:
         if torch is None:
             raise ImportError(MISSING)
         torch.set_num_threads(1)
-        vars(self).update(pickle.loads(state))  # noqa: S301  a part of what is unpickled anyway
+        vars(self).update(pickle.loads(state))  # noqa: S301  part of an outer pickle
 
     def learn(self, row: Floats, target: Any) -> None:
         """Take one gradient step."""
@@ -184,7 +184,7 @@ def _tensor(numbers: Any, is_parameter: bool, requires_grad: bool) -> Any:
 
 
 def layers(*, inputs: int, outputs: int, hidden: Sequence[int], activation: Any) -> Any:
-    """Return a network of layers, with the activation behind each but the last."""
+    """Return a network of layers, with the activation after each but the last."""
     sizes = [inputs, *hidden]
     between: list[Any] = []
     for size, following in zip(sizes, hidden, strict=False):

@@ -1,4 +1,4 @@
-"""Files that a pipeline starts from: pickled models, and what explanations have learned."""
+"""Warm-start files: pickled models, and the samples and estimates of explanations."""
 
 import hashlib
 import json
@@ -11,17 +11,11 @@ from fluxplain import __version__
 FORMAT = "fluxplain-explanations-1"
 
 Part = str
-"""What a role needs of the file; it unpickles no other part."""
+"""Name of a part of the file: a role unpickles only the one that it needs."""
 
 
 def unpickled(data: bytes) -> Any:
-    """Return a pickled object of a trusted file: unpickling runs code.
-
-    Raises
-    ------
-    ValueError
-        If its code fails or is not installed.
-    """
+    """Unpickle an object of a trusted file (this runs code); raise ``ValueError`` if it fails."""
     try:
         return pickle.loads(data)  # noqa: S301
     except Exception as error:  # its code may raise anything
@@ -29,7 +23,7 @@ def unpickled(data: bytes) -> Any:
 
 
 def written(parts: Mapping[Part, object], settings: Mapping[str, Any]) -> bytes:
-    """Return the content of a file with these parts, for pipelines with these settings."""
+    """Return the content of a file with these parts, for a pipeline with these settings."""
     state = pickle.dumps({name: pickle.dumps(part) for name, part in parts.items()})
     digest = hashlib.sha256(state).hexdigest()
     header = {"format": FORMAT, "fluxplain": __version__, "sha256": digest, "settings": settings}
@@ -37,12 +31,10 @@ def written(parts: Mapping[Part, object], settings: Mapping[str, Any]) -> bytes:
 
 
 def read(data: bytes, settings: Mapping[str, Any], part: Part | None = None) -> Any:
-    """Return a part of a file once it is checked; None if no part is asked for.
+    """Check a file and return one part of it, or None without a part.
 
-    Raises
-    ------
-    ValueError
-        If it is no such file, damaged, or of another version or other settings.
+    Raises ``ValueError`` if it is another kind of file, damaged, or of another version or other
+    settings.
 
     Examples
     --------
@@ -60,7 +52,7 @@ def read(data: bytes, settings: Mapping[str, Any], part: Part | None = None) -> 
         if header.get(name) != value:
             raise ValueError(f"it has {name} {header.get(name)!r}, but this is {value!r}")
     if header.get("sha256") != hashlib.sha256(state).hexdigest():
-        raise ValueError("it is not whole, or was changed since it was written")
+        raise ValueError("it is incomplete, or was changed after it was written")
     _check_settings(header["settings"], settings)
     return None if part is None else unpickled(unpickled(state)[part])
 
@@ -73,7 +65,7 @@ def _header(line: bytes) -> dict[str, Any]:
             return header
     except (ValueError, RecursionError, TypeError, KeyError, AttributeError):
         pass
-    raise ValueError("it is none of `fluxplain model export --explanations`")
+    raise ValueError("it is not a file of `fluxplain model export --explanations`")
 
 
 def _check_settings(before: Mapping[str, Any], now: Mapping[str, Any]) -> None:

@@ -8,10 +8,10 @@ the pipeline's own validation names the problem.
 from dataclasses import replace
 
 from fluxplain.config import Config
-from fluxplain.sources.base import Columns, Source, SourceError
 from fluxplain.sources.csv_file import open_csv
 from fluxplain.sources.delay import with_label_delay
 from fluxplain.sources.river_data import RIVER, open_river
+from fluxplain.sources.source import Columns, Source, SourceError
 
 __all__ = ["Columns", "Source", "SourceError", "open_source", "with_label_delay"]
 

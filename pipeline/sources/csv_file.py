@@ -11,7 +11,7 @@ from pathlib import Path
 import orjson
 
 from fluxplain.config import Config
-from fluxplain.sources.base import (
+from fluxplain.sources.source import (
     Columns,
     Observations,
     Source,

@@ -11,7 +11,14 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from fluxplain.config import Config
-from fluxplain.sources.base import Columns, Observations, Source, SourceError, check_columns, plain
+from fluxplain.sources.source import (
+    Columns,
+    Observations,
+    Source,
+    SourceError,
+    check_columns,
+    plain,
+)
 
 BATCH_RECORDS = 1_000
 """Records that are in memory at a time."""

@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl
 import orjson
 
 from fluxplain.config import Config
-from fluxplain.sources.base import Source, SourceError, feature, finite, label
+from fluxplain.sources.source import Source, SourceError, feature, finite, label
 
 RIVER = "river:"
 

@@ -1,23 +1,23 @@
-"""The thinking of the pipeline, without Kafka: deterministic, picklable between any two steps."""
+"""Stages: records in, records out; no Kafka, deterministic, picklable between any two steps."""
 
 from typing import TYPE_CHECKING
 
 from fluxplain.loading.lazy import lazy
-from fluxplain.stages.base import Message, Stage, process
+from fluxplain.stages.stage import Message, Stage, process
 
 if TYPE_CHECKING:
-    from fluxplain.stages.drift import DriftStage
-    from fluxplain.stages.explainer import ExplainerStage
-    from fluxplain.stages.join import JoinStage
-    from fluxplain.stages.model import ModelStage
+    from fluxplain.stages.drift_stage import DriftStage
+    from fluxplain.stages.explainer_stage import ExplainerStage
+    from fluxplain.stages.join_stage import JoinStage
+    from fluxplain.stages.model_stage import ModelStage
     from fluxplain.stages.streams import ByStream, by_stream
 else:
     __getattr__, __dir__ = lazy(
         __name__,
-        drift=["DriftStage"],
-        explainer=["ExplainerStage"],
-        join=["JoinStage"],
-        model=["ModelStage"],
+        drift_stage=["DriftStage"],
+        explainer_stage=["ExplainerStage"],
+        join_stage=["JoinStage"],
+        model_stage=["ModelStage"],
         streams=["ByStream", "by_stream"],
     )
 

@@ -1,8 +1,7 @@
-"""Tells a message that was taken before from one that was lost, or comes late.
+"""Distinguishes repeated, late and lost messages of a numbered sequence.
 
-Each message of a chain has a number and names its predecessor's, so a reader knows what it has not
-seen, whatever lies between them: compaction, transactions and dead letters leave holes in which
-nothing is lost.
+Each message of a chain has a number and names its predecessor's. So a reader knows which messages
+it has missed, although compaction, transactions and dead letters leave holes in the numbers.
 """
 
 from bisect import bisect_right
@@ -11,23 +10,23 @@ from enum import Enum
 from typing import NamedTuple
 
 MAX_GAPS = 100
-"""Gaps to remember in each chain. A worker that dies leaves at most one, and most of these are
-filled; without a bound, forged numbers would fill the memory."""
+"""Largest number of gaps remembered in a chain. A worker that dies leaves at most one, and most are
+filled; without a limit, forged numbers would fill the memory."""
 
 
 class Sight(Enum):
-    """What a chain knows of a number.
+    """Position of a number in a chain.
 
     Attributes
     ----------
     NEXT
-        It is behind all that was taken.
+        Above all numbers taken.
     LATE
-        It lies in a gap: others behind it were taken, but it was not.
+        In a gap: not taken, although higher ones were.
     SEEN
-        It was taken.
+        Taken.
     UNKNOWN
-        It lies at or below a gap that had to be forgotten: it may have been taken, or not.
+        At or below a forgotten gap: it may have been taken, or not.
     """
 
     NEXT = "next"
@@ -37,7 +36,7 @@ class Sight(Enum):
 
 
 class Gap(NamedTuple):
-    """Numbers that were not seen: from ``begin`` on, below ``end``."""
+    """Numbers that were not taken: ``begin`` to ``end`` - 1."""
 
     begin: int
     end: int
@@ -45,16 +44,16 @@ class Gap(NamedTuple):
 
 @dataclass(slots=True)
 class Chain:
-    """The numbers that were taken: all below ``next``, except those in a few gaps.
+    """The numbers taken so far: all below ``next``, except those in ``gaps``.
 
     Attributes
     ----------
     next
-        The number behind the largest that was taken; 0 if nothing was.
+        One above the largest number taken; 0 at first.
     gaps
-        What was not seen below it, in ascending order.
+        Numbers missing below it, in ascending order.
     forgotten
-        Below this number a gap was forgotten.
+        A gap below this number was forgotten.
 
     Examples
     --------
@@ -71,11 +70,11 @@ class Chain:
 
     @property
     def newest(self) -> int:
-        """The largest number that was taken; -1 if none was."""
+        """The largest number taken; -1 at first."""
         return self.next - 1
 
     def see(self, number: int) -> Sight:
-        """Return what is known of a number; nothing changes."""
+        """Return the position of a number, without taking it."""
         if number >= self.next:
             return Sight.NEXT
         if number < self.forgotten:
@@ -84,14 +83,10 @@ class Chain:
         return Sight.SEEN if i is None else Sight.LATE
 
     def take(self, number: int, previous: int | None) -> Gap | None:
-        """Take a number, unless it was seen, and return the gap that it leaves behind it.
+        """Take a number from 0 on, unless it was taken; return the gap that it leaves.
 
-        Parameters
-        ----------
-        number
-            From 0 on.
-        previous
-            Its predecessor's: nothing lies between them. None if it has none, or none is known.
+        ``previous`` is its predecessor's number: nothing lies between the two. None if it has none,
+        or it is unknown.
         """
         begin = number if previous is None else previous + 1
         if number < self.next:

@@ -32,7 +32,7 @@ UNLIKE = "its outputs are not all alike: numbers, or one probability for each cl
 
 @dataclass(slots=True)
 class Pending:
-    """Increments of one method that were not published yet."""
+    """Increments of one method that are not published yet."""
 
     previous_seq: int | None = None
     seqs: list[int] = field(default_factory=list)
@@ -41,7 +41,7 @@ class Pending:
 
     @property
     def loss(self) -> float | None:
-        """Mean of the losses; None without any, or if they are too large to be compared."""
+        """Mean of the losses; None without any, or if it is too large."""
         if not self.losses:
             return None
         mean = sum(self.losses) / len(self.losses)
@@ -49,27 +49,11 @@ class Pending:
 
 
 class FeatureState:
-    """The estimates of one feature, group or pair of features of one stream.
+    """The estimates of one feature, group or pair of one stream.
 
-    Parameters
-    ----------
-    name
-        Of the feature, group or pair.
-    methods
-        That explain it.
-    alphas
-        Smoothing rates: with each of them the same increments are smoothed.
-    categorical
-        Whether the feature is, or each of a pair.
-    ice
-        How many ICE curves to keep; 0 for none.
-
-    Attributes
-    ----------
-    chain
-        The seqs of the evaluations that were taken.
-    silent
-        Observations since the last explanation.
+    Each of the smoothing rates ``alphas`` smooths the same increments. ``categorical`` says whether
+    the feature is categorical, or each one of a pair; ``ice`` is the number of ICE curves to keep.
+    ``chain`` holds the seqs taken, ``silent`` counts observations since the last explanation.
     """
 
     def __init__(
@@ -92,15 +76,15 @@ class FeatureState:
         self.means: dict[Method, ExponentialMeans] = {}
         self.effects: list[Effects] = []
         self.ice: IceCurves | None = None
-        self._copies = 1  # of a curve in a message
+        self._copies = 1  # curves in a message
         self._add_estimates()
-        # of the curves so far
+        # properties of the curves so far
         self._classes: frozenset[Label] = frozenset()
         self._shape: tuple[int, ...] | None = None
         self._is_number: bool | None = None
 
     def _add_estimates(self) -> None:
-        """Add those of methods that have none yet."""
+        """Add estimates for methods that have none yet."""
         for method in self._methods:
             if not METHODS[method].is_curve:
                 self.means.setdefault(method, ExponentialMeans(1, self._alphas))
@@ -111,7 +95,7 @@ class FeatureState:
                     self.ice, self._copies = IceCurves(self._kept), 1 + self._kept
 
     def restart(self, methods: Sequence[Method]) -> None:
-        """Begin with another stream, with what was learned; of other methods, with nothing."""
+        """Begin another stream with the estimates so far; new methods begin from scratch."""
         self._methods = methods
         self._add_estimates()
         self.incarnation = FIRST_INCARNATION
@@ -123,29 +107,22 @@ class FeatureState:
         self._curves: list[Curve] = []
 
     def take(self, run: Evaluation, first: int) -> Gap | None:
-        """Take the seqs of a run from one on, all of them new; return the gap before them."""
+        """Take a run's seqs from index ``first`` on, all new; return the gap before them."""
         previous = run.seqs[first - 1] if first else run.previous_seq
         gap = self.chain.take(run.seqs[first], previous)
         self.chain.take(run.seqs[-1], run.seqs[first])
         return gap
 
-    def be_of(self, model_version: str | None) -> None:
+    def set_model(self, model_version: str | None) -> None:
         """Set the model version; a new version resets the estimates."""
         if self._has_begun and model_version != self._model_version:
             self._begin()
         self._model_version, self._has_begun = model_version, True
 
     def read(self, run: Evaluation, first: int, loss: Loss, room: int) -> "Reading":
-        """Return what a run tells, from one observation on; the estimates do not change.
+        """Return the increments and curves of a run from index ``first`` on; change no estimate.
 
-        Parameters
-        ----------
-        run, first
-            The run, and the first observation in it that is new.
-        loss
-            That of iPFI and iSAGE.
-        room
-            Bytes that the curve, with all classes seen so far, may need in a message.
+        ``room`` is how many bytes the curve, with all classes seen so far, may take in a message.
         """
         reading = Reading({}, {}, {})
         for method, blocks in run.outputs.items():
@@ -166,7 +143,7 @@ class FeatureState:
     def _read_curves(
         self, run: Evaluation, method: Method, places: list[int], room: int, reading: "Reading"
     ) -> None:
-        """Add the ICE curves, or why one does not fit."""
+        """Add the ICE curves to the reading, or the error of one that does not fit."""
         points, outputs = run.points[method], run.outputs[method]
         for i in places:
             try:
@@ -192,7 +169,7 @@ class FeatureState:
         return Curve(seq, whole, Table(labels, blocks[0]))
 
     def _check_fits(self, curve: Curve, points: list[Value], room: int) -> None:
-        """Raise an error if a curve does not fit to those before it, or not into a message."""
+        """Raise an error if a curve does not match the earlier ones, or is too large to publish."""
         labels, numbers, _ = curve.outputs
         if not kernels.are_moderate(numbers, MAX_NUMBER):
             large = next(number for number in numbers.T.flat if not is_moderate(number))
@@ -235,7 +212,7 @@ class FeatureState:
         return methods
 
     def smooth(self, method: Method) -> None:
-        """Move the estimates of a method by what was taken note of."""
+        """Move the estimates of a method by the queued increments or curves."""
         if method in self.means:
             queue = self._queues[method]
             if queue:
@@ -251,7 +228,7 @@ class FeatureState:
                     self.ice.update(seq, as_grid(cast(Axis, axes)), outputs)
 
     def estimate(self, method: Method, place: int) -> dict[str, Any]:
-        """Return the estimate with one of the smoothing rates, as an explanation holds it."""
+        """Return the explanation's fields for the smoothing rate at index ``place``."""
         if method in self.means:
             means = self.means[method]
             error = means.std_errors[place, 0].item() if means.n else 0.0
@@ -279,16 +256,9 @@ class FeatureState:
 
 
 class Reading(NamedTuple):
-    """What a run tells of one feature.
+    """The increments, ICE curves and errors of one feature in a run, by index in the run.
 
-    Attributes
-    ----------
-    increments
-        Method → place in the run → increment, of methods that explain the loss.
-    curves
-        Place → ICE curve.
-    errors
-        Place → why the observation cannot be used, for any method.
+    ``increments`` is by method first. An error makes the observation unusable for all methods.
     """
 
     increments: dict[Method, dict[int, float]]
@@ -303,7 +273,7 @@ def _increments(
     loss: Loss,
     errors: dict[int, Exception],
 ) -> dict[int, float]:
-    """Return the increments of some observations; those that have none are added to the errors."""
+    """Return increments by index in the run; add observations that have none to the errors."""
     blocks = run.outputs[method]
     found: dict[int, float] = {}
     for _, group in groupby(places, lambda i: len(blocks[i] or ())):
@@ -312,7 +282,7 @@ def _increments(
             made = _together(run, method, together, loss)
         except MemoryError:
             raise
-        except Exception as error:  # the user's loss may raise anything
+        except Exception as error:  # a user's loss may raise anything
             if len(together) == 1:
                 errors.setdefault(together[0], error)
                 continue

@@ -1,4 +1,4 @@
-"""The model's outputs about each feature, group and pair, as evaluations."""
+"""Makes evaluations of the model's outputs: one for each feature, group and pair."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -11,13 +11,13 @@ from fluxplain.evaluate.table import MIXED, Labels, aligned
 from fluxplain.schemas import DeadLetter, Evaluation, Record
 from fluxplain.schemas.evaluation import Row
 from fluxplain.schemas.methods import METHODS, Method
-from fluxplain.stages.asking import Asked, Asking, Block, Outputs
 from fluxplain.stages.intake.missing import Coverage
 from fluxplain.stages.intake.sample import Sample
 from fluxplain.stages.limits import check_fits
+from fluxplain.stages.method_set import Block, MethodSet, Outputs, Questions
 
 LONGEST_START = 1000
-"""Observations after which there are evaluations of a feature even if nothing was ever asked."""
+"""Observations after which every feature gets evaluations, even one that was never asked about."""
 
 
 @dataclass(slots=True)
@@ -29,7 +29,7 @@ class Published:
 
 
 class Evaluations:
-    """Writes an evaluation of each feature that is asked about, or was, or is not for long.
+    """Writes an evaluation of each feature: from its first answers on, empty ones too.
 
     An empty evaluation is a progress marker: incidents and ranks wait until every feature has
     reached the same seq.
@@ -46,8 +46,8 @@ class Evaluations:
     def of(
         self,
         sample: Sample,
-        asking: Asking,
-        asked: Asked,
+        methods: MethodSet,
+        questions: Questions,
         outputs: Outputs,
         *,
         loss: float | None,
@@ -55,11 +55,11 @@ class Evaluations:
         skipped: int,
         model_version: str | None,
     ) -> list[Record]:
-        """Return the evaluations; a feature on whose inputs the model failed gets a dead letter."""
+        """Return the evaluations, and dead letters of features on whose inputs the model failed."""
         self._seen += 1
         if not self._is_explained(sample):
             return []
-        blocks, failed = asking.answers(asked, outputs)
+        blocks, failed = methods.answers(questions, outputs)
         common = {
             "stream": self._stream,
             "seqs": [sample.seq],
@@ -98,12 +98,9 @@ class Evaluations:
         blocks: Mapping[Method, Block],
         fields: Mapping[str, Any],
     ) -> Evaluation:
-        """Return an evaluation; the next one of its feature follows it.
+        """Return the next evaluation of a feature.
 
-        Raises
-        ------
-        ValueError
-            If the outputs are of different kinds, or do not fit into a message.
+        Raises ``ValueError`` if the outputs are of different kinds, or too large for a message.
         """
         published, methods = self._published[name], self._methods[name]
         tables = [prediction, *[block.outputs for block in blocks.values()]]
@@ -135,7 +132,7 @@ class Evaluations:
 
 
 def _labels(known: Sequence[Label], tables: Sequence[Table]) -> Labels:
-    """Return the labels of some outputs, behind those that are known."""
+    """Return the known labels, followed by the new ones of some outputs."""
     labels = tuple(dict.fromkeys(label for table in tables for label in table.labels))
     if None not in labels:
         return tuple(dict.fromkeys((*known, *labels)))
@@ -145,7 +142,7 @@ def _labels(known: Sequence[Label], tables: Sequence[Table]) -> Labels:
 
 
 def _rows(table: Table, labels: Labels) -> list[Row]:
-    """Return outputs as an evaluation holds them, with the columns of the labels."""
+    """Return outputs as rows of an evaluation, one column per label."""
     numbers = aligned(table, labels)
     rows: list[Row] = (numbers[:, 0] if labels == (None,) else numbers).tolist()
     return rows

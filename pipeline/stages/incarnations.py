@@ -4,19 +4,19 @@ from collections.abc import Callable
 from typing import Any
 
 from fluxplain.schemas import BadRecordError
-from fluxplain.stages.base import state_without
+from fluxplain.stages.stage import state_without
 
 IsLife = Callable[[int], bool]
-"""Returns whether a number that incarnations consist of is registered."""
+"""Returns whether a number in an incarnation is registered."""
 
 
-class FollowsLives:
+class ChecksIncarnations:
     """Base of the stages that read records with incarnations.
 
     Attributes
     ----------
     is_life
-        Set by the worker, and no part of the state; None accepts all incarnations.
+        Injected by the worker; None accepts all incarnations.
     """
 
     is_life: IsLife | None = None
@@ -26,7 +26,7 @@ class FollowsLives:
         return state_without(self, "is_life")
 
     def check_incarnation(self, incarnation: str) -> None:
-        """Raise ``BadRecordError`` if it is not registered: it would end the real one."""
+        """Raise ``BadRecordError`` for an unregistered incarnation: it would end the real one."""
         numbers = map(int, incarnation.split("/"))
         if self.is_life is not None and not all(map(self.is_life, numbers)):
             raise BadRecordError(f"no worker has registered the incarnation {incarnation}")

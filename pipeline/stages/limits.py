@@ -1,7 +1,6 @@
-"""What every message must keep to, so that no state and no published record grows without bound.
+"""Limits on every message, so that no state and no published record grows without bound.
 
-The pipeline's own topics are checked like everybody else's: what is in a topic, anybody may have
-written.
+The pipeline's own topics are checked too: anybody may have written to them.
 """
 
 from collections.abc import Container, Iterable, Sequence
@@ -11,33 +10,34 @@ from fluxplain.evaluate import Output
 from fluxplain.schemas import BadRecordError, parse_stream
 from fluxplain.schemas.dead_letter import MAX_KEY_BYTES
 from fluxplain.schemas.record import MAX_RECORD_BYTES, Label, Value
-from fluxplain.stages.base import Message
+from fluxplain.stages.stage import Message
 
 MAX_TEXT = 1_000
-"""Longest text, in characters, of a category, a label, an id or a time: they are repeated in what
-is published, which must stay below the broker's limit of 1 MB a message."""
+"""Longest text, in characters, of a category, a label, an id or a time: published records repeat
+them and must stay below the broker's limit of 1 MB a message."""
 
 MAX_PARTITIONS = 10_000
-"""Of ``features``, each of which has a state: ten times as many as can be configured."""
+"""Largest number of partitions of ``features``, each of which has a state: ten times as many as can
+be configured."""
 
 MAX_RUN = 256
-"""Most observations in one message of evaluations; four times what is written."""
+"""Most observations in one message of evaluations: four times what a worker writes."""
 
 MAX_HEADERS = 1_000
-"""Most headers that are passed on."""
+"""Most headers of a message that is passed on."""
 
 HEADER_BYTES = 10
-"""Bytes of a header in a record besides its name and value: their lengths."""
+"""Bytes of a header in a record besides its name and value, for their lengths."""
 
 HEADER_MEMORY_BYTES = 200
-"""Approximate memory of a header besides its own bytes."""
+"""Approximate memory of a header, in bytes, besides its own content."""
 
 NUMBER_BYTES = 26
-"""Longest number in JSON, with its comma."""
+"""Longest number in JSON, in bytes, with its comma."""
 
 
 def text_bytes(values: Iterable[Label | Value]) -> int:
-    """Return the most bytes that the texts among some values need in JSON."""
+    """Return an upper bound of the bytes that the texts among some values need in JSON."""
     return sum(6 * len(value) for value in values if isinstance(value, str))
 
 
@@ -83,14 +83,10 @@ def headers_bytes(message: Message) -> int:
 
 
 def check_origin(source: str, explained: Container[str], stream: str, feature: str) -> None:
-    """Raise ``BadRecordError`` unless the stream is a partition of the source, and the feature one.
+    """Raise ``BadRecordError`` unless a record's stream and feature are configured.
 
-    Parameters
-    ----------
-    source, explained
-        The full name of the topic of observations, and which features and groups are explained.
-    stream, feature
-        What the record says.
+    ``source`` is the full name of the topic of observations, ``explained`` holds the names of the
+    features and groups.
     """
     topic, partition = parse_stream(stream)
     if topic != source or partition >= MAX_PARTITIONS:

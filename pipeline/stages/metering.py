@@ -15,20 +15,12 @@ class Meter(Protocol):
     """Times the calls of a model."""
 
     def __call__(self, shares: Mapping[Work, int], call: Callable[[], T]) -> T:
-        """Make the call once; return what it returns, and raise what it raises.
-
-        Parameters
-        ----------
-        shares
-            Purpose → how many of the inputs serve it.
-        call
-            The call.
-        """
+        """Make the call once; ``shares`` maps each purpose to its number of inputs."""
         ...
 
 
 @runtime_checkable
 class Metered(Protocol):
-    """A stage whose model calls may be timed; the meter is no part of its state."""
+    """A stage whose model calls may be timed; the meter is injected."""
 
     meter: Meter | None

@@ -1,22 +1,14 @@
-"""Which messages of the joined topics the model stage has taken, and which were lost."""
+"""Tracks which messages of the joined topics the model stage has taken, and which were lost."""
 
 from collections.abc import Iterable
 
 from fluxplain.schemas import BadRecordError, Change, parse_stream, stream_name
-from fluxplain.stages.base import Message
 from fluxplain.stages.chain import Chain, Gap, Sight
+from fluxplain.stages.stage import Message
 
 
 class Origins:
-    """The messages that were taken of each of the joined topics.
-
-    Parameters
-    ----------
-    stream
-        Name of the partition that holds the messages of all of them.
-    topics
-        The topics that are joined, by their full names.
-    """
+    """The messages taken from each of the joined ``topics`` (full names) in one ``stream``."""
 
     def __init__(self, stream: str, topics: Iterable[str]) -> None:
         self._stream = stream
@@ -25,18 +17,10 @@ class Origins:
         self._sees_all: bool | None = None
 
     def take(self, message: Message) -> tuple[Sight, Change | None]:
-        """Take a message that was passed on.
+        """Take a message that was passed on; return its position and the notice of a gap before it.
 
-        Returns
-        -------
-        tuple
-            What was known of it, and the notice of what was lost before it, if anything was.
-
-        Raises
-        ------
-        BadRecordError
-            If it is from another topic or partition; or so much was lost that it is no longer known
-            whether it was taken.
+        Raises ``BadRecordError`` if it is from another topic or partition, or if so much was lost
+        that it is no longer known whether it was taken.
         """
         if self._sees_all is None:
             self._sees_all = message.offset == 0
@@ -53,7 +37,7 @@ class Origins:
                 f"offset {offset} of {stream_name(topic, partition)} came so late that it is no "
                 "longer known whether it was taken before"
             )
-        # a stage that starts in the middle does not know what was before its first message
+        # a stage that starts in the middle cannot know what came before its first message
         is_base = chain.next == 0 and not (self._sees_all and message.previous is not None)
         gap = chain.take(offset, message.previous)
         return sight, None if is_base or gap is None else self._notice(message, gap)
@@ -65,8 +49,8 @@ class Origins:
             stream=self._stream,
             seq=message.offset,
             detail=(
-                f"offset {offset} of {stream_name(topic, partition)} was read, but what was passed "
-                f"on of offsets {gap.begin} to {gap.end - 1} is missing before it: it was lost, or "
-                "comes later and is taken then"
+                f"offset {offset} of {stream_name(topic, partition)} was read, but offsets "
+                f"{gap.begin} to {gap.end - 1}, as far as passed on, are missing before it: they "
+                "were lost, or come later and are taken then"
             ),
         )

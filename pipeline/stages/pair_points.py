@@ -1,4 +1,4 @@
-"""How an evaluation holds the points of two features."""
+"""Packs the points of two features into one list of an evaluation, and back."""
 
 from collections.abc import Sequence
 
@@ -7,7 +7,7 @@ from fluxplain.schemas.record import Value
 
 
 def joined(axes: Axes) -> list[Value]:
-    """Return the points of both features as one list; none if one has none yet.
+    """Return the points of both features as one list; empty if one has none yet.
 
     Examples
     --------
@@ -19,12 +19,7 @@ def joined(axes: Axes) -> list[Value]:
 
 
 def split(points: Sequence[Value]) -> Axes:
-    """Return the points of both features.
-
-    Raises
-    ------
-    ValueError
-        If the list is not as :func:`joined` makes it.
+    """Return the points of both features, or raise ``ValueError`` for a malformed list.
 
     Examples
     --------

@@ -25,11 +25,8 @@ class Predictions:
     def loss(self, sample: Sample, output: Output) -> float | None:
         """Return the loss of an output; None without a label.
 
-        Raises
-        ------
-        ValueError
-            If the output is too large, or has classes that no label can have, or the loss is not
-            finite.
+        Raises ``ValueError`` if the output is too large or has an impossible class, or if the loss
+        is not finite.
         """
         classes = list(output) if isinstance(output, dict) else []
         check_fits("the prediction", 2 * max(len(classes), 1), classes)
@@ -50,7 +47,7 @@ class Predictions:
         labels: LabelCounts | None,
         model_version: str | None,
     ) -> Prediction:
-        """Return the prediction of an observation; without an output, nothing is predicted."""
+        """Return the prediction record of an observation, empty if the model had no output."""
         late = sample.unlabelled
         record = Prediction(
             stream=self._stream,
@@ -79,11 +76,11 @@ def predicted(output: Output | None) -> Target | None:
 
 
 def _check_classes(classes: list[Label], kind: LabelType) -> None:
-    """Raise ``ValueError`` if a class is nothing that a label could be: all losses would be off."""
+    """Raise ``ValueError`` for a class that no label can have: all losses would be wrong."""
     could_be = _COULD_BE.get(kind)
     other = [label for label in classes if could_be is not None and not could_be(label)]
     if other:
-        raise ValueError(f"it answers with the class {other[0]!r}, but label.type is {kind!r}")
+        raise ValueError(f"an output has the class {other[0]!r}, but label.type is {kind!r}")
 
 
 _COULD_BE: Mapping[LabelType, Callable[[Label], bool]] = {

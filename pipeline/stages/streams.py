@@ -1,33 +1,27 @@
-"""Streams with settings of their own, in an input whose partitions hold several streams."""
+"""Dispatches records to a stage per stream, where streams have their own settings."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
 from fluxplain.config import Config
 from fluxplain.schemas import Evaluation, Explanation, Record
-from fluxplain.stages.base import Message, Stage
-from fluxplain.stages.incarnations import FollowsLives, IsLife
+from fluxplain.stages.incarnations import ChecksIncarnations, IsLife
 from fluxplain.stages.limits import check_key
+from fluxplain.stages.stage import Message, Stage
 
 
 class KeyedStage(Stage, Protocol):
-    """A stage that keeps the streams of its input apart."""
+    """A stage that keeps a state per stream of its input."""
 
     is_life: IsLife | None
 
     @property
     def INPUT(self) -> type[Evaluation] | type[Explanation]:  # noqa: N802  a constant of the class
-        """What it reads."""
+        """The record type that it reads."""
         ...
 
     def accept(self, message: Message, record: Any) -> Any:
-        """Return what :meth:`step` takes, of the record in a message.
-
-        Raises
-        ------
-        BadRecordError
-            If the record cannot be used.
-        """
+        """Return the input of :meth:`step` for a message's record, or raise ``BadRecordError``."""
         ...
 
 
@@ -35,21 +29,13 @@ S = TypeVar("S", bound=KeyedStage)
 
 
 def by_stream(config: Config, make: Callable[[Config], S]) -> "S | ByStream":
-    """Return the stage of all streams; if some have settings of their own, one that knows which."""
+    """Return one stage for all streams, or a dispatcher if some have their own settings."""
     own = {name: make(each) for name, each in config.own_streams.items()}
     return ByStream(make(config), own) if own else make(config)
 
 
-class ByStream(FollowsLives):
-    """Passes each record to the stage of its stream.
-
-    Parameters
-    ----------
-    common
-        The stage of all streams that have none of their own.
-    own
-        Stream → its stage.
-    """
+class ByStream(ChecksIncarnations):
+    """Passes each record to its stream's ``own`` stage, or else to the ``common`` one."""
 
     def __init__(self, common: KeyedStage, own: Mapping[str, KeyedStage]) -> None:
         self._common = common
@@ -57,7 +43,7 @@ class ByStream(FollowsLives):
 
     @property
     def is_life(self) -> IsLife | None:
-        """That of each stage."""
+        """The check of all stages."""
         return self._common.is_life
 
     @is_life.setter
@@ -66,13 +52,7 @@ class ByStream(FollowsLives):
             stage.is_life = is_life
 
     def decode(self, message: Message) -> tuple[KeyedStage, Any]:
-        """Return the stage of the record's stream, and what it takes.
-
-        Raises
-        ------
-        BadRecordError
-            If the message cannot be used.
-        """
+        """Return the stage of the record's stream and its input, or raise ``BadRecordError``."""
         check_key(message)
         record = self._common.INPUT.of(message.fields())
         stage = self.of(record.stream)
@@ -83,6 +63,6 @@ class ByStream(FollowsLives):
         return self._own.get(stream, self._common)
 
     def step(self, record: tuple[KeyedStage, Any]) -> Sequence[Record]:
-        """Return what that stage publishes."""
+        """Return the records that this stage publishes."""
         stage, accepted = record
         return stage.step(accepted)

@@ -1,4 +1,4 @@
-"""The trace of an observation, as distributed tracing knows it, in what is published of it.
+"""Passes an observation's trace context (distributed tracing) on to the records about it.
 
 References
 ----------
@@ -9,28 +9,20 @@ import re
 from collections.abc import Mapping
 
 from fluxplain.schemas import DeadLetter, Record, stream_name
-from fluxplain.stages.base import Message
+from fluxplain.stages.stage import Message
 
 _PARENT = re.compile(rb"(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}")
 
 MAX_STATE = 512
-"""Bytes of ``tracestate`` that all must pass on; of more, nothing is left."""
+"""Bytes of ``tracestate`` that every participant must pass on; a longer one is dropped."""
 
 NONE: Mapping[str, bytes] = {}
 
 
 def trace_of(record: Record, message: Message) -> Mapping[str, bytes]:
-    """Return the headers by which a record belongs to the trace of a message.
+    """Return the headers that put a published record into the trace of the message that caused it.
 
-    It is published when the message came, and says something of that observation or label alone. A
-    dead letter of another message, which waited until then, belongs to no trace.
-
-    Parameters
-    ----------
-    record
-        What a stage published.
-    message
-        What it was given.
+    A dead letter of another message, which waited until then, belongs to no trace.
     """
     parent = message.headers.get("traceparent")
     if parent is None or not _PARENT.fullmatch(parent):

@@ -280,7 +280,7 @@ def test_each_user_may_do_what_its_process_does_and_nothing_else(
         producer = RecordProducer(setup.config_of("producer"))
         for n in WINDOW + 20, 20:
             for topic, value in stream(config, n):
-                producer.send(config.topic(topic), value, place=0)
+                producer.send(config.topic(topic), value, partition=0)
             producer.flush()
             pipeline.wait_until_idle()
             if n == 20 and config.control.topic:
@@ -301,7 +301,7 @@ def test_each_user_may_do_what_its_process_does_and_nothing_else(
         wait(lambda: [role["lag"] for role in overview(url)["roles"]] == [0] * len(roles))
         one = change("a", 7)
         with_all_rights = RecordProducer(config)
-        with_all_rights.send(config.topic("changes"), one.encode(), place=0)
+        with_all_rights.send(config.topic("changes"), one.encode(), partition=0)
         wait(lambda: receiver.ids[-1:] == [one.id])
     assert setup.audited("Denied") == set()
     unused = setup.granted() - setup.audited("Allowed")

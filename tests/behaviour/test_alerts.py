@@ -41,7 +41,7 @@ class Alerts:
         topic = self._config.topic("changes")
         for value in values:
             content = value if isinstance(value, bytes) else value.encode()
-            self._producer.send(topic, content, place=0)
+            self._producer.send(topic, content, partition=0)
         self._producer.flush()
 
     def start(self) -> None:

@@ -254,7 +254,7 @@ def test_a_kill_when_it_has_just_decided_decides_nothing_else(
             models.put(DATA)
         pipeline.workers.add("model")
         if end is copy_model:
-            pipeline.wait_until(lambda: "it was taken already" in pipeline.log)
+            pipeline.wait_until(lambda: "it was already taken" in pipeline.log)
             models.put(DATA)
         pipeline.wait_until_idle()
         assert pipeline.workers.deaths == []
@@ -309,7 +309,7 @@ def test_what_one_shard_has_taken_the_others_take_too(
         for partition, values in STREAMS.items():
             pipeline.send(values[BEFORE:], partition)
         pipeline.workers.kill("model-1of2-1", signal.SIGCONT)
-        pipeline.wait_until(lambda: "it was taken already" in pipeline.log)
+        pipeline.wait_until(lambda: "it was already taken" in pipeline.log)
         models.put(DATA)
         finish(pipeline)
     [notice] = notices(pipeline)
@@ -342,7 +342,7 @@ def all_workers_wait_or_go_on(pipeline: KafkaPipeline, workers: int) -> list[str
     assert len(pids) == workers
 
     def dealt() -> bool:
-        starts = re.findall(r" (\d+) INFO \S+ model \S+-\d: goes on at", pipeline.log)
+        starts = re.findall(r" (\d+) INFO \S+ model \S+-\d: resumes at", pipeline.log)
         return set(starts[-4:]) == pids
 
     pipeline.wait_until(dealt)
@@ -360,12 +360,12 @@ def test_it_stays_in_its_group_however_long_it_waits(start: Start, models: Model
         while time.monotonic() < until:
             assert ask(f"{url}/healthz")[0] == 200
             time.sleep(0.5)
-        assert pipeline.log.count("model-0: goes on at") <= 1
+        assert pipeline.log.count("model-0: resumes at") <= 1
         models.put(DATA)
         pipeline.wait_until_idle()
         assert len(notices(pipeline)) == 4
         assert pipeline.workers.deaths == []
-        rejoined = re.findall(r"model \S+observations-0: goes on at offset", pipeline.log)
+        rejoined = re.findall(r"model \S+observations-0: resumes at offset", pipeline.log)
         assert len(rejoined) == 1, "it was put out of its group"
 
 

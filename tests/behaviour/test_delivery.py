@@ -98,7 +98,7 @@ def test_partitions_that_are_added_while_running_are_used_or_left(start: Start) 
         client = admin(pipeline)
         for future in client.create_partitions(more).values():
             future.result(timeout=30)
-        wait_for_log(pipeline, f"{pipeline.config.topic('features')} has 6 partitions now")
+        wait_for_log(pipeline, f"{pipeline.config.topic('features')} now has 6 partitions")
         for partition, records in values.items():
             pipeline.send(records[100:] if partition == 0 else records, partition)
         expected: Published = {}
@@ -126,7 +126,7 @@ def test_a_topic_that_is_deleted_ends_the_worker_and_is_not_mistaken_when_it_is_
         pipeline.send(values)
         with pytest.raises(WorkerRefusedError, match=f"exit status {EXIT_REFUSED}"):
             pipeline.wait_until(lambda: False)
-        assert f"the topic {topic} was deleted and made anew" in pipeline.log
+        assert f"the topic {topic} was deleted and created again" in pipeline.log
 
 
 def test_transactions_leave_nothing_that_seems_to_wait(start: Start) -> None:
@@ -181,7 +181,7 @@ def test_too_few_in_sync_replicas_are_waited_for(tmp_path: Path, prefix: str) ->
         set_topic(pipeline, "evaluations", "min.insync.replicas", "3")
         cluster.kill_broker(3)
         pipeline.send(values[80:])
-        wait_for_log(pipeline, "for want of in-sync replicas or of disk space")
+        wait_for_log(pipeline, "it lacks in-sync replicas or disk space")
         cluster.start_broker(3)
         expected = reference(pipeline.config, values)
         pipeline.wait_until(lambda: expected.keys() <= pipeline.published.keys(), timeout_s=120)

@@ -62,7 +62,7 @@ def test_a_worker_that_takes_nothing_more_ends_itself_and_nothing_is_lost(
         finally:
             hanging.kill()
         stream = f"{pipeline.config.topic('features')}-0"
-        assert f"nothing of {stream} was taken for 5 s" in pipeline.log
+        assert f"no message of {stream} was taken for 5 s" in pipeline.log
         assert pipeline.counts()["predictions"] <= AT_SEQ
         pipeline.workers.add("model")
         pipeline.wait_until_through(120)

@@ -127,7 +127,7 @@ def test_partitions_that_are_added_in_any_order_are_streams_of_their_own(
             if topic == "features":
                 pipeline.send(values[1], 1)
             if topic != order[-1]:
-                seen = f"{pipeline.config.topic(topic)} has 2 partitions now"
+                seen = f"{pipeline.config.topic(topic)} now has 2 partitions"
                 pipeline.wait_until(lambda seen=seen: seen in pipeline.log)  # type: ignore[misc]
                 # a start that finds more partitions in one topic than in others waits, too
                 pipeline.workers.kill("join-1")

@@ -222,7 +222,7 @@ def _fill(config: Config, values: list[bytes] | None = None) -> list[bytes]:
     values = observations(RECORDS) if values is None else values
     producer = RecordProducer(config)
     for value in values:
-        producer.send(config.topic("features"), value, place=0)
+        producer.send(config.topic("features"), value, partition=0)
     producer.flush()
     return values
 

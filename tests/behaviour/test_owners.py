@@ -119,7 +119,7 @@ def test_a_checkpoint_that_an_owner_before_wrote_late_is_not_used(start: Start) 
         pipeline.wait_until_through(120)
         assert not pipeline.workers.deaths
     assert_same(pipeline.published, reference(config, values))
-    assert pipeline.log.count("a worker wrote it that was no owner any more") == late >= len(ROLES)
+    assert pipeline.log.count("its writer was no longer the owner") == late >= len(ROLES)
 
 
 def test_an_incarnation_that_nobody_registered_ends_no_other(start: Start) -> None:

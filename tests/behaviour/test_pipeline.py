@@ -201,7 +201,7 @@ def test_each_partition_has_a_model_of_its_own(start: Start) -> None:
         producer = RecordProducer(pipeline.config)
         for partition, records in values.items():
             for value in records:
-                producer.send(pipeline.config.topic("features"), value, place=partition)
+                producer.send(pipeline.config.topic("features"), value, partition=partition)
         producer.flush()
         expected: Published = {}
         for partition, records in values.items():
@@ -222,7 +222,7 @@ def test_keys_and_traces_of_what_is_published(start: Start) -> None:
             producer.send(
                 *(pipeline.config.topic("features"), value),
                 key=b"tenant",
-                place=0,
+                partition=0,
                 headers=dict(traces.get(i, ())),
             )
             if i == 60:

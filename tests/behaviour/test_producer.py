@@ -58,7 +58,7 @@ def send_with_a_large_one(config: Config, large: int) -> None:
         for i in range(10):
             # of two that are so large, a batch has no room for both
             padding = random.Random(i).randbytes(900_000 if i == large else 600_000)
-            producer.send(config.topic("predictions"), b"%d " % i + padding, place=0)
+            producer.send(config.topic("predictions"), b"%d " % i + padding, partition=0)
     finally:
         producer.flush()
 
@@ -81,7 +81,7 @@ def test_what_waits_behind_a_first_message_is_sent_although_nothing_follows(conf
     make_topic(config, "predictions", 1)
     producer = RecordProducer(config)
     for i in range(10):
-        producer.send(config.topic("predictions"), b"%d" % i, place=0)
+        producer.send(config.topic("predictions"), b"%d" % i, partition=0)
     deadline = time.monotonic() + 60.0
     while producer.waiting:
         assert time.monotonic() < deadline, f"{producer.waiting} messages wait"
@@ -110,7 +110,7 @@ def test_what_is_acknowledged_is_there_and_in_order_when_a_broker_takes_writes_a
         producer = RecordProducer(config)
         for i in range(MESSAGES):
             for partition in range(PARTITIONS):
-                producer.send(config.topic(name), b"%d" % i, place=partition)
+                producer.send(config.topic(name), b"%d" % i, partition=partition)
         time.sleep(0.2 + attempt / 10)  # within the first attempts
         set_topic(config, name, "min.insync.replicas", "2")
         producer.flush()
@@ -124,11 +124,11 @@ def test_a_producer_whose_messages_nobody_takes_gives_up_all_of_them(
     make_topic(config, "refused", 1, min_insync_replicas="3")
     producer = RecordProducer(config, deadline_s=3.0)
     for i in range(MESSAGES):
-        producer.send(config.topic("refused"), b"%d" % i, place=0)
+        producer.send(config.topic("refused"), b"%d" % i, partition=0)
     with pytest.raises(DeliveryError, match="has acknowledged none for 3 s: the broker answers"):
         producer.flush()
     set_topic(config, "refused", "min.insync.replicas", "2")
     with pytest.raises(DeliveryError, match="has acknowledged none"):
-        producer.send(config.topic("refused"), b"99", place=0)
+        producer.send(config.topic("refused"), b"99", partition=0)
     time.sleep(2.0)
     assert read(config, "refused") == {}

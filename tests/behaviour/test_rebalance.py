@@ -54,7 +54,7 @@ def finish(pipeline: KafkaPipeline) -> None:
 
 def starts(pipeline: KafkaPipeline, role: Role) -> list[tuple[str, str]]:
     """Return (process, partition) each time that a worker of a role went on with a partition."""
-    return re.findall(rf" (\d+) INFO \S+ {role} \S+-(\d): goes on at", pipeline.log)
+    return re.findall(rf" (\d+) INFO \S+ {role} \S+-(\d): resumes at", pipeline.log)
 
 
 def all_have_work(pipeline: KafkaPipeline) -> bool:

@@ -78,7 +78,7 @@ def publishes_what_the_reference_does(config_path: Path, folder: Path, secret: s
     assert_same(pipeline.published, reference(pipeline.config, values))
     assert set(pipeline.workers.exit_statuses.values()) == {0}
     log = pipeline.log_path.read_text()
-    assert "goes on at offset" in log, "what is not there cannot hold the password"
+    assert "resumes at offset" in log, "what is not there cannot hold the password"
     assert secret not in log
 
 

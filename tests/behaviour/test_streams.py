@@ -48,7 +48,7 @@ def wanted(pipeline: KafkaPipeline) -> Published:
 
 def all_have_partitions(pipeline: KafkaPipeline) -> bool:
     """Return whether every worker of every role has had a share."""
-    begun = set(re.findall(r" (\d+) INFO .*: goes on at", pipeline.log))
+    begun = set(re.findall(r" (\d+) INFO .*: resumes at", pipeline.log))
     return begun >= set(map(str, pipeline.workers.running().values()))
 
 

@@ -156,7 +156,7 @@ def test_check_tries_the_model_and_warns_of_what_it_answers(folder: Path) -> Non
         "        pass\n"
     )
     own = {"FLUXPLAIN_MODEL__FACTORY": "mymodel:Model"}
-    told = "it answers with the class 'yes', but label.type is 'integer'"
+    told = "an output has the class 'yes', but label.type is 'integer'"
     assert told in run(folder, "check", **own).stderr
     classes = {"FLUXPLAIN_LABEL__TYPE": "string"}
     assert "made up" not in run(folder, "check", **own, **classes).stderr

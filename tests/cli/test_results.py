@@ -215,8 +215,8 @@ def test_topics_give_what_files_give(
         # over partitions as keys spread them, and repeated from a checkpoint on
         producer = RecordProducer(config)
         for seq in [*range(3000, 3040), *range(3025, 3060)]:
-            producer.send(config.topic("predictions"), prediction(seq).encode(), place=seq % 3)
-        producer.send(config.topic("predictions"), b"what is this", place=1)
+            producer.send(config.topic("predictions"), prediction(seq).encode(), partition=seq % 3)
+        producer.send(config.topic("predictions"), b"what is this", partition=1)
         producer.flush()
         result = run("export", "predictions", "--out", "p.parquet", "--from-seq", "3000")
         assert result.stdout == (
@@ -241,8 +241,8 @@ def test_a_story_of_a_topic_names_the_command_that_shows_its_observations(
         create_topics(config)
         producer = RecordProducer(config)
         for n in range(12):
-            producer.send(config.topic("features"), orjson.dumps({"x": {"n": n}}), place=0)
-        producer.send(config.topic("changes"), drift.encode(), place=3)
+            producer.send(config.topic("features"), orjson.dumps({"x": {"n": n}}), partition=0)
+        producer.send(config.topic("changes"), drift.encode(), partition=3)
         producer.flush()
 
         command = run("explain-change", drift.id).output.splitlines()[-1].split()

@@ -112,7 +112,7 @@ explain.ipdp.grid_size = 101; explain.ipdp.pairs = [['age', 'city']] =>
 explain.methods = ['ipfi']; explain.ipdp.pairs = [['age', 'city']] =>
   explain.ipdp.pairs & explain.methods is ['ipfi']
 explain.ipdp.pairs = [['age', 'ci|ty']] =>
-  explain.ipdp.pairs has ('age', 'ci|ty') & '|' must be in no name
+  explain.ipdp.pairs has ('age', 'ci|ty') & names must not contain '|'
 explain.ipdp.pairs = [['age', 'age']] => explain.ipdp.pairs has ('age', 'age') & two different
 explain.ipdp.pairs = [['age', 'city'], ['city', 'age']] =>
   explain.ipdp.pairs has ('city', 'age') more than once
@@ -138,7 +138,7 @@ drift.loss.detector = 'ddm' =>
 drift.params.clock = 0 => drift.params.clock is 0 & equal to 1
 drift.params.clock = 'often' => drift.params.clock is 'often' & integer
 drift.params.max_buckets = 1 => drift.params.max_buckets is 1 & equal to 2
-drift.params.grace_period = 5 => drift.params.grace_period belongs beside params
+drift.params.grace_period = 5 => drift.params.grace_period belongs next to params
 drift.params.threshold = 1 =>
   drift.params.threshold is not a parameter of 'adwin' & clock, max_buckets
 drift.isage.detector = 'kswin'; drift.isage.params.window_size = 50 =>

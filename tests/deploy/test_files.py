@@ -330,7 +330,7 @@ class TestCommand:
         assert self.run(name, "--folder", tmp_path) == (
             2,
             "",
-            f"Error: there is no cluster in {tmp_path}: `start` makes one\n",
+            f"Error: there is no cluster in {tmp_path}: `start` creates one\n",
         )
         assert (tmp_path / "precious").exists()
 

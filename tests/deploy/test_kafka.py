@@ -194,7 +194,7 @@ def test_only_the_owner_can_read_the_secrets(one: Cluster) -> None:
 
 
 def test_a_cluster_cannot_be_made_otherwise_later(one: Cluster) -> None:
-    with pytest.raises(KafkaError, match=r"made otherwise \(1 broker, secure\)"):
+    with pytest.raises(KafkaError, match=r"has other settings \(1 broker, secure\)"):
         Cluster(one.folder, brokers=3, secure=True).start()
 
 

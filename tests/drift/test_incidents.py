@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from fluxplain.config import Config
 from fluxplain.schemas import Change, Evaluation, Explanation, Record
 from fluxplain.stages import DriftStage, ExplainerStage, ModelStage
-from fluxplain.stages.explainer import SILENCE
+from fluxplain.stages.explainer_stage import SILENCE
 from tests.kit.support import (
     SLOW_PROPERTY,
     by_feature,
@@ -154,7 +154,7 @@ def test_a_change_says_which_rank_the_feature_had_and_has() -> None:
     delay = first.seq - first.after_seq
     assert delay <= first.delay_bound
     assert (
-        f"of 3), noticed about {delay} observations later, at most {first.delay_bound}"
+        f"of 3); it began about {delay} observations earlier (at most {first.delay_bound})"
         in first.detail
     )
     assert first.replay_seq < first.after_seq <= 300 < first.seq

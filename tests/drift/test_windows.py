@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fluxplain.drift.history import Thinned
+from fluxplain.drift.history import ThinnedHistory
 from fluxplain.drift.windows import PER_LEVEL, SMALLEST, Part, Windows
 from tests.kit.support import PROPERTY
 
@@ -75,7 +75,7 @@ def test_a_change_of_the_mean_is_where_two_means_leave_the_least_squares(
 @PROPERTY
 @given(st.integers(1, 3000), st.integers(0, 3000))
 def test_what_was_at_some_time_is_found_at_most_an_eighth_further_back(n: int, back: int) -> None:
-    thinned = Thinned[int]()
+    thinned = ThinnedHistory[int]()
     for t in range(n):
         thinned.add(t, t)
     asked = n - 1 - min(back, n - 1)
@@ -89,7 +89,7 @@ def test_what_was_at_some_time_is_found_at_most_an_eighth_further_back(n: int, b
 
 
 def test_memory_grows_with_the_logarithm() -> None:
-    windows, thinned = Windows(), Thinned[int]()
+    windows, thinned = Windows(), ThinnedHistory[int]()
     for t in range(100_000):
         windows.add(t, 0.0, 0.5)
         thinned.add(t, t)

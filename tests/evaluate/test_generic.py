@@ -138,7 +138,7 @@ def test_a_classifier_without_probabilities_is_sure_of_its_class() -> None:
 
 @pytest.mark.parametrize("model", [object(), preprocessing.StandardScaler(), "a string", None])
 def test_a_model_that_cannot_be_asked_is_named(model: object) -> None:
-    with pytest.raises(TypeError, match=f"{type(model).__name__} cannot be asked"):
+    with pytest.raises(TypeError, match=f"{type(model).__name__} cannot be evaluated"):
         evaluator_for(model)
 
 

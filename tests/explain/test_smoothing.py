@@ -169,7 +169,7 @@ def test_a_class_that_an_output_lacks_counts_as_zero(
 def test_an_output_mean_refuses_to_mix_numbers_and_probabilities() -> None:
     mean = OutputMean(0.1)
     mean.update(table_of([1.0]))
-    with pytest.raises(TypeError, match="a number once and probabilities another time"):
+    with pytest.raises(TypeError, match="the model gave both numbers and probabilities"):
         mean.update(table_of([{"a": 1.0}]))
 
 

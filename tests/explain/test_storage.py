@@ -234,7 +234,7 @@ def test_a_histogram_names_what_it_cannot_take() -> None:
         Histogram([], random.Random(1))
     with pytest.raises(ValueError, match=r"values is \['u', 'u'\]"):
         Histogram(["u", "u"], random.Random(1))
-    with pytest.raises(ValueError, match=r"'v' is none of the values \['u'\]"):
+    with pytest.raises(ValueError, match=r"'v' is not one of the values \['u'\]"):
         Histogram(["u"], random.Random(1)).update("v")
 
 

@@ -10,7 +10,7 @@ import pytest
 from fluxplain.config import Config
 from fluxplain.schemas import Change, DeadLetter, Record
 from fluxplain.stages import Message, ModelStage
-from fluxplain.stages.exchange import settled
+from fluxplain.stages.active_model import settle_model
 from tests.fuzz.hostile_control import KINDS, hostile_control, withdrawn
 from tests.kit.announced import STREAM, config_of
 from tests.kit.support import run
@@ -31,7 +31,7 @@ def control(config: Config, offset: int, value: bytes) -> Message:
 @pytest.fixture
 def stage(tmp_path: Path) -> ModelStage:
     stage = ModelStage(config_of(tmp_path), STREAM)
-    stage.exchange.models = NoModels()
+    stage.active.models = NoModels()
     return stage
 
 
@@ -41,7 +41,7 @@ def test_each_is_one_dead_letter(stage: ModelStage, tmp_path: Path, seed: int) -
     reasons: Counter[str] = Counter()
     for offset, value in enumerate(hostile_control(3_000, seed)):
         records = run(stage, [control(config, offset, value)])
-        assert stage.exchange.awaited is None, value[:300]
+        assert stage.active.awaited is None, value[:300]
         [letter] = records
         assert isinstance(letter, DeadLetter), value[:300]
         assert letter.offset == offset
@@ -56,9 +56,9 @@ def test_what_is_withdrawn_is_one_change(stage: ModelStage, tmp_path: Path) -> N
     config, published = config_of(tmp_path), list[Record]()
     for i, (announced, withdrawal) in enumerate(withdrawn(50)):
         both = control(config, 2 * i, announced), control(config, 2 * i + 1, withdrawal)
-        stage.exchange.models = None
+        stage.active.models = None
         assert run(stage, both[:1]) == []
-        published += settled(stage, both[1:])
+        published += settle_model(stage, both[1:])
         assert run(stage, both[1:]) == []
     assert [type(each) for each in published] == [Change] * 50
     assert orjson.loads(published[0].encode())["kind"] == "model"

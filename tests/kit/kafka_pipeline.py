@@ -214,7 +214,7 @@ class KafkaPipeline:
         """Send observations, or labels, at once, whatever the pipeline is at."""
         producer = RecordProducer(self.config)
         for value in values:
-            producer.send(self.config.topic(topic), value, place=partition)
+            producer.send(self.config.topic(topic), value, partition=partition)
         producer.flush()
 
     def counts(self) -> dict[str, int]:

@@ -30,8 +30,12 @@ LOADED = (
         "fluxplain.agents.explainer",
         "fluxplain.agents.drift",
     ),
-    *("fluxplain.kafka.faust.app", "fluxplain.stages.model", "fluxplain.stages.explainer"),
-    *("fluxplain.stages.drift", "fluxplain.stages.join", "fluxplain.explain.kernels"),
+    *(
+        "fluxplain.kafka.faust.app",
+        "fluxplain.stages.model_stage",
+        "fluxplain.stages.explainer_stage",
+    ),
+    *("fluxplain.stages.drift_stage", "fluxplain.stages.join_stage", "fluxplain.explain.kernels"),
     *("fluxplain.evaluate.hoeffding", "fluxplain.evaluate.linear", "fluxplain.models.scores"),
     *("river.forest", "river.tree", "river.naive_bayes", "river.linear_model", "river.drift"),
 )

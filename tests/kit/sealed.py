@@ -13,7 +13,7 @@ from fluxplain.kafka.checkpoints import (
     Identity,
     Slot,
     State,
-    base,
+    checkpoint,
 )
 from fluxplain.kafka.ownership.lives import FIRST, Life
 from fluxplain.kafka.ownership.writers import Fence
@@ -53,7 +53,7 @@ def spy() -> Iterator[Spy]:
     spy = Spy()
     logging.disable(logging.CRITICAL)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(base, "pickle", spy)
+        patch.setattr(checkpoint, "pickle", spy)
         yield spy
     logging.disable(logging.NOTSET)
 

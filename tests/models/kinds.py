@@ -85,7 +85,7 @@ def frozen(estimator: str, train: Callable[[], tuple[Records, bool]]) -> dict[st
     def params(folder: Path) -> dict[str, Any]:
         import joblib  # noqa: PLC0415  of scikit-learn
 
-        from fluxplain.models.making import make  # noqa: PLC0415
+        from fluxplain.models.factories import make  # noqa: PLC0415
 
         records, labelled = train()
         frame = pd.DataFrame([record["x"] for record in records])

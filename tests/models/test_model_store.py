@@ -65,9 +65,9 @@ def test_nothing_but_a_digest_becomes_a_path(text: str) -> None:
     if is_sha256(text):
         assert folder.path(text).parent == Path("/nowhere/models")
         return
-    with pytest.raises(ValueError, match="is no SHA-256 digest"):
+    with pytest.raises(ValueError, match="is not a SHA-256 digest"):
         folder.path(text)
-    with pytest.raises(ValueError, match="is no SHA-256 digest"):
+    with pytest.raises(ValueError, match="is not a SHA-256 digest"):
         folder.get(text)
 
 
@@ -97,7 +97,7 @@ def test_a_control_record_is_a_dead_letter_or_asks_for_a_digest(value: dict[str,
         return  # an integer beyond 64 bits, or half a surrogate
     [message] = messages(config, [{"model": None, **value}])
     records: list[Record] = run(stage, [message])
-    awaited = stage.exchange.awaited
+    awaited = stage.active.awaited
     if awaited is not None:
         assert is_sha256(awaited.model.sha256)
         assert 1 <= len(awaited.model.version) <= 200
@@ -141,8 +141,8 @@ def huge(path: Path) -> None:
 @pytest.mark.parametrize(
     ("make", "reason"),
     [
-        (fifo, "is no regular file"),
-        (folder, "is no regular file"),
+        (fifo, "is not a regular file"),
+        (folder, "is not a regular file"),
         (unix_socket, "is not there"),
         (link, "a symbolic link, which is not followed"),
         (link_to_a_device, "a symbolic link, which is not followed"),
@@ -165,7 +165,7 @@ def test_a_large_file_that_is_another_one_takes_no_memory(tmp_path: Path) -> Non
     with models.path(SHA256).open("wb") as file:
         file.truncate(400 * 1024**2)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    with pytest.raises(NotYetError, match="is not what was announced"):
+    with pytest.raises(NotYetError, match="is not the announced model"):
         models.get(SHA256)
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 50 * 1024
 
@@ -174,7 +174,7 @@ def test_nothing_is_unpickled_but_what_was_announced(tmp_path: Path) -> None:
     models, made = ModelFolder(tmp_path), tmp_path / "made"
     announced = hashlib.sha256(b"something else").hexdigest()
     models.path(announced).write_bytes(pickle.dumps(Executed(made)))
-    with pytest.raises(NotYetError, match="is not what was announced"):
+    with pytest.raises(NotYetError, match="is not the announced model"):
         models.get(announced)
     assert not made.exists()
 
@@ -195,7 +195,7 @@ def test_a_file_that_was_of_no_use_is_read_again_when_it_has_changed(
 
     monkeypatch.setattr(model_store, "_model_of", counted)
     for _ in range(5):
-        with pytest.raises(NotYetError, match="is not what was announced"):
+        with pytest.raises(NotYetError, match="is not the announced model"):
             models.get(sha256)
     assert len(reads) == 1
     path.write_bytes(data)

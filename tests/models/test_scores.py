@@ -118,7 +118,7 @@ def test_a_filter_says_whether_something_is_a_fault() -> None:
 
 def test_a_score_that_is_no_probability_is_told() -> None:
     model = FaultClassifier(FarFrom())
-    with pytest.raises(ValueError, match=r"score 2.5 is no probability.*QuantileFilter"):
+    with pytest.raises(ValueError, match=r"score 2.5 is not a probability.*QuantileFilter"):
         model.predict_proba_one({"a": 2.5})
 
 

@@ -90,7 +90,7 @@ def test_lag_is_what_a_role_has_not_committed(config: Config) -> None:
 def test_a_reader_may_begin_with_the_newest_messages(config: Config) -> None:
     producer = RecordProducer(config)
     for i in range(50):
-        producer.send(config.topic("changes"), str(i).encode(), place=i % 2)
+        producer.send(config.topic("changes"), str(i).encode(), partition=i % 2)
     producer.flush()
     with TopicReader(config, ["changes"], from_beginning=True, newest=5) as reader:
         assert reader.backlog == 10
@@ -103,14 +103,14 @@ def test_a_reader_may_begin_with_the_newest_messages(config: Config) -> None:
 def publish(config: Config, *published: Record) -> None:
     producer = RecordProducer(config)
     for record in published:
-        producer.send(config.topic(record.TOPIC), record.encode(), place=0)
+        producer.send(config.topic(record.TOPIC), record.encode(), partition=0)
     producer.flush()
 
 
 def publish_junk(config: Config) -> None:
     producer = RecordProducer(config)
     for junk in (b"", b"{}", b"\xff"):
-        producer.send(config.topic("explanations"), junk, place=0)
+        producer.send(config.topic("explanations"), junk, partition=0)
     producer.flush()
 
 

@@ -18,10 +18,10 @@ from fluxplain.local import LocalPipeline
 from fluxplain.schemas import DeadLetter, Evaluation, Explanation, LateLabel, Prediction, Record
 from fluxplain.schemas.prediction import LabelCounts
 from fluxplain.stages import Message, ModelStage
-from fluxplain.stages.base import LATEST_MS
 from fluxplain.stages.intake.late_labels import MAX_KEPT_BYTES, LateLabels
 from fluxplain.stages.intake.sample import Sample
 from fluxplain.stages.limits import HEADER_MEMORY_BYTES, MAX_HEADERS, MAX_TEXT
+from fluxplain.stages.stage import LATEST_MS
 from tests.kit.support import (
     PROPERTY,
     Additive,
@@ -242,7 +242,7 @@ def test_an_early_label_is_used_up_by_an_observation_that_cannot_be_used() -> No
     published = run(stage(missing=missing), messages(values))
     [letter] = of_kind(published, DeadLetter)
     assert letter.offset == 1
-    assert letter.reason.startswith("x.a is missing, and there was no value of it yet")
+    assert letter.reason.startswith("x.a is missing, and has had no value yet")
     assert of_kind(published, Prediction)[-1].observation == 3
     assert counts(published) == LabelCounts(waiting=1, joined=2, missing=0, repeated=0, unknown=0)
 

@@ -12,7 +12,7 @@ from fluxplain.config.replica import Replica
 from fluxplain.schemas import DeadLetter, Evaluation, Prediction
 from fluxplain.stages import DriftStage, Message, ModelStage
 from fluxplain.stages.metering import Metered, Work
-from fluxplain.stages.model import WHOLE
+from fluxplain.stages.model_stage import WHOLE
 from tests.kit.support import (
     agrawal,
     encoded,

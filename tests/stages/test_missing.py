@@ -17,7 +17,7 @@ from fluxplain.schemas import Change, DeadLetter, Evaluation, Explanation, Predi
 from fluxplain.schemas.record import Value
 from fluxplain.stages import Message, ModelStage
 from fluxplain.stages.intake.missing import RECENT, Coverage, Filler, Mode
-from fluxplain.stages.intake.schema_drift import GONE_AFTER, LONGEST_NAME, Evolution
+from fluxplain.stages.intake.schema_drift import GONE_AFTER, LONGEST_NAME, SchemaDrift
 from tests.kit.support import (
     PROPERTY,
     by_feature,
@@ -119,8 +119,7 @@ def test_before_there_was_any_value_none_can_be_filled_in() -> None:
     [letter] = run(stage(missing=IMPUTE), [message(0, without(linear_records(1)[0], "a"))])
     assert isinstance(letter, DeadLetter)
     assert letter.reason == (
-        "x.a is missing, and there was no value of it yet that could stand for it: name one by "
-        "missing.values.a"
+        "x.a is missing, and has had no value yet to impute it from: set missing.values.a"
     )
 
 
@@ -255,13 +254,13 @@ def test_what_appears_later_and_is_not_configured_is_told_once() -> None:
         (
             1050,
             None,
-            "x has new, newer, which is not configured, and was not there before: it is not used",
+            "x has new fields that are not configured, and are ignored: new, newer",
         )
     ]
 
 
 def test_of_long_names_the_beginning_is_remembered() -> None:
-    evolution = Evolution()
+    evolution = SchemaDrift()
     names = [f"{i}".ljust(900_000, "n") for i in range(20)]
     for name in names:
         evolution.see([], [name])
@@ -270,7 +269,7 @@ def test_of_long_names_the_beginning_is_remembered() -> None:
         assert not evolution.see([], names)
     told = evolution.see([], ["new".ljust(900_000, "n"), "new".ljust(800_000, "n")])
     beginning = "new".ljust(LONGEST_NAME, "n")
-    assert (told[None] or "").startswith(f"x has {beginning}, which is not configured")
+    assert (told[None] or "").endswith(f"are ignored: {beginning}")
     assert not evolution.see([], ["new".ljust(900_000, "n")])
 
 

@@ -10,7 +10,7 @@ from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapProp
 
 from fluxplain.schemas import DeadLetter, Prediction
 from fluxplain.stages import JoinStage, ModelStage, process
-from fluxplain.stages.base import Message
+from fluxplain.stages.stage import Message
 from fluxplain.stages.trace import MAX_STATE, trace_of
 from tests.kit.support import PROPERTY, linear_config, message
 

@@ -14,7 +14,7 @@ from fluxplain.local import LocalPipeline
 from fluxplain.models.model_store import ModelFolder
 from fluxplain.schemas import Change, DeadLetter, Evaluation, Explanation, Prediction, Record
 from fluxplain.stages import Message, ModelStage
-from fluxplain.stages.exchange import settled
+from fluxplain.stages.active_model import settle_model
 from tests.kit.announced import STREAM, announcement, config_of, messages, taken
 from tests.kit.support import (
     Additive,
@@ -84,11 +84,11 @@ def run_all(config: Config, log: list[Message], *, copies: bool) -> list[Record]
     stage, records = ModelStage(config, STREAM), []
     for each in log:
         stage = pickled(stage) if copies else stage
-        stage.exchange.models = ModelFolder(config.model.directory)
+        stage.active.models = ModelFolder(config.model.directory)
         records += run(stage, [each])
         stage = pickled(stage) if copies else stage
-        stage.exchange.models = ModelFolder(config.model.directory)
-        records += settled(stage)
+        stage.active.models = ModelFolder(config.model.directory)
+        records += settle_model(stage)
     return records
 
 
@@ -104,7 +104,7 @@ def test_a_model_that_is_not_there_yet_is_waited_for(tmp_path: Path) -> None:
         pipeline.take(message)
     ModelFolder(tmp_path).path(sha256).write_bytes(data[:-1])
     for _ in range(2):
-        with pytest.raises(NotYetError, match="is not what was announced"):
+        with pytest.raises(NotYetError, match="is not the announced model"):
             pipeline.take(behind)
     ModelFolder(tmp_path).put(data)
     change, prediction = pipeline.take(behind)
@@ -160,8 +160,8 @@ def test_what_is_no_announcement_is_a_dead_letter(
 
 def test_where_models_are_is_no_part_of_the_state(tmp_path: Path) -> None:
     stage = ModelStage(config_of(tmp_path), STREAM)
-    stage.exchange.models = ModelFolder(tmp_path)
-    assert pickled(stage).exchange.models is None
+    stage.active.models = ModelFolder(tmp_path)
+    assert pickled(stage).active.models is None
     assert str(tmp_path).encode() not in pickle.dumps(stage)
 
 
@@ -170,7 +170,7 @@ def test_a_model_of_the_same_name_is_refused(tmp_path: Path) -> None:
     values: list[Any] = linear_records(10)
     values.insert(5, announcement(sha256, "v1"))
     [letter] = of_kind(taken(config_of(tmp_path), values), DeadLetter)
-    assert letter.reason == "model v1 cannot take over: the one of now has that name"
+    assert letter.reason == "model v1 cannot take over: the model in use has that name"
 
 
 def test_what_isage_compares_with_is_the_mean_of_the_new_model(tmp_path: Path) -> None:
@@ -186,7 +186,10 @@ def test_what_isage_compares_with_is_the_mean_of_the_new_model(tmp_path: Path) -
 
 def test_a_model_whose_code_is_not_installed_is_waited_for(tmp_path: Path) -> None:
     folder = ModelFolder(tmp_path)
-    nowhere = pickle.dumps(Constant()).replace(b"tests.kit.support", b"tests.kit.nowhere")
-    sha256 = folder.put(nowhere)
-    with pytest.raises(NotYetError, match="needs what is not installed here: it cannot be unpickl"):
+    sha256 = folder.put(
+        pickle.dumps(Constant()).replace(b"tests.kit.support", b"tests.kit.nowhere")
+    )
+    with pytest.raises(
+        NotYetError, match="needs code that is not installed here: it cannot be unpickl"
+    ):
         folder.get(sha256)

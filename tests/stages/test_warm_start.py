@@ -192,12 +192,12 @@ def test_what_is_no_such_file_is_refused(tmp_path: Path) -> None:
     head, _, state = whole.partition(b"\n")
     older = orjson.dumps({**orjson.loads(head), "fluxplain": "0.0.1"})
     for data, reason in {
-        b"": "is none of `fluxplain model export --explanations`",
-        pickle.dumps([1]): "is none of",
-        b"[1]\n": "is none of",
-        b"{}\n": "is none of",
-        orjson.dumps({**orjson.loads(head), "settings": None}) + b"\n" + state: "is none of",
-        whole[:-1]: "is not whole, or was changed since it was written",
+        b"": "is not a file of `fluxplain model export --explanations`",
+        pickle.dumps([1]): "is not a file of",
+        b"[1]\n": "is not a file of",
+        b"{}\n": "is not a file of",
+        orjson.dumps({**orjson.loads(head), "settings": None}) + b"\n" + state: "is not a file of",
+        whole[:-1]: "is incomplete, or was changed after it was written",
         older + b"\n" + state: "has fluxplain '0.0.1', but this is",
     }.items():
         path.write_bytes(data)

@@ -1,4 +1,4 @@
-"""Hoeffding trees, and ensembles of them, asked about all inputs at once."""
+"""Evaluators of Hoeffding trees and their ensembles, for all inputs at once."""
 
 from fluxplain.evaluate.hoeffding.classifier import TreeClassifierEvaluator
 from fluxplain.evaluate.hoeffding.regressor import TreeRegressorEvaluator

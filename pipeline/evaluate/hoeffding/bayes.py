@@ -1,6 +1,6 @@
-"""What the leaves of classification trees answer, of a whole forest at once.
+"""Predictions of classification trees' leaves, for a whole forest at once.
 
-The formula, and the order of its operations, are those of ``do_naive_bayes_prediction`` in River.
+Formula and order of operations are those of ``do_naive_bayes_prediction`` in River.
 """
 
 import math
@@ -13,27 +13,19 @@ from river.tree.nodes.htc_nodes import LeafMajorityClass, LeafNaiveBayes, LeafNa
 from river.tree.splitter import GaussianSplitter
 from river.tree.splitter.nominal_splitter_classif import NominalSplitterClassif
 
-from fluxplain.evaluate.base import Label, Value
 from fluxplain.evaluate.encoding import Encoding, Floats, Observed
-from fluxplain.evaluate.hoeffding import kernels
+from fluxplain.evaluate.evaluator import Label, Value
+from fluxplain.evaluate.hoeffding import tree_kernels
 from fluxplain.evaluate.hoeffding.branches import Branches, is_text
-from fluxplain.evaluate.hoeffding.kernels import Flags, Integers
 from fluxplain.evaluate.hoeffding.leaves import Leaves
+from fluxplain.evaluate.hoeffding.tree_kernels import Flags, Integers
 
 
 class Table(NamedTuple):
-    """What a leaf has learned of one categorical feature.
+    """A leaf's statistics of one categorical feature, at ``position`` among its features.
 
-    Attributes
-    ----------
-    feature, position
-        Which feature, and where it is among the leaf's.
-    values
-        Its categories.
-    weights
-        Of each category and class, shape (categories, classes).
-    totals
-        Of each class the sum of all weights.
+    ``values`` are the categories, ``weights`` has the shape (categories, classes), and ``totals``
+    has the sum of each class's weights.
     """
 
     feature: str
@@ -91,7 +83,7 @@ class BayesLeaves(Leaves):
         terms = [0.0] * size + [-math.inf] * size + [0.0] * size
         counted = {label for label, weight in stats.items() if weight > 0}
         for label, weight in stats.items():
-            # River's quirk: a class of weight 0 counts as if it were certain
+            # as in River, a class of weight 0 counts as certain
             prior[labels[label]] = math.log(weight / total) if weight > 0 else 0.0
         features = [-1] * most
         tables = []
@@ -140,7 +132,7 @@ class BayesLeaves(Leaves):
         return Table(feature, position, list(places), weights, totals)
 
     def _reserve(self, features: int) -> None:
-        """Make room for all slots, for so many features a leaf, and for all labels."""
+        """Make room for all slots, so many features per leaf, and all labels."""
         slots, most, classes = old = (*self._prior.shape[:1], *self._terms.shape[2:])
         size = self._branches.slots.size
         if size <= slots and features <= most and len(self.labels) <= classes:
@@ -154,7 +146,7 @@ class BayesLeaves(Leaves):
         self._prior = np.full((slots, classes), -math.inf)
         self._terms = np.zeros((slots, 3, most, classes))
         self._terms[:, 1] = -math.inf
-        self._flat = self._terms.reshape(slots, -1)  # the same numbers, a row a slot
+        self._flat = self._terms.reshape(slots, -1)  # a view with one row per slot
         self._answers = np.zeros((slots, classes))
         self._fixed = np.zeros(slots, np.bool_)
         self._features[kept[:2]] = before[0]
@@ -167,7 +159,7 @@ class BayesLeaves(Leaves):
         given = np.zeros((*reached.shape, self._prior.shape[1]))
         if not len(self._prior):
             return given[:, :, : len(self.labels)]
-        kernels.vote(
+        tree_kernels.vote(
             x,
             self._branches.names.columns(observed),
             is_text(observed),
@@ -203,14 +195,14 @@ class BayesLeaves(Leaves):
         wide = np.zeros((len(codes), classes))
         totals = np.ones((len(tables), classes))
         for number, (_, table) in enumerate(tables):
-            known = table.weights.shape[1]  # a class may have come since, in another leaf
+            known = table.weights.shape[1]  # other leaves may have added classes
             wide[starts[number] : starts[number + 1], :known] = table.weights
             totals[number, :known] = table.totals
         return which, np.array(starts, np.int32), np.array(codes), wide, totals
 
 
 def _reading(leaf: Any, tree: Any) -> str | None:
-    """Return how a leaf answers: ``"majority"``, ``"bayes"``, or None if it must be asked."""
+    """Return how a leaf predicts: ``"majority"``, ``"bayes"``, or None if River must do it."""
     prediction = type(leaf).prediction
     if prediction is AdaLeafClassifier.prediction and leaf.stats:
         prediction = _ADAPTIVE_TREE.get(tree.leaf_prediction)
@@ -230,4 +222,4 @@ _ADAPTIVE_TREE = {
     "nb": LeafNaiveBayes.prediction,
     "nba": LeafNaiveBayesAdaptive.prediction,
 }
-"""What a leaf of a Hoeffding adaptive tree does, by the tree's setting."""
+"""Prediction method of a Hoeffding adaptive tree's leaves, by the tree's setting."""

@@ -1,7 +1,8 @@
-"""The branches of a forest as flat arrays, that follow the trees as they grow.
+"""The branches of a forest as flat arrays that follow the growing trees.
 
-A tree is copied anew when its branches have changed, which River's counters tell. What cannot be
-copied (alternate trees, branches of somebody's own) is marked: who comes there asks the tree.
+A tree is copied again when its branches have changed, according to River's counters. Nodes that
+cannot be copied (alternate trees, custom branches) are marked: for rows that reach them, the tree
+itself is evaluated.
 """
 
 from collections import deque
@@ -15,10 +16,10 @@ from river.forest.adaptive_random_forest import BaseTreeClassifier, BaseTreeRegr
 from river.tree.base import Branch
 from river.tree.nodes.branch import NominalBinaryBranch, NominalMultiwayBranch, NumericBinaryBranch
 
-from fluxplain.evaluate.base import Value
 from fluxplain.evaluate.encoding import Encoding, Floats, Observed
-from fluxplain.evaluate.hoeffding import kernels
-from fluxplain.evaluate.hoeffding.kernels import LEAF, NOMINAL, NUMERIC, OTHER
+from fluxplain.evaluate.evaluator import Value
+from fluxplain.evaluate.hoeffding import tree_kernels
+from fluxplain.evaluate.hoeffding.tree_kernels import LEAF, NOMINAL, NUMERIC, OTHER
 
 Integers = NDArray[np.int32]
 
@@ -35,7 +36,7 @@ def _adaptive_counters(model: Any) -> Hashable:
 
 
 def _all_nodes(model: Any) -> Hashable:
-    # one node may stand in another's place without a counter that tells
+    # a node may replace another one without a change of any counter
     return None if model._root is None else tuple(map(id, _walk(model._root)))
 
 
@@ -56,11 +57,11 @@ GROWTH: dict[type, Callable[[Any], Hashable]] = {
     tree.HoeffdingAdaptiveTreeRegressor: _adaptive_counters,
     tree.ExtremelyFastDecisionTreeClassifier: _all_nodes,
 }
-"""Class of a tree → what differs whenever its branches do, but for a new category's."""
+"""Class of a tree → version of its branches, which ignores branches for new categories."""
 
 
 class Names:
-    """A number for each feature, from 0 on."""
+    """Numbers the features from 0 on."""
 
     def __init__(self) -> None:
         self._numbers: dict[str, int] = {}
@@ -69,7 +70,7 @@ class Names:
         return len(self._numbers)
 
     def number(self, feature: str) -> int:
-        """Return the number of a feature, a new one if it has none."""
+        """Return the number of a feature, assigning one if necessary."""
         return self._numbers.setdefault(feature, len(self._numbers))
 
     def numbers(self, observed: Observed) -> Integers:
@@ -77,7 +78,7 @@ class Names:
         return np.array([self.number(feature) for feature in observed.features], np.int32)
 
     def columns(self, observed: Observed) -> Integers:
-        """Return the column of each feature; -1 of one that the observation lacks."""
+        """Return the column of each feature; -1 if the observation lacks it."""
         numbers = self.numbers(observed)
         columns = np.full(len(self), -1, np.int32)
         columns[numbers] = np.arange(len(numbers))
@@ -85,7 +86,7 @@ class Names:
 
 
 class Edge(NamedTuple):
-    """Which category leads where."""
+    """A category and the node that it leads to."""
 
     feature: str
     value: Value
@@ -102,7 +103,7 @@ class _Tree:
         self.copy()
 
     def is_current(self) -> bool:
-        """Return whether the branches are those that were copied."""
+        """Return whether the copy is up to date."""
         model = self.model
         return (
             model._root is self._root
@@ -111,7 +112,7 @@ class _Tree:
         )
 
     def copy(self) -> None:
-        """Copy all nodes; leaves that were there keep their slots."""
+        """Copy all nodes; existing leaves keep their slots."""
         model = self.model
         before = {id(leaf): slot for slot, leaf in self.leaves.items()}
         kept, self.leaves = self.leaves, {}
@@ -133,7 +134,7 @@ class _Tree:
         self.below = np.array([first, second, otherwise], np.int32).reshape(3, -1)
 
     def _add(self, root: Any, before: dict[int, int]) -> None:
-        """Number the nodes from a root on, each branch before what is below it."""
+        """Number the nodes below a root, each branch before its children."""
         waiting, numbered = deque([root]), 1
         while waiting:
             node = waiting.popleft()
@@ -171,7 +172,7 @@ def _kind(node: Any) -> int:
     if kind is None:
         kind = LEAF
         if isinstance(node, Branch):
-            # a class of somebody's own may go another way
+            # a custom subclass may choose another way
             way = getattr(cls, "branch_no", None)
             kind = _WAYS.get(way, OTHER)
         _kinds[cls] = kind
@@ -186,34 +187,26 @@ _WAYS: dict[Any, int] = {
 
 
 class Slots:
-    """Numbers for leaves, from 0 on; those that were freed are taken again."""
+    """Numbers the leaves from 0 on, reusing freed numbers."""
 
     def __init__(self) -> None:
         self.size = 0
         self._free: list[int] = []
 
     def take(self) -> int:
-        """Return a number that no leaf has."""
+        """Return an unused number."""
         if self._free:
             return self._free.pop()
         self.size += 1
         return self.size - 1
 
     def free(self, slot: int) -> None:
-        """Let another leaf have the number."""
+        """Release a number."""
         self._free.append(slot)
 
 
 class Branches:
-    """The branches of several trees, one after the other.
-
-    Attributes
-    ----------
-    names
-        The numbers of the features.
-    slots
-        The numbers of the leaves.
-    """
+    """The branches of several trees, one after the other; features and leaves are numbered."""
 
     def __init__(self) -> None:
         self.names = Names()
@@ -262,7 +255,7 @@ class Branches:
         lost = np.zeros(len(self._kind), np.bool_)
         columns, texts = self.names.columns(observed), is_text(observed)
         while True:
-            kernels.reach(
+            tree_kernels.reach(
                 x,
                 columns,
                 texts,
@@ -280,12 +273,12 @@ class Branches:
             new = np.flatnonzero(lost & (common < 0))
             if not len(new):
                 return reached
-            # only then: to weigh all that is below a node takes long
+            # only for these nodes: weighing a subtree takes long
             for node in new.tolist():
                 common[node] = self._common(node)
 
     def _common(self, node: int) -> int:
-        """Return the node below that most observations went to."""
+        """Return the child that most observations went to."""
         t = int(np.searchsorted(self._starts, node, side="right")) - 1
         start, tree = int(self._starts[t]), self._trees[t]
         place, _ = tree.branches[node - start].most_common_path()
@@ -293,7 +286,7 @@ class Branches:
 
     def _encode(self, encoding: Encoding) -> None:
         """Find the codes of the edges' categories."""
-        # a category may have got its code since
+        # an unknown category may have a code by now
         if self._unknown or self._mark is not encoding.mark:
             codes = [encoding.code(feature, value) for feature, value, _ in self._edges]
             self._codes = np.array(codes, np.float64)
@@ -301,7 +294,7 @@ class Branches:
             self._unknown = bool(np.isnan(self._codes).any())
 
     def _join(self) -> None:
-        """Put the trees' arrays behind one another."""
+        """Concatenate the trees' arrays."""
         trees = self._trees
         sizes = [len(each.kind) for each in trees]
         starts = self._starts = np.cumsum([0, *sizes], dtype=np.int32)
@@ -334,5 +327,5 @@ class Branches:
 
 
 def is_text(observed: Observed) -> NDArray[np.bool_]:
-    """Return of each column whether its numbers are codes."""
+    """Return for each column whether its numbers are codes."""
     return np.array([observed.encoding.is_categorical(f) for f in observed.features], np.bool_)

@@ -7,8 +7,8 @@ import numpy as np
 from river import tree
 from river.forest.adaptive_random_forest import BaseTreeClassifier
 
-from fluxplain.evaluate.base import Label
 from fluxplain.evaluate.encoding import Inputs
+from fluxplain.evaluate.evaluator import Label
 from fluxplain.evaluate.generic import plain_label
 from fluxplain.evaluate.hoeffding.bayes import BayesLeaves
 from fluxplain.evaluate.hoeffding.trees import TreeEvaluator, covers
@@ -26,7 +26,7 @@ _TREES = (
 
 
 class TreeClassifierEvaluator(TreeEvaluator):
-    """Asks all trees of a classifier about all inputs at once.
+    """Evaluates all trees of a classifier on all inputs at once.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ class TreeClassifierEvaluator(TreeEvaluator):
 
     @staticmethod
     def covers(model: object) -> bool:
-        """Return whether this evaluator knows the model's class, and those of its trees."""
+        """Return whether this evaluator supports the model and its trees."""
         return covers(model, VOTES, _TREES)
 
     def _table(self, inputs: Inputs) -> Table | None:
@@ -52,7 +52,7 @@ class TreeClassifierEvaluator(TreeEvaluator):
         given = self._answers(trees, inputs)
         for t, voter in enumerate(trees):
             if isinstance(voter, _ADAPTIVE):
-                # River scales the leaf's answer by its error, and then back to a sum of 1
+                # River scales the leaf's prediction by its error, then normalizes it
                 total = given[t].sum(axis=1, keepdims=True)
                 given[t] /= np.where(total == 0.0, 1.0, total)
         given *= np.array([weight for _, weight in voting])[:, None, None]
@@ -61,7 +61,7 @@ class TreeClassifierEvaluator(TreeEvaluator):
         labels = list(dict.fromkeys(label for t in trees for label in _classes(t)))
         numbers = np.zeros((len(shares), len(labels)))
         for column, label in enumerate(labels):
-            if label in known:  # else no leaf that was asked has met it yet
+            if label in known:  # otherwise no reached leaf has seen it
                 numbers[:, column] = shares[:, known[label]]
         return Table(tuple(map(plain_label, labels)), numbers)
 

@@ -1,4 +1,4 @@
-"""The trees of a regressor, and how it combines what they answer.
+"""The trees of a regressor, and how it combines their predictions.
 
 Each function follows the ``predict_one`` of one class of River, operation by operation.
 """
@@ -46,7 +46,7 @@ class Combination:
     trees
         Model → its trees.
     combine
-        Model and answers of shape (rows, trees) → one number a row.
+        Model and predictions of shape (rows, trees) → one number per row.
     """
 
     trees: Callable[[Any], Sequence[Any]]

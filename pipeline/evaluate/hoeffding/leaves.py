@@ -1,4 +1,4 @@
-"""What the leaves of a forest have learned, in slots of flat arrays."""
+"""The statistics of a forest's leaves, in slots of flat arrays."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Sequence
@@ -6,24 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from fluxplain.evaluate.base import Label
 from fluxplain.evaluate.encoding import Floats, Observed
+from fluxplain.evaluate.evaluator import Label
 from fluxplain.evaluate.hoeffding.branches import Branches
-from fluxplain.evaluate.hoeffding.kernels import Integers
+from fluxplain.evaluate.hoeffding.tree_kernels import Integers
 
 
 class Leaves(ABC):
-    """The leaves of several trees; what one has learned is copied when it is reached.
+    """The leaves of several trees; a leaf's statistics are copied when it is reached.
 
-    Parameters
-    ----------
-    branches
-        What gives the leaves their slots.
-
-    Attributes
-    ----------
-    labels
-        What is answered → column of the answers: a class, or None for the number of a regressor.
+    ``labels`` maps a class, or None for a regressor's number, to the column of the predictions.
     """
 
     def __init__(self, branches: Branches) -> None:
@@ -34,23 +26,10 @@ class Leaves(ABC):
     def answers(
         self, trees: Sequence[Any], observed: Observed, x: Floats
     ) -> tuple[Floats, Integers]:
-        """Return what each tree answers on each row.
+        """Return the predictions, shape (trees, rows, labels), and the reached slots.
 
-        Parameters
-        ----------
-        trees
-            The trees.
-        observed
-            The observation.
-        x
-            Inputs, shape (rows, features); the last row is the observation itself.
-
-        Returns
-        -------
-        given
-            Shape (trees, rows, labels).
-        reached
-            Shape (trees, rows); -1 where the tree must be asked.
+        ``x`` has the shape (rows, features); its last row is the observation itself. The slots have
+        the shape (trees, rows); -1 where River must evaluate the tree.
         """
         self._branches.follow(trees)
         reached = self._branches.reach(observed, x)
@@ -69,12 +48,12 @@ class Leaves(ABC):
 
     @abstractmethod
     def _version(self, leaf: Any) -> Hashable:
-        """Return what differs as soon as the leaf has learned."""
+        """Return a version that changes when the leaf learns."""
 
     @abstractmethod
     def _fill(self, slot: int, leaf: Any, tree: Any) -> bool:
-        """Copy what a leaf has learned; return whether it is of a kind that can be copied."""
+        """Copy a leaf's statistics; return False for a kind that cannot be copied."""
 
     @abstractmethod
     def _given(self, observed: Observed, x: Floats, reached: Integers) -> Floats:
-        """Return what the reached leaves answer; set -1 where one has no answer here."""
+        """Return the reached leaves' predictions; set ``reached`` to -1 where there is none."""

@@ -1,6 +1,6 @@
-"""What the leaves of regression trees answer, of a whole forest at once.
+"""Predictions of regression trees' leaves, for a whole forest at once.
 
-A leaf answers the mean of its targets, or asks a linear model of its own.
+A leaf predicts the mean of its targets, or by its own linear model.
 """
 
 from collections.abc import Hashable
@@ -11,10 +11,10 @@ from river import linear_model
 from river.tree.nodes.htr_nodes import LeafAdaptive, LeafMean, LeafModel
 
 from fluxplain.evaluate.encoding import Floats, Observed
-from fluxplain.evaluate.hoeffding import kernels
+from fluxplain.evaluate.hoeffding import tree_kernels
 from fluxplain.evaluate.hoeffding.branches import Branches, is_text
-from fluxplain.evaluate.hoeffding.kernels import Flags, Integers
 from fluxplain.evaluate.hoeffding.leaves import Leaves
+from fluxplain.evaluate.hoeffding.tree_kernels import Flags, Integers
 from fluxplain.evaluate.linear import is_linear
 
 
@@ -71,7 +71,7 @@ class RegressionLeaves(Leaves):
         self._reserve()
         any_text = bool(is_text(observed).any())
         linear = self._fixed, self._means, self._weights, self._intercepts
-        kernels.regress(x, features, any_text, reached, *linear, given)
+        tree_kernels.regress(x, features, any_text, reached, *linear, given)
         return given[:, :, None]
 
 

@@ -13,7 +13,7 @@ _TREES = (tree.HoeffdingTreeRegressor, tree.HoeffdingAdaptiveTreeRegressor)
 
 
 class TreeRegressorEvaluator(TreeEvaluator):
-    """Asks all trees of a regressor about all inputs at once.
+    """Evaluates all trees of a regressor on all inputs at once.
 
     Parameters
     ----------
@@ -25,7 +25,7 @@ class TreeRegressorEvaluator(TreeEvaluator):
 
     @staticmethod
     def covers(model: object) -> bool:
-        """Return whether this evaluator knows the model's class, and those of its trees."""
+        """Return whether this evaluator supports the model and its trees."""
         return covers(model, COMBINATIONS, _TREES)
 
     def _table(self, inputs: Inputs) -> Table | None:

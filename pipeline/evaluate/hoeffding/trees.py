@@ -1,4 +1,4 @@
-"""What the evaluators of tree classifiers and of tree regressors share."""
+"""Base of the evaluators of tree classifiers and tree regressors."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Container, Sequence
@@ -6,8 +6,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from fluxplain.evaluate.base import Observation
 from fluxplain.evaluate.encoding import Floats, Inputs
+from fluxplain.evaluate.evaluator import Observation
 from fluxplain.evaluate.generic import GenericEvaluator
 from fluxplain.evaluate.hoeffding.branches import Branches
 from fluxplain.evaluate.hoeffding.leaves import Leaves
@@ -15,9 +15,9 @@ from fluxplain.evaluate.table import Table
 
 
 class TreeEvaluator(ABC):
-    """Asks all trees about all inputs at once.
+    """Evaluates all trees on all inputs at once.
 
-    What is copied from the trees is no state: it is copied again when it is needed.
+    The copies of the trees are not pickled: they are made again when needed.
     """
 
     LEAVES: ClassVar[type[Leaves]]
@@ -36,16 +36,16 @@ class TreeEvaluator(ABC):
     def __call__(self, inputs: Inputs) -> Table:
         """Return the outputs; see :class:`Evaluator`."""
         table = self._table(inputs)
-        # River raises for some of the inputs that have no answer here, and answers others
+        # for inputs without a result here, River raises or has its own answer
         is_answered = table is not None and np.isfinite(table.numbers).all()
         return table if table is not None and is_answered else self._one_by_one(inputs)
 
     @abstractmethod
     def _table(self, inputs: Inputs) -> Table | None:
-        """Return the outputs; None if the model must be asked."""
+        """Return the outputs; None if River must evaluate the model."""
 
     def _answers(self, trees: Sequence[Any], inputs: Inputs) -> Floats:
-        """Return what each tree answers on each input, shape (trees, inputs, labels)."""
+        """Return each tree's prediction on each input, shape (trees, inputs, labels)."""
         observed, rows = inputs
         x = np.concatenate([rows, observed.numbers[None, :]])
         given, reached = self._leaves.answers(trees, observed, x)
@@ -67,13 +67,13 @@ class TreeEvaluator(ABC):
 
 
 def _asked(tree: Any, x: Observation) -> dict[Any, float]:
-    """Return what River answers on one input."""
+    """Return River's prediction on one input."""
     if hasattr(tree, "predict_proba_one"):
         return tree.predict_proba_one(x)  # type: ignore[no-any-return]
     return {None: tree.predict_one(x)}
 
 
 def covers(model: object, known: Container[type], trees: Container[type]) -> bool:
-    """Return whether a model's class is known, and the class of the trees that it keeps."""
-    base = getattr(model, "model", None)  # of which bagging and boosting keep copies
+    """Return whether the classes of a model and of its trees are known."""
+    base = getattr(model, "model", None)  # bagging and boosting keep copies of it
     return type(model) in known and (base is None or type(base) in trees)

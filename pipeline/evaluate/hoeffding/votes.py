@@ -1,4 +1,4 @@
-"""The trees of a model, and how it combines what they answer.
+"""The trees of a classifier, and how it combines their predictions.
 
 Each function follows the ``predict_proba_one`` of one class of River, operation by operation.
 """
@@ -36,7 +36,7 @@ def _itself(model: Any) -> Sequence[Any]:
 
 
 def _patches(model: Any) -> Sequence[Any]:
-    # a tree that never saw a feature has it neither in a branch nor in a leaf
+    # a tree ignores features that it has never seen
     return [member.model for member in model.data]
 
 
@@ -94,9 +94,9 @@ class Vote:
     trees
         Model → its trees.
     weights
-        Model → what each tree's answer is multiplied by; a tree of weight 0 has no vote.
+        Model → the weight of each tree; one of weight 0 has no vote.
     shares
-        Sums of weighted answers → probabilities.
+        Sums of weighted predictions → probabilities.
     """
 
     trees: Callable[[Any], Sequence[Any]]

@@ -1,4 +1,4 @@
-"""Where a regression tree may split a number, in bounded memory."""
+"""Candidate splits of a number for regression trees, in bounded memory."""
 
 from bisect import bisect_left
 from itertools import pairwise
@@ -12,8 +12,8 @@ from river.tree.utils import BranchFactory, combine_stats
 class BinSplitter(Splitter):
     """Candidate splits of a regression tree, between a bounded number of bins of any width.
 
-    A value that is no bin's centre becomes a bin; when there are too many, the two nearest become
-    one. River's own splitters keep every value, or need to know the scale of the numbers.
+    A new value becomes a bin; if there are too many, the two nearest merge. River's own splitters
+    keep every value, or need to know the scale of the numbers.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ class BinSplitter(Splitter):
         return False
 
     def update(self, att_val: float, target_val: float, w: float) -> None:
-        """Take the value of the feature, and with it the target."""
+        """Take a value of the feature with its target."""
         centres, targets = self._centres, self._targets
         place = bisect_left(centres, att_val)
         if place < len(centres) and centres[place] == att_val:
@@ -85,7 +85,7 @@ class BinSplitter(Splitter):
         att_idx: object,
         binary_only: bool,  # noqa: ARG002  River's interface
     ) -> BranchFactory:
-        """Return the best threshold between two bins; without any, a suggestion not to split."""
+        """Return the best threshold between two bins, or a suggestion not to split."""
         best, left = BranchFactory(), Var()
         for place in range(len(self._centres) - 1):
             left = left + self._targets[place]

@@ -6,18 +6,18 @@ from numbers import Real
 from fluxplain.evaluate import Observation, Value
 
 MOST_CATEGORIES = 50
-"""Categories that a tree can tell apart: a leaf counts them, and pairs of them."""
+"""Largest number of categories that a tree distinguishes: a leaf counts them, and their pairs."""
 
 
 class Codes:
-    """A number for each category; those that come after the first ``size`` share one.
+    """Numbers the categories; all after the first ``size`` share one number.
 
     Parameters
     ----------
     features
         The categorical features.
     size
-        How many categories of each get a number of their own.
+        Number of categories of each feature with their own number.
 
     Examples
     --------
@@ -43,20 +43,14 @@ class Codes:
                 table.setdefault(x[feature], len(table))
 
     def __call__(self, x: Observation) -> dict[str, float]:
-        """Return the observation in numbers.
-
-        Raises
-        ------
-        ValueError
-            If the value of a numeric feature is none.
-        """
+        """Return the observation in numbers; raise ``ValueError`` if a numeric value is not one."""
         return {feature: self._number(feature, value) for feature, value in x.items()}
 
     def _number(self, feature: str, value: Value) -> float:
         table = self._tables.get(feature)
         if table is not None:
             return table.get(value, self.size)
-        if not isinstance(value, float | int | Real):  # the first two are sooner told
+        if not isinstance(value, float | int | Real):  # the first two are checked faster
             raise ValueError(
                 f"{feature} is {value!r}, but must be a number unless it is categorical"
             )

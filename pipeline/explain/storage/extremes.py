@@ -8,15 +8,13 @@ from fluxplain.explain.parameter_checks import check_size
 class RollingExtremes:
     """The smallest and the largest of the last values of one feature.
 
-    What is smaller and older than another value can never be the largest again, so only a falling
-    sequence is kept, and for the smallest a rising one. An update costs a constant amount on
-    average.
+    A value that is older and smaller than another can never be the largest again, so only a falling
+    sequence is kept, and a rising one for the smallest. An update takes constant time on average.
 
     Parameters
     ----------
     size
-        How many values the window holds, at least 1. In the worst case that many are kept for each
-        of the two.
+        Number of values in the window, at least 1. Worst case: twice as many are kept.
 
     References
     ----------
@@ -34,11 +32,11 @@ class RollingExtremes:
     def __init__(self, size: int) -> None:
         self.size = check_size(size)
         self._seen = 0
-        self._falling: deque[tuple[int, float]] = deque()  # when, and the value
+        self._falling: deque[tuple[int, float]] = deque()  # (time, value)
         self._rising: deque[tuple[int, float]] = deque()
 
     def __len__(self) -> int:
-        """Return how many values the window holds, whether they are kept or not."""
+        """Return the number of values in the window, including those that are not kept."""
         return min(self._seen, self.size)
 
     @property

@@ -1,4 +1,4 @@
-"""All values of a feature that has few."""
+"""A histogram of all values of a feature of known cardinality."""
 
 import random
 from collections.abc import Sequence
@@ -7,14 +7,14 @@ from fluxplain.evaluate import Value
 
 
 class Histogram:
-    """How often each value of a feature was seen: a uniform reservoir without a limit.
+    """Counts of a feature's values: a uniform reservoir without a limit.
 
     Parameters
     ----------
     values
         The values that the feature may have, each once; at least one.
     rng
-        Source of its random numbers.
+        Source of random numbers.
 
     Raises
     ------
@@ -43,18 +43,18 @@ class Histogram:
         self._rng = rng
 
     def __len__(self) -> int:
-        """Return how many different values were seen."""
+        """Return the number of different values seen."""
         return sum(count > 0 for count in self._counts.values())
 
     @property
     def counts(self) -> dict[Value, int]:
-        """Value → how often it was seen."""
+        """Value → count."""
         return dict(self._counts)
 
     def update(self, value: Value) -> None:
-        """Count a value, or raise ``ValueError`` if it is none of those that were named."""
+        """Count a value, or raise ``ValueError`` if it is not one of ``values``."""
         if value not in self._counts:
-            raise ValueError(f"{value!r} is none of the values {list(self._counts)!r}")
+            raise ValueError(f"{value!r} is not one of the values {list(self._counts)!r}")
         self._counts[value] += 1
 
     def draws(self, n: int) -> list[Value]:

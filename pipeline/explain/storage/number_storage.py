@@ -13,20 +13,19 @@ from fluxplain.explain.parameter_checks import check_probability, check_size
 class NumberStorage:
     """Numbers of several features, each over about the last ``size / entrance_probability`` ones.
 
-    A new value enters with the entrance probability and then replaces the oldest; or any, with a
-    chance in proportion to its age. The age is the number of observations since it entered, so new
-    values hardly go at once and very old ones hardly stay.
+    A new value enters with the entrance probability. It replaces the oldest one, or with ``by_age``
+    a random one with probability proportional to its age, in observations since it entered.
 
     Parameters
     ----------
     size
-        How many values of each feature it holds, at least 1.
+        Number of values of each feature, at least 1.
     rngs
-        Of each feature the source of its random numbers.
+        Source of random numbers for each feature.
     entrance_probability
         In (0, 1].
     by_age
-        Whether any value may go.
+        Whether to evict by age instead of the oldest value.
 
     References
     ----------
@@ -78,7 +77,7 @@ class NumberStorage:
         self._oldest[entered] = (self._oldest[entered] + 1) % self.size
 
     def holding(self, n: int) -> Places:
-        """Return the features of which at least n values are stored."""
+        """Return the features with at least n stored values."""
         return np.flatnonzero(self.counts >= n)
 
     def quantiles(self, levels: Floats) -> Floats:

@@ -8,7 +8,7 @@ from fluxplain.explain.parameter_checks import check_probability, check_size
 
 
 class _RecentValues:
-    """Values of one feature; a new one enters by chance and then replaces the oldest."""
+    """Values of one feature; a new one enters with some probability and replaces the oldest."""
 
     def __init__(self, size: int, rng: random.Random, entrance_probability: float = 1.0) -> None:
         self.size = check_size(size)
@@ -39,7 +39,7 @@ class _RecentValues:
 
 
 class _ByAge(_RecentValues):
-    """Any value may go, with a chance in proportion to its age."""
+    """Evicts a random value, with probability proportional to its age."""
 
     def __init__(self, size: int, rng: random.Random, entrance_probability: float = 1.0) -> None:
         super().__init__(size, rng, entrance_probability)
@@ -71,9 +71,9 @@ class CategoryStorage(_RecentValues):
     Parameters
     ----------
     size
-        How many values it holds, at least 1.
+        Number of values, at least 1.
     rng
-        Source of its random numbers.
+        Source of random numbers.
     entrance_probability
         In (0, 1].
 
@@ -108,7 +108,7 @@ class CategoryStorage(_RecentValues):
 
 
 class AgeWeightedCategories(_ByAge, CategoryStorage):
-    """The same, but any value may go: with a chance in proportion to its age."""
+    """The same, but evicts a random value with probability proportional to its age."""
 
 
 def category_order(value: Value) -> tuple[str, Value]:

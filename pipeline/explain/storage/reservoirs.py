@@ -12,15 +12,7 @@ from fluxplain.explain.parameter_checks import check_size
 
 
 class Reservoir(Protocol):
-    """A bounded sample of past observations.
-
-    Attributes
-    ----------
-    size
-        How many it holds.
-    rows
-        The observations.
-    """
+    """A bounded sample of past observations: at most ``size`` ``rows``."""
 
     size: int
     rows: list[dict[str, Value]]
@@ -35,7 +27,7 @@ class Reservoir(Protocol):
 
 
 class _Observations:
-    """The sampled observations, also as rows in the last used encoding."""
+    """The sampled observations, with their rows in the last used encoding."""
 
     def __init__(self, size: int, rng: random.Random) -> None:
         self.size = check_size(size)
@@ -46,7 +38,7 @@ class _Observations:
         self._mark: object = None
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the observations; they are encoded again when they are asked for."""
+        """Return the observations, which are encoded again when needed."""
         return {**vars(self), "_numbers": np.empty((0, 0)), "_mark": None}
 
     def numbers(self, encoding: Encoding, features: tuple[str, ...]) -> Floats:
@@ -79,9 +71,9 @@ class UniformReservoir(_Observations):
     Parameters
     ----------
     size
-        How many observations it holds, at least 1.
+        Number of observations, at least 1.
     rng
-        Source of its random numbers.
+        Source of random numbers.
 
     References
     ----------
@@ -132,17 +124,17 @@ class GeometricReservoir(_Observations):
     """
 
     def update(self, observed: Observed) -> None:
-        """Keep the observation, in place of a uniformly chosen one once the reservoir is full."""
+        """Keep the observation; once the reservoir is full, it replaces a uniformly chosen one."""
         n = len(self.rows)
         self._keep(n if n < self.size else self._rng.randrange(self.size), observed)
 
 
 class SlidingWindow(_Observations):
-    """The last observations, without chance.
+    """The last observations.
 
     References
     ----------
-    iSAGE, Section 4.2: what the sliding-window SAGE, a baseline, is computed on.
+    iSAGE, Section 4.2: the window of the baseline sliding-window SAGE.
 
     Examples
     --------
@@ -159,7 +151,7 @@ class SlidingWindow(_Observations):
         self._next = 0
 
     def update(self, observed: Observed) -> None:
-        """Keep the observation, in place of the oldest one once the window is full."""
+        """Keep the observation; once the window is full, it replaces the oldest one."""
         self._keep(self._next, observed)
         self._next = (self._next + 1) % self.size
 
@@ -177,7 +169,7 @@ def make_reservoir(sampler: str, size: int, rng: random.Random) -> Reservoir:
     Raises
     ------
     ValueError
-        If ``sampler`` is none of :data:`RESERVOIRS`, or ``size`` is below 1.
+        If ``sampler`` is not in :data:`RESERVOIRS`, or ``size`` is below 1.
     """
     try:
         kind = RESERVOIRS[sampler]

@@ -1,4 +1,4 @@
-"""Storages that know which values go with which: trees with reservoirs in their leaves."""
+"""Storages for conditional draws: trees with reservoirs in their leaves."""
 
 import random
 import sys
@@ -15,29 +15,28 @@ from fluxplain.explain.storage.bins import BinSplitter
 from fluxplain.explain.storage.category_codes import Codes
 
 MAX_DEPTH = 5
-"""Splits above a leaf, at most: 32 leaves resolve a condition well and bound the memory."""
+"""Largest number of splits above a leaf: 32 leaves resolve a condition well and bound memory."""
 
 
 class TreeStorage:
     """Values of one feature, in the leaves of a tree that predicts it from the other features.
 
-    A leaf keeps the values that came to it: each new one replaces a random old one, as in a
-    geometric reservoir. Reservoirs come and go with the leaves: those of a new leaf are empty, and
-    an alternate subtree, which may take over after a drift, fills its own. A branch counts what it
-    passed to each child, each time (1 - 1/size) of the time after, so that the shares are as
-    recent as the values; without that, the marginal would follow a drift of the other features
-    only after as many observations again.
+    A leaf keeps the values that reach it: each new one replaces a random old one, as in a geometric
+    reservoir. A new leaf's reservoir is empty, and an alternate subtree, which may take over after
+    a drift, fills its own. A branch counts the observations passed to each child, discounted by
+    (1 - 1/size) each time, so that the shares are as recent as the values; otherwise the marginal
+    would follow a drift of the other features only after as many observations again.
 
     Parameters
     ----------
     feature
         The feature whose values are stored.
     size
-        How many values a leaf holds, at least 1.
+        Number of values in a leaf, at least 1.
     rng
-        Source of its random numbers.
+        Source of random numbers.
     codes
-        Which features are categorical, and the numbers of their categories; may be shared.
+        The categorical features with the numbers of their categories; may be shared.
 
     References
     ----------
@@ -68,11 +67,11 @@ class TreeStorage:
         self._tree: Any = None
 
     def __len__(self) -> int:
-        """Return how many values are stored in all leaves."""
+        """Return the number of values in all leaves."""
         return sum(map(len, self.leaves()))
 
     def leaves(self) -> Iterator[list[Value]]:
-        """Return the values in each leaf that has any, also of subtrees that may take over."""
+        """Return the values of each non-empty leaf, including those of alternate subtrees."""
         nodes = [self._tree._root] if self._tree is not None else []
         while nodes:
             node = nodes.pop()
@@ -82,12 +81,12 @@ class TreeStorage:
                 yield node.values
 
     def update(self, x: Observation) -> None:
-        """Learn the observation, and store its value in the leaf that it then belongs to.
+        """Learn the observation, then store its value in its leaf.
 
         Raises
         ------
         ValueError
-            If a feature that is not categorical has a value that is no number.
+            If a numeric feature has a value that is not a number.
         """
         self._codes.learn(x)
         numbers = self._codes(x)
@@ -118,17 +117,17 @@ class TreeStorage:
     def draws(self, x: Observation, hidden: Collection[str], n: int) -> list[Value]:
         """Return ``n`` values, given the features of the observation that are not hidden.
 
-        A branch on a feature that is not hidden goes where the observation goes, another one to a
-        random child in proportion to what it passed to each.
+        A branch on a visible feature follows the observation; on a hidden one, a random child, in
+        proportion to the observations passed to each.
 
         Parameters
         ----------
         x
             The observation.
         hidden
-            The features that are not known, among them the stored one.
+            The hidden features, among them the stored one.
         n
-            How many values to draw, independently.
+            Number of independent draws.
 
         Raises
         ------
@@ -145,7 +144,7 @@ class TreeStorage:
         while isinstance(node, DTBranch):
             passed = _passed(node)
             place = _place(node, numbers) if node.feature in numbers else None
-            # what nothing was passed to is new and has no values yet
+            # a child without observations is new and has no values yet
             if place is None or not passed[place]:
                 [place] = self._rng.choices(range(len(passed)), passed)
             node = node.children[place]
@@ -159,14 +158,14 @@ def _passed(branch: Any) -> Sequence[float]:
 
 
 def _place(branch: Any, numbers: dict[str, float]) -> int:
-    """Return the child that the observation goes to; without the feature, as River's trees do."""
+    """Return the child that the observation goes to; if it lacks the feature, as in River."""
     known = branch.feature in numbers
     place: int = branch.branch_no(numbers) if known else branch.most_common_path()[0]
     return place
 
 
 def _tree(is_categorical: bool, nominal: list[str]) -> Any:
-    """Return a tree of bounded size that takes no chances and no measurements of memory."""
+    """Return a tree of bounded size, deterministic and without memory measurements."""
     options: dict[str, Any] = {
         "max_depth": MAX_DEPTH,
         "binary_split": True,

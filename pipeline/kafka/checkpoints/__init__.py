@@ -1,6 +1,6 @@
-"""Checkpoints: the state of one stage for one partition, with the offset it goes on from."""
+"""Checkpoints: the state of one stage for one partition, with the offset to resume from."""
 
-from fluxplain.kafka.checkpoints.base import (
+from fluxplain.kafka.checkpoints.checkpoint import (
     Checkpoint,
     CheckpointError,
     CheckpointStore,

@@ -1,4 +1,4 @@
-"""The configured store, and whose state may be in it."""
+"""Opens the configured store, and computes the identity of its checkpoints."""
 
 from contextlib import closing
 from dataclasses import replace
@@ -7,7 +7,7 @@ from confluent_kafka.admin import ClusterMetadata
 
 from fluxplain.config import Config, ConfigError
 from fluxplain.config.replica import Role
-from fluxplain.kafka.checkpoints.base import CheckpointStore, Slot
+from fluxplain.kafka.checkpoints.checkpoint import CheckpointStore, Slot
 from fluxplain.kafka.checkpoints.directory import DirectoryCheckpointStore
 from fluxplain.kafka.checkpoints.envelope import Envelope, Identity
 from fluxplain.kafka.checkpoints.topic import TopicCheckpointStore
@@ -25,13 +25,13 @@ def open_store(
 ) -> CheckpointStore:
     """Return the configured store.
 
-    Asks the broker, and the register, for the identity of its checkpoints, unless that is given.
-    Raises ``ConfigError`` if the broker cannot keep checkpoints as configured, and ``BrokerError``.
+    Unless ``identity`` is given, the broker and the register are asked for it. Raises
+    ``BrokerError``, or ``ConfigError`` if the broker cannot keep checkpoints as configured.
     """
     if config.checkpoint.store == "topic" and is_embedded_cluster(metadata):
         raise ConfigError(
-            "checkpoint.store is 'topic', but the embedded broker keeps too little of a topic for "
-            "that: use 'directory' with it"
+            "checkpoint.store is 'topic', but the embedded broker keeps too little of a topic: set "
+            "it to 'directory'"
         )
     if identity is None:
         with closing(Register(config)) as register:
@@ -44,7 +44,7 @@ def open_store(
 
 
 def identity_of(config: Config, metadata: ClusterMetadata, registered: int = 1) -> Identity:
-    """Return what the checkpoints of this configuration belong to; may raise ``BrokerError``."""
+    """Return the identity of this configuration's checkpoints; may raise ``BrokerError``."""
     ids = topic_ids(config)
     identity = Identity.of(
         config.fingerprint(), str(metadata.cluster_id), ids, libraries(config), registered
@@ -53,14 +53,14 @@ def identity_of(config: Config, metadata: ClusterMetadata, registered: int = 1) 
 
 
 def fingerprint_of(config: Config, identity: Identity) -> Fingerprint:
-    """Return what the register holds of a pipeline: all but what workers and brokers make."""
+    """Return the fingerprint of a pipeline, without the topics that its workers write."""
     written = {config.topic(record.TOPIC) for record in INPUTS}
     logs = {topic: log for topic, log in identity.logs.items() if topic in written}
     return Fingerprint(identity.settings, identity.versions, logs)
 
 
 def libraries(config: Config) -> set[str]:
-    """Return the packages besides River whose versions decide what the built-in models are."""
+    """Return the packages besides River whose versions affect the built-in models."""
     factories = {each.model.factory for each in (config, *config.own_streams.values())}
     return {package for factory, package in _LIBRARIES.items() if factory in factories}
 
@@ -72,7 +72,7 @@ _LIBRARIES = {
 
 
 def slots(config: Config, role: Role | None = None, partition: int | None = None) -> list[Slot]:
-    """Return the slots of a role, or all; of a partition of its input, or all.
+    """Return the slots of a role (None: all) and a partition of its input (None: all).
 
     Raises ``ConfigError`` if there is no such partition.
     """

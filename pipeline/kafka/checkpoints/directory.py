@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from fluxplain.kafka.checkpoints.base import KEPT, Checkpoint, Savable, Slot
+from fluxplain.kafka.checkpoints.checkpoint import KEPT, Checkpoint, Savable, Slot
 from fluxplain.kafka.checkpoints.envelope import DamagedError, Envelope, Opener, newest_usable
 from fluxplain.kafka.ownership.writers import ANY, Begin
 
@@ -11,9 +11,9 @@ from fluxplain.kafka.ownership.writers import ANY, Begin
 class DirectoryCheckpointStore:
     """Checkpoints as files below a directory.
 
-    A file holds one line of JSON (what it is, and the digest of the rest) and the pickled stage.
-    It is written aside, flushed to the disk and then renamed, so that a crash leaves the one
-    before. Without a key, whoever can write to the directory can run code here.
+    A file holds a line of JSON (the header, with a digest) and the pickled stage. It is written to
+    a temporary file, synced and renamed, so that a crash leaves the previous one. Without a key,
+    write access to the directory allows running code here.
     """
 
     def __init__(self, directory: Path, envelope: Envelope) -> None:
@@ -21,7 +21,7 @@ class DirectoryCheckpointStore:
         self._envelope = envelope
 
     def save(self, slot: Slot, checkpoint: Savable) -> None:
-        """Keep the checkpoint; drop all but the newest two of this owner and those before it."""
+        """Write the checkpoint; remove all but the newest two of this and earlier owners."""
         folder = self._folder(slot)
         make_private_folder(folder)
         own = f"{checkpoint.epoch:020d}"
@@ -35,7 +35,7 @@ class DirectoryCheckpointStore:
             os.fsync(file.fileno())
         aside.rename(final)
         _sync(folder)
-        # an owner before, which does not know yet that it is none, leaves what is newer
+        # a former owner that does not know it yet must not remove newer ones
         files = [path for path in self._files(folder) if path.name[: len(own)] <= own]
         for old in [*files[KEPT:], *_abandoned(folder)]:
             old.unlink(missing_ok=True)
@@ -57,12 +57,12 @@ class DirectoryCheckpointStore:
         return bool(files)
 
     def _folder(self, slot: Slot) -> Path:
-        # another cluster's log is another log, even of a topic with the same name
+        # equal topic names in another cluster are another log
         cluster = self._envelope.identity.cluster
         return self._directory / cluster / slot.owner / str(slot.tp)
 
     def _files(self, folder: Path) -> list[Path]:
-        """Return the newest owner's newest first."""
+        """Return the files, newest owner and newest offset first."""
         return sorted(folder.glob("*.checkpoint"), reverse=True)
 
     def _opener(self, slot: Slot, path: Path) -> Opener:
@@ -70,20 +70,20 @@ class DirectoryCheckpointStore:
             try:
                 header, _, state = path.read_bytes().partition(b"\n")
             except FileNotFoundError:
-                raise DamagedError("another worker has just removed it") from None
+                raise DamagedError("another worker has removed it meanwhile") from None
             return self._envelope.open(self._envelope.read_header(slot, header), state)
 
         return open_it
 
 
 def make_private_folder(folder: Path) -> None:
-    """Create a folder, and what is missing above it, for this user alone."""
+    """Create a folder and its missing parents, accessible to this user only."""
     for each in (*reversed(folder.parents), folder):
         each.mkdir(mode=0o700, exist_ok=True)
 
 
 def _abandoned(folder: Path) -> list[Path]:
-    # a worker that was killed while writing leaves its file aside
+    # a worker killed while writing leaves its temporary file
     return [path for path in folder.glob("*.tmp") if not _alive(path)]
 
 
@@ -91,7 +91,7 @@ def _alive(path: Path) -> bool:
     try:
         os.kill(int(path.name.split(".")[-2]), 0)
     except PermissionError:
-        return True  # somebody else's
+        return True  # another user's process
     except (ProcessLookupError, ValueError):
         return False
     return True

@@ -1,7 +1,7 @@
-"""The header of a pickled stage: whose it is, whether it is whole, and who wrote it.
+"""The header of a pickled stage: its identity, digest and signature.
 
-Unpickling runs code, so nothing is unpickled before its header, its digest and, where a key is
-configured, its signature were checked.
+Unpickling runs code, so nothing is unpickled before these were checked (the signature if a key is
+configured).
 """
 
 import hashlib
@@ -16,7 +16,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Self
 
 from fluxplain import __version__
-from fluxplain.kafka.checkpoints.base import Checkpoint, CheckpointError, Savable, Slot, State
+from fluxplain.kafka.checkpoints.checkpoint import Checkpoint, CheckpointError, Savable, Slot, State
 from fluxplain.kafka.ownership.writers import Begin
 
 log = logging.getLogger("fluxplain.checkpoints")
@@ -26,32 +26,32 @@ FORMAT = "fluxplain-checkpoint-"
 MAGIC = f"{FORMAT}7"
 
 MOST_KEYS = 6
-"""Of settings, named in an error."""
+"""Largest number of settings named in an error."""
 
 Opener = Callable[[], Checkpoint]
 """Opens one checkpoint; raises DamagedError or RefusedError."""
 
 
 class DamagedError(Exception):
-    """It is no whole checkpoint."""
+    """The checkpoint is damaged or incomplete."""
 
 
 class RefusedError(Exception):
-    """It is whole, but not to be used here: of something else, or of an unknown writer."""
+    """The checkpoint is intact, but has another identity or no valid signature."""
 
 
 class SupersededError(RefusedError):
-    """It belongs to settings that were replaced (`fluxplain settings replace`)."""
+    """The checkpoint belongs to replaced settings (`fluxplain settings replace`)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """What a checkpoint belongs to.
+    """The configuration, cluster and versions that a checkpoint belongs to.
 
-    Digests of the settings that change what is published, by key; the id of the Kafka cluster; the
-    versions of what the state was made with, by package; the ids of the topics, where the broker
-    has such ids, which a topic that is deleted and made anew does not keep; the number of the
-    settings in the register; and the id of that topic, in another one of which numbers begin again.
+    Digests of the settings that affect the results, by key; the id of the Kafka cluster; the
+    versions by package; the topics' ids, where the broker has them, which change when a topic is
+    created again; the number of the settings in the register; and the id of that topic, since
+    numbers begin again in a new one.
     """
 
     settings: Mapping[str, str]
@@ -70,13 +70,13 @@ class Identity:
         libraries: Iterable[str] = (),
         registered: int = 1,
     ) -> Self:
-        """Return the identity of what runs here, with the libraries of the models."""
+        """Return the identity of this process, with the models' libraries."""
         packages = {name: _version(name) for name in ("river", "numpy", "numba", *libraries)}
         versions = {"fluxplain": __version__, **packages, "python": platform.python_version()}
         return cls(settings, cluster, versions, logs or {}, registered)
 
     def fields(self, slot: Slot) -> dict[str, Any]:
-        """Return the fields in the header of a slot's checkpoints."""
+        """Return the identity's fields in the header of a slot's checkpoints."""
         return {
             "settings": dict(self.settings),
             "cluster": self.cluster,
@@ -116,7 +116,7 @@ class Envelope:
         return json.dumps(header).encode(), state
 
     def read_header(self, slot: Slot, data: bytes) -> dict[str, Any]:
-        """Return the fields of a header that belongs to the slot and may be used here.
+        """Return the fields of a header, checked for this slot and identity.
 
         Raises ``DamagedError``, ``RefusedError`` or ``SupersededError``, with the reason.
         """
@@ -124,18 +124,18 @@ class Envelope:
         try:
             header = json.loads(data)
         except (ValueError, RecursionError):
-            raise DamagedError("its header is no JSON") from None
+            raise DamagedError("its header is not JSON") from None
         magic = header.get("magic") if isinstance(header, dict) else None
         if not isinstance(magic, str) or not magic.startswith(FORMAT):
-            raise DamagedError(f"it is no {MAGIC}")
+            raise DamagedError(f"it is not a {MAGIC}")
         if magic != MAGIC:
             raise RefusedError(f"its format is {magic!r}, this version of fluxplain has {MAGIC!r}")
         try:
             self._check_signature(header)
-        except RecursionError:  # JSON is written less deep than it is read
+        except RecursionError:  # orjson writes less deep nesting than it reads
             raise DamagedError("its header is nested too deeply") from None
         if header.get("slot") != str(slot):
-            raise DamagedError(f"it is of {header.get('slot')!r}")
+            raise DamagedError(f"it belongs to {header.get('slot')!r}")
         self._check_identity(slot, header)
         if not _is_sound(header):
             raise DamagedError("its header has no valid next_offset, epoch, bytes or sha256")
@@ -144,13 +144,13 @@ class Envelope:
     def open(self, header: Mapping[str, Any], state: bytes) -> Checkpoint:
         """Return the checkpoint of a checked header and its state.
 
-        Raises ``DamagedError`` if it is another state, ``RefusedError`` if it cannot be unpickled.
+        Raises ``DamagedError`` for another digest, ``RefusedError`` if it cannot be unpickled.
         """
         if hashlib.sha256(state).hexdigest() != header.get("sha256"):
-            raise DamagedError("its digest does not fit")
+            raise DamagedError("its digest does not match")
         try:
             return Checkpoint.unpickled(header["next_offset"], header["epoch"], state)
-        except Exception as error:  # what it is made of may have changed in any way
+        except Exception as error:  # unpickling may raise anything
             raise RefusedError(
                 f"its state cannot be read here ({type(error).__name__}: {error})"
             ) from error
@@ -161,11 +161,11 @@ class Envelope:
         signature = header.get("signature")
         if not isinstance(signature, str):
             raise RefusedError("it is not signed")
-        # as bytes: only ASCII texts can be compared as texts
+        # as bytes: compare_digest takes only ASCII text
         if not hmac.compare_digest(
             signature.encode(errors="replace"), _sign(header, self._key).encode()
         ):
-            raise RefusedError("it was signed with another key, or changed since")
+            raise RefusedError("it was signed with another key, or changed afterwards")
 
     def _check_identity(self, slot: Slot, header: Mapping[str, Any]) -> None:
         reasons = {
@@ -173,19 +173,19 @@ class Envelope:
             "cluster": "it was written for another Kafka cluster",
             "versions": f"it was written by {header.get('versions')}, "
             f"this is {self.identity.versions}",
-            "log": f"the topic {slot.topic} was deleted and made anew since it was written",
-            "register": "the topic register was deleted and made anew since it was written",
+            "log": f"the topic {slot.topic} was deleted and created again since it was written",
+            "register": "the topic register was deleted and created again since it was written",
         }
         fields = self.identity.fields(slot)
         registered = header.get("registered")
         if registered != fields.pop("registered"):
-            raise SupersededError(f"it belongs to the settings number {registered}")
+            raise SupersededError(f"it belongs to settings number {registered}")
         for name, value in fields.items():
             if header.get(name) != value:
                 raise RefusedError(reasons[name])
 
     def _difference(self, written: Any) -> str:
-        """Return which settings differ from those that a checkpoint was written with."""
+        """Return a message that names the settings that differ from a checkpoint's."""
         known = written if isinstance(written, dict) else {}
         here = self.identity.settings
         keys = sorted(key for key in known.keys() | here.keys() if known.get(key) != here.get(key))
@@ -220,11 +220,10 @@ def _version(package: str) -> str:
 def newest_usable(
     slot: Slot, candidates: Iterable[tuple[str, Opener]], begin: Begin
 ) -> Checkpoint | None:
-    """Return the first allowed checkpoint that can be opened; None if there is nothing to open.
+    """Return the first allowed checkpoint that can be opened; None if there is none.
 
-    Candidates are (name for people, function that opens it), the newest first. Raises
-    ``CheckpointError`` if none can be opened, and at least one was refused: to start without it
-    must be somebody's decision.
+    Candidates are (display name, function that opens it), newest first. Raises ``CheckpointError``
+    if none can be opened and at least one was refused: a person must decide to start without it.
     """
     refusal: str | None = None
     for name, open_it in candidates:
@@ -233,7 +232,7 @@ def newest_usable(
             if begin.allows(epoch=checkpoint.epoch, next_offset=checkpoint.next_offset):
                 return checkpoint
             log.warning(
-                "checkpoint %s of %s is not used: a worker wrote it that was no owner any more",
+                "checkpoint %s of %s is not used: its writer was no longer the owner",
                 name,
                 slot,
             )
@@ -251,9 +250,9 @@ def newest_usable(
     if refusal:
         remove = f"fluxplain checkpoints remove --role {slot.role} --partition {slot.partition}"
         raise CheckpointError(
-            f"the checkpoint of {slot} cannot be used: {refusal}. Use what it was written with, "
-            "or another topics.prefix. If settings and versions are as they were (the key changed, "
-            f"say), stop all {slot.role} workers and run `{remove}` to rebuild the state from the "
-            "log"
+            f"the checkpoint of {slot} cannot be used: {refusal}. Restore the settings, versions "
+            "and key that it was written with, or use another topics.prefix. If only the key has "
+            f"changed, stop all {slot.role} workers and run `{remove}` to rebuild the state from "
+            "the log"
         )
     return None

@@ -1,15 +1,15 @@
 """Checkpoints as records of a compacted topic.
 
-A checkpoint is a run of chunks and, after them, its header. All records of one slot are in one
-partition, and by default no other slot's::
+A checkpoint is a sequence of chunks, followed by its header. All records of one slot are in one
+partition, by default without those of any other slot::
 
     key                                     value
     model features-0/1/0                    digest of the whole state (32 bytes), chunk 0
     model features-0/1/1                    digest of the whole state (32 bytes), chunk 1
     model features-0/1/header               the signed header
 
-The number after the slot counts checkpoints modulo three, so that compaction keeps three of them
-and no more. A record without a value, a tombstone, removes what was written under its key before.
+The number after the slot counts checkpoints modulo three, so that compaction keeps exactly three. A
+tombstone (a record without a value) removes the earlier record of its key.
 """
 
 import hashlib
@@ -19,15 +19,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from fluxplain.kafka.checkpoints.base import Checkpoint, Slot, State
+from fluxplain.kafka.checkpoints.checkpoint import Checkpoint, Slot, State
 from fluxplain.kafka.checkpoints.envelope import DamagedError, Envelope, RefusedError
 
 CHUNK_BYTES = 900_000
-"""Of the state in one record; brokers take messages of 1 MB."""
+"""Bytes of the state in one record; brokers take messages of 1 MB."""
 
 GENERATIONS = 3
-"""Checkpoints of a slot that compaction keeps: one that is being written, one whole, and one for
-a worker that lost its partition and does not know it yet."""
+"""Number of a slot's checkpoints that compaction keeps: one being written, one complete, and one
+for a former owner that does not know it yet."""
 
 _DIGEST_BYTES = 32
 _HEADER = "header"
@@ -42,24 +42,24 @@ class LogRecord(NamedTuple):
 
 
 Windows = Iterable[Sequence[LogRecord]]
-"""A partition from its end backwards; the records of each window are in the order of the log."""
+"""Windows of a partition from its end backwards, each in the order of the log."""
 
 
 def split(
     slot: Slot, generation: int, header: bytes, state: State
 ) -> Iterator[tuple[bytes, bytes]]:
-    """Yield the records of a checkpoint, each (key, value), in the order to write them."""
+    """Yield the records of a checkpoint as (key, value), in writing order."""
     prefix = f"{slot}/{generation}"
     digest = hashlib.sha256(state).digest()
     for index, start in enumerate(range(0, len(state), CHUNK_BYTES)):
         yield f"{prefix}/{index}".encode(), digest + state[start : start + CHUNK_BYTES]
-    # last: who finds a header finds what it is about
+    # last: a header implies its chunks
     yield f"{prefix}/{_HEADER}".encode(), header
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """One checkpoint, put together of what was read so far; ``offset`` is that of its header."""
+class FoundCheckpoint:
+    """A checkpoint assembled from the records read so far; ``offset`` is its header's."""
 
     envelope: Envelope
     slot: Slot
@@ -69,7 +69,7 @@ class Found:
     chunks: Mapping[tuple[bytes, str], bytes]
 
     def lacks_chunks(self) -> bool:
-        """Return whether the header is fine, but chunks of its state were not found."""
+        """Return whether the header is valid, but chunks are missing."""
         try:
             header = self.envelope.read_header(self.slot, self.header)
         except (DamagedError, RefusedError):
@@ -90,18 +90,20 @@ class Found:
         return bytes(state)
 
 
-def newest_first(windows: Windows, slot: Slot, envelope: Envelope) -> Iterator[Found]:
-    """Yield the slot's checkpoints, the newest first, reading on while one lacks chunks."""
+def newest_first(windows: Windows, slot: Slot, envelope: Envelope) -> Iterator[FoundCheckpoint]:
+    """Yield the slot's checkpoints, newest first; read further back while one lacks chunks."""
     removed: set[bytes] = set()
     chunks: dict[tuple[bytes, str], bytes] = {}
-    waiting: deque[Found] = deque()
+    waiting: deque[FoundCheckpoint] = deque()
     for window in windows:
         for (generation, name), record in _backwards(window, slot, removed):
             value = record.value or b""
             if name == _HEADER:
-                waiting.append(Found(envelope, slot, value, record.offset, generation, chunks))
+                waiting.append(
+                    FoundCheckpoint(envelope, slot, value, record.offset, generation, chunks)
+                )
             else:
-                # of a key that was used again, the digest tells whose chunk it is
+                # keys are reused: the digest identifies the chunk's checkpoint
                 chunks.setdefault((value[:_DIGEST_BYTES], name), value[_DIGEST_BYTES:])
         while waiting and not waiting[0].lacks_chunks():
             yield waiting.popleft()
@@ -109,7 +111,7 @@ def newest_first(windows: Windows, slot: Slot, envelope: Envelope) -> Iterator[F
 
 
 def kept_keys(windows: Windows, slot: Slot) -> list[bytes]:
-    """Return the keys of all the slot's records; tombstones for them remove its checkpoints."""
+    """Return the keys of all records of the slot, to be removed by tombstones."""
     removed: set[bytes] = set()
     kept = [
         record.key or b"" for window in windows for _, record in _backwards(window, slot, removed)
@@ -120,7 +122,7 @@ def kept_keys(windows: Windows, slot: Slot) -> list[bytes]:
 def _backwards(
     window: Sequence[LogRecord], slot: Slot, removed: set[bytes]
 ) -> Iterator[tuple[tuple[int, str], LogRecord]]:
-    """Yield the slot's records, the newest first, but those that a tombstone has removed."""
+    """Yield the slot's records, newest first, without those that a tombstone has removed."""
     for record in reversed(window):
         key = record.key or b""
         place = _parse_key(slot, key)

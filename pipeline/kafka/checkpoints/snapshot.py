@@ -1,8 +1,7 @@
-"""The state as it is at one moment, pickled while the worker goes on.
+"""A snapshot of a state, pickled while the worker continues.
 
-Pickling a large model takes tenths of a second, in which nothing else in the process runs. A copy
-of the process, which the operating system makes in milliseconds, does it instead. The copy pickles
-into shared memory and ends: it touches neither threads nor connections, which are not its own.
+Pickling a large model blocks the process for tenths of a second. A fork, which takes milliseconds,
+does it instead: it pickles into shared memory and ends, without touching threads or connections.
 """
 
 import gc
@@ -13,28 +12,28 @@ import time
 import warnings
 from typing import NoReturn
 
-from fluxplain.kafka.checkpoints.base import Checkpoint, State
+from fluxplain.kafka.checkpoints.checkpoint import Checkpoint, State
 
 CAN_FORK = sys.platform == "linux"
-"""Other systems do not keep what libraries rely on across a fork."""
+"""Whether forking is safe: on other systems, libraries do not survive a fork."""
 
 SLOW_S = 0.02
 """States that pickle faster are pickled in-process: a fork would take as long."""
 
 TIMEOUT_S = 120.0
-"""Seconds that the copy may take."""
+"""Seconds that the fork may take."""
 
 POLL_S = 0.005
 
 
 class SnapshotError(RuntimeError):
-    """The copy of the process did not do its work."""
+    """The forked process failed."""
 
 
 class Snapshot:
-    """A checkpoint as it was when this was made, which held up the worker for ``seconds``.
+    """A checkpoint at the moment of creation, which blocked the worker for ``seconds``.
 
-    With ``aside`` a copy of the process pickles it.
+    With ``aside`` a forked process pickles it.
     """
 
     def __init__(self, checkpoint: Checkpoint, *, aside: bool) -> None:
@@ -49,7 +48,7 @@ class Snapshot:
         self.seconds = time.perf_counter() - begin
 
     def pickled(self) -> State:
-        """Return the state as bytes, when they are there; may raise ``SnapshotError``."""
+        """Wait for the pickled state and return it; may raise ``SnapshotError``."""
         if self._child >= 0:
             self._wait()
             with os.fdopen(self._memory, "rb") as memory:
@@ -59,11 +58,11 @@ class Snapshot:
 
     @property
     def size_bytes(self) -> int:
-        """Length of the pickled stage, once that is there."""
+        """Length of the pickled state, once it is complete."""
         return len(self._state)
 
     def discard(self) -> None:
-        """End the copy of the process, if it still runs."""
+        """Kill the forked process, if it still runs."""
         if self._child >= 0:
             os.kill(self._child, signal.SIGKILL)
             os.waitpid(self._child, 0)
@@ -83,18 +82,18 @@ class Snapshot:
         while not (ended := os.waitpid(self._child, os.WNOHANG))[0]:
             if time.monotonic() > deadline:
                 self.discard()
-                raise SnapshotError(f"the copy of the process took more than {TIMEOUT_S:.0f} s")
+                raise SnapshotError(f"the forked process took more than {TIMEOUT_S:.0f} s")
             time.sleep(POLL_S)
         self._child = -1
         if status := os.waitstatus_to_exitcode(ended[1]):
             os.close(self._memory)
-            raise SnapshotError(f"the copy of the process ended with status {status}")
+            raise SnapshotError(f"the forked process ended with status {status}")
 
 
 def _pickle_and_end(checkpoint: Checkpoint, memory: int) -> NoReturn:
     status = 1
     try:
-        gc.disable()  # nothing may be finalized here: it belongs to the process that goes on
+        gc.disable()  # finalizers belong to the parent process
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         left = memoryview(checkpoint.pickled())

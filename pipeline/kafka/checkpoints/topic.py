@@ -10,7 +10,7 @@ from confluent_kafka import KafkaException
 
 from fluxplain.config import Config
 from fluxplain.config.replica import Role
-from fluxplain.kafka.checkpoints.base import Checkpoint, Savable, Slot
+from fluxplain.kafka.checkpoints.checkpoint import Checkpoint, Savable, Slot
 from fluxplain.kafka.checkpoints.envelope import Envelope, Opener, newest_usable
 from fluxplain.kafka.checkpoints.records import (
     GENERATIONS,
@@ -33,20 +33,20 @@ from fluxplain.kafka.producer import RecordProducer
 from fluxplain.kafka.timeouts import CHECKPOINT_READ_S
 
 FIRST_WINDOW = 64
-"""Records to read from the end at first: a few checkpoints of a large forest."""
+"""Number of records in the first window, at the end: a few checkpoints of a large forest."""
 
 LARGEST_WINDOW = 256
-"""Records to read at once further back: they are in memory, and most have 900 kB."""
+"""Largest number of records in a window: it is in memory, and most records have 900 kB."""
 
-_PLACES: dict[Role, int] = {"model": 0, "explainer": 1, "drift": 2, "join": 2}
-"""Role → which of the partitions for a partition of its input; what two share is small."""
+_ROLE_INDEX: dict[Role, int] = {"model": 0, "explainer": 1, "drift": 2, "join": 2}
+"""Role → index among the three partitions per input partition; drift and join share one, since
+their states are small."""
 
 
 class TopicCheckpointStore:
     """Checkpoints in the topic ``checkpoints``, for a broker that answers.
 
-    The envelope must have a key: unpickling what anybody may have written into the topic would run
-    their code.
+    The envelope must have a key: anybody may write to the topic, and unpickling runs code.
     """
 
     def __init__(self, config: Config, envelope: Envelope) -> None:
@@ -60,11 +60,11 @@ class TopicCheckpointStore:
         self._generations: dict[Slot, int] = {}
 
     def save(self, slot: Slot, checkpoint: Savable) -> None:
-        """Write the checkpoint; it is there when every record was acknowledged."""
+        """Write the checkpoint and wait until every record is acknowledged."""
         generation = (self._generations.get(slot, -1) + 1) % GENERATIONS
-        place = partition_of(slot, self._partitions)
+        partition = partition_of(slot, self._partitions)
         for key, value in split(slot, generation, *self._envelope.seal(slot, checkpoint)):
-            self._producer.send(self._topic, value, key, place)
+            self._producer.send(self._topic, value, key, partition)
         self._producer.flush()
         self._generations[slot] = generation
 
@@ -73,35 +73,35 @@ class TopicCheckpointStore:
         return newest_usable(slot, self._candidates(slot), begin)
 
     def remove(self, slot: Slot) -> bool:
-        """Remove all checkpoints of the slot, of any writer."""
-        place = partition_of(slot, self._partitions)
-        keys = kept_keys(_windows(self._config, self._topic, place), slot)
+        """Remove all checkpoints of the slot."""
+        partition = partition_of(slot, self._partitions)
+        keys = kept_keys(_windows(self._config, self._topic, partition), slot)
         for key in keys:
-            self._producer.send(self._topic, None, key, place)
+            self._producer.send(self._topic, None, key, partition)
         self._producer.flush()
         return bool(keys)
 
     def _candidates(self, slot: Slot) -> Iterator[tuple[str, Opener]]:
-        place = partition_of(slot, self._partitions)
-        windows = _windows(self._config, self._topic, place)
+        partition = partition_of(slot, self._partitions)
+        windows = _windows(self._config, self._topic, partition)
         for found in newest_first(windows, slot, self._envelope):
             self._generations[slot] = found.generation
-            yield f"{self._topic}-{place}@{found.offset}", found.open
+            yield f"{self._topic}-{partition}@{found.offset}", found.open
 
 
 def partition_of(slot: Slot, partitions: int) -> int:
-    """Return where a slot's records are; it never changes while there are enough partitions.
+    """Return the partition of a slot's records; constant while there are enough partitions.
 
     Examples
     --------
     >>> [partition_of(Slot(role, "t", 1), 12) for role in ("model", "explainer", "drift")]
     [3, 4, 5]
     """
-    return (3 * slot.partition + _PLACES[slot.role]) % partitions
+    return (3 * slot.partition + _ROLE_INDEX[slot.role]) % partitions
 
 
 def _windows(config: Config, topic: str, partition: int) -> Iterator[list[LogRecord]]:
-    """Yield the records of the newest window of a partition, then of the one before, and so on."""
+    """Yield windows of a partition's records, from the end backwards."""
     what = f"cannot read checkpoints from {topic}"
     tp, window = TopicPartition(topic, partition), FIRST_WINDOW
     with closing(asking_consumer(config, topic)) as consumer:
@@ -125,5 +125,5 @@ def _read(config: Config, tp: TopicPartition, start: int, end: int) -> list[LogR
         return message.offset < end - 1
 
     if read_on(config, *tp, start, CHECKPOINT_READ_S, take) is None:
-        raise BrokerError(f"cannot read {tp}: it was cut off")
+        raise BrokerError(f"cannot read {tp}: its end was deleted meanwhile")
     return records

@@ -1,4 +1,4 @@
-"""Puts a role together: Faust app, worker, checkpoints, producer; and runs it."""
+"""Builds and runs a role: Faust app, worker, checkpoints, producer."""
 
 import asyncio
 import gc
@@ -46,16 +46,16 @@ log = logging.getLogger("fluxplain.worker")
 Agent = TypeVar("Agent", bound=Callable[..., Any])
 
 READ_AHEAD = 200
-"""Messages to take from the broker before those that are there are done."""
+"""Largest number of messages fetched ahead of the agent."""
 
 SHUTDOWN_S = 9.0
-"""Seconds that stopping may take: Kubernetes and systemd wait longer before they kill."""
+"""Seconds that a shutdown may take: Kubernetes and systemd wait longer before they kill."""
 
 TICK_S = 0.1
 
 GC_THRESHOLDS = (50_000, 20, 20)
-"""Of :func:`gc.set_threshold`: records leave little cyclic garbage. With Python's own thresholds,
-the collector takes a twentieth of the model role's time."""
+"""Arguments of :func:`gc.set_threshold`: records leave little cyclic garbage. With Python's
+defaults, the collector takes a twentieth of the model role's time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ class FaustWorker:
     def agent(self, loop: Agent) -> Agent:
         """Make a loop the Faust agent of the role's topics.
 
-        It gets raw bytes, so that stages see bad records too, and one message at a time.
+        It gets raw bytes, so that stages also see bad records, and one message at a time.
         """
         config, replica = self.worker.config, self.worker.replica
         topics = map(config.topic, config.inputs(replica.role))
@@ -125,7 +125,7 @@ def run(role: FaustWorker) -> NoReturn:
     address = HealthServer(worker.config, watchdog.health, registry).start()
     log.info("%s: health at %s", worker.replica, address)
     watchdog.start()
-    # what was imported stays: looking through it for garbage would hold up records for 0.1 s
+    # freeze imported objects: collecting them would block records for 0.1 s
     gc.collect()
     gc.freeze()
     gc.set_threshold(*GC_THRESHOLDS)
@@ -137,13 +137,13 @@ def run(role: FaustWorker) -> NoReturn:
         loglevel="WARNING",
     )
     process.worker = worker
-    process.spinner = None  # its escape codes are not for logs
+    process.spinner = None  # its escape codes do not belong in logs
     process.execute_from_commandline()
     raise SystemExit(0)
 
 
 class _Process(faust.Worker):
-    """Faust's worker process, with a limit to the time that stopping takes."""
+    """Faust's worker process, with a time limit for the shutdown."""
 
     worker: RoleWorker
 
@@ -154,10 +154,10 @@ class _Process(faust.Worker):
     def _end_in_time(self) -> None:
         time.sleep(SHUTDOWN_S)
         if self.worker.is_finished:
-            log.warning("all is committed, but the broker did not let go in time: ending")
+            log.warning("everything is committed, but leaving the group took too long: ending")
             end(0)
         log.critical(
-            "what was done last could not be committed in %.0f s: the next start repeats it",
+            "the last work could not be committed within %.0f s: the next start repeats it",
             SHUTDOWN_S,
         )
         end(EXIT_FAILED)
@@ -176,11 +176,11 @@ def _faust_app(config: Config, replica: Replica) -> faust.App:
         web_enabled=False,
         topic_allow_declare=False,  # topics are created by one command
         topic_disable_leader=True,
-        stream_wait_empty=False,  # else a revocation hangs on what is not acknowledged
+        stream_wait_empty=False,  # otherwise a revocation waits for unacknowledged messages
         consumer_auto_offset_reset="earliest",
         consumer_group_instance_id=config.group_instance_id(replica),
         stream_recovery_delay=0.0,
-        # a message that comes into one partition waits behind all that was read of the others
+        # a message of one partition waits behind all messages read of the others
         stream_buffer_maxsize=READ_AHEAD,
         broker_max_poll_records=READ_AHEAD,
         **group_settings(is_static=config.kafka.group_instance_id is not None),
@@ -188,7 +188,7 @@ def _faust_app(config: Config, replica: Replica) -> faust.App:
 
 
 def credentials(kafka: KafkaSettings) -> Credentials | None:
-    """Return the settings of security for Faust's clients."""
+    """Return the security settings for Faust's clients."""
     context = kafka.tls_context()
     if kafka.uses_sasl:
         return SASLCredentials(

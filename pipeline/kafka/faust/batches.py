@@ -1,9 +1,9 @@
-"""Reads Kafka's record batches, whatever bytes a producer put into them, in bounded memory.
+"""Reads Kafka's record batches, whatever bytes they hold, in bounded memory.
 
 Kafka's clients raise an error at a header name that is not UTF-8, so one record stops a consumer
 for good, and they unpack a compressed batch at once, however large it becomes. Here every offset
-of a batch gives a record: one that cannot be read says why, and is a dead letter later. The same
-batch gives the same records and the same reasons on every machine.
+of a batch gives a record: an unreadable one holds the reason, and becomes a dead letter. The same
+batch gives the same records and reasons on every machine.
 
 References
 ----------
@@ -24,23 +24,23 @@ from aiokafka.record.util import calc_crc32c
 from fluxplain.kafka.headers import Unreadable
 
 MAX_BATCH_BYTES = 32 * 1024 * 1024
-"""Bytes that a compressed batch may unpack to. Brokers take batches of 1 MB, and JSON is compressed
-to a tenth or a twentieth; zeros to less than a thousandth."""
+"""Largest size of an unpacked batch, in bytes. Brokers take batches of 1 MB; compression reduces
+JSON to a tenth or twentieth, and zeros to less than a thousandth."""
 
 MAX_MESSAGE_BYTES = 1024 * 1024
-"""Bytes of key, value and headers of one message. Brokers take no larger one, by default, unless it
-was compressed."""
+"""Largest size of key, value and headers of a message, in bytes: by default, brokers take larger
+ones only if compressed."""
 
 MAX_HEADERS = 2_000
-"""Headers of one message: twice what the role ``join`` passes on, since it adds its own."""
+"""Largest number of headers: twice as many as the join role passes on, since it adds its own."""
 
 Headers = tuple[tuple[str, bytes | None], ...]
 
 MAGIC = 2
-"""The message format that is read; brokers keep older ones that were written before Kafka 0.11."""
+"""The message format that is read; brokers may still hold older ones, from before Kafka 0.11."""
 
 _IS_COMPILED = DefaultRecordBatch is not _DefaultRecordBatchPy
-"""Whether aiokafka's fast parser is there; its other one takes records that break off."""
+"""Whether aiokafka's compiled parser is there; the Python one accepts truncated records."""
 
 _HEADER = struct.Struct(">qiibIhiqqqhii")
 
@@ -53,7 +53,7 @@ _CODECS = {1: "gzip", 2: "snappy", 3: "lz4", 4: "zstd"}
 _OFFSET = struct.Struct(">q")
 
 MAGIC_OFFSET, OLD_ATTRIBUTES_OFFSET = 16, 17
-"""Where a batch of any format has its format, and one of an older format its compression."""
+"""Offsets of the format in a batch, and of the compression in one of an older format."""
 
 _CODEC_MASK = 0x07
 _LOG_APPEND_TIME = 0x08
@@ -61,23 +61,23 @@ TRANSACTIONAL = 0x10
 CONTROL = 0x20  # it holds the broker's markers of transactions
 
 _XERIAL = b"\x82SNAPPY\x00" + struct.pack(">ii", 1, 1)
-"""Begins what the Java client compresses by snappy: blocks, each behind its length."""
+"""Header of the Java client's snappy format: blocks, each preceded by its length."""
 
 _GZIP = b"\x1f\x8b"
 
 _FIRST_PIECE = 1024
-"""Bytes given at first to each part of a gzip stream; a batch may consist of very many."""
+"""First output size for each member of a gzip stream, in bytes; a batch may have very many."""
 
 
 class FlawError(Exception):
-    """A record, or a whole batch, cannot be read. The message says why."""
+    """A record or a whole batch is unreadable. The message has the reason."""
 
 
 class BatchRecord(NamedTuple):
     """One record of a batch, with the attributes of aiokafka's.
 
-    Only headers whose names are UTF-8 are in it. One that cannot be read has the timestamp -1, no
-    key and no value, and :class:`Unreadable` for its headers.
+    Headers with names that are not UTF-8 are left out. An unreadable record has the timestamp -1,
+    no key, no value, and :class:`Unreadable` as its headers.
     """
 
     offset: int
@@ -90,10 +90,10 @@ class BatchRecord(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """A batch as it came from the broker: all its bytes, and the fields of its header.
+    """A batch as sent by the broker: its bytes, and the fields of its header.
 
-    ``next_offset`` is the first one behind it. ``count`` is how many records it claims to have:
-    fewer than offsets after compaction.
+    ``next_offset`` is the first offset after it. ``count`` is the claimed number of records: fewer
+    than offsets after compaction.
     """
 
     buffer: memoryview
@@ -109,19 +109,19 @@ class Batch:
 
     @classmethod
     def of(cls, buffer: memoryview) -> "Batch":
-        """Return a batch of at least 61 bytes, as its header describes it."""
+        """Return the batch in a buffer of at least 61 bytes."""
         base, _, _, magic, crc, attributes, last, first_at, max_at, producer, _, _, count = (
             _HEADER.unpack_from(buffer)
         )
-        # it has at least one offset, or reading would never get behind it
+        # at least one offset, or a reader would never get past it
         behind = base + max(last, 0) + 1
         return cls(buffer, base, behind, count, magic, crc, attributes, first_at, max_at, producer)
 
     @classmethod
     def of_old(cls, buffer: memoryview) -> "Batch":
-        """Return a message in an older format, as a batch that cannot be read.
+        """Return a message in an older format, as an unreadable batch.
 
-        One that is compressed holds several, of which only the last offset is known.
+        A compressed one holds several messages, of which only the last offset is known.
         """
         (last,) = _OFFSET.unpack_from(buffer)
         packed = buffer[OLD_ATTRIBUTES_OFFSET] & _CODEC_MASK
@@ -129,22 +129,22 @@ class Batch:
         return cls(buffer, first, last + 1, last + 1 - first, buffer[MAGIC_OFFSET], 0, 0, 0, 0, -1)
 
     def has(self, attribute: int) -> bool:
-        """Return whether it is TRANSACTIONAL, say."""
+        """Return whether a bit such as TRANSACTIONAL is set."""
         return bool(self.attributes & attribute)
 
     @property
     def has_valid_crc(self) -> bool:
-        """Whether its bytes are those that its producer sent; older formats are not checked."""
+        """Whether the checksum matches; older formats are not checked."""
         is_valid = self.magic < MAGIC or calc_crc32c(bytes(self.buffer[_CHECKED_FROM:])) == self.crc
         return bool(is_valid)
 
     @property
     def is_dense(self) -> bool:
-        """Whether each of its offsets has a record: compaction took none."""
+        """Whether each of its offsets has a record: compaction removed none."""
         return self.count == self.next_offset - self.base_offset
 
     def unpacked(self) -> memoryview:
-        """Return the same batch, not compressed, header and all.
+        """Return the batch uncompressed, with its header.
 
         Raises ``FlawError`` if it cannot be unpacked into :data:`MAX_BATCH_BYTES`.
         """
@@ -156,7 +156,7 @@ class Batch:
         name = _CODECS.get(codec)
         if name is None:
             raise FlawError(f"its batch has an unknown compression ({codec})")
-        whole = memoryview(mmap.mmap(-1, _HEADER.size + MAX_BATCH_BYTES))  # uses what is written
+        whole = memoryview(mmap.mmap(-1, _HEADER.size + MAX_BATCH_BYTES))  # allocated on write
         try:
             n = _unpack(name, self.buffer[_HEADER.size :], whole[_HEADER.size :])
         except (cramjam.DecompressionError, zlib.error, struct.error):
@@ -168,7 +168,7 @@ class Batch:
         return whole[: _HEADER.size + n]
 
     def records(self, unpacked: memoryview) -> Iterator[Any]:
-        """Yield a record for each offset that has one in the unpacked batch, readable or not."""
+        """Yield a record, readable or not, for each offset in the unpacked batch that has one."""
         index, least = 0, self.base_offset
         if _IS_COMPILED:
             first = self.base_offset if self.is_dense else None
@@ -187,18 +187,18 @@ class Batch:
                         yield _checked(read)
                     else:
                         yield read
-            except Exception:  # noqa: S110 — whatever the compiled parser minds
+            except Exception:  # noqa: S110 — the compiled parser refuses it
                 pass
         if index < self.count:
             yield from self._parsed(unpacked, index, least)
 
     def unreadable(self, reason: str, start: int) -> Iterator[BatchRecord]:
-        """Yield a record that cannot be read for each offset from one on."""
+        """Yield an unreadable record for each offset from ``start`` on."""
         for offset in range(start, self.next_offset):
             yield _unreadable(offset, reason)
 
     def _parsed(self, unpacked: memoryview, skip: int, least: int) -> Iterator[BatchRecord]:
-        """Yield the records behind the first ones, ``least`` the least offset of the next one."""
+        """Yield the records after the first ``skip``; ``least`` is the next one's least offset."""
         at = _HEADER.size
         for index in range(max(self.count, 0)):
             if least >= self.next_offset:
@@ -253,7 +253,7 @@ class Batch:
 
 
 def _beyond_limits(size: int, headers: int) -> str | None:
-    """Return why a record that can be read is larger than one may be."""
+    """Return the reason if a record exceeds the limits, else None."""
     if size > MAX_MESSAGE_BYTES:
         return f"the message has {size:,} bytes, but must have at most {MAX_MESSAGE_BYTES:,}"
     if headers > MAX_HEADERS:
@@ -262,7 +262,7 @@ def _beyond_limits(size: int, headers: int) -> str | None:
 
 
 def _checked(read: Any) -> Any:
-    """Return what aiokafka's parser read; without its content, if that is too large."""
+    """Return the parsed record, or an unreadable one if it exceeds the limits."""
     headers = read.headers
     size = len(read.key or b"") + len(read.value or b"")
     if headers:
@@ -276,7 +276,7 @@ def _unreadable(offset: int, reason: str) -> BatchRecord:
 
 
 def _unpack(codec: str, packed: memoryview, room: memoryview) -> int:
-    """Unpack into a room; return how many bytes."""
+    """Unpack into ``room``; return the number of bytes."""
     if codec == "gzip":
         return _gunzip(packed, room)
     if codec == "snappy":
@@ -286,7 +286,7 @@ def _unpack(codec: str, packed: memoryview, room: memoryview) -> int:
 
 
 def _gunzip(packed: memoryview, room: memoryview) -> int:
-    """Unpack the members of a gzip stream; as Java does, ignore what is behind them."""
+    """Unpack the members of a gzip stream; like Java, ignore trailing bytes."""
     done = at = 0
     while packed[at : at + 2] == _GZIP:
         member, piece = zlib.decompressobj(wbits=31), _FIRST_PIECE
@@ -326,7 +326,7 @@ def _unsnap_block(packed: memoryview, room: memoryview) -> int:
 
 
 def _varint(buffer: memoryview, at: int, end: int) -> tuple[int, int]:
-    """Return a zigzag varint of at most 64 bits, and where the next field begins."""
+    """Return a zigzag varint of at most 64 bits, and the position after it."""
     result = shift = 0
     while shift < 70:
         if at >= end:
@@ -342,7 +342,7 @@ def _varint(buffer: memoryview, at: int, end: int) -> tuple[int, int]:
 
 
 def _sized(buffer: memoryview, at: int, end: int) -> tuple[memoryview | None, int]:
-    """Return the bytes behind their length, None if it is negative, and where they end."""
+    """Return length-prefixed bytes, None for a negative length, and the position after them."""
     length, at = _varint(buffer, at, end)
     if length < 0:
         return None, at
@@ -354,7 +354,7 @@ def _sized(buffer: memoryview, at: int, end: int) -> tuple[memoryview | None, in
 def _headers(
     buffer: memoryview, at: int, end: int
 ) -> tuple[list[tuple[str, bytes | None] | None], int, int]:
-    """Return the headers, None for one whose name is not UTF-8; their bytes; where they end."""
+    """Return the headers (None: name not UTF-8), their size, and the position after them."""
     count, at = _varint(buffer, at, end)
     if not 0 <= count <= (end - at) // 2:
         raise FlawError(f"it says that it has {count:,} headers")
@@ -367,7 +367,7 @@ def _headers(
             raise FlawError("a header has no name")
         size += len(name) + len(content or b"")
         if len(headers) > MAX_HEADERS or size > MAX_MESSAGE_BYTES:
-            headers.append(None)  # it is only counted: the record is too large
+            headers.append(None)  # only counted: the record is too large
             continue
         try:
             text = str(name, "utf-8")
@@ -379,5 +379,5 @@ def _headers(
 
 
 def _wrapped(number: int) -> int:
-    """Return a sum of 64-bit numbers as processors give it."""
+    """Return a number wrapped to 64 bits, as processors do."""
     return (number + 2**63) % 2**64 - 2**63

@@ -1,10 +1,9 @@
-"""What Faust counts.
+"""Metrics from Faust's own counters.
 
-Its monitor for Prometheus is not used: for each message it looks up half a dozen labelled series,
-it counts in milliseconds and under names against Prometheus's conventions, its gauges called total
-are numbers of the moment, it drops its counters at each rebalance, and the length of a rebalance
-that it measures is that of nothing. The plain monitor counts in any case, so it is asked; only rare
-events are added to it.
+Faust's Prometheus monitor is not used: it looks up half a dozen labelled series per message, counts
+in milliseconds under unconventional names, has gauges named total, drops counters at each
+rebalance, and measures the wrong duration of rebalances. The plain monitor counts in any case, so
+this reads it and adds only rare events.
 """
 
 from collections.abc import Iterator
@@ -23,13 +22,13 @@ REBALANCE_BUCKETS = (0.01, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 
 
 def monitor(app: faust.App, role: str, registry: CollectorRegistry) -> None:
-    """Export what a Faust app counts, labelled by its role."""
+    """Export the counters of a Faust app, labelled by its role."""
     app.monitor = FaustMonitor(role, registry)
     registry.register(FaustCollector(app.monitor, role))
 
 
 class FaustMonitor(Monitor):
-    """Faust's monitor, which also keeps how long commits and rebalances took."""
+    """Faust's monitor, with the durations of commits and rebalances."""
 
     def __init__(self, role: str, registry: CollectorRegistry) -> None:
         super().__init__()
@@ -50,18 +49,18 @@ class FaustMonitor(Monitor):
         ).labels(role)
 
     def on_commit_completed(self, consumer: Any, state: Any) -> None:
-        """Observe how long a commit took."""
+        """Observe the duration of a commit."""
         super().on_commit_completed(consumer, state)
         self._commits.observe(self.secs_since(state))
 
     def on_rebalance_end(self, app: Any, state: dict[str, Any]) -> None:
-        """Observe how long a rebalance took."""
+        """Observe the duration of a rebalance."""
         super().on_rebalance_end(app, state)
         self._rebalances.observe(state["latency_end"])
 
 
 class FaustCollector(Collector):
-    """Exports the counts of Faust's monitor."""
+    """Exports the counters of Faust's monitor."""
 
     def __init__(self, monitor: Monitor, role: str) -> None:
         self._monitor = monitor

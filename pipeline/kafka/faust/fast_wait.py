@@ -1,4 +1,4 @@
-"""Waiting that costs nothing where there is nothing to wait for."""
+"""Avoids the cost of waiting in Faust's services where nothing must be waited for."""
 
 import inspect
 import types
@@ -11,16 +11,16 @@ from mode.services import WaitResults
 
 
 class FastWaitService(Service):
-    """A service of Faust's that begins what it waits for at once.
+    """A Faust service that starts an awaited coroutine directly.
 
-    Its consumer hands on each message so: there is almost always room for it.
+    Its consumer delivers each message this way: the buffer almost always has room.
     """
 
     async def wait_first(self, *coros: Any, timeout: Any = None) -> Any:
-        """Wait for one of some; a message is handed on at once where there is room for it.
+        """Wait for one of some coroutines; the first one runs at once if it need not wait.
 
-        Faust makes four tasks for each message, to hear meanwhile that it must stop: more work than
-        all the rest that it does.
+        Faust creates four tasks per message, to notice a stop meanwhile: more work than everything
+        else it does.
         """
         first, *others = coros
         if timeout is not None or self.should_stop or not inspect.iscoroutine(first):
@@ -43,7 +43,7 @@ def _close(coros: Iterable[Any]) -> None:
 
 
 async def _rest(begun: Coroutine[Any, Any, Any], waits_for: Any) -> Any:
-    """Do the rest of what has begun, and waits for something."""
+    """Run the rest of a started coroutine that waits for something."""
     return await _going_on(begun, waits_for)
 
 

@@ -38,7 +38,7 @@ class FaustDriver:
     async def commit(self, tp: TopicPartition, offset: int, done: Sequence[Any]) -> bool:
         """Acknowledge messages, in order, and commit; False while Faust's own commit is under way.
 
-        To acknowledge a message again changes nothing.
+        Acknowledging a message twice is harmless.
         """
         consumer = self._consumer
         if not done:
@@ -52,20 +52,20 @@ class FaustDriver:
         try:
             end: int | None = self._consumer.highwater(TP(*tp))
         except AssertionError:
-            return None  # aiokafka's way to say that the partition was just taken away
+            return None  # aiokafka raises it for a partition that was just revoked
         return end
 
     async def log_range(self, tp: TopicPartition) -> range:
         """Ask the broker for the offsets that a partition holds."""
-        place = TP(*tp)
-        earliest = (await self._consumer.earliest_offsets(place))[place]
-        return range(earliest, (await self._consumer.highwaters(place))[place])
+        key = TP(*tp)
+        earliest = (await self._consumer.earliest_offsets(key))[key]
+        return range(earliest, (await self._consumer.highwaters(key))[key])
 
     async def stay_in_group(self) -> None:
         """Keep the membership although all partitions are paused.
 
-        aiokafka leaves the group on behalf of a consumer that has asked for nothing for
-        ``max_poll_interval_ms``, and Faust does not ask as long as every partition is paused.
+        aiokafka leaves the group if a consumer does not poll for ``max_poll_interval_ms``, and
+        Faust does not poll while every partition is paused.
         """
         thread = self._consumer._thread
 

@@ -1,8 +1,8 @@
-"""Replaces the parts of aiokafka's consumer that unpack what a broker sent.
+"""Replaces the parts of aiokafka's consumer that unpack fetched batches.
 
-aiokafka's own raise an error at a header name that is not UTF-8, unpack a compressed batch however
-large it becomes, and hold one unpacked batch per partition. These read with
-:mod:`fluxplain.kafka.faust.batches`, and bound what one call returns and what is held.
+aiokafka's own parts raise an error at a header name that is not UTF-8, unpack a compressed batch
+however large it becomes, and hold one unpacked batch per partition. These use
+:mod:`fluxplain.kafka.faust.batches`, and bound what a call returns and what is held in memory.
 """
 
 import weakref
@@ -26,11 +26,11 @@ from fluxplain.kafka.faust.batches import (
 from fluxplain.kafka.headers import size_of
 
 MAX_DRAINED_BYTES = 4 * 1024 * 1024
-"""Bytes of messages, and of batches unpacked for them, that one call returns; the first message
-may have more. So a consumer's thread is soon back at its heartbeats."""
+"""Limit of one call, in bytes of messages and of batches unpacked for them; a first message may
+exceed it. So the consumer's thread soon returns to its heartbeats."""
 
 LARGE_BYTES = 1024 * 1024
-"""Of unpacked batches larger than this, one is held at a time; others are unpacked again."""
+"""Size in bytes above which only one unpacked batch is held; others are unpacked again."""
 
 _LENGTH_OFFSET, _LOG_OVERHEAD, _BATCH_OVERHEAD = 8, 12, 61
 
@@ -58,11 +58,11 @@ class Drain:
 
 
 DRAIN = Drain()
-"""Of the process, which has one consumer."""
+"""The process's counter: it has one consumer."""
 
 
 class RecordSet:
-    """The batches in a broker's answer; of the last one a part may be missing."""
+    """The batches in a broker's answer; the last one may be incomplete."""
 
     def __init__(self, content: bytes) -> None:
         self._buffer = memoryview(content)
@@ -96,10 +96,10 @@ class RecordSet:
 
 
 class PartitionRecords:
-    """Yields the messages of one partition in a broker's answer, as aiokafka's class of this name.
+    """Yields the messages of one partition in a broker's answer, like aiokafka's class.
 
-    Each offset that has a record gives a message, also if the record cannot be read: then its
-    headers are :class:`~fluxplain.kafka.headers.Unreadable`. It goes on at ``next_fetch_offset``.
+    Each offset with a record gives a message; an unreadable one has
+    :class:`~fluxplain.kafka.headers.Unreadable` headers. It continues at ``next_fetch_offset``.
     """
 
     _holder: "weakref.ref[PartitionRecords] | None" = None
@@ -139,7 +139,7 @@ class PartitionRecords:
                 records = self._records = self._unpacked(batch)
             for record in records:
                 offset = record.offset
-                # of a batch that is read from its middle on, the first ones are there too
+                # a batch read from its middle contains earlier messages too
                 if offset >= self.next_fetch_offset:
                     self.next_fetch_offset = offset + 1
                     key, value, headers = record.key, record.value, record.headers
@@ -156,18 +156,18 @@ class PartitionRecords:
                         -1 if value is None else len(value),
                         headers if isinstance(headers, tuple) else tuple(headers),
                     )
-            # also where compaction took the last records
+            # also if compaction removed the last records
             self.next_fetch_offset = max(self.next_fetch_offset, batch.next_offset)
             self._batch = self._records = None
 
     def release(self) -> None:
-        """Drop what is unpacked; it is unpacked again when it is needed."""
+        """Drop the unpacked batch, which is unpacked again when needed."""
         self._records = None
 
     def _next_batch(self) -> Batch | None:
         """Return the next batch; None if its records are not for readers.
 
-        Raises ``CorruptRecordException`` if its bytes are not those that were written.
+        Raises ``CorruptRecordException`` for a wrong checksum.
         """
         if not self._batches.has_next():
             raise StopIteration
@@ -187,7 +187,7 @@ class PartitionRecords:
         return batch.has(TRANSACTIONAL) and batch.producer_id in self._aborted_producers
 
     def _begin_transactions(self, offset: int) -> None:
-        """Take up the aborted transactions that begin up to an offset."""
+        """Record the aborted transactions that begin up to an offset."""
         while self._aborted and self._aborted[0][1] <= offset:
             self._aborted_producers.add(self._aborted.pop(0)[0])
 
@@ -196,7 +196,7 @@ class PartitionRecords:
         try:
             unpacked = batch.unpacked()
         except FlawError as error:
-            DRAIN.bytes += MAX_DRAINED_BYTES  # it took its time
+            DRAIN.bytes += MAX_DRAINED_BYTES  # the attempt took long
             return batch.unreadable(f"the record cannot be read: {error}", start)
         if unpacked is not batch.buffer:
             DRAIN.bytes += len(unpacked)
@@ -205,7 +205,7 @@ class PartitionRecords:
         return batch.records(unpacked)
 
     def _hold(self) -> None:
-        """Make the others drop what they hold unpacked."""
+        """Make the previous holder drop its unpacked batch."""
         holder = PartitionRecords._holder
         other = None if holder is None else holder()
         if other is not None and other is not self:
@@ -214,7 +214,7 @@ class PartitionRecords:
 
 
 def _is_abort(batch: Batch) -> bool:
-    """Return whether a batch of the broker's says that a transaction was aborted."""
+    """Return whether a control batch marks an aborted transaction."""
     record = next(batch.records(batch.buffer), None)
     if record is None or record.key is None or len(record.key) < 4:
         return False
@@ -222,7 +222,7 @@ def _is_abort(batch: Batch) -> bool:
 
 
 class FetchResult(fetcher.FetchResult):
-    """aiokafka's, which returns no more at once than :data:`DRAIN` has room for."""
+    """aiokafka's class, limited by :data:`DRAIN`."""
 
     _partition_records: PartitionRecords | None
 

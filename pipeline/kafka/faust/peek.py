@@ -1,9 +1,8 @@
-"""Looks at the log itself, where Kafka's clients say too little.
+"""Reads the log with plain fetch requests, where Kafka's clients report too little.
 
-librdkafka unpacks a batch to say that there is one, and at a batch that it cannot unpack it stops
-for ever, without saying where that batch ends. All functions take the settings of a broker that
-answers, a full topic name, a partition, an offset, and how many seconds to wait; and raise
-``KafkaException`` if no answer comes in time.
+librdkafka stops for ever at a batch that it cannot unpack, without its end. All functions take the
+settings of a broker that answers, a full topic name, a partition, an offset, and a timeout in
+seconds; they raise ``KafkaException`` if no answer comes in time.
 """
 
 import asyncio
@@ -24,10 +23,10 @@ from fluxplain.kafka.driver import Received
 from fluxplain.kafka.faust.fetch import PartitionRecords, RecordSet
 
 ONE_BATCH = 1
-"""Bytes to ask for: a broker sends at least one whole batch, however few are asked for."""
+"""Bytes to request for a single batch: a broker sends at least one whole batch."""
 
 READ_BYTES = 1024 * 1024
-"""Bytes that a broker sends at once to a reader; a batch that is larger comes alone."""
+"""Bytes to request at a time when reading on; a larger batch comes alone."""
 
 RETRY_S = 0.1
 
@@ -35,9 +34,9 @@ RETRY_S = 0.1
 def first_offset(
     config: Config, topic: str, partition: int, offset: int, timeout_s: float
 ) -> int | None:
-    """Return the offset of the first message that is there from an offset on; None at the end.
+    """Return the offset of the first message from an offset on; None if there is none.
 
-    Offsets without a message are what compaction leaves, and transactions.
+    Compaction and transactions leave offsets without a message.
     """
     found: list[int] = []
 
@@ -49,7 +48,7 @@ def first_offset(
     return found[0] if found else None
 
 
-def read_on(  # noqa: PLR0917 — a place, and what to do there
+def read_on(  # noqa: PLR0917 — position and callback
     config: Config,
     topic: str,
     partition: int,
@@ -61,14 +60,14 @@ def read_on(  # noqa: PLR0917 — a place, and what to do there
 ) -> int | None:
     """Read a log up to its end, within the bounds of :mod:`fluxplain.kafka.faust.batches`.
 
-    ``take`` is called with each message, and returns whether to go on; one that cannot be read has
-    headers that are :class:`~fluxplain.kafka.headers.Unreadable`. Returns where to read on next
-    time; None if the log does not reach to the offset, or begins behind it.
+    ``take`` is called with each message, and returns whether to continue; an unreadable one has
+    :class:`~fluxplain.kafka.headers.Unreadable` headers. Returns the offset to continue from; None
+    if the log ends before the offset, or begins after it.
     """
     tp = TopicPartition(topic, partition)
 
     def look(answer: "_Answer", at: int) -> tuple[int | None, int]:
-        # no keys or values to decode; checksums are checked
+        # no deserializers, with checksums
         reading = (answer.records, answer.aborted, at, None, None, True, READ_COMMITTED)
         records = PartitionRecords(tp, *reading)
         for message in records:
@@ -81,7 +80,7 @@ def read_on(  # noqa: PLR0917 — a place, and what to do there
 
 
 def batch_end(config: Config, topic: str, partition: int, offset: int, timeout_s: float) -> int:
-    """Return the first offset behind the batch that holds an offset."""
+    """Return the first offset after the batch that holds an offset."""
 
     def look(answer: "_Answer", at: int) -> tuple[int | None, int]:
         if answer.records.has_next():
@@ -93,7 +92,7 @@ def batch_end(config: Config, topic: str, partition: int, offset: int, timeout_s
 
 
 class _Answer(NamedTuple):
-    """Batches that a broker sent, the aborted transactions in them, and where readers must stop."""
+    """Fetched batches, their aborted transactions, and the offset at which readers must stop."""
 
     end: int
     aborted: list[tuple[int, int]] | None
@@ -101,7 +100,7 @@ class _Answer(NamedTuple):
 
 
 Look = Callable[[_Answer, int], tuple[int | None, int]]
-"""Returns what was asked for, or None and where to go on."""
+"""Returns the result, or None, and the offset to continue from."""
 
 
 def _ask(  # noqa: PLR0917 — the same
@@ -150,14 +149,14 @@ async def _client(config: Config) -> AsyncIterator[Any]:
 
 
 async def _fetched(client: Any, tp: TopicPartition, offset: int, most_bytes: int) -> _Answer:
-    """Return batches from an offset on, or none; asked again while a leader is elected."""
+    """Return the batches from an offset on, if any; retries while a leader is elected."""
     while True:
         try:
             await client.set_topics([tp.topic])
             leader = client.cluster.leader_for_partition(tp)
             asked = [(tp.topic, [(tp.partition, offset, most_bytes)])]
             if leader is not None and leader >= 0:
-                # without waiting for more
+                # without waiting for more data
                 request = FetchRequest(0, 1, most_bytes, READ_COMMITTED, asked)
                 answer = await client.send(leader, request)
                 ((_, ((_, code, _, end, *_rest, aborted, content),)),) = _plain(answer)
@@ -174,8 +173,8 @@ async def _fetched(client: Any, tp: TopicPartition, offset: int, most_bytes: int
 
 
 def _plain(answer: Any) -> Any:
-    """Return the topics of an answer as Fetch version 4 has them."""
+    """Return the topics of an answer in the form of Fetch version 4."""
     if answer.API_VERSION < 11:
         return answer.topics
-    # later ones have a replica to prefer between the two
+    # later versions have a preferred replica before the last field
     return [(topic, [(*p[:-2], p[-1]) for p in partitions]) for topic, partitions in answer.topics]

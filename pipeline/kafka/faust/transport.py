@@ -1,8 +1,8 @@
-"""Faust's transport, made to start where the checkpoints say.
+"""Faust's transport, which starts at the checkpoints' offsets.
 
-Faust resumes a partition at its committed offset, whatever else is known, and overwrites any seek
-made earlier. State and committed offset can differ: a checkpoint may be older (the newest was
-damaged) or missing (the directory is gone). So the seek is made here, right after Faust's own.
+Faust resumes a partition at its committed offset, and overwrites any earlier seek. State and
+committed offset can differ: a checkpoint may be older (the newest was damaged) or missing (the
+directory is gone). So the seek happens here, right after Faust's own.
 """
 
 import asyncio
@@ -18,23 +18,23 @@ from fluxplain.kafka.faust.fast_wait import FastWaitService
 from fluxplain.kafka.worker.worker import RoleWorker
 
 FETCH_MAX_WAIT_MS = 20
-"""Longest time that a broker holds a fetch of idle partitions. Faust's 1,500 ms make a busy
-partition wait behind the idle ones."""
+"""Milliseconds that a broker may hold a fetch of idle partitions. With Faust's 1,500 ms a busy
+partition would wait for idle ones."""
 
 PAUSED_S = 0.01
-"""Seconds between two looks whether a worker that has read ahead enough may read on. Faust sleeps
-for a second then, or waits as long for other partitions: longer than what it has read lasts."""
+"""Seconds between two checks whether a worker that has fetched far enough ahead may continue. Faust
+sleeps for a second instead, longer than the fetched messages last."""
 
 MAX_AHEAD_BYTES = 16 * 1024 * 1024
-"""Bytes of messages to read ahead; then all of them must be taken before more is read. The number
-of messages is bounded elsewhere, but each may have 1 MiB."""
+"""Bytes of messages fetched ahead after which all of them must be taken first. Their number is
+bounded elsewhere, but each may have 1 MiB."""
 
 
 class _ConsumerThread(driver.AIOKafkaConsumerThread):
     def _create_worker_consumer(self, transport: Any) -> Any:
         consumer = super()._create_worker_consumer(transport)
         consumer._fetch_max_wait_ms = FETCH_MAX_WAIT_MS
-        # what a producer took back was never observed
+        # messages of aborted transactions were never observed
         consumer._isolation_level = "read_committed"
         return consumer
 
@@ -66,7 +66,7 @@ class _Consumer(FastWaitService, driver.Consumer):
             timeout = min(timeout, PAUSED_S)
         records, _ = await super()._wait_next_records(timeout)
         self._ahead_bytes += fetch.DRAIN.bytes
-        # all that was fetched: Faust would drop the rest of a partition that is paused meanwhile
+        # all fetched messages: Faust would drop the rest of a partition that is paused meanwhile
         return records, None
 
     def _holds_messages(self) -> bool:
@@ -74,10 +74,9 @@ class _Consumer(FastWaitService, driver.Consumer):
         return not all(channel.queue.empty() for channel in self.app.topics)
 
     async def perform_seek(self) -> None:
-        """Seek to the committed offsets, then to where state and committed offset agree.
+        """Load new partitions; seek each to its committed offset, or else to its state's offset.
 
-        Messages that come while the state is loaded are not taken, so there is always a seek
-        after it.
+        Messages that arrive while a state is loaded are dropped, so a seek always follows.
         """
         await super().perform_seek()
         new = [tp for tp in self.assignment() if not self.owner.owns(TopicPartition(*tp))]
@@ -87,11 +86,11 @@ class _Consumer(FastWaitService, driver.Consumer):
         ends: Mapping[TP, int] = await self.highwaters(*new)
         await self.owner.claim([TopicPartition(*tp) for tp in new])
         if not await self._is_member(new, earliest):
-            return  # claimed too late: another worker owns them, and this one must not write
+            return  # claimed too late: another worker owns them
         positions: dict[TP, int] = {}
         for tp in new:
             if tp not in self.assignment():
-                continue  # a rebalance took it away while the others were loaded
+                continue  # revoked while the others were loaded
             log_range = range(earliest[tp], ends[tp])
             position = await self.owner.load(TopicPartition(*tp), log_range)
             if position is None:
@@ -101,25 +100,25 @@ class _Consumer(FastWaitService, driver.Consumer):
                 self.owner.on_offset_mismatch(TopicPartition(*tp), committed)
                 committed = position
                 self._committed_offset[tp] = position or None
-            # else what the state holds already is read again, to be acknowledged
+            # messages between the committed and the state's offset are read to be acknowledged
             positions[tp] = committed
         if positions:
             await self.seek_wait(positions)
 
     async def _is_member(self, tps: Collection[TP], earliest: Mapping[TP, int]) -> bool:
-        """Let the broker confirm, by a commit of what is committed, that the group still has us."""
+        """Confirm the group membership by committing the committed offsets again."""
         offsets = {tp: self._committed_offset[tp] or earliest[tp] for tp in tps}
         return set(tps) <= self.assignment() and bool(await self._commit(offsets))
 
     async def on_partitions_revoked(self, revoked: set[TP]) -> None:
-        """Drop state first: what is not committed by now belongs to the next owner."""
+        """Drop state first: uncommitted work belongs to the next owner."""
         self.owner.on_revoked()
         await super().on_partitions_revoked(revoked)
 
     async def on_partitions_assigned(self, assigned: set[TP], generation_id: int = 0) -> None:
-        """Drop state again: a member that was thrown out does not hear what it lost.
+        """Drop state again: an expelled member gets no notice of what it lost.
 
-        Another worker may have gone on with the same partition meanwhile.
+        Another worker may have resumed the same partition meanwhile.
         """
         self.owner.on_revoked()
         await super().on_partitions_assigned(assigned, generation_id)
@@ -127,7 +126,7 @@ class _Consumer(FastWaitService, driver.Consumer):
 
 
 def install(app: AppT, owner: RoleWorker) -> None:
-    """Make a Faust app read its partitions from where their owner says."""
+    """Make a Faust app read its partitions from its worker's offsets."""
     fetch.install()
     consumer = type("CheckpointConsumer", (_Consumer,), {"owner": owner})
     transport = type("CheckpointTransport", (driver.Transport,), {"Consumer": consumer})

@@ -1,4 +1,4 @@
-"""Metric families from what is known when Prometheus asks."""
+"""Makes metric families from current values."""
 
 from collections.abc import Mapping, Sequence
 from typing import TypeVar
@@ -14,7 +14,7 @@ Family = TypeVar("Family", CounterMetricFamily, GaugeMetricFamily)
 def gauge(
     name: str, meaning: str, labels: Sequence[str], values: Mapping[Labels, float]
 ) -> GaugeMetricFamily:
-    """Return numbers that may fall.
+    """Return a gauge for each label tuple.
 
     Examples
     --------
@@ -28,7 +28,7 @@ native_histogram=None)]
 def counter(
     name: str, meaning: str, labels: Sequence[str], values: Mapping[Labels, float]
 ) -> CounterMetricFamily:
-    """Return numbers that only grow while the process lives; ``_total`` is added to the name."""
+    """Return a counter for each label tuple; ``_total`` is added to the name."""
     return _filled(CounterMetricFamily(name, meaning, labels=labels), values)
 
 

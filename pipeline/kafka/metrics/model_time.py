@@ -17,7 +17,7 @@ T = TypeVar("T")
 class ModelCollector(Collector):
     """Times the model's calls: a :class:`~fluxplain.stages.metering.Meter`.
 
-    One call asks for all methods at once, so its seconds are shared out: each input counts alike.
+    One call serves all methods, so its seconds are divided in proportion to their inputs.
     """
 
     def __init__(self, role: str, clock: Callable[[], float] = time.perf_counter) -> None:
@@ -27,7 +27,7 @@ class ModelCollector(Collector):
         self._seconds: dict[Work, float] = dict.fromkeys(works, 0.0)
 
     def __call__(self, shares: Mapping[Work, int], call: Callable[[], T]) -> T:
-        """Make a call, and add its seconds, also if it fails."""
+        """Make a call and add its seconds, even if it fails."""
         began_at = self._clock()
         try:
             return call()

@@ -1,4 +1,4 @@
-"""How a worker and its partitions are at the moment when Prometheus asks."""
+"""Metrics of a worker's current status and of its partitions."""
 
 from collections.abc import Iterator, Sequence
 
@@ -12,7 +12,7 @@ from fluxplain.kafka.worker.watchdog import Watchdog
 
 
 class StatusCollector(Collector):
-    """Asks a worker, and the watchdog that looks at it; costs nothing until then."""
+    """Reads the status of a worker and its watchdog when Prometheus scrapes."""
 
     def __init__(self, status: WorkerStatus, watchdog: Watchdog) -> None:
         self._status = status
@@ -28,7 +28,7 @@ class StatusCollector(Collector):
             "Messages of the worker's partitions that it has not taken yet; as of the last look, "
             "every two seconds.",
             # without partitions the lag is that of its group, which others export
-            health.stalls.lag if health.partitions else 0,
+            health.stall_detector.lag if health.partitions else 0,
         )
         yield self._of_worker(
             "fluxplain_ready",
@@ -39,7 +39,7 @@ class StatusCollector(Collector):
         yield self._of_worker(
             "fluxplain_broker_answers",
             "Whether the broker answers the worker (1 or 0).",
-            health.stalls.broker_answers,
+            health.stall_detector.broker_answers,
         )
         yield gauge(
             "fluxplain_waits_for",

@@ -1,8 +1,7 @@
 """Metrics of the records that a worker publishes.
 
-To observe a record is an entry in a dictionary, since each one passes here. The families are made
-of that when Prometheus asks, in the thread of the health server: so it reads copies, which Python
-makes atomically.
+Observing a record only updates dictionaries. The families are made when Prometheus scrapes, in the
+thread of the health server: it reads copies, which Python makes atomically.
 """
 
 from collections import deque
@@ -29,20 +28,20 @@ from fluxplain.schemas.methods import METHODS, Method
 from fluxplain.schemas.prediction import LabelCounts
 
 MAX_NAMES = 50
-"""Features, and streams, that have series of their own: each importance is one for each of them."""
+"""Largest number of features, and of streams, with their own series: there is one per importance of
+each of them."""
 
 OTHER = "(other)"
 """Label of all features, or streams, beyond these."""
 
 RECENT = 500
-"""Labelled predictions that the mean loss is about; as many as ``fluxplain watch`` takes."""
+"""Number of labelled predictions in the mean loss; the same as in ``fluxplain watch``."""
 
 
 class PublishedCollector(Collector):
-    """Counts records as they leave a worker; a role or shard is the label of all its metrics.
+    """Counts the records that a worker publishes; its role or shard labels all metrics.
 
-    Memory is bounded: the features that are explained are known, the streams are partitions of one
-    topic, and of both only the first 50 have series.
+    Memory is bounded: only the first 50 features and streams have series.
     """
 
     def __init__(self, config: Config, role: str) -> None:
@@ -82,7 +81,7 @@ class PublishedCollector(Collector):
     def forget(self) -> None:
         """Drop gauges on revocation; the new owner exports them.
 
-        Counters stay: Prometheus would take a smaller number for a new process.
+        Counters stay: Prometheus would take a smaller value for a restart.
         """
         self._streams = _First()
         self._newest.clear()
@@ -127,7 +126,7 @@ class PublishedCollector(Collector):
         self._changes[key] = self._changes.get(key, 0) + 1
 
     def _see_seq(self, stream: str, seq: int) -> bool:
-        """Return whether the stream has series."""
+        """Record the newest seq of a stream; return whether the stream has series."""
         has_series = self._streams.has(stream)
         if has_series and seq > self._newest.get(stream, -1):
             self._newest[stream] = seq
@@ -213,7 +212,7 @@ class PublishedCollector(Collector):
 
 
 class _First:
-    """Names in the order in which they come: the first have series of their own."""
+    """The first `MAX_NAMES` different names, which have their own series."""
 
     def __init__(self) -> None:
         self._names: set[str] = set()

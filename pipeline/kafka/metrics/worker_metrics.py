@@ -28,11 +28,11 @@ CHECKPOINT_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 1
 
 
 class WorkerMetrics:
-    """What a worker counts and times while it works, in one registry."""
+    """The counters and timers of a worker, in one registry."""
 
     def __init__(self, config: Config, replica: Replica) -> None:
         role = str(replica)
-        # when each began: process_start_time_seconds says it once
+        # process_start_time_seconds says it once for all
         disable_created_metrics()  # type: ignore[no-untyped-call]
         self.registry = CollectorRegistry()
         ProcessCollector(registry=self.registry)

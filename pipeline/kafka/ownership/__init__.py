@@ -1,1 +1,1 @@
-"""Who owns which partition, and with which settings: the topic ``register``."""
+"""The owners of partitions and the registered settings: the topic ``register``."""

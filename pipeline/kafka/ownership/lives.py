@@ -1,8 +1,8 @@
-"""Lives of a state: from its beginning until it is lost, or its settings are replaced.
+"""Lives of a state: from its start until it is lost, or its settings are replaced.
 
-A state that is built from the beginning of its log is the same as the one before it, and continues
-that one's life. A state that starts cold, behind that beginning, is another one: its records must
-not be taken for those published before, so they carry another incarnation.
+A state rebuilt from the beginning of its log equals the lost one and continues its life. A cold
+start, after that beginning, gives another state: its records carry another incarnation, so that
+they are not taken for those published before.
 """
 
 from dataclasses import dataclass, replace
@@ -14,7 +14,7 @@ from fluxplain.schemas.change import change_id
 
 @dataclass(frozen=True, slots=True)
 class Life:
-    """The life of one state: the number of its settings in the register, and of its cold start.
+    """The life of a state: the registered numbers of its settings and of its cold start.
 
     ``cold_start`` is None if the state began with its log.
     """
@@ -23,10 +23,10 @@ class Life:
     cold_start: int | None = None
 
     def of(self, record: Record, role: Role) -> Record:
-        """Return what a stage published as a record of this life.
+        """Return a stage's record with the incarnation of this life.
 
-        The model's life decides the incarnation; explainer and drift roles keep that of what they
-        read, and add their own cold start.
+        The model's life decides the incarnation; explainer and drift roles keep their input's, and
+        append their own cold start.
         """
         incarnation = getattr(record, "incarnation", None)
         if incarnation is None:
@@ -44,4 +44,4 @@ class Life:
 
 
 FIRST = Life()
-"""That of a new pipeline."""
+"""The life of a new pipeline's states."""

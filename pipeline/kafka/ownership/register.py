@@ -14,20 +14,20 @@ from fluxplain.kafka.faust.peek import read_on
 from fluxplain.kafka.ownership.registered import TOPIC, Fingerprint, Registered, RegisteredError
 from fluxplain.kafka.ownership.writers import Begin
 from fluxplain.kafka.timeouts import REGISTER_S
-from fluxplain.stages.awaiting import Decision
+from fluxplain.stages.model_decision import Decision
 
 PARTITION = 0
-"""The only one that is used: there must be one order."""
+"""The only partition used: there must be one order."""
 
 BEGINS = 16
-"""Begins of a slot that compaction keeps."""
+"""Number of a slot's begin records that compaction keeps."""
 
 MOST_NAMED = 8
-"""Keys that an error names."""
+"""Largest number of keys that an error names."""
 
 
 class Register:
-    """The register of a pipeline, for a broker that answers; may be used from several threads.
+    """The register of a pipeline, for a broker that answers; thread-safe.
 
     All methods raise ``BrokerError`` if the broker does not answer, or refuses.
     """
@@ -41,23 +41,23 @@ class Register:
         self._producer: Producer | None = None
 
     def read(self, number: int | None = None) -> Registered:
-        """Return what the topic says now; without asking, if a record's number was read already."""
+        """Return the current content; without a request if record ``number`` was already read."""
         with self._lock:
             if number is None or number > self._next:
                 self._read()
             return self._registered
 
     def is_life(self, number: int) -> bool:
-        """Return whether settings or a cold start have a number, as far as the topic was read.
+        """Return whether settings or a cold start have a number, without a request.
 
-        That is far enough for each message whose writer was looked up: it was registered before.
+        Enough for a message whose writer was looked up: its life was registered before.
         """
         return number in self._registered.lives
 
     def enter(self, here: Fingerprint) -> int:
-        """Register these settings if none are; return the number of the registered ones.
+        """Register these settings if there are none; return the number of the registered ones.
 
-        Raises ``RegisteredError`` if others are registered.
+        Raises ``RegisteredError`` if other settings are registered.
         """
         with self._lock:
             self._read()
@@ -67,15 +67,15 @@ class Register:
             return self._registered.number
 
     def check(self, here: Fingerprint) -> None:
-        """Raise ``RegisteredError`` if others are registered by now."""
+        """Raise ``RegisteredError`` if other settings are registered."""
         with self._lock:
             self._read()
             self._check(here)
 
     def replace(self, here: Fingerprint) -> int:
-        """Register these settings instead of the present ones; return their number.
+        """Register these settings instead of the current ones; return their number.
 
-        Raises ``RegisteredError`` if somebody else has registered others meanwhile.
+        Raises ``RegisteredError`` if other settings were registered meanwhile.
         """
         with self._lock:
             self._add(here.record(replaces=self._registered.number))
@@ -83,24 +83,24 @@ class Register:
             return self._registered.number
 
     def claim(self, slots: Iterable[str]) -> dict[str, int]:
-        """Become the owner of slots; return slot → epoch."""
+        """Claim slots; return slot → epoch."""
         names = list(slots)
         records = [(f"owner {name}", {"kind": "owner", "slot": name}) for name in names]
         with self._lock:
             return dict(zip(names, self._append(records), strict=True))
 
     def begin(self, slot: str, begin: Begin) -> None:
-        """Say from which checkpoint the owner of a slot goes on, before it writes anything."""
+        """Register the checkpoint that a slot's owner resumes from, before it writes anything."""
         record = {"slot": slot, "epoch": begin.epoch, "next_offset": begin.next_offset}
-        # compaction must not keep that of an owner before, which was late, in place of this one
+        # compaction must not replace this record by a late one of a former owner
         key = f"begin {slot} {begin.epoch % BEGINS}"
         with self._lock:
             self._append([(key, {"kind": "begin", **record})])
 
     def cold_start(self, place: str, offset: int, settings: int) -> int | None:
-        """Return the number of the cold start of a state that begins at an offset.
+        """Register the cold start of a state at an offset and return its number.
 
-        None if the settings with this number were replaced by others.
+        None if the settings with the number ``settings`` were replaced.
         """
         with self._lock:
             self._read()
@@ -111,13 +111,13 @@ class Register:
             return self._registered.cold_starts[place, offset] if is_current else None
 
     def decision(self, stream: str, seq: int) -> Decision | None:
-        """Return what was decided about the model that a message announced; None for nothing."""
+        """Return the decision about the model that a message announced, if there is one."""
         return self.read().decisions.get((stream, seq))
 
     def decide(self, stream: str, seq: int, decision: Decision, settings: int) -> Decision | None:
-        """Decide about the model that a message announced, unless somebody has.
+        """Register a decision about an announced model, unless there is one; return the valid one.
 
-        Returns what counts; None if the settings with this number were replaced by others.
+        None if the settings with the number ``settings`` were replaced.
         """
         with self._lock:
             record = {"stream": stream, "seq": seq, "decision": decision, "settings": settings}
@@ -152,22 +152,22 @@ class Register:
         what = f"cannot read {self._topic}"
         try:
             if not self._next:
-                partitions_of(self._config, self._topic)  # says at once if there is no such topic
+                partitions_of(self._config, self._topic)  # fails at once for a missing topic
             place = self._topic, PARTITION, self._next
             end = read_on(self._config, *place, REGISTER_S, take)
         except KafkaException as error:
             raise refusal(self._config, what, error.args[0]) from None
         if end is None:
-            raise BrokerError(f"{what}: what it held was deleted")
+            raise BrokerError(f"{what}: its records were deleted")
         self._next = end
 
     def _add(self, record: Mapping[str, Any]) -> None:
-        """Write a record under a key of its own, so that compaction keeps it, and read up to it."""
+        """Write a record under a unique key, so that compaction keeps it, and read up to it."""
         self._append([(uuid.uuid4().hex, record)])
         self._read()
 
     def _append(self, records: Sequence[tuple[str, Mapping[str, Any]]]) -> list[int]:
-        """Write records, each with its key; return their numbers."""
+        """Write (key, record) pairs; return their numbers."""
         if self._producer is None:
             self._producer = Producer(
                 {

@@ -1,4 +1,4 @@
-"""The content of the topic ``register``: the settings of a pipeline, and who owns its partitions.
+"""The content of the topic ``register``: the settings of a pipeline, and its partitions' owners.
 
 Kafka orders the topic's records, so a record's number (its offset plus one) is unique and grows.
 Five kinds of records:
@@ -6,13 +6,13 @@ Five kinds of records:
 - **settings**: a worker with other settings or versions than the registered ones refuses to start;
   `fluxplain settings replace` registers new ones;
 - **owner**: a worker claims a partition; the number is its epoch. Readers ignore a writer whose
-  partition was claimed again since (:mod:`fluxplain.kafka.ownership.writers`);
-- **begin**: from which checkpoint an owner goes on;
-- **cold-start**: a state began behind the beginning of its log, so that it is another one than
-  before (:mod:`fluxplain.kafka.ownership.lives`). The same offset and settings give the same state,
-  so each worker that starts there gets the number of the first one;
-- **model**: an announced model took over, or was withdrawn before. Of several such records about
-  one announcement the first counts, so that all shards, and all later starts, decide as one.
+  partition was claimed again later (:mod:`fluxplain.kafka.ownership.writers`);
+- **begin**: the checkpoint that an owner resumes from;
+- **cold-start**: a state began after the beginning of its log, so it differs from the one before
+  (:mod:`fluxplain.kafka.ownership.lives`). Equal offset and settings give equal states, so each
+  worker that starts there gets the number of the first one;
+- **model**: an announced model took over, or was withdrawn before that. The first such record about
+  an announcement counts, so that all shards and all later starts agree.
 """
 
 from collections.abc import Mapping
@@ -24,10 +24,10 @@ import orjson
 
 from fluxplain.config import ConfigError
 from fluxplain.kafka.ownership.writers import ANY, Begin, Writer
-from fluxplain.stages.awaiting import Decision
+from fluxplain.stages.model_decision import Decision
 
 TOPIC = "register"
-"""Its name, without the prefix."""
+"""Name of the topic, without the prefix."""
 
 
 class RegisteredError(ConfigError):
@@ -36,10 +36,10 @@ class RegisteredError(ConfigError):
 
 @dataclass(frozen=True, slots=True)
 class Fingerprint:
-    """All that decides what a pipeline publishes.
+    """Everything that decides the results of a pipeline.
 
     Digests of the settings by key, versions by package, and the ids of the topics that users write
-    (where the broker has such ids), which a topic that was deleted and created again does not keep.
+    (where the broker has ids), which change when a topic is deleted and created again.
     """
 
     settings: Mapping[str, str]
@@ -48,11 +48,11 @@ class Fingerprint:
 
     @classmethod
     def of(cls, fields: Mapping[str, Any]) -> Self:
-        """Return the fingerprint in a record; others than ours raise TypeError or KeyError."""
+        """Return the fingerprint in a record; a malformed one raises TypeError or KeyError."""
         return cls(*(_texts(fields[name]) for name in ("settings", "versions", "logs")))
 
     def record(self, replaces: int) -> dict[str, Any]:
-        """Return the record that registers it instead of the settings with a number."""
+        """Return the record that registers it in place of the settings number ``replaces``."""
         return {
             "kind": "settings",
             "replaces": replaces,
@@ -62,7 +62,7 @@ class Fingerprint:
         }
 
     def differences(self, here: "Fingerprint") -> list[str]:
-        """Return in words what differs here from what is registered.
+        """Describe the differences between the registered fingerprint and this one.
 
         Examples
         --------
@@ -78,18 +78,18 @@ class Fingerprint:
                 found.append(f"the version of {name} (registered: {before}, here: {now})")
         for topic in sorted({*self.logs} & {*here.logs}):
             if self.logs[topic] != here.logs[topic]:
-                found.append(f"the topic {topic} was deleted and made anew")
+                found.append(f"the topic {topic} was deleted and created again")
         return found
 
 
 @dataclass(slots=True)
 class Registered:
-    """What the records say, up to the last one that was read.
+    """The content of the register, up to the last record that was read.
 
-    ``number`` is that of the registered settings, 0 while there are none. Slots, as text, map to
-    the epoch of their newest owner and to where it began. ``cold_starts`` (place, offset → number)
-    and ``decisions`` (stream and seq of an announcement → what was decided) are of the present
-    settings. Incarnations consist of ``lives``, the numbers of all settings and cold starts.
+    ``number`` is the registered settings' number, 0 without any. ``epochs`` and ``begins`` map a
+    slot, as text, to its newest owner's epoch and begin. ``cold_starts`` (place, offset → number)
+    and ``decisions`` (stream and seq of an announcement → decision) are those of the current
+    settings. ``lives`` are the numbers of all settings and cold starts, used in incarnations.
     """
 
     number: int = 0
@@ -105,10 +105,10 @@ class Registered:
         return self.epochs.get(writer.slot, 0) >= writer.epoch
 
     def take(self, number: int, value: bytes | None) -> None:
-        """Take a record; what is none of ours is passed over.
+        """Take a record; ignore a malformed one.
 
-        Settings count only if they replace those that are registered at that place: of two workers
-        that register at once the first one does.
+        Settings count only if they replace those registered before them: of two workers that
+        register at the same time, the first one wins.
         """
         with suppress(ValueError, KeyError, TypeError, AttributeError):
             fields = orjson.loads(value or b"")
@@ -133,7 +133,7 @@ class Registered:
 
     def _take_begin(self, slot: str, fields: Mapping[str, Any]) -> None:
         begin = Begin(_whole(fields["epoch"]), _whole(fields["next_offset"]))
-        # an owner before may have been late to say so, and nobody begins before he claims
+        # a former owner's record may be late, and no owner begins before its claim
         if self.begins.get(slot, ANY).epoch <= begin.epoch <= self.epochs.get(slot, 0):
             self.begins[slot] = begin
 

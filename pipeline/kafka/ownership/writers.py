@@ -1,29 +1,29 @@
-"""Which worker wrote a message, and whether its partition has a newer owner by now.
+"""Epoch fencing: readers ignore messages of a partition's former owners.
 
-A worker that lost its partition (frozen, or cut off) may still write what it had queued. Each
-message that a role reads names the slot it comes from, and the epoch of that slot in which it was
-written; a reader ignores epochs below the newest it has seen. What it ignores comes again: an owner
-begins at a checkpoint below which all outputs had arrived, and writes everything after it again.
+A worker that lost its partition (frozen, or disconnected) may still write queued messages. Each
+message that a role reads names its slot and the writer's epoch; a reader ignores epochs below the
+newest it has seen. Nothing is lost: an owner begins at a checkpoint below which all outputs had
+arrived, and writes everything after it again.
 
-The epoch is safe because of its order: a worker claims a partition only when it was assigned it,
-then lets the broker confirm that it is still a member of the group, and only then begins to write.
-So an owner that was replaced has a lower epoch than its successor, or never writes.
+The order makes the epoch safe: a worker claims a partition after its assignment, then lets the
+broker confirm its group membership, and only then writes. So a replaced owner has a lower epoch
+than its successor, or never writes.
 """
 
 from dataclasses import dataclass, field
 from typing import Self
 
 WRITER = "fluxplain-writer"
-"""Header: the writer's slot, ``@`` and its epoch."""
+"""Header with the writer's slot, ``@`` and epoch."""
 
 OWN_TOPICS = ("observations", "evaluations", "explanations")
 """Topics that only workers write and that a role reads: each message in them names its writer."""
 
 MOST_DIGITS = 19
-"""Digits of an epoch: Kafka's offsets have 63 bits."""
+"""Largest number of digits of an epoch: Kafka's offsets have 63 bits."""
 
 MOST_BYTES = 600
-"""Bytes of the header: a topic's name has at most 249 characters."""
+"""Largest size of the header, in bytes: a topic's name has at most 249 characters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,13 +69,13 @@ class Fence:
     epochs: dict[str, int] = field(default_factory=dict)
 
     def is_new(self, writer: Writer) -> bool:
-        """Return whether this epoch was not seen yet, and none above it."""
+        """Return whether neither this epoch nor a higher one was seen."""
         return writer.epoch > self.epochs.get(writer.slot, 0)
 
     def admits(self, writer: Writer, *, least: int) -> bool:
         """Return whether a writer is the newest known owner of its slot, and remember it.
 
-        An epoch below ``least``, the number of the registered settings, is of those before.
+        Epochs below ``least``, the number of the registered settings, belong to replaced settings.
         """
         newest = self.epochs.get(writer.slot, 0)
         if writer.epoch < max(newest, least):
@@ -86,10 +86,10 @@ class Fence:
 
 @dataclass(frozen=True, slots=True)
 class Begin:
-    """From which checkpoint the newest owner of a slot began; -1 if there was none.
+    """The checkpoint that the newest owner of a slot began from; -1 without one.
 
-    A checkpoint that an owner before writes later, beyond it, is of no use: outputs that it counts
-    as delivered were ignored, if those of the new owner had been read.
+    A later checkpoint of a former owner, beyond it, is unusable: its outputs may have been ignored,
+    although it counts them as delivered.
 
     Examples
     --------
@@ -104,7 +104,7 @@ class Begin:
     next_offset: int = -1
 
     def allows(self, *, epoch: int, next_offset: int) -> bool:
-        """Return whether a checkpoint is of that owner or a later one, or not beyond its begin."""
+        """Return whether a checkpoint is by that owner or a later one, or not beyond the begin."""
         return epoch >= self.epoch or next_offset <= self.next_offset
 
 

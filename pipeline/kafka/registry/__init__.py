@@ -1,1 +1,1 @@
-"""Values in the wire format of a schema registry, where one is configured: read, and written."""
+"""Reading and writing values in a schema registry's wire format, where one is configured."""

@@ -1,4 +1,4 @@
-"""Decodes messages in the wire format, as if they had been sent as plain JSON."""
+"""Decodes messages in the wire format into plain JSON."""
 
 from collections import OrderedDict
 from collections.abc import Callable
@@ -14,18 +14,18 @@ from fluxplain.kafka.registry.registry_client import Registry
 from fluxplain.kafka.registry.wire import Framed, Reference, unframed
 from fluxplain.schemas import BadRecordError
 from fluxplain.schemas.record import load_object
-from fluxplain.stages.base import Message
+from fluxplain.stages.stage import Message
 
 MOST_SCHEMAS = 1_000
-"""Schemas that are remembered; the least recently used one is asked for again."""
+"""Largest number of cached schemas; the least recently used one is evicted."""
 
 Read = Callable[[bytes], dict[str, Any]]
 
 
 class Decoder:
-    """Decodes messages; asks the registry for each schema once.
+    """Decodes messages; requests each schema from the registry once.
 
-    That a schema is unknown is not remembered: it may be registered later.
+    Unknown schemas are not cached: they may be registered later.
     """
 
     def __init__(self, registry: Registry) -> None:
@@ -33,7 +33,7 @@ class Decoder:
         self._readers: OrderedDict[Reference, Read | str] = OrderedDict()
 
     def is_known(self, message: Message) -> bool:
-        """Return whether a message can be decoded without asking the registry."""
+        """Return whether a message can be decoded without a request."""
         try:
             found = unframed(message.value, message.headers)
         except BadRecordError:
@@ -41,7 +41,7 @@ class Decoder:
         return found is None or found.schema in self._readers
 
     def opened(self, message: Message) -> Message:
-        """Return a message with its fields, or with why they cannot be read (its flaw).
+        """Return a message with its fields, or with the reason why it is unreadable (its flaw).
 
         Raises RegistryError if the registry does not answer.
         """
@@ -54,7 +54,7 @@ class Decoder:
             return replace(message, flaw=str(error))
 
     def open_in_place(self, message: KafkaMessage) -> None:
-        """Turn a message of librdkafka into plain JSON; leave it as it is if it cannot be read.
+        """Turn a message of librdkafka into plain JSON; leave an unreadable one unchanged.
 
         Raises RegistryError if the registry does not answer.
         """
@@ -62,7 +62,7 @@ class Decoder:
             if found := unframed(message.value(), headers_of(message)):
                 message.set_value(self._json(found))
         except BadRecordError:
-            pass  # the reader sees that it is no JSON
+            pass  # the reader reports that it is not JSON
 
     def _json(self, found: Framed) -> bytes:
         read = self._reader(found.schema)
@@ -70,7 +70,7 @@ class Decoder:
             return found.payload
         try:
             return orjson.dumps(read(found.payload))
-        except TypeError as error:  # it writes no deep nesting
+        except TypeError as error:  # orjson writes no deep nesting
             raise BadRecordError(f"cannot be written as JSON: {error}") from None
 
     def _reader(self, schema: Reference) -> Read:
@@ -85,7 +85,7 @@ class Decoder:
         return read
 
     def _fetch(self, schema: Reference) -> Read | str:
-        """Return a reader of a schema's values, or why there is none."""
+        """Return a reader of a schema's values, or the reason why there is none."""
         kind, texts = self.registry.schema(schema)
         if kind == "JSON":
             return load_object

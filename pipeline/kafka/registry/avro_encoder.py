@@ -18,8 +18,8 @@ log = logging.getLogger("fluxplain.registry")
 class Encoder:
     """Registers the schemas of the output topics, and encodes their records.
 
-    Raises AccessError if the registry refuses a schema, as one that is incompatible with an earlier
-    one, and RegistryError if it does not answer.
+    Raises AccessError if the registry refuses a schema, such as an incompatible one, and
+    RegistryError if it does not answer.
     """
 
     def __init__(self, config: Config) -> None:
@@ -39,9 +39,9 @@ class Encoder:
         }
 
     def value(self, record: Record) -> bytes:
-        """Return a record's bytes; plain JSON if the record does not fit its schema.
+        """Return a record's bytes; plain JSON if the record does not match its schema.
 
-        A producer of ours never writes such a record, and somebody else's must not stop the worker.
+        fluxplain never writes such a record, and a foreign one must not stop the worker.
         """
         write = self._writers.get(record.TOPIC)
         if write is None:
@@ -49,7 +49,7 @@ class Encoder:
         try:
             return framed(self._ids[record.TOPIC], write(record))
         except (ValueError, TypeError, OverflowError) as error:
-            log.warning("a record of %s does not fit its schema: %s", record.TOPIC, error)
+            log.warning("a record of %s does not match its schema: %s", record.TOPIC, error)
             return record.encode()
 
     def headers(self, record: Record) -> Mapping[str, bytes]:

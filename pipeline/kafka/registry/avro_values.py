@@ -1,4 +1,4 @@
-"""Avro: values become what JSON would have said, and the reverse."""
+"""Converts Avro values to JSON values, and back."""
 
 import io
 import json
@@ -18,10 +18,10 @@ from fluxplain.schemas.avro import avro_schema
 
 MAX_LONG = 2**63 - 1
 MAX_INTEGER = 2**64 - 1
-"""The largest integers of Avro, and of JSON as it is read here."""
+"""Largest integer that is read."""
 
 MOST_DECIMAL_BYTES = 416
-"""Longest decimal: 1,000 digits. Finding digits takes quadratic time: minutes for 1 MB."""
+"""Longest decimal in bytes: 1,000 digits. Conversion takes quadratic time: minutes for 1 MB."""
 
 LEAST_BYTES = {
     **dict.fromkeys(("boolean", "int", "long", "bytes", "string", "enum", "array", "map"), 1),
@@ -49,8 +49,8 @@ LOGICAL_READERS["bytes-decimal"] = LOGICAL_READERS["fixed-decimal"] = _short_dec
 def reader(texts: Sequence[str]) -> Callable[[bytes], dict[str, Any]]:
     """Return a reader of records with the last of these schemas; it may refer to the others.
 
-    Raises BadRecordError for what is no schema, or one by which a short message could become a
-    large or deep value: with recursion, or with parts that need no bytes.
+    Raises BadRecordError for an invalid schema, or for one that could turn a short message into a
+    large or deep value: by recursion, or by parts that need no bytes.
     """
     named: dict[str, Any] = {}
     try:
@@ -66,7 +66,7 @@ def reader(texts: Sequence[str]) -> Callable[[bytes], dict[str, Any]]:
         stream = io.BytesIO(payload)
         try:
             value = _plain(fastavro.schemaless_reader(stream, parsed, None))
-        except Exception as error:  # whatever the bytes make of the schema
+        except Exception as error:  # malformed bytes may raise anything
             raise BadRecordError(f"not Avro of its schema: {_in_one_line(error)}") from None
         if left := len(payload) - stream.tell():
             raise BadRecordError(f"not Avro of its schema: {left} bytes are left")
@@ -78,7 +78,7 @@ def reader(texts: Sequence[str]) -> Callable[[bytes], dict[str, Any]]:
 
 
 def writer(kind: type[Record]) -> Callable[[Record], bytes]:
-    """Return a writer of one kind of records; it raises for a record that does not fit."""
+    """Return a writer of one type of records; it raises for a record that does not match."""
     schema = fastavro.parse_schema(avro_schema(kind))
 
     def write(record: Record) -> bytes:
@@ -90,7 +90,7 @@ def writer(kind: type[Record]) -> Callable[[Record], bytes]:
 
 
 class _Sizes:
-    """The least bytes that values need; each named type is examined once."""
+    """Smallest encoded size of values, in bytes; each named type is examined once."""
 
     def __init__(self, named: dict[str, Any]) -> None:
         self._named = named
@@ -135,7 +135,7 @@ class _Sizes:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value as JSON has it: times as text, and bytes as Avro's own JSON has them."""
+    """Return a JSON value: times become text, bytes what Avro's own JSON encoding has."""
     convert = _CONVERSIONS.get(type(value))
     return value if convert is None else convert(value)
 
@@ -159,7 +159,7 @@ _CONVERSIONS: dict[type, Callable[[Any], Any]] = {
 
 
 def _exact(value: Any) -> Any:
-    """Return a value with integers beyond Avro's as decimals, which hold them exactly."""
+    """Return a value with integers beyond Avro's range as exact decimals."""
     if isinstance(value, dict):
         return {name: _exact(each) for name, each in value.items()}
     if isinstance(value, list):

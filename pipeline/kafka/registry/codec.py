@@ -1,4 +1,4 @@
-"""Decoder and encoder of a configuration; without a registry nothing of the extra is imported."""
+"""Opens the decoder and encoder of a configuration; imports the extra only with a registry."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,18 +12,18 @@ if TYPE_CHECKING:
 
 
 def open_decoder(config: Config) -> "Decoder | None":
-    """Return a decoder; None without a registry. Raise ConfigError without the extra."""
+    """Return a decoder, None without a registry; raise ConfigError if the extra is missing."""
     if config.registry.url is None:
         return None
     with _extra():
-        # few need it, and it is slow to import
+        # imported here: few need it, and it is slow
         from fluxplain.kafka.registry.avro_decoder import Decoder  # noqa: PLC0415
         from fluxplain.kafka.registry.registry_client import Registry  # noqa: PLC0415
     return Decoder(Registry(config.registry))
 
 
 def open_encoder(config: Config) -> "Encoder | None":
-    """Return an encoder; None if plain JSON is published. Raise as it does, or as above."""
+    """Return an encoder, None for plain JSON; raise as :class:`Encoder` or `open_decoder`."""
     if config.registry.output == "none":
         return None
     with _extra():
@@ -32,7 +32,7 @@ def open_encoder(config: Config) -> "Encoder | None":
 
 
 def check_registry(config: Config) -> None:
-    """Ask a configured registry whether it is one; raise as its client does, or as above."""
+    """Check that a configured registry answers; raise as its client or `open_decoder`."""
     decoder = open_decoder(config)
     if decoder is not None:
         decoder.registry.check()

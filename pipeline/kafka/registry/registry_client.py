@@ -1,9 +1,9 @@
 """Client of a schema registry with Confluent's API, on Python's own HTTP.
 
-``confluent_kafka.schema_registry`` cannot keep what is promised here. It reads answers of any size
-into memory, keeps every schema for ever (``cache.capacity`` is for other things), also an answer
-without one, such as a proxy's ``{}``, by which good messages would become dead letters, and takes
-the password once. It brings 14 packages, for the six requests below.
+``confluent_kafka.schema_registry`` would break promises: it reads answers of any size into memory,
+caches every schema for ever (``cache.capacity`` limits other things), even an answer without one,
+such as a proxy's ``{}``, which would turn good messages into dead letters, and it reads the
+password only once. It needs 14 packages, for the six requests below.
 """
 
 import base64
@@ -24,17 +24,17 @@ TIMEOUT_S = 5.0
 """Request timeout; shorter than a worker's shutdown grace period."""
 
 MAX_BYTES = 16 * 1024 * 1024
-"""Longest answer that is read."""
+"""Longest answer that is read, in bytes."""
 
 NOT_FOUND = {40401, 40402, 40403}
-"""The registry's own codes for an unknown subject, version and schema; without one of them, what is
-not found may be the registry."""
+"""The registry's own error codes for an unknown subject, version and schema. Without such a code, a
+404 may mean that there is no registry at this address."""
 
 MOST_REFERENCES = 100
-"""Schemas that a schema may refer to, directly or not."""
+"""Largest number of schemas that a schema may refer to, directly or not."""
 
 REFUSED = (401, 403, 404, 409, 422)
-"""HTTP statuses after which registering need not be tried again."""
+"""HTTP statuses after which a retry of a registration is useless."""
 
 CONTENT_TYPE = "application/vnd.schemaregistry.v1+json"
 
@@ -42,7 +42,7 @@ T = TypeVar("T")
 
 
 class RegistryError(BrokerError):
-    """The registry does not answer, or not as one does: it may, later."""
+    """The registry gives no valid answer; a retry may help."""
 
 
 class UnknownSchemaError(BadRecordError):
@@ -50,7 +50,7 @@ class UnknownSchemaError(BadRecordError):
 
 
 class Registered(NamedTuple):
-    """A schema: its kind (AVRO, JSON or PROTOBUF), and the texts it refers to before its own."""
+    """A schema: its kind (AVRO, JSON or PROTOBUF) and texts, with the referenced ones first."""
 
     kind: str
     texts: list[str]
@@ -65,7 +65,7 @@ class Registry:
         self._http = build_opener(HTTPSHandler(context=settings.tls_context()), _NoRedirects)
 
     def check(self) -> None:
-        """Raise AccessError if the registry refuses, or something else is at its address."""
+        """Raise AccessError if the registry refuses, or its address serves something else."""
         self._ask("config", refused=(401, 403, 404))
 
     def schema(self, reference: Reference) -> Registered:
@@ -79,9 +79,9 @@ class Registry:
         return Registered(found.get("schemaType", "AVRO"), texts)
 
     def register(self, subject: str, kind: str, text: str) -> int:
-        """Return a schema's id, registered if need be; raise AccessError if that is refused.
+        """Return a schema's id, registering it if necessary; raise AccessError if refused.
 
-        A schema that is registered needs no right to write.
+        An already registered schema needs no right to write.
         """
         path, body = f"subjects/{quote(subject, safe='')}", {"schema": text, "schemaType": kind}
         try:
@@ -94,7 +94,7 @@ class Registry:
         return self._field(answer, "id", int)
 
     def _references(self, schema: dict[str, Any], seen: set[tuple[str, int]]) -> Iterator[str]:
-        """Yield the schemas that one refers to, each after those that it refers to itself."""
+        """Yield the referenced schemas, each after those that it refers to."""
         for each in schema.get("references") or ():
             subject, version = self._field(each, "subject", str), self._field(each, "version", int)
             if (subject, version) in seen:
@@ -109,7 +109,7 @@ class Registry:
     def _field(self, answer: Any, name: str, kind: type[T]) -> T:
         value = answer.get(name) if isinstance(answer, dict) else None
         if not isinstance(value, kind):
-            raise self._error(f"answers without {name}")
+            raise self._error(f"gave an answer without {name}")
         return value
 
     def _ask(
@@ -120,7 +120,7 @@ class Registry:
         unknown: tuple[int, ...] = (),
         refused: tuple[int, ...] = (),
     ) -> dict[str, Any]:
-        """Return the answer; `unknown` and `refused` are HTTP statuses that say so."""
+        """Return the answer; `unknown` and `refused` are HTTP statuses with these meanings."""
         data = None if body is None else json.dumps(body).encode()
         headers = self._headers() | ({} if data is None else {"Content-Type": CONTENT_TYPE})
         request = Request(f"{self.url}/{path}", data, headers)  # noqa: S310  the settings check it
@@ -137,14 +137,14 @@ class Registry:
         except (OSError, HTTPException) as error:
             cause = getattr(error, "reason", None) or error
             raise self._error(f"does not answer: {cause}") from None
-        except (ValueError, RecursionError):  # of deep nesting
-            raise self._error("answers no JSON") from None
+        except (ValueError, RecursionError):  # the latter for deep nesting
+            raise self._error("gave an answer that is not JSON") from None
         if not isinstance(answer, dict):
-            raise self._error("answers no JSON object")
+            raise self._error("gave an answer that is not a JSON object")
         return answer
 
     def _headers(self) -> dict[str, str]:
-        """Return the headers of a request; the password file may have changed since the last."""
+        """Return the headers of a request; reads the password again, since it may change."""
         headers = {"Accept": CONTENT_TYPE}
         if self._settings.username is not None:
             try:
@@ -162,11 +162,11 @@ class _NoRedirects(HTTPRedirectHandler):
     """Refuses redirections: another host must not receive the password."""
 
     def redirect_request(self, *_args: Any) -> None:
-        """Leave the redirection as the answer, which is none."""
+        """Keep the redirection as the answer, which is then an error."""
 
 
 def _reason(error: HTTPError) -> tuple[int | None, str]:
-    """Return the registry's own error code, if it gave one, and its message in one line."""
+    """Return the registry's own error code, if any, and its message in one line."""
     code, message = None, ""
     try:
         answer = json.loads(error.read(MAX_BYTES))

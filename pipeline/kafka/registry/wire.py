@@ -1,6 +1,7 @@
-"""The wire format: which schema a value has, and where it begins.
+"""The wire format: a value with a reference to its schema.
 
-A 0 and the schema's id (4 bytes) precede the value; or a header holds these, or a 1 and a UUID.
+A zero byte and the schema's id (4 bytes) precede the value; or a header holds them, or a one and a
+UUID.
 """
 
 import struct
@@ -18,16 +19,16 @@ Reference = int | UUID
 
 
 class Framed(NamedTuple):
-    """A value in the wire format: the schema's id or UUID, and the bytes that it describes."""
+    """A value in the wire format: the schema's id or UUID, and the encoded bytes."""
 
     schema: Reference
     payload: bytes
 
 
 def unframed(value: bytes | None, headers: Mapping[str, bytes]) -> Framed | None:
-    """Split a value in the wire format; return None for another one.
+    """Split a value in the wire format; return None for any other value.
 
-    Raises BadRecordError if the reference to the schema is cut off or unknown.
+    Raises BadRecordError if the reference to the schema is truncated or unknown.
 
     Examples
     --------

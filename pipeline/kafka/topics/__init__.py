@@ -1,4 +1,4 @@
-"""Topics: created, read, fed, and how far the roles have read them."""
+"""Topics: creating, reading and feeding them, and the progress of the roles."""
 
 from fluxplain.kafka.topics.create import (
     TopicSpec,

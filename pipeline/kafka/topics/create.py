@@ -1,4 +1,4 @@
-"""The topics: names, partitions, settings; created by one command, never by accident."""
+"""Creates the topics, with their partitions and settings; nothing else does."""
 
 import logging
 import time
@@ -20,15 +20,15 @@ log = logging.getLogger("fluxplain.worker")
 _HOUR_MS = 3_600_000
 
 _PASSING = {KafkaError._DESTROY, KafkaError._TRANSPORT}
-"""Errors of a request that was sent while the cluster came back; it is repeated."""
+"""Transient errors of a request while the cluster restarts; it is repeated."""
 
 SAFE_REPLICATION = 3
-"""Copies of each message from which on two must be written: one broker may die, and nothing is
-lost and nothing stops. Of fewer copies Kafka requires only one."""
+"""Replication factor from which on two in-sync replicas are required: then one broker may die
+without loss or interruption. With a smaller factor Kafka requires only one."""
 
 _COMPACTED = {
     "cleanup.policy": "compact",
-    # a forest of some megabytes every few seconds: compacted early, or the disk fills
+    # compact early: a forest of some megabytes every few seconds would fill the disk
     "segment.bytes": str(32 * 1024 * 1024),
     "segment.ms": "600000",
     "min.cleanable.dirty.ratio": "0.2",
@@ -37,7 +37,7 @@ _COMPACTED = {
 
 @dataclass(frozen=True, slots=True)
 class TopicSpec:
-    """A topic as it is to be created."""
+    """A topic to create."""
 
     name: str
     partitions: int
@@ -47,7 +47,7 @@ class TopicSpec:
 
 
 def topic_specs(config: Config) -> list[TopicSpec]:
-    """Return the pipeline's topics, in the order of the data's flow."""
+    """Return the pipeline's topics, in the order of the data flow."""
     topics = config.topics
     in_sync = {"min.insync.replicas": "2"} if topics.replication >= SAFE_REPLICATION else {}
     retention = {"retention.ms": str(int(topics.retention_hours * _HOUR_MS))}
@@ -77,20 +77,19 @@ def topic_specs(config: Config) -> list[TopicSpec]:
     ):
         add(record.TOPIC, features, deleted, purpose)
     purpose = "the settings that run, and the owners of partitions (internal)"
-    add(REGISTER, 1, {"cleanup.policy": "compact"}, purpose)  # one order of all in it
+    add(REGISTER, 1, {"cleanup.policy": "compact"}, purpose)  # one partition: one order
     if config.checkpoint.store == "topic":
-        # one for each role and partition of its input, so that each reads only its own
+        # one per role and partition of its input, so that a worker reads only its own
         partitions = 3 * max(streams, features)
         add("checkpoints", partitions, _COMPACTED, "state of the workers (internal)")
     return specs
 
 
 def create_topics(config: Config) -> dict[str, str]:
-    """Create the topics that are missing and return name → what happened.
+    """Create the missing topics, wait until every broker knows them, and return name → result.
 
-    When this returns, every broker knows them. On the embedded broker, which cannot be asked to
-    create topics, they appear by being asked for, with its own number of partitions. Raises
-    ``BrokerError``, also if topics that were created do not appear.
+    The embedded broker creates topics on a metadata request, with its own number of partitions.
+    Raises ``BrokerError``, also if created topics do not appear.
     """
     metadata = cluster(config)
     specs = topic_specs(config)
@@ -123,9 +122,9 @@ def _create(config: Config, admin: AdminClient, specs: list[TopicSpec]) -> dict[
 
 
 def _wait_until_known(config: Config, names: Collection[str]) -> None:
-    """Wait until every broker has heard of the new topics, which takes them a moment."""
+    """Wait until every broker knows the new topics."""
     deadline = time.monotonic() + CREATE_S
-    # asked again: a broker that has just died is no longer named after a while
+    # the list of brokers is refreshed: a dead one disappears from it
     while unaware := [
         address
         for address in map(_address, cluster(config).brokers.values())
@@ -145,7 +144,7 @@ def _address(broker: BrokerMetadata) -> str:
 
 
 def _knows(config: Config, names: Collection[str]) -> bool:
-    """Return whether a broker knows the topics, and a leader of each partition."""
+    """Return whether a broker knows the topics, and a leader for each partition."""
     try:
         known = cluster(config).topics
     except BrokerError:
@@ -157,15 +156,15 @@ def _knows(config: Config, names: Collection[str]) -> bool:
 
 
 def topic_ids(config: Config) -> dict[str, str]:
-    """Return topic → id, which a topic that is deleted and created again does not keep.
+    """Return topic → id, which changes when a topic is deleted and created again.
 
-    The embedded broker has no such ids: nothing is returned for it. May raise ``BrokerError``.
+    Empty for the embedded broker, which has no ids. May raise ``BrokerError``.
     """
     metadata = cluster(config)
     names = [spec.name for spec in topic_specs(config) if spec.name in metadata.topics]
     if is_embedded_cluster(metadata) or not names:
         return {}
-    admin = AdminClient(client_settings(config))  # must live until the answer is there
+    admin = AdminClient(client_settings(config))  # must live until the answer arrives
     deadline = time.monotonic() + CREATE_S
     while True:
         futures = admin.describe_topics(TopicCollection(names), request_timeout=CREATE_S)
@@ -178,10 +177,10 @@ def topic_ids(config: Config) -> dict[str, str]:
 
 
 def feature_partitions(config: Config) -> int:
-    """Return how many partitions the features are dealt to.
+    """Return the number of partitions that the features are distributed over.
 
-    Partitions that somebody adds later stay unused: a feature's records must not move to another
-    partition, away from their state. Raises ``BrokerError`` if a topic has fewer than configured.
+    Partitions added later stay unused: a feature's records must not move away from their state.
+    Raises ``BrokerError`` if a topic has fewer than configured.
     """
     metadata = cluster(config)
     wanted = config.topics.partitions
@@ -197,17 +196,17 @@ def feature_partitions(config: Config) -> int:
 
 
 def warn_of_joined_partitions(config: Config) -> None:
-    """Warn unless the joined topics have as many partitions as the topic for all of them.
+    """Warn unless the joined topics and ``observations`` have equally many partitions.
 
-    A label must be in the partition of its observation, and each partition is a stream. What is in
-    a partition that the topic for all does not have yet waits until it is added.
+    A label must be in the partition of its observation, and each partition is a stream. Messages
+    wait while ``observations`` lacks their partition.
     """
     metadata = cluster(config)
     names = [config.topic(name) for name in (*config.inputs("join"), config.source)]
     counts = {name: len(metadata.topics[name].partitions) for name in names}
     if len(set(counts.values())) > 1:
         found = ", ".join(f"{name} has {count}" for name, count in counts.items())
-        log.warning("what is joined needs topics with as many partitions each, but %s", found)
+        log.warning("the joined topics need the same number of partitions, but %s", found)
 
 
 def missing_topics(config: Config) -> list[str]:

@@ -1,4 +1,4 @@
-"""How far each role is behind, asked in the background."""
+"""Monitors the lag of each role in the background."""
 
 import threading
 from collections.abc import Mapping
@@ -11,14 +11,14 @@ from fluxplain.kafka.client import BrokerError
 from fluxplain.kafka.topics.progress import GroupOffsets
 
 EVERY_S = 2.0
-"""Seconds between two questions to the broker."""
+"""Seconds between two requests to the broker."""
 
 
 class LagMonitor:
-    """Asks in a thread of its own: a broker that does not answer must not hold up a display.
+    """Asks the broker in its own thread, so that a missing answer does not block a display.
 
-    ``latest`` maps a role, or a shard, to the messages that it has still to read; it is None before
-    the first answer, and while the broker gives none: then ``trouble`` says why.
+    ``latest`` maps a role or shard to its unread messages. It is None before the first answer and
+    during an outage; then ``trouble`` has the reason.
     """
 
     def __init__(self, config: Config) -> None:

@@ -1,4 +1,4 @@
-"""How far the pipeline is: which observations have gone through all of its roles."""
+"""Progress of the pipeline: which observations all roles have processed."""
 
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
@@ -22,7 +22,7 @@ Offsets = Mapping[int, int]
 
 
 class GroupOffsets:
-    """What a role, or a shard, has committed, and where the topic that it reads ends."""
+    """The committed offsets of a role or shard, and the log of a topic that it reads."""
 
     def __init__(self, config: Config, replica: Replica | Role, topic: str) -> None:
         self._config = config
@@ -31,7 +31,7 @@ class GroupOffsets:
         self._consumer = asking_consumer(config, config.group(replica))
 
     def committed(self) -> Offsets:
-        """Return partition → committed offset, 0 where there is none."""
+        """Return partition → committed offset; 0 without one."""
         asked = [TopicPartition(self._topic, each) for each in self._partitions]
         answers = self._ask(
             "cannot ask for committed offsets",
@@ -40,15 +40,15 @@ class GroupOffsets:
         return {tp.partition: max(tp.offset, 0) for tp in answers}
 
     def starts(self) -> Offsets:
-        """Return partition → the oldest offset that is still there."""
+        """Return partition → oldest offset in the log."""
         return self._log_offsets(OFFSET_BEGINNING)
 
     def ends(self) -> Offsets:
-        """Return partition → offset of the next message to come."""
+        """Return partition → offset of the next new message."""
         return self._log_offsets(OFFSET_END)
 
     def lag(self) -> int:
-        """Return how many messages are still to be read, of those that are still there."""
+        """Return the number of messages in the log that are not committed yet."""
         starts, committed = self.starts(), self.committed()
         # the committed offset may be beyond the end of a topic that was created again
         return sum(max(end - max(committed[p], starts[p]), 0) for p, end in self.ends().items())
@@ -80,9 +80,10 @@ class GroupOffsets:
 class PipelineProgress:
     """Follows one partition of ``features`` through all roles.
 
-    A role commits only after its outputs have arrived. So once the first role, or all shards of it,
-    have committed offset n, all that follows from the observations below n stands in the next
-    role's topic below its ends of that moment; and so on, until the last has committed those.
+    A role commits only after its outputs have arrived. So once the first role (all its shards) has
+    committed offset n, all outputs of the observations below n are in the next role's topic, below
+    its current end. Once the next role has committed that end, the same holds for its outputs, and
+    so on to the last role.
     """
 
     def __init__(self, config: Config, partition: int) -> None:
@@ -100,7 +101,7 @@ class PipelineProgress:
         self.through = 0
 
     def update(self) -> int:
-        """Ask the broker and return the offset below which all observations are through."""
+        """Ask the broker; return the offset below which all roles have processed everything."""
         first, *others = self._groups
         reached = min(group.committed()[self._partition] for group in first)
         self.taken = reached
@@ -112,7 +113,7 @@ class PipelineProgress:
         return self.through
 
     def end_of_features(self) -> int:
-        """Return the offset of the next observation to come."""
+        """Return the offset of the next new observation."""
         return self._groups[0][0].ends()[self._partition]
 
     def close(self) -> None:

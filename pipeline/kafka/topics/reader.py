@@ -1,4 +1,4 @@
-"""Reads the pipeline's topics as any consumer would, without a group."""
+"""Reads the pipeline's topics without a consumer group."""
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,25 +19,25 @@ from fluxplain.kafka.client import (
     refusal,
 )
 from fluxplain.kafka.registry.codec import open_decoder
-from fluxplain.kafka.registry.waiting import Opener
+from fluxplain.kafka.registry.registry_wait import DisplayDecoder
 from fluxplain.kafka.topics.unreadable import UnreadableBatches
 
 SILENCE_S = 30.0
-"""Seconds without a message after which reading fails although there is more."""
+"""Seconds without a message after which reading fails if the log holds more."""
 
 QUEUED_KB = 8 * 1024
-"""Kilobytes fetched ahead of the reader: librdkafka's own 64 MB are for faster ones."""
+"""Kilobytes fetched ahead of the reader; librdkafka's default is 64 MB."""
 
 GROUP = "reader"
-"""Name of the group, after the prefix; it is never joined, since partitions are assigned."""
+"""Name of the group after the prefix; never joined, since partitions are assigned."""
 
 
 class TopicReader:
-    """Yields the messages of some topics, all partitions, as they come.
+    """Yields the messages of all partitions of some topics as they arrive.
 
-    What is in the wire format of a schema registry, if one is configured, comes as plain JSON; it
-    waits while the registry does not answer. All methods raise ``BrokerError`` if the broker
-    refuses, does not answer, or has no such topic.
+    Messages in a configured schema registry's wire format become plain JSON; they wait while the
+    registry does not answer. All methods raise ``BrokerError`` if the broker refuses, does not
+    answer, or has no such topic.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ class TopicReader:
     topics
         Names without the prefix.
     from_beginning
-        Start with the oldest message there is; else with the next new one.
+        Start with the oldest message; otherwise with the next new one.
     starts
         Partition → the first offset to read, for the partitions to read; None for all.
     newest
@@ -63,7 +63,7 @@ class TopicReader:
         newest: int | None = None,
     ) -> None:
         self._config = config
-        self._opener = Opener(open_decoder(config))
+        self._opener = DisplayDecoder(open_decoder(config))
         self._prefix = config.topics.prefix
         offset = OFFSET_BEGINNING if from_beginning else OFFSET_END
         self._partitions = {
@@ -95,20 +95,20 @@ class TopicReader:
 
     @property
     def backlog(self) -> int:
-        """How many messages of those at the start are still to be read; 0 without ``newest``."""
+        """Number of unread messages among those at the start; 0 without ``newest``."""
         return sum(map(len, self._ahead.values()))
 
     @property
     def trouble(self) -> str | None:
-        """Why messages that were read wait for the schema registry; None if none does."""
+        """The registry's error while messages wait for it; None if none wait."""
         return None if self._opener.trouble is None else str(self._opener.trouble)
 
     def poll(self, timeout_s: float, limit: int = 1000) -> list[Message]:
-        """Return the next messages; none if none came in time."""
+        """Return the messages that arrive within a time limit."""
         return [each for each in self._consume(timeout_s, limit) if not each.error()]
 
     def extent(self) -> dict[TopicPartition, range]:
-        """Return which offsets of each partition are there now."""
+        """Return the offsets that each partition holds now."""
         extent: dict[TopicPartition, range] = {}
         for topic, partitions in self._partitions.items():
             if partitions:
@@ -125,10 +125,10 @@ class TopicReader:
                 heard_at = time.monotonic()
             elif time.monotonic() - heard_at > SILENCE_S:
                 raise self._opener.trouble or BrokerError(
-                    f"{_WHAT}: nothing came for {SILENCE_S:.0f} s, but there is more"
+                    f"{_WHAT}: no message arrived for {SILENCE_S:.0f} s, although the log has more"
                 )
             for message in messages:
-                end = ahead.get(_place(message), range(0)).stop
+                end = ahead.get(_tp_of(message), range(0)).stop
                 _pass(ahead, message)
                 if not message.error() and int(message.offset() or 0) < end:
                     yield message
@@ -173,7 +173,7 @@ class TopicReader:
 def read_to_end(
     config: Config, topic: str, starts: Mapping[int, int] | None = None
 ) -> Iterator[Message]:
-    """Return what a topic holds now, each partition in order; see :class:`TopicReader`."""
+    """Yield the current messages of a topic, each partition in order; see :class:`TopicReader`."""
     with TopicReader(config, [topic], from_beginning=True, starts=starts) as reader:
         yield from reader.until(reader.extent())
 
@@ -184,20 +184,20 @@ def without_errors(config: Config, messages: Sequence[Message]) -> list[Message]
     return [message for message in messages if not message.error()]
 
 
-def _place(message: Message) -> TopicPartition:
+def _tp_of(message: Message) -> TopicPartition:
     return TopicPartition(str(message.topic()), int(message.partition() or 0))
 
 
 def _pass(ahead: dict[TopicPartition, range], message: Message) -> None:
-    """Remove a message, and all before it, from what is ahead."""
-    place = _place(message)
-    if place not in ahead:
+    """Remove a message, and all before it, from the ranges ahead."""
+    tp = _tp_of(message)
+    if tp not in ahead:
         return
     if not message.error():
-        ahead[place] = range(int(message.offset() or 0) + 1, ahead[place].stop)
-    # of what was compacted, or of transactions, there is no message at the last offset
-    if not ahead[place] or (message.error() and _is_end(message)):
-        del ahead[place]
+        ahead[tp] = range(int(message.offset() or 0) + 1, ahead[tp].stop)
+    # compaction and transactions leave no message at the last offset
+    if not ahead[tp] or (message.error() and _is_end(message)):
+        del ahead[tp]
 
 
 def _is_end(message: Message) -> bool:
@@ -214,6 +214,6 @@ def _raise_permanent(config: Config, messages: Sequence[Message]) -> None:
 _WHAT = "cannot read the topics"
 
 _GONE = {KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_PARTITION}
-"""Errors of a topic that was there a moment ago: it was deleted."""
+"""Errors of a topic that was deleted meanwhile."""
 
 _PASSING = PASSING - _GONE | {KafkaError._PARTITION_EOF, KafkaError._ALL_BROKERS_DOWN}

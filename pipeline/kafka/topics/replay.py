@@ -1,4 +1,4 @@
-"""Feeds observations into ``features``, holding back so that the embedded broker loses none."""
+"""Sends observations to ``features``, with backpressure so that the embedded broker loses none."""
 
 import time
 from collections.abc import Callable, Iterable
@@ -18,24 +18,24 @@ from fluxplain.schemas import LateLabel
 from fluxplain.schemas.late_label import LabelValue
 
 SAFE_SHARE = 0.4
-"""Share of an embedded partition that may be unread: the rest is for what is on its way."""
+"""Share of an embedded partition that may be unread: the rest is for messages in flight."""
 
 FIRST_WINDOW = 150
-"""Records to send before it is known how many bytes each becomes."""
+"""Largest number of records in flight before their size downstream is known."""
 
 POLL_S = 0.1
 
 Report = Callable[[int, int], None]
-"""Called with (records sent, records through all roles)."""
+"""Called with (records sent, records processed by all roles)."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReplayOptions:
-    """Into which partition of ``features``, how fast, and how far ahead to send.
+    """Target partition of ``features``, rate and backpressure of a replay.
 
-    A source is one stream, so it goes into one partition, in order. ``rate`` is the most records a
-    second; None for as fast as it goes. ``max_lag`` is the most records that have not gone through
-    all roles; None for what the embedded broker can hold, and for no limit on another.
+    A source is one stream, so it has one partition. ``rate`` limits records per second; None for no
+    limit. ``max_lag`` limits records that not all roles have processed; None for the capacity of
+    the embedded broker, and for no limit on any other.
     """
 
     partition: int = 0
@@ -51,10 +51,10 @@ def replay(
     report: Report = lambda _sent, _through: None,
     stop: Event | None = None,
 ) -> int:
-    """Send the observations and return how many there were; ends early when ``stop`` is set.
+    """Send the observations and return their number; ends early when ``stop`` is set.
 
-    Labels that come later, :class:`~schemas.late_label.LabelValue`, go on their topic if there is
-    one, and are not counted then. Raises ``BrokerError`` or ``DeliveryError``.
+    Late labels, :class:`~schemas.late_label.LabelValue`, go to their own topic if there is one, and
+    are not counted then. Raises ``BrokerError`` or ``DeliveryError``.
     """
     topic, labels = (config.topic(name) for name in ("features", LateLabel.TOPIC))
     _check_partition(config, topic, options.partition)
@@ -75,15 +75,15 @@ def replay(
             if stop.is_set():
                 break
             if is_label and config.label.topic:
-                producer.send(labels, value, place=options.partition)
+                producer.send(labels, value, partition=options.partition)
                 apart += 1
                 continue
-            producer.send(topic, value, place=options.partition)
+            producer.send(topic, value, partition=options.partition)
             sent += 1
             if sent % 100 == 0:
                 report(sent, brake.through if brake else sent)
         producer.flush()
-    finally:  # also when Ctrl-C ends it: what was sent is sent
+    finally:  # also after Ctrl-C
         report(sent, brake.through if brake else sent)
         if brake:
             brake.close()
@@ -106,7 +106,7 @@ def _make_brake(config: Config, options: ReplayOptions) -> "_Brake | None":
 
 
 class _Brake:
-    """Waits while too many records are on their way through the pipeline."""
+    """Waits while too many records are in flight."""
 
     def __init__(self, config: Config, options: ReplayOptions, meter: "_ByteMeter | None") -> None:
         self._progress = PipelineProgress(config, options.partition)
@@ -117,25 +117,25 @@ class _Brake:
 
     @property
     def through(self) -> int:
-        """Records of this replay that have gone through all roles."""
+        """Records of this replay that all roles have processed."""
         return max(self._progress.through - self._begin, 0)
 
     def grow(self, size: int) -> None:
-        """Consider how large the next record is."""
+        """Adapt the window to the size of the next record."""
         if self._meter and size > self._meter.largest_input:
             self._meter.largest_input = size
             self._window = self._open_window()
 
     def wait(self, sent: int, producer: RecordProducer, report: Report, stop: Event) -> None:
-        if self._on_their_way(sent) < self._window:
+        if self._in_flight(sent) < self._window:
             return
         producer.flush()
         while not stop.is_set():
             self._progress.update()
             self._window = self._open_window()
             report(sent, self.through)
-            # let half of the window drain, so that questions to the broker are few
-            if self._on_their_way(sent) <= self._window // 2:
+            # let half of the window drain, to save requests to the broker
+            if self._in_flight(sent) <= self._window // 2:
                 return
             time.sleep(POLL_S)
 
@@ -144,8 +144,8 @@ class _Brake:
         if self._meter:
             self._meter.close()
 
-    def _on_their_way(self, sent: int) -> int:
-        # with what was there before this replay: the broker's memory is the same
+    def _in_flight(self, sent: int) -> int:
+        # includes earlier records: they share the broker's memory
         return self._begin + sent - self._progress.through
 
     def _open_window(self) -> int:
@@ -156,7 +156,7 @@ class _Brake:
 
 
 class _ByteMeter:
-    """Measures how many bytes one observation becomes in the fullest partition downstream."""
+    """Measures the bytes per observation in the fullest partition downstream."""
 
     def __init__(self, config: Config) -> None:
         self._reader = TopicReader(config, ["evaluations", "explanations"], from_beginning=True)
@@ -164,7 +164,7 @@ class _ByteMeter:
         self._partitions: dict[TopicPartition, _Traffic] = {}
 
     def records_that_fit(self) -> int:
-        """Return how many observations on their way cannot push out what was not read."""
+        """Return how many observations may be in flight without evicting unread messages."""
         while messages := self._reader.poll(0.01):
             for message in messages:
                 tp = TopicPartition(self._reader.name(message), message.partition() or 0)
@@ -181,7 +181,7 @@ class _ByteMeter:
 
 @dataclass(slots=True)
 class _Traffic:
-    """Bytes of a partition, and the observations that they are about."""
+    """Bytes of a partition, and the range of their observations."""
 
     total: int = 0
     first: int | None = None
@@ -198,7 +198,7 @@ class _Traffic:
 
 
 def _seqs(value: bytes) -> list[int]:
-    """Return the observations that a message is about; none if it is not ours."""
+    """Return a message's ``seqs``; none if it is malformed."""
     try:
         fields = orjson.loads(value)
     except orjson.JSONDecodeError:

@@ -1,4 +1,4 @@
-"""Moves librdkafka's consumers past batches that they cannot unpack."""
+"""Skips batches that librdkafka's consumers cannot unpack."""
 
 import logging
 from collections.abc import Sequence
@@ -14,17 +14,17 @@ log = logging.getLogger("fluxplain.reader")
 
 UNREADABLE = frozenset(
     {
-        KafkaError._BAD_COMPRESSION,  # also zstd that becomes larger than 100 MB
+        KafkaError._BAD_COMPRESSION,  # also zstd that unpacks to more than 100 MB
         KafkaError._BAD_MSG,
         KafkaError._NOT_IMPLEMENTED,  # an unknown compression
         KafkaError._UNDERFLOW,
     }
 )
-"""Errors of librdkafka at a batch that it cannot unpack or parse: they come again for ever."""
+"""librdkafka's errors at a batch that it cannot unpack or parse: they repeat for ever."""
 
 
 class UnreadableBatches:
-    """Makes a consumer with assigned partitions read on behind such batches."""
+    """Moves a consumer with assigned partitions past such batches."""
 
     def __init__(self, config: Config, consumer: Consumer) -> None:
         self._config = config
@@ -32,7 +32,7 @@ class UnreadableBatches:
         self._behind: dict[TopicPartition, int] = {}
 
     def passed(self, messages: Sequence[Message]) -> list[Message]:
-        """Return the messages without the errors about such batches, which are passed over."""
+        """Return the messages without errors about such batches, which are skipped."""
         return [message for message in messages if not self._passes(message)]
 
     def _passes(self, message: Message) -> bool:
@@ -42,16 +42,16 @@ class UnreadableBatches:
         tp = TopicPartition(str(message.topic()), int(message.partition() or 0))
         offset = int(message.offset() or 0)
         if offset < self._behind.get(tp, 0):
-            return True  # it was passed over already
+            return True  # already skipped
         try:
-            # here, since few need it, and it takes time to import
+            # imported here: few need it, and it takes time
             from fluxplain.kafka.faust.peek import batch_end  # noqa: PLC0415
 
             behind = batch_end(self._config, *tp, offset, UNREADABLE_S)
             self._consumer.seek(confluent_kafka.TopicPartition(*tp, behind))
-        except KafkaException as problem:  # the error comes again, and with it the next attempt
-            log.warning("cannot get behind %s: %s", error.str(), problem.args[0].str())
+        except KafkaException as problem:  # the error repeats, and with it this attempt
+            log.warning("cannot skip a batch of %s: %s", tp, problem.args[0].str())
             return True
         self._behind[tp] = behind
-        log.warning("passing over offsets %d to %d of %s: %s", offset, behind - 1, tp, error.str())
+        log.warning("skipping offsets %d to %d of %s: %s", offset, behind - 1, tp, error.str())
         return True

@@ -1,6 +1,6 @@
-"""Waits for a broker before a worker starts: the process is alive and not ready, and says so.
+"""Waits for a broker before a worker starts; meanwhile the process is alive but not ready.
 
-A worker that ended instead would be started again after a pause, which grows, and would import
+If it ended instead, its supervisor would restart it after growing pauses, and it would import
 everything again just when the cluster is back.
 """
 
@@ -27,10 +27,10 @@ from fluxplain.kafka.worker.stall_detector import StallDetector
 log = logging.getLogger("fluxplain.worker")
 
 ATTEMPT_S = 1.0
-"""Seconds that one question to the brokers may take; connections are kept from one to the next."""
+"""Seconds that one request to the brokers may take; connections stay open in between."""
 
 REMIND_S = 60.0
-"""Seconds between two lines in the log that say what is waited for."""
+"""Seconds between two log lines about the wait."""
 
 
 def wait_for_broker(config: Config, replica: Replica) -> None:
@@ -58,7 +58,7 @@ def _answers(admin: AdminClient) -> bool:
     try:
         return bool(admin.list_topics(timeout=ATTEMPT_S).brokers)
     except KafkaException:
-        admin.poll(0)  # calls error_cb, which alone hears why
+        admin.poll(0)  # calls error_cb, which gets the reasons
         return False
 
 
@@ -72,7 +72,7 @@ def _reason(config: Config, problems: Sequence[KafkaError]) -> str:
 
 @contextmanager
 def _alive(config: Config, replica: Replica, reason: str) -> Iterator[None]:
-    """Answer health checks and log what is waited for."""
+    """Answer health checks and log the reason of the wait."""
     logging.config.dictConfig(logging_settings())
     registry = CollectorRegistry()
     meaning = "Whether the broker answers the worker (1 or 0)."
@@ -80,8 +80,8 @@ def _alive(config: Config, replica: Replica, reason: str) -> Iterator[None]:
         str(replica)
     ).set(0)
     topics = [config.topic(name) for name in config.inputs(replica.role)]
-    stalls = StallDetector(config.health.stall_s, config.checkpoint.interval_s)
-    health = Health(replica, topics, stalls, waits_for=reason)
+    stall_detector = StallDetector(config.health.stall_s, config.checkpoint.interval_s)
+    health = Health(replica, topics, stall_detector, waits_for=reason)
     server = HealthServer(config, lambda: health, registry)
     log.info("%s: health at %s", replica, server.start())
     log.warning("%s: %s; waiting for it", replica, reason)

@@ -1,8 +1,8 @@
-"""Keeps the time that a record takes within a budget, by explaining fewer observations.
+"""Keeps the time per record within a budget by explaining fewer observations.
 
-Only the worker knows what a record takes, and that depends on its machine. So the worker does not
-act on it alone: it announces how many observations to explain, in a topic that is joined with them.
-The model stage takes that as it takes observations, so a new start does the same.
+The time depends on the machine, so the worker does not apply its decision directly. It announces
+the new ``explain.every`` in a topic that is joined with the observations. The model stage reads it
+at its offset, so that a replay gives the same results.
 """
 
 from typing import Self
@@ -11,25 +11,25 @@ from fluxplain.config import Config
 from fluxplain.config.replica import Replica
 
 WINDOW = 200
-"""Records whose mean time is compared with the budget."""
+"""Number of records whose mean time is compared with the budget."""
 
 ROOM = 4.0
-"""More is explained again once a record takes less than this part of the budget: twice as many
-observations take at most twice as long, and the rest is room for the unlike."""
+"""Fraction 1 / ROOM of the budget below which more is explained again: twice as many observations
+take at most twice as long, and the rest is a margin for varying records."""
 
 PATIENCE_S = 30.0
-"""Seconds after which an announcement that did not come counts as lost."""
+"""Seconds after which an announcement that was not read back counts as lost."""
 
 MOST = 10_000
 """Largest value of `explain.every` that is announced."""
 
 
 class StreamBudget:
-    """Decides how many observations of one stream are to be explained.
+    """Decides how many observations of one stream are explained.
 
-    ``budget_s`` is what a record may take in the mean; None if the stream has no budget any more,
-    and only an earlier announcement must be taken back. ``least`` is ``explain.every`` of the
-    settings: fewer are not left out.
+    ``budget_s`` limits the mean time of a record; None if the budget was removed and only an
+    earlier announcement must be reverted. ``least`` is ``explain.every`` of the settings, the lower
+    limit.
 
     Examples
     --------
@@ -48,8 +48,8 @@ class StreamBudget:
 
     @classmethod
     def of(cls, config: Config, replica: Replica, partition: int) -> Self | None:
-        """Return the budget of a stream; None if this worker announces nothing about it."""
-        # of shards the first one announces for all
+        """Return the budget of a stream; None if this worker makes no announcements about it."""
+        # the first shard announces for all
         if replica.role != "model" or replica.shard != 0 or not config.control.topic:
             return None
         explain = config.of_stream(partition).explain
@@ -59,13 +59,13 @@ class StreamBudget:
     def see(self, every: int, *, seconds: float, now: float) -> int | None:
         """Count one record; return the ``explain.every`` to announce, or None.
 
-        ``every`` is what the stage does at present, ``now`` the seconds of a monotonic clock.
+        ``every`` is the stage's current value, ``now`` a monotonic time in seconds.
         """
         if self._budget_s is None:
             return self._taken_back(every)
         if self._announced is not None:
             if self._announced != every and now - self._announced_at < PATIENCE_S:
-                return None  # what is measured is of before
+                return None  # the measured records precede the announcement
             self._announced = None
         self._seconds += seconds
         self._n += 1
@@ -83,6 +83,6 @@ class StreamBudget:
         return wanted
 
     def _taken_back(self, every: int) -> int | None:
-        """Return the setting, once, if a budget that is gone asked for something else."""
+        """Return the setting, once, if a removed budget had announced another value."""
         is_first, self._announced = self._announced is None, self._least
         return self._least if is_first and every != self._least else None

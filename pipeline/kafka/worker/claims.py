@@ -1,4 +1,4 @@
-"""This worker's claims in the register, and whom it believes: the fence by epochs."""
+"""This worker's claims in the register, and its check of writers against their epochs."""
 
 import asyncio
 import logging
@@ -28,15 +28,15 @@ NOT_OURS = "it was not written by a worker of this pipeline"
 """Reason of the dead letter for a message in a topic that only workers write."""
 
 REGISTER_AGAIN_S = 1.0
-"""Seconds between two attempts to read the register, or to write into it."""
+"""Seconds between two attempts to access the register."""
 
 
 @dataclass(eq=False)
 class Claims:
     """Claims partitions in the register, and checks the writers of messages against it.
 
-    ``registered`` is the number of the settings that the worker was started with. After a
-    rebalance, requests from before it return None.
+    ``registered`` is the number of the worker's settings. After a rebalance, earlier requests
+    return None.
     """
 
     config: Config
@@ -54,7 +54,7 @@ class Claims:
         """Become the owner of slots; end the process if other settings were registered since."""
         names = [str(slot) for slot in slots]
         for name in names:
-            self._epochs.pop(name, None)  # others may have owned it since
+            self._epochs.pop(name, None)  # another worker may have owned it since
         try:
             self._epochs |= await self._answer(partial(self.register.claim, names)) or {}
             registered = await self._answer(self.register.read)
@@ -75,12 +75,12 @@ class Claims:
         return self._begins.get(str(slot), ANY)
 
     async def begin(self, slot: Slot, begin: Begin) -> None:
-        """Register from which checkpoint a slot goes on, before anything of it is written."""
+        """Register the checkpoint that a slot resumes from, before it publishes anything."""
         await self._answer(partial(self.register.begin, str(slot), begin))
 
     async def cold_start(self, slot: Slot, offset: int) -> int | None:
         """Return the number of the cold start at an offset; None after another rebalance."""
-        # not the slot: all shards that begin here have the same state
+        # not the slot: all shards that begin here have the same state, and share the number
         place = f"{slot.role} {stream_name(slot.topic, slot.partition)}"
         number = self.assignment.number
         register = partial(self.register.cold_start, place, offset, self.registered)
@@ -90,27 +90,28 @@ class Claims:
         return cold_start
 
     def is_own(self, topic: str) -> bool:
-        """Return whether only workers write a topic; elsewhere our headers would be forged."""
+        """Return whether only workers write a topic; elsewhere fluxplain's headers are forged."""
         return topic in self._own_topics
 
     async def checked(self, partition: AssignedPartition, incoming: Message) -> Message | None:
         """Return a message to take; None if its writer no longer owns its slot.
 
-        What no worker of this pipeline wrote into its own topics gets a flaw: it is a dead letter.
+        A message in the pipeline's own topics without a known writer gets a flaw, and becomes a
+        dead letter.
         """
         if not self.is_own(incoming.topic) or incoming.flaw is not None:
             return incoming
         writer = Writer.read(incoming.headers.get(WRITER, b""))
-        # the broker is asked about new ones only
+        # ask the broker about new ones only
         if writer is not None and partition.fence.is_new(writer):
             registered = await self._answer(partial(self.register.read, writer.epoch))
             if registered is None:
-                return None  # there was a rebalance: this partition is read again
+                return None  # after a rebalance: the partition is read again
             if registered.number != self.registered:
-                refuse(replaced_settings(self.replica))  # else it would take what others now make
+                refuse(replaced_settings(self.replica))  # its input now has other settings
             writer = writer if registered.knows(writer) else None
         if writer is None:
-            # where it says that it is from is not believed either
+            # its origin headers are not trusted either
             return replace(incoming, flaw=NOT_OURS, headers={})
         return incoming if partition.fence.admits(writer, least=self.registered) else None
 
@@ -121,19 +122,19 @@ class Claims:
     async def _answer(self, call: Callable[[], Answer]) -> Answer | None:
         """Return the register's answer, retrying until it comes; None after another rebalance.
 
-        If the process ended instead, that would be a rebalance too, and with it more claims.
+        Ending the process instead would cause another rebalance, and with it more claims.
         """
         number, deadline = self.assignment.number, time.monotonic() + DELIVERY_DEADLINE_S
         while number == self.assignment.number:
             try:
-                # in a thread: the loop must go on to hear of rebalances and signals
+                # in a thread: the event loop must handle rebalances and signals
                 answer = await asyncio.get_running_loop().run_in_executor(None, call)
             except BrokerError as error:
                 if isinstance(error, AccessError) or time.monotonic() > deadline:
                     raise
-                log.warning("%s: waits for its register: %s", self.replica, error)
+                log.warning("%s: waiting for the register: %s", self.replica, error)
                 await asyncio.sleep(REGISTER_AGAIN_S)
             else:
-                # an epoch that came after the next rebalance would replace that of a later claim
+                # an epoch received after another rebalance must not replace a later claim's
                 return answer if number == self.assignment.number else None
         return None

@@ -1,14 +1,13 @@
 """The commit protocol.
 
-Faust acknowledges a message when its agent moves on, even after an exception, and that loses data.
-So messages are acknowledged here, by hand. For all partitions of a worker, every
-``checkpoint.interval_s``:
+Faust acknowledges a message when its agent continues, even after an exception, which loses data. So
+messages are acknowledged here. For all partitions of a worker, every ``checkpoint.interval_s``:
 
 1. Wait until every output produced so far is acknowledged by the broker.
 2. Write the checkpoints: stage, next offset, versions, digest.
 3. Acknowledge the messages below the next offset, in order, and commit.
 
-The worker waits for the first step, and takes the states as they are then. It goes on while they
+The worker waits for the first step, then takes snapshots of the states. It continues while these
 are written and committed.
 
 A worker that fails at any step ends at once: nothing is committed that is not in a checkpoint, and
@@ -34,15 +33,16 @@ from fluxplain.kafka.worker.partition import AssignedPartition, Assignment, Save
 log = logging.getLogger("fluxplain.worker")
 
 COMMIT_ATTEMPTS = 20
-"""Attempts to commit while another commit is under way, 50 ms apart; then the next interval."""
+"""Attempts to commit while another commit is under way, 50 ms apart; then the next interval
+retries."""
 
 MAX_PENDING = 50_000
-"""Unacknowledged messages that a worker holds at most; then it commits early."""
+"""Largest number of unacknowledged messages of a worker; then it commits early."""
 
 
 @dataclass(frozen=True, slots=True)
 class PendingCommit:
-    """A partition as of a moment: what to save (None: it is saved already) and to acknowledge."""
+    """A partition's snapshot (None: already saved) and the messages to acknowledge."""
 
     partition: AssignedPartition
     next_offset: int
@@ -54,8 +54,8 @@ class PendingCommit:
 class Committer:
     """Runs the commit protocol for the partitions of an assignment.
 
-    ``is_saving`` is true while outputs or the store are waited for; ``committed_at`` is when it
-    committed last, or was made, in seconds since 1970.
+    ``is_saving`` is true while it waits for outputs or the store; ``committed_at`` is the time of
+    the last commit, or of the start, in seconds since 1970.
     """
 
     replica: Replica
@@ -72,9 +72,9 @@ class Committer:
     _finishing: asyncio.Task[None] | None = None
 
     async def commit_if_due(self) -> None:
-        """Commit if an interval is over; at once if outputs or too many messages wait for it."""
+        """Commit if the interval is over, or at once if something depends on it."""
         waiting = sum(len(partition.pending) for partition in self.assignment)
-        # what is published from here on may need the checkpoint, or room
+        # later records may depend on the checkpoint, or need room
         urgent = any(p.must_save or p.must_commit for p in self.assignment)
         if urgent or self.outbox.is_full or waiting >= MAX_PENDING:
             await self.commit()
@@ -87,7 +87,7 @@ class Committer:
     async def commit(self) -> bool:
         """Run all three steps; return whether everything is committed."""
         await self._finished()
-        # who waits for all of it gains nothing by a copy of the process, which may fail
+        # the caller waits for all of it, so a fork, which may fail, would gain nothing
         return await self._finish(await self._begin(aside=False))
 
     async def _begin(self, *, aside: bool) -> list[PendingCommit]:
@@ -97,24 +97,24 @@ class Committer:
         self._began_at = time.monotonic()
         # 1. every output has arrived
         await self.outbox.delivered()
-        # a rebalance while waiting takes partitions away: they are the next owner's
-        return [self._take(each, aside=aside) for each in partitions if each.is_held]
+        # a rebalance meanwhile may have revoked partitions
+        return [self._prepare(each, aside=aside) for each in partitions if each.is_held]
 
-    async def _finish(self, taken: list[PendingCommit]) -> bool:
-        """Save and commit what was taken; return whether all of it is committed."""
+    async def _finish(self, prepared: list[PendingCommit]) -> bool:
+        """Save and commit; return whether everything is committed."""
         # 2. the state is safe
-        saved = [each for each in taken if await self._save(each)]
+        saved = [each for each in prepared if await self._save(each)]
         self.is_saving = False
         # 3. the messages are done
         committed = [await self._commit(each) for each in saved]
         self._ended_at = time.monotonic()
         if any(each.snapshot for each in saved):
             self.duration.observe(self._ended_at - self._began_at)
-        return len(saved) == len(taken) and all(committed)
+        return len(saved) == len(prepared) and all(committed)
 
-    async def _finish_aside(self, taken: list[PendingCommit]) -> None:
+    async def _finish_aside(self, prepared: list[PendingCommit]) -> None:
         try:
-            await self._finish(taken)
+            await self._finish(prepared)
         except Exception as error:
             fail(f"{self.replica}: cannot write a checkpoint", error)
 
@@ -124,7 +124,7 @@ class Committer:
             await self._finishing
             self._finishing = None
 
-    def _take(self, p: AssignedPartition, *, aside: bool) -> PendingCommit:
+    def _prepare(self, p: AssignedPartition, *, aside: bool) -> PendingCommit:
         snapshot = None
         if p.next_offset > p.saved_offset or p.must_save:
             checkpoint = Checkpoint(p.next_offset, p.stage, p.life, p.fence, p.epoch)
@@ -133,45 +133,45 @@ class Committer:
         messages, p.pending = p.pending, []
         return PendingCommit(p, p.next_offset, messages, snapshot)
 
-    async def _save(self, taken: PendingCommit) -> bool:
-        """Write a state; return whether it is safe, and still this worker's."""
-        partition, snapshot = taken.partition, taken.snapshot
+    async def _save(self, prepared: PendingCommit) -> bool:
+        """Write a snapshot; return whether it is safe, and the partition still held."""
+        partition, snapshot = prepared.partition, prepared.snapshot
         if not partition.is_held:
             if snapshot:
                 snapshot.discard()
             return False
         if snapshot is None:
             return True
-        # in a thread, as loading
+        # in a thread: writing blocks
         run = asyncio.get_running_loop().run_in_executor
         try:
             await run(None, self.store.save, partition.slot, snapshot)
         except SnapshotError as error:
-            log.warning("%s: %s; the worker pickles its state itself", partition.slot, error)
+            log.warning("%s: %s; the state is pickled in-process instead", partition.slot, error)
             partition.is_large = False
-            partition.pending[:0] = taken.messages
+            partition.pending[:0] = prepared.messages
             return False
-        partition.saved_offset = taken.next_offset
+        partition.saved_offset = prepared.next_offset
         partition.saved = SavedCheckpoint(time.time(), snapshot.size_bytes)
         partition.must_save = False
         return True
 
-    async def _commit(self, taken: PendingCommit) -> bool:
-        """Commit what was taken, if anything was; return whether nothing is left to commit."""
-        partition, driver = taken.partition, self.driver
+    async def _commit(self, prepared: PendingCommit) -> bool:
+        """Acknowledge and commit, if necessary; return whether nothing is left to commit."""
+        partition, driver = prepared.partition, self.driver
         if not partition.is_held:
             return False
-        if not taken.messages:
+        if not prepared.messages:
             if partition.must_commit:
                 committed = await driver.commit(partition.tp, partition.saved_offset, ())
                 partition.must_commit = not committed
             return not partition.must_commit
         for _ in range(COMMIT_ATTEMPTS):
-            committed = await driver.commit(partition.tp, taken.next_offset, taken.messages)
+            committed = await driver.commit(partition.tp, prepared.next_offset, prepared.messages)
             if not partition.is_held:
                 return False
             if committed:
-                partition.committed_offset = taken.next_offset
+                partition.committed_offset = prepared.next_offset
                 partition.must_commit = False
                 self.committed_at = time.time()
                 return True

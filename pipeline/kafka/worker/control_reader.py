@@ -1,4 +1,4 @@
-"""Reads control records ahead of where a partition waits."""
+"""Reads control records ahead of a waiting partition."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -17,14 +17,14 @@ from fluxplain.schemas import Control
 from fluxplain.stages import Message
 
 MOST_READ = 20_000
-"""Messages to read ahead in one look; the next one goes on behind them."""
+"""Largest number of messages read ahead at a time; the next call continues after them."""
 
 READ_S = 0.5
-"""Seconds that reading ahead may take in one look."""
+"""Seconds that one call may read ahead."""
 
 
 class ControlReader:
-    """Yields control records that workers passed on: ``knows`` says whether a writer is one."""
+    """Yields control records whose writer is a worker, as decided by ``knows``."""
 
     def __init__(self, config: Config, knows: Callable[[Writer], bool]) -> None:
         self._config = config
@@ -33,9 +33,9 @@ class ControlReader:
         self._decoder = open_decoder(config)
 
     def read(self, tp: TopicPartition, offset: int) -> Iterator[tuple[Message | None, int]]:
-        """Yield control records from an offset on, each with where to read on behind it.
+        """Yield control records from an offset on, each with the offset to continue from.
 
-        The last one is None, with the end of what was looked at.
+        The last item is None, with the end of the range that was read.
         """
         found: list[Message] = []
         read, deadline = 0, time.monotonic() + READ_S
@@ -51,22 +51,22 @@ class ControlReader:
         try:
             end = read_on(self._config, *tp, offset, PEEK_S, take)
         except KafkaException:
-            return  # it passes, or the watchdog sees it too
+            return  # transient, or the watchdog reports it too
         try:
             for message in found:
                 writer = Writer.read(message.headers.get(WRITER, b""))
                 if writer is None or not self._knows(writer):
-                    continue  # in its own place it is a dead letter
+                    continue  # when the stage reads it, it becomes a dead letter
                 opened = message if self._decoder is None else self._decoder.opened(message)
                 yield opened, message.offset + 1
         except BrokerError:
-            return  # the registry is away: read it again
+            return  # the registry does not answer: read it again later
         if end is not None:
             yield None, end
 
 
 def _message(record: Received) -> Message | None:
-    """Return a record of the log as the stages take it; None if it cannot be read."""
+    """Return a record of the log as a stage's message; None if it cannot be read."""
     if isinstance(record.headers, Unreadable):
         return None
     place = record.topic, record.partition, record.offset

@@ -1,4 +1,4 @@
-"""Messages missing before the next one: deleted unread, left out, or dropped on the way."""
+"""Handles missing messages: deleted before they were read, holes in the log, or dropped."""
 
 import asyncio
 import logging
@@ -25,28 +25,28 @@ log = logging.getLogger("fluxplain.worker")
 
 @dataclass(frozen=True, slots=True)
 class GapNotices:
-    """Publishes what a partition has lost, or ends the process if that must not be."""
+    """Publishes lost messages as a change notice, or ends the process if losses are forbidden."""
 
     out_of_range: str
     replica: Replica
     outbox: Outbox
 
     def pass_over(self, tp: TopicPartition, offset: int, log_range: range, life: Life) -> int:
-        """Return where to go on when the messages from an offset on were deleted unread."""
+        """Return the offset to resume from when messages from an offset on were deleted unread."""
         earliest, end = log_range.start, log_range.stop
         lost = f"offsets {offset} to {earliest - 1} of {tp} were deleted before they were read"
         if self.out_of_range == "fail":
             refuse(
                 f"{self.replica}: {lost}. Set checkpoint.out_of_range to 'earliest' or 'latest' to "
-                "go on without them, or remove the checkpoint (`fluxplain checkpoints remove`) to "
-                "start anew from what is there"
+                "continue without them, or remove the checkpoint (`fluxplain checkpoints remove`) "
+                "to start from scratch with the rest of the log"
             )
         target = earliest if self.out_of_range == "earliest" else end
-        log.warning("%s: %s; it goes on at offset %d", self.replica, lost, target)
+        log.warning("%s: %s; resuming at offset %d", self.replica, lost, target)
         begin: int | None = offset - 1
-        detail = f"{lost}; the role goes on at offset {target}"
+        detail = f"{lost}; the role resumes at offset {target}"
         if self.replica.shards > 1:
-            # under one identity each shard must publish the same, wherever it was
+            # shards share the identity, so each must publish the same, whatever its own offset
             begin, up_to = None, f"offsets up to {earliest - 1} of {tp}"
             detail = f"{up_to} were deleted before each shard had read them"
         notice = Change.notice(
@@ -56,7 +56,7 @@ class GapNotices:
         return target
 
     def publish_cold_start(self, tp: TopicPartition, earliest: int, life: Life) -> None:
-        """Publish that a state starts behind the beginning of its log."""
+        """Publish that a state starts after the beginning of its log."""
         detail = (
             f"the role {self.replica.role} starts cold at offset {earliest} of {tp}: there is no "
             "checkpoint, and the log no longer holds what came before"
@@ -68,7 +68,7 @@ class GapNotices:
 
 @dataclass(frozen=True, slots=True)
 class Gaps:
-    """Looks what stands between the next message and one that came; reads again what it must."""
+    """Checks the log between the next offset and a received message, and seeks if necessary."""
 
     config: Config
     notices: GapNotices
@@ -77,11 +77,10 @@ class Gaps:
     merge: Merge | None
 
     async def passes(self, partition: AssignedPartition, offset: int) -> bool:
-        """Return whether there is nothing to take before the message at an offset.
+        """Return whether no message is to be taken before the one at an offset.
 
         Messages may have been deleted before they were read. Compaction and transactions leave
-        holes in which nothing is lost. But the driver may also have dropped messages on their way:
-        these are asked for again.
+        harmless holes. If the driver has dropped messages, they are read again.
         """
         await self._pass_deleted(partition)
         if not partition.is_held:
@@ -103,12 +102,12 @@ class Gaps:
     async def read_again(self, *partitions: AssignedPartition) -> None:
         """Seek to the next offset of partitions."""
         if self.merge is not None:
-            for each in partitions:  # else what comes would stand behind what is refused
+            for each in partitions:  # otherwise their messages would come after refused ones
                 self.merge.forget(each.tp)
         await self.driver.seek({each.tp: each.next_offset for each in partitions})
 
     async def _pass_deleted(self, partition: AssignedPartition) -> None:
-        """Go on behind messages that were deleted before they were read, if there are any."""
+        """Skip messages that were deleted before they were read, if any."""
         log_range = await self.driver.log_range(partition.tp)
         before = partition.next_offset
         if log_range.start <= before or not partition.is_held:

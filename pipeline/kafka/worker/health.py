@@ -20,23 +20,23 @@ from fluxplain.kafka.worker.stall_detector import StallDetector
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """How a worker is, and ``waits_for`` what it cannot go on without."""
+    """The health of a worker; ``waits_for`` names what blocks it."""
 
     replica: Replica
     topics: Sequence[str]
-    stalls: StallDetector
+    stall_detector: StallDetector
     waits_for: str | None
     is_ready: bool = False
     partitions: Sequence[PartitionProgress] = ()
 
 
 class HealthServer:
-    """Answers from a thread of its own, also while a step takes long.
+    """Answers in its own thread, even during a long step.
 
-    ``/healthz`` is 200 while the worker goes on, or nothing waits; ``/readyz`` is 200 while it
-    has its share of the partitions, their state is loaded, and the broker answers. Else both are
-    503. The body says how far each partition is. ``/metrics`` is for Prometheus. If it listens on
-    this machine only, it refuses requests by any other name than localhost.
+    ``/healthz`` is 200 while the worker makes progress, or nothing waits. ``/readyz`` is 200 while
+    it has its share of the partitions with their states, and the broker answers. Otherwise they are
+    503. The body has the progress of each partition. ``/metrics`` is for Prometheus. If it listens
+    on this machine only, it refuses requests for any host name but localhost.
     """
 
     def __init__(
@@ -55,14 +55,15 @@ class HealthServer:
             port = self._loop.run_until_complete(self._listen())
         except OSError as error:
             raise ConfigError(
-                f"health.port is {self._settings.port} and health.host {self._settings.host!r}: "
-                f"cannot listen there: {error.strerror}; 0 takes any free port"
+                f"health.port is {self._settings.port} and health.host is "
+                f"{self._settings.host!r}, but the worker cannot listen there: {error.strerror}; "
+                "health.port = 0 takes any free port"
             ) from None
         self._thread.start()
         return f"http://{self._settings.host}:{port}"
 
     def stop(self) -> None:
-        """Stop listening, so that another server can have the port."""
+        """Stop listening and free the port."""
         if self._runner is not None:
             asyncio.run_coroutine_threadsafe(self._runner.cleanup(), self._loop).result()
         self._loop.call_soon_threadsafe(self._loop.stop)
@@ -75,7 +76,7 @@ class HealthServer:
         app.router.add_get("/healthz", self._healthz)
         app.router.add_get("/readyz", self._readyz)
         app.router.add_get("/metrics", make_aiohttp_handler(self._metrics))
-        # without a pause for connections that stay open: a probe keeps none
+        # do not wait for open connections: a probe keeps none
         runner = self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
         await runner.setup()
         await web.TCPSite(runner, self._settings.host, self._settings.port).start()
@@ -83,7 +84,7 @@ class HealthServer:
 
     async def _healthz(self, _request: web.Request) -> web.Response:
         health = self._look()
-        return _answer(health, is_well=health.stalls.stalled() is None)
+        return _answer(health, is_well=health.stall_detector.stalled() is None)
 
     async def _readyz(self, _request: web.Request) -> web.Response:
         health = self._look()
@@ -95,10 +96,10 @@ def _answer(health: Health, *, is_well: bool) -> web.Response:
         "role": str(health.replica),
         "topics": health.topics,
         "ready": health.is_ready,
-        "stalled": health.stalls.stalled(),
-        "broker_answers": health.stalls.broker_answers,
+        "stalled": health.stall_detector.stalled(),
+        "broker_answers": health.stall_detector.broker_answers,
         "waits_for": health.waits_for,
-        "lag": health.stalls.lag,
+        "lag": health.stall_detector.lag,
         "partitions": [
             {
                 **each.tp._asdict(),

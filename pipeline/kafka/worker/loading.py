@@ -23,9 +23,9 @@ from fluxplain.kafka.worker.claims import Claims
 from fluxplain.kafka.worker.gaps import GapNotices
 from fluxplain.kafka.worker.partition import AssignedPartition, Assignment
 from fluxplain.models.model_store import ModelFolder
-from fluxplain.stages.exchange import Exchanges
-from fluxplain.stages.incarnations import FollowsLives
-from fluxplain.stages.intake.subsampling import Sheds
+from fluxplain.stages.active_model import HasActiveModel
+from fluxplain.stages.incarnations import ChecksIncarnations
+from fluxplain.stages.intake.subsampling import SubsamplingStage
 from fluxplain.stages.metering import Metered
 
 log = logging.getLogger("fluxplain.worker")
@@ -45,7 +45,7 @@ class Loader:
     meter: ModelCollector
 
     async def load(self, tp: TopicPartition, log_range: range) -> AssignedPartition | None:
-        """Load a partition; None if it was revoked, or loaded by another call, meanwhile."""
+        """Load a partition; None if it was meanwhile revoked or loaded by another call."""
         slot = Slot.of(self.replica, *tp)
         number, epoch = self.assignment.number, self.claims.epoch(slot)
         if epoch is None:
@@ -65,15 +65,15 @@ class Loader:
         else:
             partition = self._resumed(slot, log_range, checkpoint)
         partition.epoch = epoch
-        # what is published from here on is right only if the next start knows of the jump
+        # records published from here on are right only if the next start knows of the jump
         partition.must_save = partition.next_offset != partition.saved_offset
         self._inject(partition)
         self.assignment.add(partition)
-        log.info("%s: goes on at offset %d", slot, partition.next_offset)
+        log.info("%s: resumes at offset %d", slot, partition.next_offset)
         return partition
 
     async def _checkpoint(self, slot: Slot, earliest: int) -> tuple[Checkpoint | None, int | None]:
-        """Return the newest checkpoint; without one, the number of the cold start, if it is one."""
+        """Return the newest checkpoint; without one, the number of the cold start, if any."""
         run = asyncio.get_running_loop().run_in_executor
         checkpoint = await run(None, self.store.load, slot, self.claims.allowed(slot))
         if checkpoint is not None or earliest == 0:
@@ -98,13 +98,13 @@ class Loader:
         )
 
     def _inject(self, partition: AssignedPartition) -> None:
-        """Give a stage its collaborators, which are no part of its state."""
+        """Inject a stage's collaborators, which are not part of its state."""
         stage, stream = partition.stage, partition.slot.partition
         if isinstance(stage, Metered):
             stage.meter = self.meter
-        if isinstance(stage, FollowsLives):
+        if isinstance(stage, ChecksIncarnations):
             stage.is_life = self.claims.register.is_life
-        if isinstance(stage, Exchanges):
-            stage.exchange.models = ModelFolder(self.config.model.directory)
-        if isinstance(stage, Sheds):
+        if isinstance(stage, HasActiveModel):
+            stage.active.models = ModelFolder(self.config.model.directory)
+        if isinstance(stage, SubsamplingStage):
             partition.budget = StreamBudget.of(self.config, self.replica, stream)

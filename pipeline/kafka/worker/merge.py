@@ -1,8 +1,8 @@
-"""Puts the messages of topics that are read together in the order of their time.
+"""Merges the messages of joined topics in the order of their timestamps.
 
-Any order would do, since the order in which they are passed on is kept. But behind a backlog a
-topic with few messages is read long before another with many: labels would come before their
-observations, or so long after them that these no longer wait.
+Any order would be valid, since the order of passing on is kept. But after a backlog, a topic with
+few messages is read long before one with many: labels would arrive before their observations, or
+after these have been given up.
 """
 
 from collections import deque
@@ -15,18 +15,18 @@ from fluxplain.kafka.headers import size_of
 from fluxplain.kafka.worker.partition import Assignment
 
 MOST_HELD = 2_000
-"""Messages of a partition that may wait for those of the other topics; then it is paused."""
+"""Largest number of a partition's messages that wait for other topics; then it is paused."""
 
 MOST_HELD_BYTES = 8 * 1024 * 1024
-"""Bytes of these messages, each of up to 1 MB; what was fetched before the pause still comes."""
+"""Limit of these messages in bytes; messages fetched before the pause still arrive."""
 
 PATIENCE_S = 1.0
-"""Seconds to wait for a message that the log should hold: of a transaction, none may come."""
+"""Seconds to wait for a message that the log seems to hold: a transaction marker is none."""
 
 
 @dataclass(slots=True)
 class _Held:
-    """What was read of a partition and not taken yet."""
+    """Messages of a partition that were read and not taken yet."""
 
     messages: deque[Received] = field(default_factory=deque)
     bytes: int = 0
@@ -48,14 +48,14 @@ class _Held:
         self.bytes = 0
 
     def fills(self, share: float) -> bool:
-        """Return whether at least a share of what may be held is."""
+        """Return whether at least this share of the capacity is used."""
         return len(self.messages) >= share * MOST_HELD or self.bytes >= share * MOST_HELD_BYTES
 
 
 class Merge:
     """Holds a message back until older ones in the same partition of the other topics are taken.
 
-    Of messages of the same time those of the first topic come first.
+    At equal timestamps, the first topic's messages come first.
     """
 
     def __init__(self, topics: Sequence[str], assignment: Assignment, driver: Driver) -> None:
@@ -76,9 +76,9 @@ class Merge:
             held.is_paused = True
 
     def ready(self, now: float) -> Iterator[Received]:
-        """Yield the messages that may be taken, until none may, or the partition is revoked.
+        """Yield the messages that may be taken, in order, unless the partition is revoked.
 
-        Each must be taken before the next is asked for; ``now`` is of a monotonic clock.
+        The caller must take each before it requests the next; ``now`` is a monotonic time.
         """
         for number, partition in list(self._held.items()):
             while self._held.get(number) is partition:
@@ -88,7 +88,7 @@ class Merge:
                 yield message
 
     def forget(self, tp: TopicPartition) -> None:
-        """Forget what was read of a partition: it is read again."""
+        """Drop the held messages of a partition, which is read again."""
         if tp.partition not in self._held:
             return
         held = self._held[tp.partition][tp.topic]
@@ -98,7 +98,7 @@ class Merge:
             self._driver.resume(tp)
 
     def clear(self) -> None:
-        """Forget everything: all partitions were revoked."""
+        """Drop all held messages: all partitions were revoked."""
         self._held.clear()
 
     def _next(self, number: int, partition: dict[str, _Held], now: float) -> Received | None:
@@ -120,7 +120,7 @@ class Merge:
         return message
 
     def _is_awaited(self, topic: str, number: int, held: _Held, now: float) -> bool:
-        """Return whether a partition of which nothing is here may still hold an older message."""
+        """Return whether a partition without held messages may still bring an older one."""
         stood = self._next_and_end(topic, number)
         if stood is None or stood[0] >= stood[1]:
             held.waited_at = None
@@ -130,7 +130,7 @@ class Merge:
         return now - held.waited_since < PATIENCE_S
 
     def _next_and_end(self, topic: str, number: int) -> tuple[int, int] | None:
-        """Return the next offset and the end of the log; None of a partition of another worker."""
+        """Return the next offset and the end of the log; None if another worker owns it."""
         partition = self._assignment.get(topic, number)
         if partition is None:
             return None

@@ -1,7 +1,7 @@
 """Partitions that wait for an announced model, or for its withdrawal.
 
-What stands behind an announcement cannot be taken before it, so its withdrawal is looked for ahead
-in the log. Nothing else of what is ahead is looked at, and it is read again in its own place.
+Messages after an announcement must wait for it, so its withdrawal is searched ahead in the log. All
+other messages are ignored there, and read later in order.
 
 The first worker that finds the model, or its withdrawal, decides in the topic ``register`` for all
 shards of the stream, and for all later starts.
@@ -24,13 +24,13 @@ from fluxplain.kafka.worker.control_reader import ControlReader
 from fluxplain.kafka.worker.gaps import Gaps
 from fluxplain.kafka.worker.outbox import Publisher
 from fluxplain.kafka.worker.partition import AssignedPartition, Assignment, ModelWait, Outcome
-from fluxplain.stages.awaiting import or_withdraw
-from fluxplain.stages.exchange import Exchange, Exchanges
+from fluxplain.stages.active_model import ActiveModel, HasActiveModel
+from fluxplain.stages.model_decision import or_withdraw
 
 log = logging.getLogger("fluxplain.worker")
 
 LOOK_S = 1.0
-"""Seconds between two looks for a model, and for its withdrawal."""
+"""Seconds between two searches for a model, and for its withdrawal."""
 
 Waiting = tuple[AssignedPartition, ModelWait]
 
@@ -52,33 +52,33 @@ class ModelWaits:
         self._looking = asyncio.Lock()
 
     def resume(self, partition: AssignedPartition) -> None:
-        """Let a loaded partition wait if its stage did when it was saved."""
+        """Let a loaded partition wait if its stage awaits a model."""
         stage = partition.stage
-        if isinstance(stage, Exchanges) and stage.exchange.awaited is not None:
+        if isinstance(stage, HasActiveModel) and stage.active.awaited is not None:
             partition.wait = ModelWait(stage, partition.next_offset)
 
     async def begin(self, partition: AssignedPartition) -> None:
-        """Let a partition wait if its stage awaits a model since the last step."""
+        """Let a partition wait if its last step announced a model."""
         stage = partition.stage
-        # in this order: isinstance takes longer, and this is asked behind each message
-        exchange: Exchange | None = getattr(stage, "exchange", None)
-        if exchange is None or exchange.awaited is None or not isinstance(stage, Exchanges):
+        # isinstance comes last: it is slow, and this runs after each message
+        active: ActiveModel | None = getattr(stage, "active", None)
+        if active is None or active.awaited is None or not isinstance(stage, HasActiveModel):
             return
         wait = partition.wait = ModelWait(stage, partition.next_offset)
         await self._look([(partition, wait)], ahead=False)
         await self._conclude(partition, wait)
 
     def holds_back(self, partition: AssignedPartition) -> bool:
-        """Return whether a partition waits; then its messages are read again afterwards."""
+        """Return whether a partition waits; its messages are read again afterwards."""
         if partition.wait is None:
             return False
-        # again with each: Faust forgets it when it has buffered too much
+        # at each message: Faust resumes partitions after its own backpressure
         self.driver.pause(partition.tp)
         partition.wait.has_dropped = True
         return True
 
     async def look(self, busy: asyncio.Lock) -> None:
-        """Look for all awaited models once a second, while the other partitions go on."""
+        """Look for all awaited models once a second, while the other partitions continue."""
         waiting, now = self._waiting(), time.monotonic()
         if not any(now - wait.looked_at >= LOOK_S for _, wait in waiting):
             return
@@ -93,29 +93,29 @@ class ModelWaits:
 
     @property
     def reasons(self) -> dict[TopicPartition, str]:
-        """Partition → why its model is not there; from any thread."""
+        """Partition → why its model is missing; safe to read from any thread."""
         return {partition.tp: wait.reason for partition, wait in self._waiting()}
 
     @property
     def waits_for(self) -> str | None:
-        """What is missing, for people; None if nothing is. From any thread."""
+        """A message about the missing models, or None; safe to read from any thread."""
         reasons = {str(tp): reason for tp, reason in self.reasons.items()}
         if not reasons:
             return None
         first, *others = sorted(reasons)
-        more = f"; {', '.join(others)} wait for a model, too" if others else ""
+        more = f"; also waiting for a model: {', '.join(others)}" if others else ""
         return f"{first}: {reasons[first]}{more}"
 
     async def _look(self, waiting: Sequence[Waiting], *, ahead: bool) -> None:
         async with self._looking:
             current = [each for each in waiting if _is_current(*each)]
-            # in a thread: the loop must go on to hear of rebalances and signals
+            # in a thread: the event loop must handle rebalances and signals
             look = partial(self._look_now, current, ahead=ahead)
             await asyncio.get_running_loop().run_in_executor(None, look)
 
     def _look_now(self, waiting: Sequence[Waiting], *, ahead: bool) -> None:
         for partition, wait in waiting:
-            # the first look ahead is not for the moment in which nothing else can be taken
+            # the first search ahead comes later: the event loop waits for this one
             wait.looked_at = time.monotonic() if ahead else 0.0
             try:
                 wait.outcome = self._outcome(partition.tp, wait, ahead=ahead)
@@ -123,18 +123,18 @@ class ModelWaits:
                 wait.reason = str(error)
 
     def _outcome(self, tp: TopicPartition, wait: ModelWait, *, ahead: bool) -> Outcome | None:
-        """Return how a wait ends, and decide it if nobody has; None while it goes on."""
-        exchange = wait.stage.exchange
-        if exchange.awaited is None:
-            return None  # it was taken away meanwhile
-        model, message = exchange.awaited
+        """Return the outcome of a wait, and register it if it is new; None while it is open."""
+        active = wait.stage.active
+        if active.awaited is None:
+            return None  # concluded meanwhile
+        model, message = active.awaited
         place = str(tp), message.offset
         decision, found = self.register.decision(*place), None
         if decision != "withdrawn":
             try:
-                found = exchange.find()
+                found = active.find()
             except NotYetError as error:
-                also = or_withdraw(model.version) if decision is None else "; it was taken already"
+                also = or_withdraw(model.version) if decision is None else "; it was already taken"
                 wait.reason = f"{error}{also}"
         if decision is None:
             if found is not None:
@@ -146,9 +146,9 @@ class ModelWaits:
         return found if decision == "taken" else None
 
     def _is_withdrawn(self, tp: TopicPartition, wait: ModelWait) -> bool:
-        """Return whether a message ahead withdraws the model; move on behind those that do not."""
+        """Return whether a message ahead withdraws the model; advance ``wait.ahead``."""
         for message, ahead in self._reader.read(tp, wait.ahead):
-            if message is not None and wait.stage.exchange.is_withdrawn_by(message):
+            if message is not None and wait.stage.active.is_withdrawn_by(message):
                 return True
             wait.ahead = ahead
         return False
@@ -157,7 +157,7 @@ class ModelWaits:
         return self.register.read(writer.epoch).knows(writer)
 
     async def _conclude(self, partition: AssignedPartition, wait: ModelWait) -> None:
-        """Let a partition go on if it is decided what becomes of the model that it waits for."""
+        """Resume a partition once the outcome of its wait is decided."""
         if self.assignment.is_stopping or not _is_current(partition, wait):
             return
         stage, outcome = wait.stage, wait.outcome
@@ -166,17 +166,17 @@ class ModelWaits:
                 wait.is_logged = True
                 where = partition.slot, partition.next_offset
                 log.warning("%s: waits at offset %d: %s", *where, wait.reason)
-            self.publisher.send_all()  # what is done needs not wait
+            self.publisher.send_all()  # finished records need not wait
             return
-        awaited = stage.exchange.awaited
+        awaited = stage.active.awaited
         records = stage.conclude(None if outcome == "withdrawn" else outcome)
         if awaited is not None:
             self.publisher.publish(partition, records, awaited.message)
-        partition.must_save = True  # else the newest checkpoint would hold the model before
+        partition.must_save = True  # the newest checkpoint still holds the former model
         partition.wait = None
         if wait.is_logged:
             done = "withdrawn" if outcome == "withdrawn" else "taken"
-            log.warning("%s: goes on: the model was %s", partition.slot, done)
+            log.warning("%s: resumes: the model was %s", partition.slot, done)
         if wait.has_dropped:
             partition.lost_step(time.monotonic())
             self.driver.resume(partition.tp)
@@ -184,5 +184,5 @@ class ModelWaits:
 
 
 def _is_current(partition: AssignedPartition, wait: ModelWait) -> bool:
-    """Return whether a partition still waits, and is still this worker's."""
+    """Return whether a partition is still held and has the same wait."""
     return partition.is_held and partition.wait is wait

@@ -1,4 +1,4 @@
-"""Where records leave a worker: gathered while more is to be read, else at once."""
+"""Sends a worker's records: batched while there is more to read, otherwise at once."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -22,41 +22,40 @@ from fluxplain.schemas import (
     parse_stream,
 )
 from fluxplain.stages import Message
-from fluxplain.stages.join import PassedOn
+from fluxplain.stages.join_stage import PassedOn
 from fluxplain.stages.trace import trace_of
 
 if TYPE_CHECKING:
     from fluxplain.kafka.registry.avro_encoder import Encoder
 
 RUN_LENGTH = 64
-"""Most observations in one message of evaluations: enough to make its overhead small."""
+"""Most observations in one message of evaluations: enough for a small overhead per message."""
 
 LINGER_S = 0.2
-"""Longest wait of a record for others, in seconds; without more to read it does not wait. Behind a
-backlog it is late anyway, and a broker that is asked less often leaves more of the machine to the
-pipeline."""
+"""Longest wait of a record for others, in seconds; without more to read it does not wait. In a
+backlog it is late anyway, and fewer requests leave more CPU to the pipeline."""
 
 MAX_GATHERED = 1_000
-"""Records other than evaluations that may wait for others."""
+"""Largest number of records other than evaluations that wait for others."""
 
 RUN_BYTES = 400_000
-"""Largest message of evaluations, well below the broker's limit of 1 MB."""
+"""Largest message of evaluations, in bytes; well below the broker's limit of 1 MB."""
 
 Headers = Mapping[str, bytes]
 
 NO_HEADERS: Headers = {}
 
 MAX_WAITING = 10_000
-"""Messages that may wait for their acknowledgement: far fewer than librdkafka's queue takes, since
-what waits for room in that cannot hear of a rebalance or of SIGTERM."""
+"""Largest number of unacknowledged messages: far below librdkafka's queue, since a worker blocked
+by a full queue cannot handle a rebalance or SIGTERM."""
 
 
 class Outbox:
     """Sends records to their topics.
 
-    Records wait as long as there is more to read, and go out together; evaluations of one feature
-    as one message. ``observe`` sees what is sent; ``encoder`` writes the values of the topics that
-    people read (None: plain JSON). The features are dealt to ``partitions``.
+    Records wait while there is more to read and are sent together; evaluations of one feature form
+    one message. ``observe`` gets every record sent; ``encoder`` writes the values of the output
+    topics (None: plain JSON). The features are distributed over ``partitions``.
     """
 
     def __init__(
@@ -72,15 +71,17 @@ class Outbox:
         self._observe = observe
         self._encoder = encoder
         self._partitions = partitions
-        # a hash of the name would give one partition several times the load of another
-        self._places = {feature: i % partitions for i, feature in enumerate(config.explained)}
+        # not by a hash of the name, which would distribute few features unevenly
+        self._feature_partitions = {
+            feature: i % partitions for i, feature in enumerate(config.explained)
+        }
         sent = {record.TOPIC for record in RECORDS if record not in INPUTS}
         joined = {config.source, *config.inputs("join")} if config.is_joined else set()
         for topic in sent | joined:
-            # now: asking the broker blocks, and the event loop must not
+            # now: the request blocks, and the event loop must not
             producer.partitions(config.topic(topic))
         self._runs: dict[tuple[str, str], list[Evaluation]] = {}
-        self._signed: dict[str, Headers] = {}  # stream → who writes its evaluations
+        self._signed: dict[str, Headers] = {}  # stream → writer header of its evaluations
         self._others: list[tuple[Record, bytes | None, int | None, Headers]] = []
         self._waiting_since: float | None = None
 
@@ -93,10 +94,10 @@ class Outbox:
         *,
         writer: Writer | None = None,
     ) -> None:
-        """Buffer one record, about a message with a key in a partition.
+        """Buffer one record, with the key and the partition of the message that it is about.
 
-        A record about no feature takes that key; without a key that partition, so that a stream's
-        records stay in order. Evaluations take no headers: a message holds many of them. The topics
+        A record about no feature takes that key or, without one, that partition, so that a stream's
+        records stay in order. Evaluations take no headers, since a message holds many. The topics
         that workers read name the writer.
         """
         if self._waiting_since is None:
@@ -110,25 +111,25 @@ class Outbox:
         key = record.message_key()
         key_bytes = source_key if key is None else key.encode()
         if isinstance(record, Explanation):
-            # the drift role compares a stream's features with each other; not modulo what the topic
-            # has now, or a stream would leave its state when partitions are added
-            place: int | None = parse_stream(record.stream)[1] % self._partitions
+            # by stream: the drift role compares its features. Not modulo the topic's current
+            # partitions: added ones would move a stream away from its state
+            partition: int | None = parse_stream(record.stream)[1] % self._partitions
         elif isinstance(record, PassedOn | Control):
-            place = source_partition  # exactly: each partition is a stream
+            partition = source_partition  # each partition is a stream
         else:
-            place = self._partition(record, source_key, source_partition)
-        self._others.append((record, key_bytes, place, headers))
+            partition = self._partition(record, source_key, source_partition)
+        self._others.append((record, key_bytes, partition, headers))
         if len(self._others) >= MAX_GATHERED:
             self._send_others()
 
     def send_all_if_old(self, now: float) -> None:
-        """Send what has waited long enough; raise ``DeliveryError`` if a message was lost."""
+        """Send records that have waited long enough; raise ``DeliveryError`` after a loss."""
         self._producer.serve()
         if self._waiting_since is not None and now - self._waiting_since >= LINGER_S:
             self.send_all()
 
     def send_all(self) -> None:
-        """Send what waits."""
+        """Send all buffered records."""
         self._send_others()
         for run in self._runs.values():
             if run:
@@ -137,7 +138,7 @@ class Outbox:
         self._waiting_since = None
 
     def discard(self) -> None:
-        """Drop what waits: it is in no checkpoint, so the next owner publishes it."""
+        """Drop buffered records: they are in no checkpoint, so the next owner publishes them."""
         self._others.clear()
         self._runs.clear()
         self._signed.clear()
@@ -145,25 +146,25 @@ class Outbox:
 
     @property
     def is_full(self) -> bool:
-        """Whether so much waits for the broker that nothing should be added."""
+        """Whether too many messages wait for the broker."""
         return self.waiting >= MAX_WAITING
 
     def partitions(self, topic: str, beyond: int) -> int:
-        """Return how many partitions a topic has; see :meth:`RecordProducer.partitions`."""
+        """Return the number of a topic's partitions; see :meth:`RecordProducer.partitions`."""
         return self._producer.partitions(topic, beyond=beyond, timeout_s=REQUEST_S)
 
     @property
     def obstacle(self) -> str | None:
-        """Why outputs wait for their acknowledgement for long; None if none do. From any thread."""
+        """Why outputs have waited long for their acknowledgement, or None; from any thread."""
         return self._producer.obstacle
 
     @property
     def waiting(self) -> int:
-        """How many messages the broker has not acknowledged yet; from any thread."""
+        """Number of unacknowledged messages; safe to read from any thread."""
         return self._producer.waiting
 
     async def delivered(self) -> None:
-        """Wait until the broker has acknowledged everything; raise ``DeliveryError`` if not."""
+        """Send all records and wait for their acknowledgement; may raise ``DeliveryError``."""
         self.send_all()
         await self._producer.flushed()
 
@@ -176,7 +177,7 @@ class Outbox:
         run.append(record)
 
     def _send_others(self) -> None:
-        for record, key, place, more in self._others:
+        for record, key, partition, more in self._others:
             self._observe(record)
             topic, headers = self._config.topic(record.TOPIC), {**record.message_headers(), **more}
             if self._encoder is None:
@@ -184,7 +185,7 @@ class Outbox:
             else:
                 value = self._encoder.value(record)
                 headers |= self._encoder.headers(record)
-            self._producer.send(topic, value, key, place, headers=headers)
+            self._producer.send(topic, value, key, partition, headers=headers)
         self._others.clear()
 
     def _send_run(self, run: list[Evaluation]) -> None:
@@ -204,17 +205,17 @@ class Outbox:
     def _partition(
         self, record: Record, source_key: bytes | None, source_partition: int
     ) -> int | None:
-        """Return the record's partition; None for the one of its key."""
+        """Return the record's partition; None to derive it from the key."""
         key = record.message_key()
         if key is not None:
-            return self._places.get(key)
+            return self._feature_partitions.get(key)
         if source_key is not None:
             return None
         return source_partition % self._producer.partitions(self._config.topic(record.TOPIC))
 
 
 class Publisher:
-    """Publishes what stages return: with its trace, its incarnation and its writer."""
+    """Publishes the stages' records with trace, incarnation and writer."""
 
     def __init__(self, replica: Replica, outbox: Outbox) -> None:
         self._replica = replica
@@ -231,8 +232,8 @@ class Publisher:
                 self._dead_letters.see(record, time.monotonic())
             trace = trace_of(record, incoming)
             own = partition.life.of(record, self._replica.role)
-            place = incoming.key, incoming.partition
-            self._outbox.send(own, *place, trace, writer=partition.writer)
+            source = incoming.key, incoming.partition
+            self._outbox.send(own, *source, trace, writer=partition.writer)
 
     def announce(self, control: Control, partition: int) -> None:
         """Publish a control record about one stream."""

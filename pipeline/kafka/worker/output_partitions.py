@@ -1,7 +1,7 @@
-"""Holds a stream back until the topics that its records must go into have its partition.
+"""Holds a stream back while an output topic lacks its partition.
 
-Each partition of joined topics is a stream of its own, in all of them. Partitions may be added to
-these topics in any order, and while workers run.
+Equal partitions of joined topics form one stream. Partitions may be added to these topics in any
+order while workers run.
 """
 
 import asyncio
@@ -13,19 +13,19 @@ from fluxplain.config import Config
 from fluxplain.config.replica import Replica
 from fluxplain.kafka.producer import DeliveryError
 from fluxplain.schemas import Control
-from fluxplain.stages.join import PassedOn
+from fluxplain.stages.join_stage import PassedOn
 
 log = logging.getLogger("fluxplain.worker")
 
 ASK_AGAIN_S = 2.0
-"""Seconds between two questions about a missing partition."""
+"""Seconds between two requests about a missing partition."""
 
 
 class OutputPartitions:
-    """The partitions that exist in the topics where a record must keep its partition.
+    """The partitions of topics in which a record must keep its partition.
 
-    ``count`` returns how many partitions a topic has, asking the broker again if the given one is
-    not known; it may block.
+    ``count`` returns the number of a topic's partitions, and asks the broker again if the given one
+    is unknown; it may block.
     """
 
     def __init__(self, config: Config, replica: Replica, count: Callable[[str, int], int]) -> None:
@@ -41,7 +41,7 @@ class OutputPartitions:
         self._asked_at: dict[int, float] = {}
 
     async def has(self, partition: int) -> bool:
-        """Return whether a stream's records can be sent; asks the broker now and then if not."""
+        """Return whether a stream's records can be sent; if not, asks again every 2 s."""
         if not self._topics or partition in self._present:
             return True
         now = time.monotonic()
@@ -54,7 +54,7 @@ class OutputPartitions:
             self._present.add(partition)
             if self._missing.pop(partition, None):
                 self._found.append(partition)
-                log.info("partition %d is there now: going on with it", partition)
+                log.info("partition %d exists now: its stream continues", partition)
             return True
         if partition not in self._missing:
             log.warning(_need(topic, partition))
@@ -62,13 +62,13 @@ class OutputPartitions:
         return False
 
     def forget(self) -> None:
-        """Forget what is waited for: the partitions are taken away."""
+        """Forget all waits: the partitions were revoked."""
         self._missing.clear()
         self._found.clear()
         self._asked_at.clear()
 
     def take_found(self) -> list[int]:
-        """Return the partitions that were waited for and are there now, each once."""
+        """Return, once each, the partitions that have appeared after a wait."""
         found, self._found = self._found, []
         return found
 
@@ -79,12 +79,12 @@ class OutputPartitions:
 
     @property
     def reasons(self) -> dict[int, str]:
-        """Partition that is waited for → what to do; from any thread."""
+        """Missing partition → remedy; safe to read from any thread."""
         return {number: _need(topic, number) for number, topic in list(self._missing.items())}
 
     @property
     def waits_for(self) -> str | None:
-        """Which partition is waited for, and what to do; None if none is. From any thread."""
+        """A missing partition and the remedy, or None; safe to read from any thread."""
         return next(iter(self.reasons.values()), None)
 
     def _first_without(self, partition: int) -> str | None:
@@ -93,12 +93,12 @@ class OutputPartitions:
                 if self._count(topic, partition) <= partition:
                     return topic
             except DeliveryError:
-                return topic  # it is asked again
+                return topic  # asked again later
         return None
 
 
 def _need(topic: str, partition: int) -> str:
     return (
-        f"{topic} has no partition {partition}, so that stream waits: add partitions to {topic}, "
-        "until it has as many as the other topics that are joined"
+        f"{topic} has no partition {partition}, so that stream waits: add partitions to {topic} "
+        "until it has as many as the other joined topics"
     )

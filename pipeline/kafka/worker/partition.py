@@ -1,4 +1,4 @@
-"""The partitions of the current assignment: the state of each, and which message is its next."""
+"""The assigned partitions: the state and the next offset of each."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -11,15 +11,15 @@ from fluxplain.kafka.ownership.lives import FIRST, Life
 from fluxplain.kafka.ownership.writers import Fence, Writer
 from fluxplain.kafka.worker.budget import StreamBudget
 from fluxplain.stages import Stage
-from fluxplain.stages.exchange import Exchanges, Found
+from fluxplain.stages.active_model import FoundModel, HasActiveModel
 
 SEEK_AGAIN_S = 2.0
-"""Seconds that messages may take to come after a seek."""
+"""Seconds without a message after a seek before it is repeated."""
 
 
 @dataclass(frozen=True, slots=True)
 class SavedCheckpoint:
-    """The last checkpoint that this worker wrote: when, in seconds since 1970, and its size."""
+    """Time (seconds since 1970) and size of the last checkpoint that this worker wrote."""
 
     at: float
     size_bytes: int
@@ -27,7 +27,7 @@ class SavedCheckpoint:
 
 @dataclass(frozen=True, slots=True)
 class PartitionProgress:
-    """How far a worker is with one partition, and what that waits for (None: nothing)."""
+    """A worker's progress in one partition, and the reason why it waits, if it does."""
 
     tp: TopicPartition
     next_offset: int
@@ -36,20 +36,20 @@ class PartitionProgress:
     waits_for: str | None = None
 
 
-Outcome = Found | Literal["withdrawn"]
-"""The announced model that takes over, or that it was withdrawn."""
+Outcome = FoundModel | Literal["withdrawn"]
+"""The result of waiting for an announced model: the model, or its withdrawal."""
 
 
 @dataclass(slots=True, eq=False)
 class ModelWait:
     """A wait for an announced model, or for its withdrawal.
 
-    ``ahead`` is the next offset to look at for a withdrawal, ``looked_at`` of a monotonic clock.
-    ``outcome`` is None while it is open, or while the file of a model that was taken is missing.
-    ``has_dropped`` says whether messages were dropped that must be read again.
+    ``ahead`` is the next offset to search for a withdrawal, ``looked_at`` a monotonic time.
+    ``outcome`` is None while the wait is open, or while the file of a taken model is missing.
+    ``has_dropped`` says whether dropped messages must be read again.
     """
 
-    stage: Exchanges
+    stage: HasActiveModel
     ahead: int
     looked_at: float = 0.0
     reason: str = "an announced model"
@@ -94,9 +94,9 @@ class AssignedPartition:
     def accepts(self, offset: int) -> bool:
         """Return whether a message is the next one, or was done before.
 
-        After a rebalance messages from before it can still be on their way, beyond the loaded
-        state. So the first one that is ahead is refused, with all behind it, until it comes again
-        after a seek: then what lies between is not in the log.
+        After a rebalance, messages fetched earlier may be beyond the loaded state. So the first
+        message ahead is refused, and all after it, until it comes again after a seek: then the log
+        holds nothing in between.
         """
         if not self.in_step and offset > self.next_offset and offset != self.jumped_to:
             return False
@@ -105,36 +105,36 @@ class AssignedPartition:
         return True
 
     def must_seek(self, offset: int, now: float) -> bool:
-        """Return whether a refused message requires a seek, or one is under way."""
+        """Return whether a refused message requires a seek; False while one is under way."""
         if self.jumped_to is not None and offset > self.jumped_to:
             return False
         self.jumped_to, self.sought_at = offset, now
         return True
 
     def must_seek_again(self, now: float) -> bool:
-        """Return whether nothing came after a seek, which the driver may have overtaken."""
+        """Return whether a seek had no effect, as when the driver has overwritten it."""
         if self.sought_at is None or now - self.sought_at < SEEK_AGAIN_S:
             return False
         self.jumped_to, self.sought_at = None, now
         return True
 
     def lost_step(self, now: float) -> None:
-        """Expect messages again that were dropped on their way."""
+        """Expect dropped messages again."""
         self.in_step, self.jumped_to, self.sought_at = False, None, now
 
     def finish(self, message: Received) -> None:
-        """Move past a message, and keep it without its content until it is acknowledged."""
+        """Advance past a message, and keep it without its content until it is acknowledged."""
         self.next_offset = max(self.next_offset, message.offset + 1)
         message.key = message.value = message.headers = None
         self.pending.append(message)
 
 
 class Assignment:
-    """The partitions that the group has given to this worker, with their loaded states.
+    """The assigned partitions of this worker whose states are loaded.
 
-    ``number`` counts assignments, so that an answer from before a rebalance is recognised; ``size``
-    is how many partitions it has in all, None during a rebalance; ``is_stopping`` says that nothing
-    more is taken.
+    ``number`` counts assignments, to recognise answers from before a rebalance. ``size`` is the
+    number of assigned partitions, None during a rebalance. With ``is_stopping`` no more messages
+    are taken.
     """
 
     def __init__(self) -> None:
@@ -160,7 +160,7 @@ class Assignment:
         self.size = None
 
     def __iter__(self) -> Iterator[AssignedPartition]:
-        # a copy: other threads look, too
+        # a copy: other threads read it
         return iter(list(self._partitions.values()))
 
     def __len__(self) -> int:

@@ -1,4 +1,4 @@
-"""Decides from offsets, seen again and again, whether a worker makes progress."""
+"""Decides from repeated samples of offsets whether a worker makes progress."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -7,22 +7,21 @@ from fluxplain.kafka.client import TopicPartition
 from fluxplain.kafka.worker.partition import PartitionProgress
 
 ASLEEP_S = 20.0
-"""Seconds between two looks from which on the process itself must have stood still: what it did not
-do meanwhile is no stall, and it may do it now."""
+"""Seconds between two samples that show that the process itself was suspended: missing progress is
+no stall then."""
 
 LOOKS = 3
-"""How often in a row a log must be seen to be too short: brokers that take over from another may
-be behind for a moment."""
+"""Consecutive samples that must show a log to be too short: a broker may lag after a failover."""
 
 
 @dataclass(frozen=True, slots=True)
-class Sight:
-    """A role at one moment, ``now`` of a monotonic clock.
+class ProgressSample:
+    """The progress of a worker at the monotonic time ``now``.
 
-    ``ends`` are the ends of the logs, None if the broker does not answer, and ``refusal`` why it
-    does not let this worker in. ``committed`` is what the group has committed, needed of a worker
-    without partitions. ``is_saving`` says that outputs are waited for, which has a limit of its
-    own, ``is_held_up`` that something other than the broker does not answer.
+    ``ends`` are the ends of the logs, None if the broker does not answer; ``refusal`` is the reason
+    if it refuses this worker. ``committed`` are the group's offsets, for a worker without
+    partitions. ``is_saving``: the worker waits for outputs, which has its own limit.
+    ``is_held_up``: something other than the broker does not answer.
     """
 
     now: float
@@ -37,8 +36,8 @@ class Sight:
 class StallDetector:
     """Measures how long nothing has moved although messages wait.
 
-    Messages that wait must move on within ``stall_s`` seconds; a commit may take as much longer as
-    the interval between two checkpoints, ``interval_s``.
+    Waiting messages must be taken within ``stall_s`` seconds, and committed within ``stall_s`` plus
+    the interval of checkpoints, ``interval_s``.
     """
 
     def __init__(self, stall_s: float, interval_s: float) -> None:
@@ -52,44 +51,44 @@ class StallDetector:
         self.lag = 0
         self.broker_answers = False
 
-    def see(self, sight: Sight) -> None:
+    def see(self, sample: ProgressSample) -> None:
         """Update the timers from one observation of the role."""
-        self.broker_answers = sight.ends is not None
-        self._see_refusal(sight)
-        was_asleep = self._seen_at is not None and sight.now - self._seen_at > ASLEEP_S
-        self._seen_at = sight.now
-        if was_asleep or sight.ends is None or sight.is_saving or sight.is_held_up:
-            # what is away comes back; a new start would not make that sooner
+        self.broker_answers = sample.ends is not None
+        self._see_refusal(sample)
+        was_asleep = self._seen_at is not None and sample.now - self._seen_at > ASLEEP_S
+        self._seen_at = sample.now
+        if was_asleep or sample.ends is None or sample.is_saving or sample.is_held_up:
+            # a restart would not help
             self._taking.forget()
             self._committing.forget()
             return
-        ends = sight.ends
-        self._see_shorter_logs(sight.partitions, ends)
-        taken = {p.tp: (p.next_offset, ends.get(p.tp, 0)) for p in sight.partitions}
-        waiting = {p.tp for p in sight.partitions if p.waits_for is not None}
-        done = {p.tp: (p.committed_offset, p.next_offset) for p in sight.partitions}
-        if not sight.partitions:
-            # nobody commits what waits, and it is not given to this worker: it lost its group
-            done = {tp: (offset, ends.get(tp, 0)) for tp, offset in sight.committed.items()}
+        ends = sample.ends
+        self._see_shorter_logs(sample.partitions, ends)
+        taken = {p.tp: (p.next_offset, ends.get(p.tp, 0)) for p in sample.partitions}
+        waiting = {p.tp for p in sample.partitions if p.waits_for is not None}
+        done = {p.tp: (p.committed_offset, p.next_offset) for p in sample.partitions}
+        if not sample.partitions:
+            # nobody commits the waiting messages, and this worker gets no partition: a lost group
+            done = {tp: (offset, ends.get(tp, 0)) for tp, offset in sample.committed.items()}
         self.lag = sum(max(end - offset, 0) for offset, end in (taken or done).values())
-        # a new start would not bring a model
-        self._taking.see(sight.now, {tp: each for tp, each in taken.items() if tp not in waiting})
-        self._committing.see(sight.now, done)
+        # a restart would not bring a model
+        self._taking.see(sample.now, {tp: each for tp, each in taken.items() if tp not in waiting})
+        self._committing.see(sample.now, done)
 
     def shortened(self) -> tuple[PartitionProgress, int] | None:
-        """Return a partition of which the worker has taken more than there is, and its end."""
+        """Return a partition whose log ends before the worker's next offset, and that end."""
         seen = self._shorter.values()
         return next(((partition, end) for partition, end, looks in seen if looks >= LOOKS), None)
 
     def stalled(self) -> str | None:
-        """Return what does not move, for people; None if all is well."""
+        """Return a message about the stall; None if there is none."""
         if self._refusal:
             return self._refusal
         for timers, what in ((self._taking, "taken"), (self._committing, "committed")):
             if timers.overdue:
                 places = ", ".join(map(str, sorted(timers.overdue)))
                 return (
-                    f"nothing of {places} was {what} for {timers.limit_s:.0f} s, "
+                    f"no message of {places} was {what} for {timers.limit_s:.0f} s, "
                     "although messages wait and the broker answers"
                 )
         return None
@@ -104,19 +103,19 @@ class StallDetector:
                 looks = before[each.tp][2] if each.tp in before else 0
                 self._shorter[each.tp] = (each, end, looks + 1)
 
-    def _see_refusal(self, sight: Sight) -> None:
-        if sight.refusal is None:
+    def _see_refusal(self, sample: ProgressSample) -> None:
+        if sample.refusal is None:
             self._refused_since = None
         elif self._refused_since is None:
-            self._refused_since = sight.now
+            self._refused_since = sample.now
         since = self._refused_since
-        overdue = since is not None and sight.now - since >= self._stall_s
-        # a new start reads the secrets again; if it is refused too, it says so
-        self._refusal = sight.refusal if overdue else None
+        overdue = since is not None and sample.now - since >= self._stall_s
+        # a restart reads the secrets again
+        self._refusal = sample.refusal if overdue else None
 
 
 class _Timers:
-    """For each partition, since when an offset stands below its goal."""
+    """Measures for each partition how long an offset has stood below its goal."""
 
     def __init__(self, limit_s: float) -> None:
         self.limit_s = limit_s

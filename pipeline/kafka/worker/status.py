@@ -1,9 +1,9 @@
-"""How a worker is, for its health checks, its watchdog and its metrics."""
+"""The status of a worker, for its health checks, watchdog and metrics."""
 
 from dataclasses import dataclass
 
 from fluxplain.config.replica import Replica
-from fluxplain.kafka.registry.waiting import WaitingDecoder
+from fluxplain.kafka.registry.registry_wait import WaitingDecoder
 from fluxplain.kafka.worker.claims import Claims
 from fluxplain.kafka.worker.commit import Committer
 from fluxplain.kafka.worker.model_waits import ModelWaits
@@ -14,7 +14,7 @@ from fluxplain.kafka.worker.partition import Assignment, PartitionProgress
 
 @dataclass(frozen=True, slots=True)
 class WorkerStatus:
-    """Asks the parts of a worker; may be used from any thread."""
+    """Collects the status of a worker's parts; safe to use from any thread."""
 
     replica: Replica
     assignment: Assignment
@@ -27,7 +27,7 @@ class WorkerStatus:
 
     @property
     def waits_for(self) -> str | None:
-        """What it cannot go on without, and why that is not there; None if nothing is missing."""
+        """A message about what blocks the worker; None if nothing does."""
         return (
             self.decoder.waits_for
             or self.waits.waits_for
@@ -37,7 +37,7 @@ class WorkerStatus:
 
     @property
     def waiting(self) -> dict[str, int]:
-        """What may be missing → how many partitions wait for it."""
+        """Kind of wait → number of waiting partitions."""
         return {
             "model": len(self.waits.reasons),
             "partition": len(self.outputs.missing),
@@ -46,17 +46,17 @@ class WorkerStatus:
 
     @property
     def is_held_up(self) -> bool:
-        """Whether no partition can go on, since the schema registry does not answer."""
+        """Whether a missing schema registry blocks all partitions."""
         return self.decoder.waits_for is not None
 
     @property
     def is_ready(self) -> bool:
-        """Whether it has its share of the group's partitions, with their state, and goes on."""
+        """Whether all its assigned partitions are loaded, and nothing stops or blocks it."""
         is_given = self.assignment.size == len(self.assignment)
         return is_given and not self.assignment.is_stopping and self.waits_for is None
 
     def partitions(self) -> list[PartitionProgress]:
-        """Return how far each partition is."""
+        """Return the progress of each partition."""
         reasons, missing = self.waits.reasons, self.outputs.reasons
         return [
             PartitionProgress(

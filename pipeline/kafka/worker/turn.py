@@ -1,4 +1,4 @@
-"""One message whose turn it is, with the partition whose stage takes it."""
+"""The next message of a partition, with the stage that takes it."""
 
 import logging
 import time
@@ -13,7 +13,7 @@ from fluxplain.kafka.worker.outbox import Publisher
 from fluxplain.kafka.worker.partition import AssignedPartition
 from fluxplain.schemas import Control, Record
 from fluxplain.stages import Message, process
-from fluxplain.stages.intake.subsampling import Sheds
+from fluxplain.stages.intake.subsampling import SubsamplingStage
 
 log = logging.getLogger("fluxplain.worker")
 
@@ -31,7 +31,7 @@ class Turn:
     took_s: float = 0.0
 
     def step(self) -> Sequence[Record]:
-        """Let the stage take the message; a bad one gives a dead letter."""
+        """Pass the message to the stage; a bad one gives a dead letter."""
         began_at = time.perf_counter()
         records = process(self.partition.stage, self.message)
         self.took_s = time.perf_counter() - began_at
@@ -39,33 +39,33 @@ class Turn:
         return records
 
     def publish(self, records: Sequence[Record]) -> None:
-        """Publish the stage's records, and what its time budget announces."""
+        """Publish the stage's records, and a control record if its time budget requires one."""
         self.publisher.publish(self.partition, records, self.message)
         stage, budget = self.partition.stage, self.partition.budget
-        if budget is None or not isinstance(stage, Sheds):
+        if budget is None or not isinstance(stage, SubsamplingStage):
             return
         every = budget.see(stage.every, seconds=self.took_s, now=time.monotonic())
         if every is not None:
             log.info(
-                "%s of partition %d: one of %d observations is explained from here on, one of %d "
-                "until now: explain.budget_ms",
+                "%s of partition %d: from now on one of %d observations is explained instead of "
+                "one of %d, to keep explain.budget_ms",
                 *(self.partition.slot.owner, self.message.partition, every, stage.every),
             )
             self.publisher.announce(Control(every=every), self.message.partition)
 
     async def done(self) -> None:
-        """Move on to the next message; this one is acknowledged with the next checkpoint."""
+        """Finish the message; it is acknowledged with the next checkpoint."""
         self.partition.finish(self.received)
         await self.after(self.partition)
 
 
 def incoming_message(message: Received, *, is_own: bool) -> Message:
-    """Return a message as the stages take it.
+    """Return a received message as a stage's message.
 
-    Unless its topic ``is_own``, so that only workers write it, headers with our names are forged.
+    Unless only workers write its topic (``is_own``), headers with fluxplain's names are forged.
     """
     flaw = message.headers.reason if isinstance(message.headers, Unreadable) else None
-    # Faust has made seconds of it; without one it is None, or Kafka's -1
+    # in seconds (Faust); None or -1 without one
     time_s = message.timestamp or -1.0
     return Message(
         message.topic,

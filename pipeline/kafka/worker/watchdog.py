@@ -1,8 +1,8 @@
-"""Ends a worker that lives but makes no progress, or whose topics are gone.
+"""Ends a worker that makes no progress, or whose topics were deleted.
 
-Consumers die quietly: the process runs, its connections are open, and no message comes any more. So
-progress is compared with what the broker says waits, on a client and in a thread of its own. A
-worker without progress ends itself; its supervisor starts it again.
+Consumers fail silently: the process runs, its connections are open, and no message arrives. So a
+separate thread, with its own client, compares the progress with the broker's logs. A worker without
+progress ends, and its supervisor restarts it.
 """
 
 import logging
@@ -40,27 +40,27 @@ from fluxplain.kafka.faust.peek import first_offset
 from fluxplain.kafka.timeouts import WATCH_REQUEST_S
 from fluxplain.kafka.topics import topic_ids, topic_specs
 from fluxplain.kafka.worker.health import Health
-from fluxplain.kafka.worker.stall_detector import Sight, StallDetector
+from fluxplain.kafka.worker.stall_detector import ProgressSample, StallDetector
 from fluxplain.kafka.worker.status import WorkerStatus
 
 log = logging.getLogger("fluxplain.watchdog")
 
 CHECK_S = 2.0
-"""Seconds between two looks at the progress."""
+"""Seconds between two checks of the progress."""
 
 TOPICS_CHECK_S = 10.0
-"""Seconds between two looks at the topics."""
+"""Seconds between two checks of the topics."""
 
 
 class Watchdog:
-    """Watches a worker and its topics from a thread, and ends the process when it must."""
+    """Watches a worker and its topics in a thread, and ends the process if it must."""
 
     def __init__(self, config: Config, status: WorkerStatus) -> None:
         self._config = config
         self._status = status
         self.replica = status.replica
         self.topics = [config.topic(name) for name in config.inputs(self.replica.role)]
-        self.stalls = StallDetector(config.health.stall_s, config.checkpoint.interval_s)
+        self.stall_detector = StallDetector(config.health.stall_s, config.checkpoint.interval_s)
         self._source = _Topics(config, self.topics)
         self._errors: list[KafkaError] = []
         self._refused: str | None = None
@@ -70,14 +70,14 @@ class Watchdog:
         self._empty: dict[TopicPartition, tuple[int, int]] = {}
 
     def health(self) -> Health:
-        """Return how the worker is; it is ready only while the broker answers."""
-        status, stalls = self._status, self.stalls
-        is_ready = status.is_ready and stalls.broker_answers
-        where = status.replica, self.topics, stalls
+        """Return the worker's health; it is ready only while the broker answers."""
+        status, stall_detector = self._status, self.stall_detector
+        is_ready = status.is_ready and stall_detector.broker_answers
+        where = status.replica, self.topics, stall_detector
         return Health(*where, status.waits_for, is_ready, status.partitions())
 
     def start(self) -> None:
-        """Watch, until the process ends."""
+        """Start the thread, which runs until the process ends."""
         threading.Thread(target=self._run, name="watchdog", daemon=True).start()
 
     def _run(self) -> None:
@@ -90,28 +90,28 @@ class Watchdog:
                     topics_at = time.monotonic()
                     self._check_topics()
         except Exception as error:
-            fail(f"{self.replica}: nobody watches any more", error)
+            fail(f"{self.replica}: the watchdog failed", error)
 
     def _check_progress(self) -> None:
-        self.stalls.see(self._look())
-        if stalled := self.stalls.stalled():
-            log.critical("%s: %s: ending, to be started again", self.replica, stalled)
+        self.stall_detector.see(self._look())
+        if stalled := self.stall_detector.stalled():
+            log.critical("%s: %s; ending so that it is restarted", self.replica, stalled)
             end(EXIT_FAILED)
-        if shortened := self.stalls.shortened():
+        if shortened := self.stall_detector.shortened():
             partition, end_of_log = shortened
             slot = Slot.of(self.replica, *partition.tp)
             refuse(shorter_log(slot, partition.next_offset, end_of_log))
 
     def _check_topics(self) -> None:
         if problem := self._source.look(self._consumer):
-            log.critical("%s: %s: ending, to be started again", self.replica, problem)
+            log.critical("%s: %s; ending so that it is restarted", self.replica, problem)
             end(EXIT_NOT_YET)
         with suppress(BrokerError):
             if self._status.claims.is_replaced():
                 refuse(replaced_settings(self.replica))
 
-    def _look(self) -> Sight:
-        # the worker's offsets first: what it takes meanwhile is no progress missed
+    def _look(self) -> ProgressSample:
+        # the worker's offsets first: otherwise its progress meanwhile would look like a stall
         partitions = self._status.partitions()
         is_saving, is_held_up = self._status.committer.is_saving, self._status.is_held_up
         try:
@@ -119,16 +119,18 @@ class Watchdog:
             ends = self._log_offsets(offsets, OFFSET_END)
             waiting = {tp: self._waiting(tp, offsets[tp], ends[tp]) for tp in ends}
         except KafkaException as error:
-            return Sight(time.monotonic(), partitions, refusal=self._refusal(error.args[0]))
+            return ProgressSample(
+                time.monotonic(), partitions, refusal=self._refusal(error.args[0])
+            )
         self._refused = None
-        return Sight(
+        return ProgressSample(
             *(time.monotonic(), partitions, waiting, {} if partitions else offsets),
             is_saving=is_saving,
             is_held_up=is_held_up,
         )
 
     def _committed(self) -> dict[TopicPartition, int]:
-        """Return where the group goes on with each partition; for a worker without any."""
+        """Return the group's next offset of each partition, for a worker without any."""
         tps = [
             TopicPartition(topic, partition)
             for topic in self.topics
@@ -151,10 +153,10 @@ class Watchdog:
         return found
 
     def _waiting(self, tp: TopicPartition, offset: int, log_end: int) -> int:
-        """Return the end of what waits from an offset on.
+        """Return the end of the messages that wait from an offset on.
 
-        Transactions leave marks in the log that no consumer gets: behind the last message they
-        look like one that is never taken. So what stands still is read once, to see.
+        Transaction markers after the last message look like a message that is never taken. So if
+        the offsets stand still, the log is read once to find out.
         """
         stood = (offset, log_end)
         stands, self._seen[tp] = self._seen.get(tp) == stood, stood
@@ -165,17 +167,17 @@ class Watchdog:
         return offset if self._empty.get(tp) == stood else log_end
 
     def _holds_messages(self, tp: TopicPartition, offset: int) -> bool:
-        """Return whether a message comes from an offset on; also if that is not known in time."""
+        """Return whether there is a message from an offset on; True without an answer in time."""
         try:
             return first_offset(self._config, *tp, offset, WATCH_REQUEST_S) is not None
         except KafkaException:
             return True
 
     def _refusal(self, error: KafkaError) -> str | None:
-        """Return why the broker does not let this worker in, if that is why it failed.
+        """Return the reason if the broker refused this worker.
 
-        librdkafka reports it once, and then not again for half a minute: it holds until it reports
-        something else, or the broker answers.
+        librdkafka reports a refusal only every half minute, so it holds until another error is
+        reported or the broker answers.
         """
         self._errors.clear()
         reported = self._consumer.poll(0)  # calls error_cb; an ACL's refusal comes as a message
@@ -192,7 +194,7 @@ class Watchdog:
 
 
 class _Topics:
-    """The pipeline's topics as they were at the start, and what became of them."""
+    """Detects deleted and re-created topics, by comparison with the start."""
 
     def __init__(self, config: Config, sources: Sequence[str]) -> None:
         self._config = config
@@ -204,7 +206,7 @@ class _Topics:
         self._missing: set[str] = set()
 
     def look(self, consumer: Consumer) -> str | None:
-        """Return what makes going on useless, for people."""
+        """Return the reason to end the worker, if any; log added partitions."""
         try:
             names = [spec.name for spec in topic_specs(self._config)]
             counts = {name: _partition_count(consumer, name) for name in names}
@@ -213,24 +215,25 @@ class _Topics:
             return None
         self._log_more_partitions(counts)
         missing = {name for name, count in counts.items() if not count}
-        gone, self._missing = missing & self._missing, missing  # one look may be a broker's start
+        # seen twice: during a broker's start topics may be missing for a moment
+        gone, self._missing = missing & self._missing, missing
         if gone:
             return f"the topics {', '.join(sorted(gone))} were deleted"
         for source, source_id in self._sources.items():
             if ids.get(source, source_id) != source_id:
-                return f"the topic {source} was deleted and made anew"
+                return f"the topic {source} was deleted and created again"
         return None
 
     def _log_more_partitions(self, counts: Mapping[str, int]) -> None:
         for name, count in counts.items():
             before = self._partitions.get(name, count)
             if count > before > 0:
-                log.info("%s has %d partitions now, %d before", name, count, before)
+                log.info("%s now has %d partitions instead of %d", name, count, before)
             self._partitions[name] = count
 
 
 def _known(consumer: Consumer, topic: str) -> TopicMetadata:
-    # of a consumer: asking creates no topic
+    # a consumer's request creates no topic
     return consumer.list_topics(topic, timeout=WATCH_REQUEST_S).topics[topic]
 
 

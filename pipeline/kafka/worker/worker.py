@@ -1,7 +1,7 @@
-"""One role of the pipeline: what it is assigned, and which message goes to which stage.
+"""One role of the pipeline: its assignment, and the order of its messages.
 
-What a role does with a message stands in :mod:`agents`. This decides which message is the next of
-its partition, and hands it out as a :class:`~fluxplain.kafka.worker.turn.Turn`.
+:mod:`agents` defines what a role does with a message. This module decides which message is next in
+its partition, and yields it as a :class:`~fluxplain.kafka.worker.turn.Turn`.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ from fluxplain.kafka.driver import Driver, Received
 from fluxplain.kafka.exits import fail
 from fluxplain.kafka.metrics.worker_metrics import WorkerMetrics
 from fluxplain.kafka.ownership.register import Register
-from fluxplain.kafka.registry.waiting import WaitingDecoder
+from fluxplain.kafka.registry.registry_wait import WaitingDecoder
 from fluxplain.kafka.worker.claims import Claims
 from fluxplain.kafka.worker.commit import Committer
 from fluxplain.kafka.worker.gaps import GapNotices, Gaps
@@ -42,8 +42,8 @@ log = logging.getLogger("fluxplain.worker")
 class RoleWorker:
     """Routes the messages of the assigned partitions to their stages.
 
-    It was started with the settings that have the number ``registered`` in the register. The
-    decoder opens what comes in the wire format of a schema registry; None if nothing does.
+    ``registered`` is the register's number of the worker's settings. The decoder reads a schema
+    registry's wire format; None without a registry.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class RoleWorker:
         self._assignment = assignment = Assignment()
         topics = [config.topic(name) for name in config.inputs(replica.role)]
         self._merge = Merge(topics, assignment, driver) if len(topics) > 1 else None
-        # join passes on what it gets as it is, and evaluations are nobody else's
+        # join passes values on unchanged, and evaluations are always plain JSON
         self._decoder = WaitingDecoder(
             decoder if replica.role in {"model", "drift"} else None, replica
         )
@@ -102,7 +102,7 @@ class RoleWorker:
 
     @asynccontextmanager
     async def turns(self, message: Received) -> AsyncIterator[AsyncIterator[Turn]]:
-        """Receive a message, and yield those whose turn it is; any error ends the process."""
+        """Receive a message and yield the turns that are due; any error ends the process."""
         try:
             async with self._busy:
                 yield self._turns(message)
@@ -113,10 +113,10 @@ class RoleWorker:
                 else:
                     self._outbox.send_all()
         except Exception as error:
-            fail(f"{self.replica}: cannot go on", error)
+            fail(f"{self.replica}: cannot continue", error)
 
     async def tick(self) -> None:
-        """Do what is due although no message comes: seek, merge, send, commit, look for models."""
+        """Do what is due without a new message: seek, merge, send, commit, look for models."""
         try:
             async with self._busy:
                 await self._seek_again()
@@ -147,7 +147,7 @@ class RoleWorker:
         return self._assignment.get(*tp) is not None
 
     async def claim(self, tps: Collection[TopicPartition]) -> None:
-        """Become the registered owner of partitions: readers ignore older owners from then on."""
+        """Register as the owner of partitions; from then on readers ignore earlier owners."""
         await self._claims.claim([Slot.of(self.replica, *tp) for tp in tps])
 
     async def load(self, tp: TopicPartition, log: range) -> int | None:
@@ -159,9 +159,10 @@ class RoleWorker:
         return partition.next_offset
 
     def on_offset_mismatch(self, tp: TopicPartition, committed: int | None) -> None:
-        """Commit what the checkpoint holds, also if no message comes any more.
+        """Record that the committed offset differs from the checkpoint's (None: nothing committed).
 
-        The two differ where a worker ended between the checkpoint and its first commit.
+        They differ if a worker ended between a checkpoint and its commit: then the checkpoint's
+        offset is committed, even without a new message.
         """
         partition = self._assignment.get(*tp)
         if partition is None:
@@ -170,7 +171,7 @@ class RoleWorker:
         if not partition.must_commit and (committed or 0) > partition.next_offset:
             log.warning(
                 "%s: the group has committed offset %d, but there is no checkpoint in %s: the "
-                "state is rebuilt from offset %d on, and the same records are published again",
+                "state is rebuilt from offset %d, and the same records are published again",
                 partition.slot,
                 committed,
                 self.config.checkpoint.place,
@@ -178,11 +179,11 @@ class RoleWorker:
             )
 
     def on_assigned(self, partitions: int) -> None:
-        """Record how many partitions a finished rebalance has given to this worker."""
+        """Record the number of partitions that a finished rebalance assigned to this worker."""
         self._assignment.size = partitions
 
     def on_revoked(self) -> None:
-        """Drop state and unfinished work of all partitions; some of them may come back."""
+        """Drop state and unfinished work of all partitions; some may be assigned again."""
         self._assignment.end()
         if self._merge is not None:
             self._merge.clear()
@@ -194,7 +195,7 @@ class RoleWorker:
     # Routing.
 
     async def _turns(self, message: Received | None = None) -> AsyncIterator[Turn]:
-        """Yield the turns that are due: a message came or, where topics merge, time passed."""
+        """Yield the turns that are due after a message or, where topics merge, after some time."""
         if self._assignment.is_stopping:
             return  # the next owner reads it again
         for each in self._ready(message):
@@ -211,14 +212,14 @@ class RoleWorker:
         return self._merge.ready(time.monotonic())
 
     async def _turn(self, message: Received) -> Turn | None:
-        """Return the turn of a message; None if it is not the next one, or is not to be taken."""
+        """Return the turn of a message; None if it is not the next one, or must be dropped."""
         partition = self._assignment.get(message.topic, message.partition)
         if partition is None or not self._driver.is_current(message):
-            return None  # of an assignment that is over: its next owner reads it again
+            return None  # revoked: the next owner reads it again
         if not await self._is_next(partition, message):
             return None
         if message.offset < partition.next_offset:
-            partition.finish(message)  # it was done before, and waits for its acknowledgement only
+            partition.finish(message)  # done before; only its acknowledgement is missing
             return None
         incoming = await self._admitted(partition, message)
         if incoming is None:
@@ -227,7 +228,7 @@ class RoleWorker:
         return Turn(partition, incoming, message, self._publisher, seconds, after)
 
     async def _is_next(self, partition: AssignedPartition, message: Received) -> bool:
-        """Return whether a message is the next one, or was done before; else it comes again."""
+        """Return whether a message is the next one or was done before; any other is read again."""
         if not await self._outputs.has(message.partition) or not partition.is_held:
             return False
         if self._waits.holds_back(partition):
@@ -240,11 +241,11 @@ class RoleWorker:
         return not is_ahead or await self._gaps.passes(partition, message.offset)
 
     async def _admitted(self, partition: AssignedPartition, message: Received) -> Message | None:
-        """Return a message as stages take it; None if it is revoked, or an old owner wrote it."""
+        """Return the stage's message; None if it was revoked, or written by a former owner."""
         incoming = await self._decoder.opened(
             incoming_message(message, is_own=self._claims.is_own(message.topic)),
             holds=lambda: partition.is_held and not self._assignment.is_stopping,
-            waits=self._outbox.send_all,  # what is done needs not wait
+            waits=self._outbox.send_all,  # finished records need not wait
         )
         if incoming is None:
             return None  # the next owner reads it again
@@ -257,7 +258,7 @@ class RoleWorker:
         return checked
 
     def _more_waits(self, message: Received) -> bool:
-        """Return whether the broker has more of the message's partition."""
+        """Return whether the broker has more messages of this partition."""
         end = self._driver.log_end(TopicPartition(message.topic, message.partition))
         return message.offset + 1 < (end or 0)
 
@@ -268,10 +269,10 @@ class RoleWorker:
             await self._gaps.read_again(*late)
 
     async def _resume_streams(self) -> None:
-        """Read the streams again whose records could not be sent for want of a partition."""
+        """Read streams again whose records could not be sent because a partition was missing."""
         for number in self._outputs.missing:
             await self._outputs.has(number)
-        # in all topics: what was dropped meanwhile is not only of the topic that came first
+        # in all topics: messages of each may have been dropped meanwhile
         for number in self._outputs.take_found():
             held = [each for each in self._assignment if each.tp.partition == number]
             for partition in held:

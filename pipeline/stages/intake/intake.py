@@ -1,33 +1,25 @@
-"""Before the model: a message becomes an observation that is valid, labelled and complete."""
+"""Before the model: turns messages into valid, labelled and complete observations."""
 
 from collections.abc import Sequence
 from dataclasses import replace
 
 from fluxplain.config import Config
 from fluxplain.schemas import BadRecordError, Change, Control, LateLabel, Observation, Record
-from fluxplain.stages.base import Message
 from fluxplain.stages.chain import Sight
 from fluxplain.stages.intake.late_labels import LateLabels
 from fluxplain.stages.intake.missing import Coverage, Filler
-from fluxplain.stages.intake.sample import Announced, Labelled, Sample, Unusable
-from fluxplain.stages.intake.schema_drift import Evolution
+from fluxplain.stages.intake.sample import ControlMessage, Labelled, Sample, Unusable
+from fluxplain.stages.intake.schema_drift import SchemaDrift
 from fluxplain.stages.intake.validation import ObservationValidator, decoded_control
 from fluxplain.stages.limits import check_key
 from fluxplain.stages.origins import Origins
+from fluxplain.stages.stage import Message
 
-Decoded = Sample | Labelled | Announced | Unusable
+Decoded = Sample | Labelled | ControlMessage | Unusable
 
 
 class Intake:
-    """Validates messages, joins late labels, fills in missing values, and notices what is lost.
-
-    Attributes
-    ----------
-    labels
-        Observations that wait for their label, and labels that wait for their observation.
-    filler, coverage, evolution
-        What was learned of missing values.
-    """
+    """Validates messages, joins late labels, fills in missing values, and reports losses."""
 
     def __init__(self, config: Config, stream: str) -> None:
         policies = {name: config.missing.of(name) for name in config.features}
@@ -40,7 +32,7 @@ class Intake:
         self._skipped = frozenset(name for name, policy in policies.items() if policy == "skip")
         self.filler = Filler(config.features, config.missing.values, imputed, alpha)
         self.coverage = Coverage(config.members, alpha)
-        self.evolution = Evolution()
+        self.schema_drift = SchemaDrift()
         self.labels = LateLabels(config.label)
         self._labels_topic = config.topic(LateLabel.TOPIC)
         self._control_topic = config.topic(Control.TOPIC)
@@ -48,7 +40,7 @@ class Intake:
         self._origins = Origins(stream, joined) if config.is_joined else None
 
     def decode(self, message: Message) -> Decoded:
-        """Return the validated observation, label or control record, or why there is none."""
+        """Return the validated observation, label or control record, or why it is unusable."""
         try:
             return self._validated(message)
         except BadRecordError as error:
@@ -58,7 +50,7 @@ class Intake:
         check_key(message)
         topic = message.origin[0] if self._origins is not None else ""
         if topic == self._control_topic:
-            return Announced(decoded_control(message), message)
+            return ControlMessage(decoded_control(message), message)
         fields = message.fields()
         if message.decoded is not None:
             message = replace(message, decoded=None)  # it may be kept, and is large
@@ -78,28 +70,16 @@ class Intake:
         about = observation.id, observation.ts
         return Sample(message.offset, x, y, *about, message, missing, others)
 
-    def take(self, decoded: Decoded, records: list[Record]) -> Sample | Announced | None:
-        """Return what the model has to do with now, if there is anything.
+    def take(self, decoded: Decoded, records: list[Record]) -> Sample | ControlMessage | None:
+        """Return the sample or control record that the model stage must process now, if any.
 
-        Where topics are joined, a message that was taken before is passed over, as after a crash of
-        the join role. One that comes late is taken.
-
-        Parameters
-        ----------
-        decoded
-            What :meth:`decode` returned.
-        records
-            Change notices and dead letters are added: of what was lost, has waited too long, or is
-            other than before.
-
-        Raises
-        ------
-        BadRecordError
-            If the message cannot be used.
+        Where topics are joined, a message taken before is ignored (the join role repeats some after
+        a crash); a late one is taken. Notices and dead letters are added to ``records``. Raises
+        ``BadRecordError`` if the message cannot be used.
         """
         if not self._is_new(decoded.message, records):
             return None
-        if isinstance(decoded, Announced):
+        if isinstance(decoded, ControlMessage):
             return decoded
         if isinstance(decoded, Unusable):
             raise BadRecordError(decoded.reason)
@@ -116,14 +96,14 @@ class Intake:
         try:
             sight, gap = self._origins.take(message)
         except BadRecordError as error:
-            # the header that says where it is from is not believed, so the letter does not name it
+            # the header with its origin is forged, so the dead letter must not carry it
             records.append(replace(message, headers={}).dead_letter(message.flaw or str(error)))
             return False
         records += [] if gap is None else [gap]
         return sight is not Sight.SEEN
 
     def _labelled(self, labelled: Labelled, records: list[Record]) -> Sample | None:
-        """Return the observation that waited for a label."""
+        """Return the observation that waited for this label, if any."""
         label, message = labelled.label, labelled.message
         waited = self.labels.join(label, message, records)
         if waited is None:
@@ -132,8 +112,8 @@ class Intake:
         return Sample(message.offset, waited.x, label.y, label.id, ts, message, unlabelled=waited)
 
     def _completed(self, sample: Sample, records: list[Record]) -> Sample:
-        """Return an observation with a value for each feature, or one that is to be skipped."""
-        changes = self.evolution.see(sample.missing, sample.others)
+        """Return the observation with a value for each feature, or marked as skipped."""
+        changes = self.schema_drift.see(sample.missing, sample.others)
         records += [
             Change.notice(
                 kind="schema",
@@ -154,5 +134,5 @@ class Intake:
                 return sample
             return replace(sample, x=self.filler.filled(sample.x, sample.missing))
         finally:
-            # also where something else was missing for the first time
+            # also if another feature could not be filled in
             self.filler.observe(sample.x)

@@ -10,14 +10,14 @@ from fluxplain.schemas import BadRecordError, DeadLetter, LateLabel, Record
 from fluxplain.schemas.observation import Id
 from fluxplain.schemas.prediction import LabelCounts
 from fluxplain.schemas.record import Target, Value, shown
-from fluxplain.stages.base import Message
 from fluxplain.stages.intake.sample import Moment, Sample, Unlabelled
 from fluxplain.stages.limits import HEADER_MEMORY_BYTES
+from fluxplain.stages.stage import Message
 
 MAX_KEPT_BYTES = 32 * 1024 * 1024
-"""Limit of waiting texts and messages in bytes; beyond it the oldest are given up. A category may
-have 1,000 characters, so 10,000 observations of 100 features could need 1 GB. Known labels have the
-same limit."""
+"""Limit of waiting texts and messages in bytes; beyond it the oldest are given up. Without it,
+10,000 observations of 100 features with 1,000 characters each would take 1 GB. Known labels have
+the same limit."""
 
 
 class _Waits(Protocol):
@@ -30,7 +30,7 @@ class _Waits(Protocol):
 
     @property
     def message(self) -> Message | None:
-        """The message that becomes a dead letter if it waits in vain, if any."""
+        """The message that becomes a dead letter at the end of the wait, if any."""
         ...
 
     @property
@@ -52,13 +52,13 @@ class Early:
 
     @property
     def values(self) -> Iterable[Value | None]:
-        """Those of the message, which is counted itself."""
+        """None: its values are in the message, which is counted."""
         return ()
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """The label of an observation that waited; None if none is wanted."""
+    """The label of an observation; None if its label is unwanted."""
 
     y: Target | None
     since: Moment
@@ -74,7 +74,7 @@ class _Queue(Generic[W]):
     """Waiting items by id, oldest first."""
 
     def __init__(self) -> None:
-        # of a dict, the first item is far when many before it were deleted
+        # a dict takes long to find its first item after many deletions
         self._items: OrderedDict[Id, W] = OrderedDict()
         self.bytes = 0
 
@@ -85,7 +85,7 @@ class _Queue(Generic[W]):
         return id_ in self._items
 
     def add(self, id_: Id, item: W) -> None:
-        self.pop(id_)  # in its old place it would keep what came after it
+        self.pop(id_)  # so that the items stay in order of age
         self._items[id_] = item
         self.bytes += _size(id_, item)
 
@@ -102,17 +102,11 @@ class _Queue(Generic[W]):
 
 
 class LateLabels:
-    """Joins labels that come later with their observations, by id.
+    """Joins late labels with their observations, by id.
 
-    What waits is bounded: by the number of observations that come meanwhile, by time if wanted, and
-    by the size of its texts and of what could become dead letters. Time is the
-    largest timestamp of a message so far, so the same messages are given up at the same places
-    whenever they are read; after a wrong one in the future, only the number counts until then.
-
-    Parameters
-    ----------
-    settings
-        How long to wait, and what becomes of an observation without a label.
+    Waiting is bounded by the number of later observations, by time if configured, and by size. Time
+    is the largest timestamp so far, so a replay gives up the same messages at the same offsets.
+    After a wrong timestamp in the future, only the number counts until that time.
     """
 
     def __init__(self, settings: LabelSettings) -> None:
@@ -128,7 +122,7 @@ class LateLabels:
 
     @property
     def counts(self) -> LabelCounts | None:
-        """How many labels came, and how many did not; None while nothing was to wait."""
+        """Counts of labels by outcome; None until an observation has waited."""
         if not self._is_used:
             return None
         return LabelCounts(
@@ -140,7 +134,7 @@ class LateLabels:
         )
 
     def advance(self, message: Message, *, is_observation: bool) -> list[DeadLetter]:
-        """Advance to a message's time; return dead letters for items that waited too long."""
+        """Advance to a message's time; return dead letters of items that waited too long."""
         time = max(self._now.time, message.time or 0)
         self._now = Moment(self._now.observed + is_observation, time)
         records: list[DeadLetter] = []
@@ -153,15 +147,15 @@ class LateLabels:
         return records
 
     def observe(self, id_: Id | None, y: Target | None, records: list[Record]) -> Target | None:
-        """Return the label of an observation: its own, or one that came before it.
+        """Return the label of an observation: its own, or one that arrived before it.
 
-        One that says something else than its own is added to the records. One that came before
-        is used up, whatever becomes of the observation.
+        An early label that contradicts its own is added to the records as a dead letter. An early
+        label is used up, even if the observation fails later.
         """
         if id_ is None:
             return y
         early = self._early.pop(id_)
-        if y is not None and self._is_used:  # else there is nothing that could be repeated
+        if y is not None and self._is_used:  # otherwise no label can be a repetition
             self._know(id_, y)
         if early is None:
             return y
@@ -195,22 +189,17 @@ class LateLabels:
             self._missing += 1
             records += [] if message is None else [_without_label(id_, message)]
             return
-        self._known.pop(id_)  # that was of another observation
+        self._known.pop(id_)  # of an earlier observation with this id
         waits = Unlabelled(sample.seq, sample.x, sample.ts, prediction, self._now, message)
         self._unlabelled.add(id_, waits)
         while self._unlabelled.bytes > MAX_KEPT_BYTES:
             records += self._give_up()
 
     def join(self, label: LateLabel, message: Message, records: list[Record]) -> Unlabelled | None:
-        """Return what waits for a label; None if nothing does, or it was known already.
+        """Return the observation that waits for a label; None if there is none.
 
-        A label without an observation waits for that. What has to go for it is added to the
-        records.
-
-        Raises
-        ------
-        BadRecordError
-            If the observation was labelled otherwise before, or nothing ever waits.
+        A label without an observation waits for it; evicted ones are added to the records. Raises
+        ``BadRecordError`` for a contradicting label, or if ``label.wait`` is 0.
         """
         if not self._wait:
             raise BadRecordError("label.wait is 0: no observation waits for a later label")
@@ -223,7 +212,7 @@ class LateLabels:
         before = self._known.get(label.id) or self._early.get(label.id)
         if before is None:
             self._early.add(label.id, Early(label.y, self._now, message))
-            # while no observation comes, none of them grows old
+            # labels alone do not age each other
             while len(self._early) > self._wait or self._early.bytes > MAX_KEPT_BYTES:
                 records.append(self._give_up_early())
         elif before.y == label.y:
@@ -233,7 +222,7 @@ class LateLabels:
         return None
 
     def pass_over(self, id_: Id | None) -> None:
-        """Mark an observation's label as unwanted, and drop one that came before."""
+        """Mark an observation's label as unwanted, and drop an early one."""
         if id_ is not None and self._wait:
             self._early.pop(id_)
             self._know(id_, None)

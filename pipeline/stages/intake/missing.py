@@ -1,4 +1,4 @@
-"""What happens where a feature has no value."""
+"""Imputes missing feature values, and tracks the coverage of each feature."""
 
 from collections import Counter, deque
 from collections.abc import Collection, Mapping, Sequence
@@ -11,26 +11,16 @@ from fluxplain.explain.smoothing import ExponentialMeans
 from fluxplain.schemas import BadRecordError
 
 RECENT = 100
-"""Values of a categorical feature among which the most frequent is taken."""
+"""Number of latest values of a categorical feature whose most frequent one is imputed."""
 
 
 class Filler:
-    """Fills in values that are missing, from those that were there.
+    """Imputes missing values from observed ones.
 
-    A numeric feature gets the mean of its values, smoothed as explanations are; a categorical one
-    the most frequent of its last 100, and of several the one that came first among them. Where the
-    settings name a value, that is taken.
-
-    Parameters
-    ----------
-    features
-        Feature → its type, in the order in which the model gets them.
-    constants
-        Feature → the value to take.
-    imputed
-        Features of which values may be missing.
-    alpha
-        Smoothing of the means, in (0, 1].
+    A numeric feature gets the mean of its values, smoothed with ``alpha`` as explanations are; a
+    categorical one the most frequent of its last 100 values, of equals the first. ``constants``
+    (feature → value) take precedence. Only ``imputed`` features may be missing. The result has the
+    order of ``features``.
 
     Examples
     --------
@@ -54,18 +44,12 @@ class Filler:
         self._modes = {name: Mode() for name in learned if features[name] == "categorical"}
 
     def filled(self, x: Mapping[str, Value], missing: Sequence[str]) -> dict[str, Value]:
-        """Return the observation with a value for each feature that is missing.
-
-        Raises
-        ------
-        BadRecordError
-            If there was no value of it yet.
-        """
+        """Return the observation with imputed values; raise ``BadRecordError`` if none is known."""
         values = {**x, **{name: self._value(name) for name in missing}}
         return {name: values[name] for name in self._names}
 
     def observe(self, x: Mapping[str, Value]) -> None:
-        """Take the values of an observation that are there."""
+        """Take the values that an observation has."""
         for name, mean in self._means.items():
             if name in x:
                 mean.update(float(x[name]))
@@ -79,14 +63,14 @@ class Filler:
         known = self._means.get(name) or self._modes[name]
         if not known.n:
             raise BadRecordError(
-                f"x.{name} is missing, and there was no value of it yet that could stand for it: "
-                f"name one by missing.values.{name}"
+                f"x.{name} is missing, and has had no value yet to impute it from: set "
+                f"missing.values.{name}"
             )
         return known.value
 
 
 class Mean:
-    """The smoothed mean of numbers.
+    """Exponentially smoothed mean.
 
     Examples
     --------
@@ -102,7 +86,7 @@ class Mean:
 
     @property
     def n(self) -> int:
-        """How many were taken."""
+        """Number of values so far."""
         return self._means.n
 
     @property
@@ -129,22 +113,22 @@ class Mode:
 
     def __init__(self) -> None:
         self._recent: deque[Value] = deque()
-        # to Python true and 1 are the same
+        # Python counts true and 1 as equal
         self._counts: Counter[tuple[type, Value]] = Counter()
 
     @property
     def n(self) -> int:
-        """How many are known."""
+        """Number of remembered categories."""
         return len(self._recent)
 
     @property
     def value(self) -> Value:
-        """The most frequent one; of several, the one that came first among the last."""
+        """The most frequent category; of equals, the one that occurs first."""
         most = max(self._counts.values())
         return next(each for each in self._recent if self._counts[type(each), each] == most)
 
     def update(self, category: Value) -> None:
-        """Take the next one."""
+        """Take the next category."""
         self._recent.append(category)
         self._counts[type(category), category] += 1
         if len(self._recent) > RECENT:
@@ -155,17 +139,10 @@ class Mode:
 
 
 class Coverage:
-    """Which share of the observations had a value, for each feature, group and pair.
+    """Share of the observations that have a value, for each feature, group and pair.
 
-    Smoothed as explanations are: with α the last ``2 / α - 1`` observations count. A group or a
-    pair has a value where all of its features have one.
-
-    Parameters
-    ----------
-    members
-        Name → the features that it is made of.
-    alpha
-        Smoothing, in (0, 1].
+    Smoothed as explanations are: with α about the last ``2 / α - 1`` observations count. A group or
+    pair has a value where all of its features (``members``) have one.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What the model stage takes: observations and labels that passed validation."""
+"""Validated input of the model stage: observations, labels and control records."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -7,20 +7,12 @@ from fluxplain.evaluate import Value
 from fluxplain.schemas import Control, LateLabel
 from fluxplain.schemas.observation import Id
 from fluxplain.schemas.record import Target, Timestamp
-from fluxplain.stages.base import Message
+from fluxplain.stages.stage import Message
 
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """How far a stream was.
-
-    Attributes
-    ----------
-    observed
-        Observations until then.
-    time
-        Largest timestamp of a message until then, in milliseconds; 0 without any.
-    """
+    """Progress of a stream: observations, and the largest timestamp in milliseconds (0: none)."""
 
     observed: int = 0
     time: int = 0
@@ -28,16 +20,9 @@ class Moment:
 
 @dataclass(frozen=True, slots=True)
 class Unlabelled:
-    """An observation that was predicted, and waits for its label.
+    """An observation with a prediction that waits for its label.
 
-    Attributes
-    ----------
-    seq, x, ts
-        As in its sample.
-    prediction
-        What was predicted; None if the model had nothing to say.
-    since, message
-        When it came, and what becomes a dead letter if no label does; None if nothing does.
+    ``message`` becomes a dead letter if no label comes; None if it is not kept.
     """
 
     seq: int
@@ -55,22 +40,10 @@ class Unlabelled:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """An observation that passed validation; or one whose label has come.
+    """A validated observation, or one whose label has arrived (``unlabelled`` is what waited).
 
-    Attributes
-    ----------
-    seq, message
-        The observation's, or the label's.
-    x, y, id, ts
-        As in the records.
-    missing
-        Features that have no value.
-    others
-        Its unconfigured fields.
-    unlabelled
-        What waited for the label; None for an observation that comes.
-    is_skipped
-        Whether it has no prediction, since a feature has no value.
+    ``seq`` and ``message`` are the label's in the second case. ``missing`` are features without a
+    value, ``others`` unconfigured fields; with ``is_skipped`` it gets no prediction.
     """
 
     seq: int
@@ -86,8 +59,8 @@ class Sample:
 
 
 @dataclass(frozen=True, slots=True)
-class Announced:
-    """What is other from here on, and passed validation."""
+class ControlMessage:
+    """A validated control record; it takes effect from this offset on."""
 
     control: Control
     message: Message
@@ -95,7 +68,7 @@ class Announced:
 
 @dataclass(frozen=True, slots=True)
 class Unusable:
-    """A message that did not pass, and why."""
+    """A message that failed validation, and the reason."""
 
     reason: str
     message: Message
@@ -103,7 +76,7 @@ class Unusable:
 
 @dataclass(frozen=True, slots=True)
 class Labelled:
-    """A label that comes later, and passed validation."""
+    """A validated late label."""
 
     label: LateLabel
     message: Message

@@ -1,4 +1,4 @@
-"""Schema drift: features that vanish, come back, or appear without being configured."""
+"""Schema drift: features that vanish or come back, and new unconfigured fields."""
 
 from collections.abc import Iterable, Sequence
 
@@ -6,28 +6,27 @@ GONE_AFTER = 1000
 """Consecutive observations without a value after which a feature counts as gone."""
 
 MOST_NAMES = 1000
-"""Unconfigured names to remember; further ones are not reported."""
+"""Largest number of unconfigured names remembered; further ones are not reported."""
 
 LONGEST_NAME = 300
-"""Characters to remember of a name; a second name with the same beginning is not reported."""
+"""Characters remembered of a name; a second name with the same beginning is not reported."""
 
 
-class Evolution:
-    """Reports when producers begin to send other fields than before.
+class SchemaDrift:
+    """Reports when producers change the fields that they send.
 
-    Unconfigured fields of the first 1,000 observations were left out on purpose and are not
-    reported.
+    Unconfigured fields of the first 1,000 observations count as left out on purpose.
 
     Examples
     --------
-    >>> evolution = Evolution()
+    >>> schema_drift = SchemaDrift()
     >>> for _ in range(1000):
-    ...     reports = evolution.see(missing=["age"], others=["id"])
+    ...     reports = schema_drift.see(missing=["age"], others=["id"])
     >>> reports
     {'age': 'age has had no value in the last 1,000 observations'}
-    >>> evolution.see(missing=[], others=["id", "colour"])
-    {'age': 'age has values again, after 1,000 observations without', None: 'x has colour, which \
-is not configured, and was not there before: it is not used'}
+    >>> schema_drift.see(missing=[], others=["id", "colour"])
+    {'age': 'age has values again, after 1,000 observations without', None: 'x has new fields that \
+are not configured, and are ignored: colour'}
     """
 
     def __init__(self) -> None:
@@ -36,14 +35,9 @@ is not configured, and was not there before: it is not used'}
         self._seen = 0
 
     def see(self, missing: Sequence[str], others: Iterable[str]) -> dict[str | None, str]:
-        """Take an observation; return feature → report, with None for all unconfigured fields.
+        """Take an observation; return feature → report, under None the unconfigured fields.
 
-        Parameters
-        ----------
-        missing
-            Features without a value.
-        others
-            Its unconfigured fields.
+        ``missing`` are features without a value, ``others`` the unconfigured fields.
         """
         reports: dict[str | None, str] = {}
         self._seen += 1
@@ -63,7 +57,6 @@ is not configured, and was not there before: it is not used'}
             if self._seen > GONE_AFTER:
                 names = (", ".join(new[:10]) + (" …" if len(new) > 10 else ""))[:LONGEST_NAME]
                 reports[None] = (
-                    f"x has {names}, which is not configured, and was not there before: it is not "
-                    "used"
+                    f"x has new fields that are not configured, and are ignored: {names}"
                 )
         return reports

@@ -1,4 +1,4 @@
-"""Which observations are explained, where not all are."""
+"""Chooses the observations to explain, where not all are."""
 
 import random
 from collections.abc import Callable
@@ -6,20 +6,20 @@ from typing import Protocol, runtime_checkable
 
 
 @runtime_checkable
-class Sheds(Protocol):
+class SubsamplingStage(Protocol):
     """A stage that explains one of ``every`` observations."""
 
     @property
     def every(self) -> int:
-        """How many observations there are for each that is explained."""
+        """One of this many observations is explained."""
         ...
 
 
 class OneOf:
-    """Chooses one of each k in a row, at random.
+    """Chooses one of each k consecutive items at random.
 
-    So smoothed means have the same expectation as if all were taken, also in a stream that has a
-    period: every k-th would always meet the same phase of it.
+    Smoothed means keep their expectation, even in a periodic stream: every k-th item would always
+    meet the same phase.
 
     Examples
     --------
@@ -34,11 +34,11 @@ class OneOf:
         self._place = self._chosen = 0
 
     def begin(self, k: int) -> None:
-        """Begin a new row, of k."""
+        """Begin a new block of k."""
         self.k, self._place = k, 0
 
     def takes(self) -> bool:
-        """Return whether the next one is taken."""
+        """Return whether the next item is taken."""
         if self.k == 1:
             return True
         if self._place == 0:
@@ -49,12 +49,9 @@ class OneOf:
 
 
 class Subsampling:
-    """Chooses among observations without a label, with one, and late labels, each by itself.
+    """Chooses separately among unlabelled observations, labelled ones, and late labels.
 
-    Attributes
-    ----------
-    skipped
-        How many were not explained so far.
+    ``skipped`` counts those not explained so far.
     """
 
     def __init__(self, every: int, rng_of: Callable[[str], random.Random]) -> None:
@@ -64,7 +61,7 @@ class Subsampling:
 
     @property
     def every(self) -> int:
-        """How many observations there are for each that is explained."""
+        """One of this many observations is explained."""
         return self._turns[True, True].k
 
     @every.setter

@@ -9,28 +9,20 @@ from fluxplain.schemas import BadRecordError, Control, LateLabel, Observation
 from fluxplain.schemas.control import is_sha256
 from fluxplain.schemas.numbers import MAX_NUMBER, is_moderate
 from fluxplain.schemas.record import Target, Value, describe
-from fluxplain.stages.base import Message
 from fluxplain.stages.limits import check_key, check_length
+from fluxplain.stages.stage import Message
 
 MOST_SKIPPED = 10_000
-"""One of at most so many observations is explained."""
+"""Largest value of `every`: one of this many observations is explained."""
 
 NO_LABEL = 0.0
-"""What the loss is given where the model needs no label."""
+"""The label passed to the loss where the model needs none."""
 
 
 class ObservationValidator:
-    """Gives the model only what was configured, in the configured order and types.
+    """Passes only configured features and labels, in the configured order and types.
 
-    Parameters
-    ----------
-    features
-        Feature → ``"numeric"`` or ``"categorical"``.
-    label
-        ``"boolean"``, ``"integer"`` or ``"string"`` for classes, ``"number"`` for regression,
-        ``"none"`` where the model needs no label.
-    required
-        Features without which an observation is refused; by default all.
+    An observation without a ``required`` feature is refused; by default all are required.
 
     Examples
     --------
@@ -54,13 +46,7 @@ class ObservationValidator:
         self._required = frozenset(features if required is None else required)
 
     def x(self, observation: Observation) -> dict[str, Value]:
-        """Return the configured features that have a value.
-
-        Raises
-        ------
-        BadRecordError
-            If a required one has none, or one is of another type, or a text is too long.
-        """
+        """Return the configured features that have a value, or raise ``BadRecordError``."""
         values = {}
         check_length("id", observation.id)
         check_length("ts", observation.ts)
@@ -78,25 +64,13 @@ class ObservationValidator:
         return values
 
     def y(self, observation: Observation) -> Target | None:
-        """Return the label, or None if the observation has none; 0.0 where none is needed.
-
-        Raises
-        ------
-        BadRecordError
-            If it is of another type than configured.
-        """
+        """Return the label, None without one, 0.0 where none is needed; or raise if unusable."""
         if self._label == "none":
             return NO_LABEL
         return None if observation.y is None else self._checked(observation.y)
 
     def late(self, label: LateLabel) -> LateLabel:
-        """Return a label that comes later.
-
-        Raises
-        ------
-        BadRecordError
-            If none is needed, or it is of another type than configured, or a text is too long.
-        """
+        """Return a late label, or raise ``BadRecordError`` if it is not wanted or unusable."""
         if self._label == "none":
             raise BadRecordError("a label that comes later is not wanted: label.type is 'none'")
         check_length("id", label.id)
@@ -106,7 +80,7 @@ class ObservationValidator:
     def _checked(self, y: Target) -> Target:
         if self._label == "number":
             return _number("y", y)
-        # bool is an int to Python, but not to people
+        # in Python, bool is an int
         if type(y) is not {"boolean": bool, "integer": int, "string": str}[self._label]:
             raise BadRecordError(f"y must be of type {self._label}, not {describe(y)}")
         check_length("y", y)
@@ -133,9 +107,9 @@ def decoded_control(message: Message) -> Control:
 
 
 def check_version(name: str, version: str) -> None:
-    """Raise ``BadRecordError`` unless a text can be the name of a model.
+    """Raise ``BadRecordError`` unless a text can be a model's name.
 
-    It stands in each record and in the log, where control characters would forge lines.
+    Records and log lines contain it: control characters could forge lines.
     """
     if not 1 <= len(version) <= MAX_VERSION:
         raise BadRecordError(
@@ -146,7 +120,7 @@ def check_version(name: str, version: str) -> None:
 
 
 def _escaped(text: str) -> str:
-    """Return the beginning of a text for the log, whatever characters are in it."""
+    """Return the beginning of a text, escaped for the log."""
     return f"a string {text[:60]!a}" + ("…" if len(text) > 60 else "")
 
 

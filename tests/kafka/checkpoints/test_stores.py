@@ -22,7 +22,7 @@ from fluxplain.kafka.checkpoints import (
     TopicCheckpointStore,
 )
 from fluxplain.kafka.checkpoints import envelope as envelopes
-from fluxplain.kafka.checkpoints.base import KEPT
+from fluxplain.kafka.checkpoints.checkpoint import KEPT
 from fluxplain.kafka.checkpoints.configured import libraries
 from fluxplain.kafka.checkpoints.topic import partition_of
 from fluxplain.kafka.embedded import EmbeddedBroker
@@ -145,10 +145,10 @@ def test_slots_are_kept_and_removed_apart(make: MakeStore) -> None:
 OTHERS = {
     "written with: seed": Envelope(replace(IDENTITY, settings={"seed": "other"}), KEY),
     "'python': '2.7'": Envelope(replace(IDENTITY, versions={"python": "2.7"}), KEY),
-    "explanations was deleted and made anew": Envelope(
+    "explanations was deleted and created again": Envelope(
         replace(IDENTITY, logs={"explanations": "another id"}), KEY
     ),
-    "the topic register was deleted and made anew": Envelope(
+    "the topic register was deleted and created again": Envelope(
         replace(IDENTITY, register="another id"), KEY
     ),
     "another key": Envelope(IDENTITY, KEY[::-1]),

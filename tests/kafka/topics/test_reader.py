@@ -28,7 +28,7 @@ def config() -> Iterator[Config]:
         producer = RecordProducer(config)
         for partition in (0, 2):
             for n in range(5):
-                producer.send(config.topic("features"), b"%d" % n, place=partition)
+                producer.send(config.topic("features"), b"%d" % n, partition=partition)
         producer.flush()
         yield config
 

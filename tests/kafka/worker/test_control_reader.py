@@ -12,7 +12,7 @@ from fluxplain.kafka.headers import Unreadable
 from fluxplain.kafka.ownership.writers import WRITER, Writer
 from fluxplain.kafka.worker import control_reader
 from fluxplain.kafka.worker.control_reader import ControlReader
-from fluxplain.stages.base import ORIGIN
+from fluxplain.stages.stage import ORIGIN
 from tests.kit.support import linear_config
 
 CONFIG = linear_config(control={"topic": True})

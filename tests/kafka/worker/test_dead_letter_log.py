@@ -14,6 +14,6 @@ def test_the_first_is_logged_and_the_others_are_counted(caplog: pytest.LogCaptur
         for i in range(1000):
             letters.see(message(i, {}).dead_letter(f"{i} {long}"), now=i / 10)
     first, second = (record.getMessage() for record in caplog.records)
-    assert first.startswith("model: 1 to dead-letters; the newest: 0 xxx")
-    assert second.startswith("model: 600 to dead-letters; the newest: 600 xxx")
+    assert first.startswith("model: 1 dead letters; the latest: 0 xxx")
+    assert second.startswith("model: 600 dead letters; the latest: 600 xxx")
     assert len(second) < 400

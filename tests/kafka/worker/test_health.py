@@ -16,8 +16,8 @@ PATHS = ("/metrics", "/healthz", "/readyz")
 
 def start(host: str) -> str:
     """Return the address of a server of a worker that is well."""
-    stalls = StallDetector(stall_s=10.0, interval_s=5.0)
-    health = Health(Replica("model"), ["features"], stalls, waits_for=None, is_ready=True)
+    stall_detector = StallDetector(stall_s=10.0, interval_s=5.0)
+    health = Health(Replica("model"), ["features"], stall_detector, waits_for=None, is_ready=True)
     config = linear_config(health={"host": host})
     return HealthServer(config, lambda: health, CollectorRegistry()).start()
 

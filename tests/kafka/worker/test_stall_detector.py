@@ -7,7 +7,7 @@ import pytest
 
 from fluxplain.kafka.client import TopicPartition
 from fluxplain.kafka.worker.partition import PartitionProgress
-from fluxplain.kafka.worker.stall_detector import Sight, StallDetector
+from fluxplain.kafka.worker.stall_detector import ProgressSample, StallDetector
 
 STALL_S = 10.0
 INTERVAL_S = 5.0
@@ -19,39 +19,41 @@ def detector() -> StallDetector:
     return StallDetector(STALL_S, INTERVAL_S)
 
 
-def sight(now: float, next_offset: int, committed: int, end: int) -> Sight:
-    return Sight(now, [PartitionProgress(T0, next_offset, committed)], {T0: end})
+def sample(now: float, next_offset: int, committed: int, end: int) -> ProgressSample:
+    return ProgressSample(now, [PartitionProgress(T0, next_offset, committed)], {T0: end})
 
 
-WELL: dict[str, Callable[[int], Sight]] = {
-    "takes and commits": lambda now: sight(now, now, max(now - 4, 0), 1000),
-    "has nothing to do": lambda now: sight(now, 7, 7, 7),
+WELL: dict[str, Callable[[int], ProgressSample]] = {
+    "takes and commits": lambda now: sample(now, now, max(now - 4, 0), 1000),
+    "has nothing to do": lambda now: sample(now, 7, 7, 7),
     "waits for its outputs, which has another limit": lambda now: replace(
-        sight(now, 8, 7, 100), is_saving=now % 9 > 0
+        sample(now, 8, 7, 100), is_saving=now % 9 > 0
     ),
-    "waits for a registry": lambda now: replace(sight(now, 8, 7, 100), is_held_up=now % 9 > 0),
+    "waits for a registry": lambda now: replace(sample(now, 8, 7, 100), is_held_up=now % 9 > 0),
     "has a broker that does not answer": lambda now: replace(
-        sight(now, 7, 7, 100), ends=None if now % 9 else {T0: 100}
+        sample(now, 7, 7, 100), ends=None if now % 9 else {T0: 100}
     ),
-    "stands by while others go on": lambda now: Sight(now, [], {T0: 1000}, committed={T0: now}),
-    "slept": lambda now: sight(25 * now, 7, 7, 100),
+    "stands by while others go on": lambda now: ProgressSample(
+        now, [], {T0: 1000}, committed={T0: now}
+    ),
+    "slept": lambda now: sample(25 * now, 7, 7, 100),
 }
 
-STALLED: dict[str, tuple[int, Callable[[int], Sight]]] = {
-    "t-0 was taken for 10 s": (10, lambda now: sight(now, 7, 7, 8)),
-    "t-0 was committed for 15 s": (15, lambda now: sight(now, 8 + now, 7, 100)),
+STALLED: dict[str, tuple[int, Callable[[int], ProgressSample]]] = {
+    "t-0 was taken for 10 s": (10, lambda now: sample(now, 7, 7, 8)),
+    "t-0 was committed for 15 s": (15, lambda now: sample(now, 8 + now, 7, 100)),
     "of t-1 ": (
         10,
-        lambda now: Sight(
+        lambda now: ProgressSample(
             now, [PartitionProgress(T0, now, now), PartitionProgress(T1, 3, 3)], {T0: 1000, T1: 4}
         ),
     ),
     # nobody takes what waits, and this worker was given nothing
-    "was committed": (15, lambda now: Sight(now, [], {T0: 100}, committed={T0: 50})),
+    "was committed": (15, lambda now: ProgressSample(now, [], {T0: 100}, committed={T0: 50})),
 }
 
 
-def reasons(detector: StallDetector, sights: Iterable[Sight]) -> list[str | None]:
+def reasons(detector: StallDetector, sights: Iterable[ProgressSample]) -> list[str | None]:
     found = []
     for each in sights:
         detector.see(each)
@@ -60,7 +62,7 @@ def reasons(detector: StallDetector, sights: Iterable[Sight]) -> list[str | None
 
 
 @pytest.mark.parametrize("seen", WELL.values(), ids=list(WELL))
-def test_one_is_well_that(detector: StallDetector, seen: Callable[[int], Sight]) -> None:
+def test_one_is_well_that(detector: StallDetector, seen: Callable[[int], ProgressSample]) -> None:
     assert reasons(detector, map(seen, range(100))) == [None] * 100
 
 
@@ -74,7 +76,9 @@ def test_one_is_not_well_that_stands_still(detector: StallDetector, reason: str)
 
 def test_one_that_the_broker_refuses_for_long_is_not_well(detector: StallDetector) -> None:
     # let in again at 15
-    sights = [Sight(now, refusal=None if now == 15 else "wrong password") for now in range(30)]
+    sights = [
+        ProgressSample(now, refusal=None if now == 15 else "wrong password") for now in range(30)
+    ]
     late = [10 <= now < 15 or now >= 26 for now in range(30)]
     assert reasons(detector, sights) == ["wrong password" if each else None for each in late]
 
@@ -83,9 +87,9 @@ def test_a_log_that_ends_before_what_was_taken_is_noticed_unless_it_was_for_a_mo
     detector: StallDetector,
 ) -> None:
     for now, end in enumerate([9, 7, 7, 9, 7, 7]):
-        detector.see(sight(now, 8, 8, end))
+        detector.see(sample(now, 8, 8, end))
         assert detector.shortened() is None
-    detector.see(sight(6, 8, 8, 7))
+    detector.see(sample(6, 8, 8, 7))
     assert detector.shortened() == (PartitionProgress(T0, 8, 8), 7)
 
 
@@ -93,7 +97,7 @@ def test_a_partition_that_waits_for_a_model_is_well_and_hides_no_other(
     detector: StallDetector,
 ) -> None:
     sights = [
-        Sight(
+        ProgressSample(
             now,
             [
                 PartitionProgress(T0, 7, 7, waits_for="a model"),

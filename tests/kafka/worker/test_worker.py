@@ -22,7 +22,7 @@ from fluxplain.kafka.worker.turn import incoming_message
 from fluxplain.kafka.worker.worker import RoleWorker
 from fluxplain.schemas import Change, DeadLetter
 from fluxplain.stages import DriftStage, ModelStage, Stage
-from fluxplain.stages.base import ORIGIN, ORIGIN_TIME
+from fluxplain.stages.stage import ORIGIN, ORIGIN_TIME
 from tests.kit.recorder import Recorder
 from tests.kit.records import explanation, prediction
 from tests.kit.settings import SETTINGS

@@ -68,7 +68,7 @@ def _librdkafka(config: Config, values: Sequence[bytes]) -> tuple[float, float]:
     producer, topic = RecordProducer(config), config.topic("explanations")
     wall, cpu = time.perf_counter(), time.process_time()
     for i, value in enumerate(values):
-        producer.send(topic, value, place=i)
+        producer.send(topic, value, partition=i)
     producer.flush()
     return time.perf_counter() - wall, time.process_time() - cpu
 

@@ -110,7 +110,7 @@ def _seconds(it: Rig, values: list[bytes], end: int, partitions: int) -> float:
     producer = RecordProducer(it.config)
     for value in values:
         for partition in range(partitions):
-            producer.send(it.config.topic("features"), value, place=partition)
+            producer.send(it.config.topic("features"), value, partition=partition)
     producer.flush()
     for now in it.ticks(f"{end:,} records of each partition are taken"):
         standings = [it.workers.next_offsets(name).items() for name in it.started]

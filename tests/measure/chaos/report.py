@@ -39,7 +39,7 @@ def numbers(
         **{f"published {name}": topics[name] for name in collector.messages},
         **{name: f"{done} of {n}" for name, (done, n) in disturber.counts().items()},
         **exits.numbers(),
-        "states loaded": sum("goes on at offset" in line for line in log),
+        "states loaded": sum("resumes at offset" in line for line in log),
     }
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from fluxplain.config import DriftSettings
-from fluxplain.drift.watch import Watch
+from fluxplain.drift.signal_watch import SignalWatch
 from fluxplain.evaluate import evaluator_for
 from fluxplain.explain import IncrementalPDP, IncrementalPFI, explain_together
 from fluxplain.explain.losses import cross_entropy, zero_one
@@ -70,7 +70,7 @@ def explain(
     pfi = IncrementalPFI(model, FEATURES, loss=zero_one, inner_samples=3, **common)
     settings = DriftSettings().of("loss")
     assert settings is not None
-    watches = {name: Watch(settings, "") for name in WATCHED}
+    watches = {name: SignalWatch(settings, "") for name in WATCHED}
     noticed: dict[str, int] = {}
     curves: dict[str, dict[str, Any]] = {f: {} for f in FEATURES}
     course: list[dict[str, float]] = []

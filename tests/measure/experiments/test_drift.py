@@ -8,7 +8,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from fluxplain.config import DriftSettings
-from fluxplain.drift.watch import Watch
+from fluxplain.drift.signal_watch import SignalWatch
 from tests.kit.support import AgrawalRule
 from tests.measure.experiments import drift, drift_streams
 from tests.measure.experiments.drift import DRIFTS, EXPERIMENT, alarms, variant_key, variants
@@ -51,7 +51,7 @@ def test_the_rotating_hyperplane_turns_from_one_feature_to_the_other() -> None:
 def test_alarms_are_those_of_the_pipeline() -> None:
     settings = DriftSettings(delta=0.002, grace_period=10).of("ipfi")
     assert settings is not None
-    watch = Watch(settings, "")
+    watch = SignalWatch(settings, "")
     numbers = [float(t // 300 % 2) for t in range(1_500)]
     expected = [t for t, number in enumerate(numbers) if watch.update(t, number, None)]
     assert alarms(numbers, 0.002, 10, 50) == expected

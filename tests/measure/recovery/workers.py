@@ -21,7 +21,7 @@ _HEALTH = re.compile(r"^\S+ \S+ (\d+) INFO \S+ [\w-]+: health at (\S+)$", re.MUL
 
 _GOES_ON = re.compile(
     r"^(?P<time>\S+ \S+) (?P<pid>\d+) INFO \S+ (?P<role>\w+) "
-    r"\S+-(?P<partition>\d+): goes on at offset (?P<offset>\d+)$",
+    r"\S+-(?P<partition>\d+): resumes at offset (?P<offset>\d+)$",
     re.MULTILINE,
 )
 

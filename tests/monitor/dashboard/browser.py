@@ -137,7 +137,7 @@ class Dashboard:
     def publish(self, *records: Record) -> None:
         """Publish records, and wait until the broker has them."""
         for i, record in enumerate(records):
-            self._producer.send(self._config.topic(record.TOPIC), record.encode(), place=0)
+            self._producer.send(self._config.topic(record.TOPIC), record.encode(), partition=0)
             if i % 1000 == 999:
                 self._producer.flush()
         self._producer.flush()

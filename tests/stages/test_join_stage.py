@@ -14,8 +14,8 @@ from fluxplain.local import LocalPipeline
 from fluxplain.schemas import Change, DeadLetter, Prediction, Record
 from fluxplain.schemas.record import MAX_RECORD_BYTES
 from fluxplain.stages import JoinStage, Message, ModelStage, process
-from fluxplain.stages.base import ORIGIN, ORIGIN_TIME, PREVIOUS
-from fluxplain.stages.join import PassedOn
+from fluxplain.stages.join_stage import PassedOn
+from fluxplain.stages.stage import ORIGIN, ORIGIN_TIME, PREVIOUS
 from tests.kit.support import PROPERTY, by_feature, encoded, linear_config, of_kind, pickled, run
 
 CONFIG = linear_config(label={"type": "number", "topic": True, "wait": 20})
@@ -231,8 +231,8 @@ def test_a_gap_is_published_once_and_what_comes_late_is_taken() -> None:
     [gap] = of_kind(records, Change)
     assert (gap.kind, gap.stream, gap.seq) == ("gap", STREAM, 1)
     assert gap.detail == (
-        "offset 2 of fluxplain.features-0 was read, but what was passed on of offsets 1 to 1 is "
-        "missing before it: it was lost, or comes later and is taken then"
+        "offset 2 of fluxplain.features-0 was read, but offsets 1 to 1, as far as passed on, are "
+        "missing before it: they were lost, or come later and are taken then"
     )
 
 

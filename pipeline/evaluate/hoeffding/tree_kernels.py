@@ -1,6 +1,6 @@
-"""The inner loops over a forest's arrays; see :mod:`fluxplain.evaluate.compiled`.
+"""Inner loops over a forest's arrays; see :mod:`fluxplain.evaluate.compiled`.
 
-They compute what River computes, in the order in which River does.
+They perform River's operations in River's order.
 """
 
 import math
@@ -15,17 +15,17 @@ Integers = NDArray[np.int32]
 Flags = NDArray[np.bool_]
 
 LEAF, NUMERIC, NOMINAL, OTHER = range(4)
-"""What a node is; one of another kind cannot be passed here."""
+"""Kinds of nodes; OTHER ends the search: River must evaluate the tree."""
 
 HALF_LOG_TAU = 0.5 * math.log(math.tau)
 
 FAR = -200.0
-"""Log-densities below it are squared as Python does it, which has a last bit of its own that
-matters in large terms; above, it makes less than 1e-13."""
+"""Log-density below which squares are computed as in Python, whose last bit may differ and matters
+in large terms; above it, the difference is less than 1e-13."""
 
 
 @compiled
-def reach(  # noqa: PLR0917  compiled functions take arrays; loops are what they are for
+def reach(  # noqa: PLR0917  compiled functions take arrays and loops
     x: Floats,
     columns: Integers,
     is_text: Flags,
@@ -53,7 +53,7 @@ def reach(  # noqa: PLR0917  compiled functions take arrays; loops are what they
     roots
         The first node of each tree; -1 of one that has none.
     kind, feature, threshold
-        Of each node: what it is, what it tests, where it parts numbers.
+        Kind, feature and threshold of each node.
     below
         Of each node, shape (3, nodes): of a leaf its slot; of a numeric branch the two nodes below;
         of a nominal one the first edge and that behind the last, and the node for all other
@@ -97,7 +97,7 @@ def reach(  # noqa: PLR0917  compiled functions take arrays; loops are what they
 
 
 @compiled
-def joint(  # noqa: PLR0917  compiled functions take arrays, not objects
+def joint(  # noqa: PLR0917  compiled functions take arrays
     x: Floats,
     columns: Integers,
     is_text: Flags,
@@ -113,7 +113,7 @@ def joint(  # noqa: PLR0917  compiled functions take arrays, not objects
 ) -> float:
     """Return the logarithm of a class's share in a leaf times the densities of an input.
 
-    NaN if it cannot be told here. The parameters are those of :func:`vote`, of one row, slot and
+    NaN if River must compute it. The parameters are those of :func:`vote`, for one row, slot and
     class.
     """
     if log_share == -np.inf:
@@ -147,7 +147,7 @@ def joint(  # noqa: PLR0917  compiled functions take arrays, not objects
 
 
 @compiled
-def vote(  # noqa: PLR0912, PLR0917  compiled functions take arrays; loops are what they are for
+def vote(  # noqa: PLR0912, PLR0917  compiled functions take arrays and loops
     x: Floats,
     columns: Integers,
     is_text: Flags,
@@ -165,7 +165,7 @@ def vote(  # noqa: PLR0912, PLR0917  compiled functions take arrays; loops are w
     two: float,
     given: Floats,
 ) -> None:
-    """Fill in what the reached leaves of classification trees answer.
+    """Fill in the predictions of the reached leaves of classification trees.
 
     Parameters
     ----------
@@ -186,7 +186,7 @@ def vote(  # noqa: PLR0912, PLR0917  compiled functions take arrays; loops are w
         Where each table begins; its categories; of each of them and each class the weight that was
         learned; and of each table the sums of the classes' weights.
     two
-        2.0: the compiler must not know it, or it would square in another way than Python.
+        2.0: as a constant, the compiler would square differently from Python.
     given
         Filled, shape (trees, rows, classes).
     """
@@ -246,7 +246,7 @@ def vote(  # noqa: PLR0912, PLR0917  compiled functions take arrays; loops are w
 
 
 @compiled
-def regress(  # noqa: PLR0917  compiled functions take arrays, not objects
+def regress(  # noqa: PLR0917  compiled functions take arrays
     x: Floats,
     features: Integers,
     any_text: bool,
@@ -257,7 +257,7 @@ def regress(  # noqa: PLR0917  compiled functions take arrays, not objects
     intercepts: Floats,
     given: Floats,
 ) -> None:
-    """Fill in what the reached leaves of regression trees answer.
+    """Fill in the predictions of the reached leaves of regression trees.
 
     Parameters
     ----------

@@ -18,7 +18,7 @@ from fluxplain.drift.detectors import (
     DetectorSettings,
     check_parameters,
 )
-from fluxplain.drift.watch import Shift, Watch
+from fluxplain.drift.signal_watch import Shift, SignalWatch
 from fluxplain.loading.import_strings import load
 from tests.kit.support import PROPERTY, pickled
 
@@ -37,12 +37,12 @@ def errors(n: int = 800, seed: int = 5) -> list[float]:
     return [float(rng.random() < (0.1 if t < JUMP else 0.5)) for t in range(n)]
 
 
-def watch(name: str, **parameters: Any) -> Watch:
+def watch(name: str, **parameters: Any) -> SignalWatch:
     parameters = parameters or PARAMETERS.get(name, {})
-    return Watch(DetectorSettings("increment", name, parameters), seed="1")
+    return SignalWatch(DetectorSettings("increment", name, parameters), seed="1")
 
 
-def shifts(watch: Watch, numbers: list[float]) -> list[tuple[int, Shift]]:
+def shifts(watch: SignalWatch, numbers: list[float]) -> list[tuple[int, Shift]]:
     found = [(t, watch.update(t, number, None)) for t, number in enumerate(numbers)]
     return [(t, shift) for t, shift in found if shift]
 
@@ -95,9 +95,9 @@ def test_two_outliers_are_no_change() -> None:
     numbers[695] = numbers[697] = 34.5
     settings = DriftSettings().of("loss")
     assert settings is not None
-    assert shifts(Watch(settings, ""), numbers) == []
+    assert shifts(SignalWatch(settings, ""), numbers) == []
     river_s = {**settings.parameters, "min_window_length": 5}
-    assert shifts(Watch(replace(settings, parameters=river_s), ""), numbers)
+    assert shifts(SignalWatch(replace(settings, parameters=river_s), ""), numbers)
 
 
 LARGEST: dict[str, list[dict[str, Any]]] = {
@@ -168,7 +168,7 @@ def test_a_change_without_a_before_says_what_is_now() -> None:
 def test_kswin_draws_the_same_from_the_same_seed() -> None:
     kswin = DetectorSettings("increment", "kswin", {"alpha": 0.2})
     numbers = errors()
-    found = [shifts(Watch(kswin, seed), numbers) for seed in ("a", "a", "b")]
+    found = [shifts(SignalWatch(kswin, seed), numbers) for seed in ("a", "a", "b")]
     assert found[0] == found[1] != found[2]
 
 
@@ -187,7 +187,7 @@ def test_a_class_of_ones_own_reports_changes() -> None:
     settings = DetectorSettings("increment", f"{__name__}:Sudden", {"threshold": 4.0})
     settings.check(has_errors=False)
     numbers = [0.0] * 100 + [9.0] + [8.0] * 100 + [0.0]
-    assert [t for t, _ in shifts(Watch(settings, ""), numbers)] == [100, 201]
+    assert [t for t, _ in shifts(SignalWatch(settings, ""), numbers)] == [100, 201]
 
 
 def test_river_s_fhddm_does_not_see_errors_rise() -> None:

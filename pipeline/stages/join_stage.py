@@ -1,7 +1,7 @@
-"""Before the first stage: features and labels in one order.
+"""Before the first stage: passes features and labels on into one topic.
 
-Labels may come at any time, so what the model has learned when depends on when each was read. The
-order in which they are passed on, into one topic, is the order for everybody and for good.
+Labels may arrive at any time, so results depend on when each was read. Their order in that topic is
+final: every reader and every restart sees the same.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,20 +10,15 @@ from typing import ClassVar
 
 from fluxplain.schemas import BadRecordError, Record
 from fluxplain.schemas.record import MAX_RECORD_BYTES
-from fluxplain.stages.base import Message
 from fluxplain.stages.limits import check_headers, check_key, headers_bytes
+from fluxplain.stages.stage import Message
 
 
 @dataclass(frozen=True, slots=True)
 class PassedOn(Record):
     """A message of ``features`` or ``labels``, in the topic that holds both.
 
-    Attributes
-    ----------
-    value
-        As it was.
-    headers
-        As they were, and where and when the message is from.
+    ``value`` is unchanged; ``headers`` also name the origin and its timestamp.
     """
 
     TOPIC: ClassVar[str] = "observations"
@@ -36,28 +31,22 @@ class PassedOn(Record):
         return self.headers
 
     def encode(self) -> bytes:
-        """Return the value as it was."""
+        """Return the unchanged value."""
         return self.value
 
 
 class JoinStage:
-    """Passes the messages of one partition on as they are, each with its predecessor's offset.
+    """Passes the messages of one partition on unchanged, each with its predecessor's offset.
 
-    After a crash messages are passed on twice, and with the same predecessors. So the model stage
-    knows which of them it has taken, and whether any was lost.
+    After a crash messages are passed on twice, with the same predecessors. So the model stage knows
+    which ones it has taken, and whether any was lost.
     """
 
     def __init__(self) -> None:
         self._previous: int | None = None
 
     def decode(self, message: Message) -> Message:
-        """Return the message to be passed on.
-
-        Raises
-        ------
-        BadRecordError
-            If it could not be read, has no value, or is too large to be passed on.
-        """
+        """Return the message, or raise ``BadRecordError`` if it cannot be passed on."""
         if message.flaw is not None:
             raise BadRecordError(message.flaw)
         check_key(message)
@@ -72,7 +61,7 @@ class JoinStage:
         return message
 
     def step(self, message: Message) -> Sequence[Record]:
-        """Return it, with where it is from."""
+        """Return the message with its origin."""
         record = PassedOn(message.value or b"", message.passed_on(self._previous))
         self._previous = message.offset
         return [record]

@@ -1,4 +1,4 @@
-"""Ends the brokers of a folder when the process that started this one is gone, however it went."""
+"""Ends the brokers of a folder after the end of the parent process, however it ended."""
 
 import os
 import shutil
@@ -11,17 +11,7 @@ from deploy.kafka.broker import Broker
 
 
 def main(folder: Path, parent: int, *, temporary: bool) -> None:
-    """Wait for the end of the parent, then kill the brokers.
-
-    Parameters
-    ----------
-    folder
-        The cluster's.
-    parent
-        Process id; this process must be its child.
-    temporary
-        Remove the folder, too.
-    """
+    """Wait for the end of the parent process, then kill the brokers; remove a temporary folder."""
     while os.getppid() == parent:
         time.sleep(0.2)
     for each in folder.glob("broker-*"):

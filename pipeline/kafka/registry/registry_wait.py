@@ -1,4 +1,4 @@
-"""Decoding where the registry may be away: its messages wait, and stay in order."""
+"""Decoding while the registry may not answer: messages wait, and stay in order."""
 
 import asyncio
 import logging
@@ -21,15 +21,15 @@ log = logging.getLogger("fluxplain.worker")
 reader_log = logging.getLogger("fluxplain.registry")
 
 ASK_AGAIN_S = 1.0
-"""Pause before a registry that did not answer is asked again."""
+"""Seconds before a registry that did not answer is asked again."""
 
 LONGEST_WAIT_S = 600.0
-"""Longest wait of a worker; then the next start waits. A group drops a consumer that has taken
-nothing for 1,000 s."""
+"""Longest wait of a worker, in seconds; then it ends, and its next start waits. A group drops a
+consumer that has not polled for 1,000 s."""
 
 
 class WaitingDecoder:
-    """Decodes the messages of a worker; `waits_for` is the registry's error while one waits."""
+    """Decodes a worker's messages; `waits_for` is the registry's error while one waits."""
 
     def __init__(self, decoder: "Decoder | None", replica: Replica) -> None:
         self._decoder = decoder
@@ -39,16 +39,16 @@ class WaitingDecoder:
     async def opened(
         self, message: Message, *, holds: Callable[[], bool], waits: Callable[[], None]
     ) -> Message | None:
-        """Return a message decoded, or with its flaw; None once `holds` says it is not wanted.
+        """Return a message decoded, or with its flaw; None once `holds` returns False.
 
-        Calls `waits` when the waiting begins. Raises NotYetError if the registry has not answered
-        for :data:`LONGEST_WAIT_S`: that is no fault of the message.
+        Calls `waits` when a wait begins. Raises NotYetError if the registry has not answered for
+        :data:`LONGEST_WAIT_S`: the message itself may be fine.
         """
         if self._decoder is None or message.flaw is not None:
             return message
         if self._decoder.is_known(message):
             return self._decoder.opened(message)
-        # in a thread: the loop must hear of rebalances and signals meanwhile
+        # in a thread: the event loop must handle rebalances and signals
         run, began_at = asyncio.get_running_loop().run_in_executor, time.monotonic()
         try:
             while holds():
@@ -61,7 +61,7 @@ class WaitingDecoder:
             return None
         finally:
             if self.waits_for is not None:
-                log.warning("%s: no longer waiting for the schema registry", self._replica)
+                log.warning("%s: the schema registry answers again", self._replica)
             self.waits_for = None
 
     async def _wait(self, error: BrokerError, waited_s: float, waits: Callable[[], None]) -> None:
@@ -74,7 +74,7 @@ class WaitingDecoder:
         await asyncio.sleep(ASK_AGAIN_S)
 
 
-class Opener:
+class DisplayDecoder:
     """Decodes messages for display; `trouble` is the registry's error while messages wait."""
 
     def __init__(self, decoder: "Decoder | None") -> None:
@@ -88,9 +88,9 @@ class Opener:
         return not self._waiting
 
     def opened(self, messages: Iterable[KafkaMessage], timeout_s: float) -> list[KafkaMessage]:
-        """Return the waiting messages and these, up to the first that the registry withholds.
+        """Return the waiting messages and these, up to the first that must wait.
 
-        If there is none to return, this takes `timeout_s`, as reading without a message.
+        If there is none to return, this takes `timeout_s`, like a read without a message.
         """
         if self._decoder is None:
             return list(messages)

@@ -20,10 +20,9 @@ from fluxplain.schemas import (
 from fluxplain.schemas.explanation import Ice
 from fluxplain.schemas.methods import Method
 from fluxplain.schemas.record import MAX_RECORD_BYTES
-from fluxplain.stages.base import Message
 from fluxplain.stages.chain import Gap, Sight
 from fluxplain.stages.estimates import FeatureState, Pending
-from fluxplain.stages.incarnations import FollowsLives
+from fluxplain.stages.incarnations import ChecksIncarnations
 from fluxplain.stages.limits import (
     MAX_RUN,
     NUMBER_BYTES,
@@ -32,21 +31,22 @@ from fluxplain.stages.limits import (
     check_order,
     check_origin,
 )
+from fluxplain.stages.stage import Message
 
 SILENCE = 1000
-"""Observations after which a feature without an explanation gets one that says nothing new: what is
-said of several features waits for each of them."""
+"""Observations after which a feature without an explanation gets one without news: ranks and
+incidents wait for each feature."""
 
 
-class ExplainerStage(FollowsLives):
+class ExplainerStage(ChecksIncarnations):
     """Keeps the explanations of every (stream, feature) in one partition of ``evaluations``.
 
-    A group of features is explained as a feature is, by iPFI and iSAGE. With several smoothing
-    rates there are as many explanations at a time, of the same increments.
+    iPFI and iSAGE explain a group of features like a single one. Each smoothing rate has its own
+    explanation, of the same increments.
 
-    Passes over what it has seen, so a run that is published again after a crash counts once. What
-    is missing in the chain of a feature's evaluations is published as a gap. If it comes later, the
-    estimates have gone on without it, and it becomes a dead letter.
+    Evaluations taken before are ignored, so a run published again after a crash counts once.
+    Missing ones are published as a gap; if they arrive later, the estimates have continued without
+    them, and they become dead letters.
     """
 
     INPUT = Evaluation
@@ -66,22 +66,16 @@ class ExplainerStage(FollowsLives):
         self._methods = {name: config.methods_of(name) for name in config.explained}
         self._room = MAX_RECORD_BYTES - 2 * NUMBER_BYTES * self._emit_every
         self._states: dict[tuple[str, str], FeatureState] = {}
-        # in checkpoints too: a stream that restarts begins with it again
+        # kept in checkpoints: a stream that restarts begins with it again
         self._learned: dict[str, FeatureState] = config.learned("estimates") or {}
 
     def decode(self, message: Message) -> tuple[Message, Evaluation]:
-        """Return the run of evaluations.
-
-        Raises
-        ------
-        BadRecordError
-            If it is none, or of a stream or a feature that is not configured.
-        """
+        """Return the run of evaluations; raise ``BadRecordError`` if it cannot be used."""
         check_key(message)
         return self.accept(message, Evaluation.of(message.fields()))
 
     def accept(self, message: Message, run: Evaluation) -> tuple[Message, Evaluation]:
-        """Return the run of evaluations, once decoded; raises as :meth:`decode`."""
+        """Check a decoded run and return it with its message; raises as :meth:`decode`."""
         check_origin(self._source, self._categorical, run.stream, run.feature)
         self.check_incarnation(run.incarnation)
         if len(run.seqs) > MAX_RUN:
@@ -94,18 +88,18 @@ class ExplainerStage(FollowsLives):
     def step(self, record: tuple[Message, Evaluation]) -> Sequence[Record]:
         """Return the explanations that are due, in the order of their seq.
 
-        An observation whose increments are not finite is left out of the estimates and goes to
-        ``dead-letters``.
+        An observation with an increment that is not finite becomes a dead letter and changes no
+        estimate.
         """
         message, run = record
         state = self._state_of(run)
         if state is None:
-            return []  # of a life of the stream that is over
-        first = bisect_right(run.seqs, state.chain.newest)  # what comes again comes first
+            return []  # of an earlier incarnation
+        first = bisect_right(run.seqs, state.chain.newest)  # repeated ones come first
         records: list[Record] = [*self._late(state, message, run, first)] if first else []
         if first == len(run.seqs):
             return records
-        state.be_of(run.model_version)
+        state.set_model(run.model_version)
         gap = state.take(run, first)
         if gap is not None and run.previous_seq is not None:
             records.append(_gap(run, gap))
@@ -135,7 +129,7 @@ class ExplainerStage(FollowsLives):
         elif run.incarnation != state.incarnation:
             return None
         elif run.previous_seq is None and run.seqs[0] > state.chain.newest:
-            # a run without a predecessor begins the stream again
+            # a run without a predecessor restarts the stream
             chain = state.chain
             state = self._states[key] = self._new_state(run.feature)
             state.chain, state.incarnation = chain, run.incarnation
@@ -144,13 +138,13 @@ class ExplainerStage(FollowsLives):
     def _late(
         self, state: FeatureState, message: Message, run: Evaluation, end: int
     ) -> list[DeadLetter]:
-        """Return a dead letter for each evaluation that lies in a gap of those before ``end``."""
+        """Return a dead letter for each evaluation before ``end`` that lies in a gap."""
         letters: list[DeadLetter] = []
         for i in range(end):
             if state.chain.see(run.seqs[i]) is not Sight.SEEN:
                 single = run.single(i)
                 state.chain.take(run.seqs[i], single.previous_seq)
-                reason = "it came after later ones, and the estimates have gone on without it"
+                reason = "it came after later ones, and the estimates have continued without it"
                 letters.append(_unusable(message, single, reason))
         return letters
 
@@ -168,11 +162,11 @@ class ExplainerStage(FollowsLives):
         )
 
     def estimates(self, stream: str) -> dict[str, FeatureState]:
-        """Return what was learned of the features of a stream."""
+        """Return the estimates of a stream, by feature."""
         return {name: state for (of, name), state in self._states.items() if of == stream}
 
     def _after_silence(self, state: FeatureState, run: Evaluation, i: int) -> list[Explanation]:
-        """Return what there is of a feature without an explanation for long, if only that."""
+        """Return an explanation of a feature that had none for long: the latest estimates."""
         state.silent = 0
         methods = [method for method, pending in state.pending.items() if pending.seqs]
         methods = methods or self._methods[run.feature][:1]
@@ -181,7 +175,7 @@ class ExplainerStage(FollowsLives):
     def _explanations(
         self, state: FeatureState, run: Evaluation, i: int, method: Method
     ) -> list[Explanation]:
-        """Return one with each smoothing rate."""
+        """Return one explanation per smoothing rate."""
         state.smooth(method)
         pending = state.pending[method]
         ice = None if state.ice is None or method in state.means else _ice(state.ice)
@@ -229,14 +223,14 @@ def _gap(run: Evaluation, gap: Gap) -> Change:
         feature=run.feature,
         detail=(
             f"evaluations of {run.feature} are lost: {missing}, up to seq {run.previous_seq}; "
-            f"explanations go on at seq {run.seqs[0]}"
+            f"explanations resume at seq {run.seqs[0]}"
         ),
         incarnation=run.incarnation,
     )
 
 
 def _unusable(message: Message, run: Evaluation, error: Exception | str) -> DeadLetter:
-    # where the observation was read: the same whatever run it came in
+    # the observation's own position: independent of the run that it came in
     topic, partition = parse_stream(run.stream)
     source = replace(
         message,

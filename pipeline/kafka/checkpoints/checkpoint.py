@@ -1,4 +1,4 @@
-"""What a checkpoint is, and what every store of them does."""
+"""The interfaces of checkpoints and their stores."""
 
 import pickle
 from collections.abc import Callable
@@ -12,22 +12,22 @@ from fluxplain.kafka.ownership.writers import ANY, Begin, Fence
 from fluxplain.stages import Stage
 
 KEPT = 2
-"""Checkpoints kept for a partition: the newest, and one before in case it is damaged."""
+"""Number of checkpoints kept for a partition: the newest, and the one before in case of damage."""
 
 StageFactory = Callable[[str, int], Stage]
 """Makes a new stage for (topic, partition)."""
 
 State = bytes | bytearray
-"""A pickled stage; one that came from another process is taken as it was read."""
+"""A pickled stage; a bytearray if another process pickled it."""
 
 
 class CheckpointError(RuntimeError):
-    """There are checkpoints, but none that may be used. The message says why and what to do."""
+    """Checkpoints exist, but none may be used. The message has the reason and the remedy."""
 
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """Whose state it is: one role, or a shard of it, and one partition of its input."""
+    """The owner of a state: a role or shard, and a partition of its input."""
 
     role: Role
     topic: str
@@ -46,7 +46,7 @@ class Slot:
 
     @property
     def owner(self) -> str:
-        """The role's name, with the shard's if there are several."""
+        """Name of the role, with its shard if there are several."""
         return self.role + self.shard
 
     def __str__(self) -> str:
@@ -72,14 +72,14 @@ class Checkpoint:
     def unpickled(cls, next_offset: int, epoch: int, state: State) -> Self:
         """Return the checkpoint with this state.
 
-        Unpickling runs code: the state must be signed, or come from a directory of this user's own.
+        Unpickling runs code: the state must be signed, or come from a private directory.
         """
         stage, life, fence = pickle.loads(state)  # noqa: S301
         return cls(next_offset, stage, life, fence, epoch)
 
 
 class Savable(Protocol):
-    """A checkpoint, or a snapshot of one, as a store needs it."""
+    """A checkpoint, or a snapshot of one."""
 
     @property
     def next_offset(self) -> int:
@@ -97,21 +97,21 @@ class CheckpointStore(Protocol):
     """Keeps the newest checkpoints of every slot."""
 
     def save(self, slot: Slot, checkpoint: Savable) -> None:
-        """Keep a checkpoint; when this returns, it survives a crash of its owner.
+        """Store a checkpoint durably.
 
-        Raises ``OSError``, ``DeliveryError`` or ``SnapshotError`` if it cannot be kept.
+        Raises ``OSError``, ``DeliveryError`` or ``SnapshotError`` if this fails.
         """
 
     def load(self, slot: Slot, begin: Begin = ANY) -> Checkpoint | None:
         """Return the newest usable checkpoint; None if there is none.
 
-        What is damaged, or of something else, or not allowed by where the newest owner began, is
-        passed over, and logged. Raises ``CheckpointError`` if whole checkpoints are there, but all
-        belong to another configuration, cluster, log or version, or have no valid signature.
+        Checkpoints that are damaged, or that ``begin`` excludes, are logged and skipped. Raises
+        ``CheckpointError`` if intact checkpoints exist, but all belong to another configuration,
+        cluster, log or version, or lack a valid signature.
         """
 
     def remove(self, slot: Slot) -> bool:
-        """Remove all checkpoints of the slot, also damaged ones; return whether there were any.
+        """Remove all checkpoints of the slot, damaged ones too; return whether there were any.
 
-        A worker that has the slot meanwhile would write its next one.
+        A running worker would write the next one.
         """

@@ -14,7 +14,7 @@ from fluxplain.errors import NotYetError
 from fluxplain.models.model_store import ModelFolder
 from fluxplain.schemas import Change, DeadLetter, Prediction, Record
 from fluxplain.stages import Message, ModelStage
-from fluxplain.stages.exchange import Found, settled
+from fluxplain.stages.active_model import FoundModel, settle_model
 from tests.kit.announced import STREAM, announcement, config_of, messages, taken
 from tests.kit.support import Constant, encoded, linear_records, of_kind, pickled, run
 
@@ -32,7 +32,7 @@ def config(tmp_path: Path) -> Config:
 
 def stage_of(config: Config) -> ModelStage:
     stage = ModelStage(config, STREAM)
-    stage.exchange.models = ModelFolder(config.model.directory)
+    stage.active.models = ModelFolder(config.model.directory)
     return stage
 
 
@@ -41,7 +41,7 @@ def waiting(config: Config) -> ModelStage:
     stage = stage_of(config)
     assert run(stage, messages(config, [announcement(SHA256)])) == []
     copy = pickled(stage)
-    copy.exchange.models = ModelFolder(config.model.directory)
+    copy.active.models = ModelFolder(config.model.directory)
     return copy
 
 
@@ -58,8 +58,8 @@ def behind(config: Config, value: object, offset: int = 1, origin: str = "") -> 
 
 def test_until_it_is_decided_nothing_else_is_taken(config: Config) -> None:
     stage = waiting(config)
-    assert stage.exchange.awaited is not None
-    assert stage.exchange.awaited.model.version == "v2"
+    assert stage.active.awaited is not None
+    assert stage.active.awaited.model.version == "v2"
     with pytest.raises(RuntimeError, match="model v2 is awaited"):
         run(stage, [behind(config, linear_records(1)[0])])
 
@@ -68,10 +68,10 @@ def test_it_is_awaited_after_a_new_start_too(config: Config) -> None:
     again = waiting(config)
     message = "Put it there, or withdraw it: `fluxplain model withdraw v2`"
     with pytest.raises(NotYetError, match=message):
-        settled(again)
+        settle_model(again)
     folder = ModelFolder(config.model.directory)
     folder.put(DATA)
-    [notice] = settled(again, [behind(config, WITHDRAWAL)])
+    [notice] = settle_model(again, [behind(config, WITHDRAWAL)])
     assert isinstance(notice, Change)
     assert notice.detail == "model v2 takes over from v1"
 
@@ -87,7 +87,7 @@ def test_nothing_is_withdrawn_where_nothing_is_awaited(config: Config) -> None:
     with pytest.raises(RuntimeError, match="no model is awaited"):
         stage.conclude(None)
     with pytest.raises(RuntimeError, match="no model is awaited"):
-        stage.conclude(Found(None))
+        stage.conclude(FoundModel(None))
 
 
 @pytest.mark.parametrize(
@@ -110,8 +110,8 @@ def test_nothing_is_withdrawn_where_nothing_is_awaited(config: Config) -> None:
 def test_nothing_else_withdraws_it(config: Config, value: object, offset: int, origin: str) -> None:
     """Also not the withdrawal of one before, which was passed on twice."""
     message = behind(config, value, offset, origin)
-    assert not waiting(config).exchange.is_withdrawn_by(message)
-    assert waiting(config).exchange.is_withdrawn_by(behind(config, WITHDRAWAL))
+    assert not waiting(config).active.is_withdrawn_by(message)
+    assert waiting(config).active.is_withdrawn_by(behind(config, WITHDRAWAL))
 
 
 def results(config: Config, withdrawn_at: int) -> tuple[list[Record], list[Record]]:
@@ -175,7 +175,7 @@ def test_a_withdrawal_comes_again_and_changes_nothing(config: Config) -> None:
     """As after a crash of what joins."""
     stage = waiting(config)
     message = behind(config, WITHDRAWAL)
-    assert len(settled(stage, [message])) == 1
+    assert len(settle_model(stage, [message])) == 1
     assert run(stage, [message, message]) == []
 
 
@@ -184,7 +184,7 @@ def test_what_is_remembered_is_bounded(config: Config) -> None:
     log = list(announced(config, 300))
     for announcing, withdrawing in log:
         run(stage, [announcing])
-        assert len(settled(stage, [withdrawing])) == 1
+        assert len(settle_model(stage, [withdrawing])) == 1
     for _, withdrawing in log[:-50]:
         run(stage, [withdrawing])
     small = len(encoded_state(stage))

@@ -25,11 +25,11 @@ seen.
 
 
 Kind = Literal["auto", "hoeffding", "linear", "batch", "generic"]
-"""How a model may be asked; ``"auto"`` takes the first that fits."""
+"""Kinds of evaluators; ``"auto"`` takes the first that fits the model."""
 
 
 class NoOutputError(ValueError):
-    """The model has no output yet: it gave None, as some do before they have learned."""
+    """The model has no output yet: it returned None, as some do before they have learned."""
 
 
 class Evaluator(Protocol):
@@ -47,8 +47,8 @@ class Evaluator(Protocol):
         Raises
         ------
         NoOutputError
-            If the model gives None.
+            If the model returns None.
         ValueError
-            If it gives an output that is not finite.
+            If an output is not finite.
         """
         ...

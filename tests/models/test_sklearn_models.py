@@ -122,7 +122,7 @@ def test_an_autoencoder_finds_what_it_cannot_give_back() -> None:
         (
             "sklearn.linear_model:SGDClassifier",
             {"label": "integer", "classes": [1]},
-            r"classes is \[1\], but must be at least two",
+            r"classes is \[1\], but must hold at least two",
         ),
         (
             "sklearn.linear_model:SGDClassifier",
@@ -171,7 +171,7 @@ def test_a_label_that_is_none_of_the_classes_is_told() -> None:
     model: Any = from_sklearn(
         "sklearn.linear_model:SGDClassifier", features=TWO, label="integer", classes=[0, 1], seed=1
     )
-    with pytest.raises(ValueError, match=r"the label 2 is none of \[0, 1\]"):
+    with pytest.raises(ValueError, match=r"the label 2 is not one of \[0, 1\]"):
         model.learn_one({"a": 1.0, "b": 1.0}, 2)
 
 

@@ -1,4 +1,4 @@
-"""The first stage: predict, ask all that the explanations need, then learn."""
+"""The first stage: predict, evaluate the inputs that the explanations need, then learn."""
 
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -9,21 +9,21 @@ from typing import Any, NamedTuple, TypeVar
 
 from fluxplain.config import Config
 from fluxplain.config.replica import Replica
-from fluxplain.drift.watch import Watch
+from fluxplain.drift.signal_watch import SignalWatch
 from fluxplain.evaluate import NoOutputError, Observed
 from fluxplain.schemas import BadRecordError, Change, Record
 from fluxplain.schemas.numbers import is_moderate
-from fluxplain.stages.asking import Asked, Asking, Outputs, evaluate, evaluate_each
-from fluxplain.stages.base import Message, state_without
+from fluxplain.stages.active_model import ActiveModel, FoundModel
 from fluxplain.stages.evaluations import Evaluations
-from fluxplain.stages.exchange import Exchange, Found
 from fluxplain.stages.intake.intake import Decoded, Intake
 from fluxplain.stages.intake.missing import Coverage, Filler
-from fluxplain.stages.intake.sample import Announced, Sample
-from fluxplain.stages.intake.schema_drift import Evolution
+from fluxplain.stages.intake.sample import ControlMessage, Sample
+from fluxplain.stages.intake.schema_drift import SchemaDrift
 from fluxplain.stages.intake.subsampling import Subsampling
 from fluxplain.stages.metering import Meter, Work
+from fluxplain.stages.method_set import MethodSet, Outputs, Questions, evaluate, evaluate_each
 from fluxplain.stages.predictions import Predictions, predicted
+from fluxplain.stages.stage import Message, state_without
 
 T = TypeVar("T")
 
@@ -32,33 +32,26 @@ WHOLE = Replica("model")
 
 
 class Samples(NamedTuple):
-    """What explanations keep of the observations."""
+    """Samples and statistics of past observations, for a warm start."""
 
-    asking: Asking
+    methods: MethodSet
     filler: Filler
     coverage: Coverage
-    evolution: Evolution
+    schema_drift: SchemaDrift
     turns: Subsampling
 
 
 class ModelStage:
     """One model, for one partition of ``features``: test, then explain, then train.
 
-    Without a label an observation is predicted and has iPDP, and the samplers see it; iPFI, iSAGE
-    and learning need the label. If that comes later, they are done then, with the model of then, at
-    the seq of the label. An anomaly detector needs none (``label.type = "none"``). A frozen model
+    Without a label an observation gets a prediction and iPDP, and enters the samples. iPFI, iSAGE
+    and learning need the label; if it comes later, they use the model of that time, at the label's
+    seq. An anomaly detector needs none (``label.type = "none"``). A frozen model
     (``model.learn = false``) never learns.
 
-    A shard of the model role keeps the same model and samplers as the others, and asks for its
-    own features, groups and pairs. The first shard alone publishes what concerns the observation as
-    a whole, and watches the loss.
-
-    Attributes
-    ----------
-    exchange
-        The model in use, and the announced one.
-    meter
-        Times the calls of the model; injected, and no part of the state.
+    All shards of the model role keep the same model and samples; each explains its own features,
+    groups and pairs. Only the first one watches the loss and publishes the records about the whole
+    observation. ``meter`` is injected.
     """
 
     meter: Meter | None = None
@@ -70,10 +63,10 @@ class ModelStage:
         self.stream = stream
         self._is_first = replica.shard == 0
         explained = replica.share(config.explained)
-        self.exchange = Exchange(config, stream)
+        self.active = ActiveModel(config, stream)
         self._intake = Intake(config, stream)
         self._turns = Subsampling(config.explain.every, rng_of)
-        self._asking = Asking(config, explained, rng_of)
+        self._methods = MethodSet(config, explained, rng_of)
         self._predictions = Predictions(config, stream)
         self._evaluations = Evaluations(config, stream, explained)
         self._learns = config.model.learn
@@ -82,33 +75,35 @@ class ModelStage:
             self._start_from(learned, config.explain.every)
         watched = config.drift.of("loss")
         seed = f"{config.seed}/{stream}/loss"
-        self._watch = Watch(watched, seed) if watched and self._is_first else None
+        self._watch = SignalWatch(watched, seed) if watched and self._is_first else None
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the picklable state, without injected collaborators."""
         return state_without(self, "meter")
 
     def _start_from(self, learned: Sequence[Samples], every: int) -> None:
-        self._asking.go_on([each.asking for each in learned])
+        self._methods.go_on([each.methods for each in learned])
         intake = self._intake
-        _, intake.filler, intake.coverage, intake.evolution, self._turns = learned[0]
+        _, intake.filler, intake.coverage, intake.schema_drift, self._turns = learned[0]
         if self.every != every:
             self.every = every
 
     @property
     def samples(self) -> Samples:
-        """What was learned of the observations, for a pipeline that starts from it."""
+        """The samples, for a pipeline that starts from them."""
         intake = self._intake
-        return Samples(self._asking, intake.filler, intake.coverage, intake.evolution, self._turns)
+        return Samples(
+            self._methods, intake.filler, intake.coverage, intake.schema_drift, self._turns
+        )
 
     @property
     def model(self) -> Any:
         """The model in use."""
-        return self.exchange.model
+        return self.active.model
 
     @property
     def every(self) -> int:
-        """How many observations there are for each that is explained."""
+        """One of this many observations is explained."""
         return self._turns.every
 
     @every.setter
@@ -116,27 +111,27 @@ class ModelStage:
         self._turns.every = k
 
     def decode(self, message: Message) -> Decoded:
-        """Return the validated observation, label or control record, or why there is none."""
+        """Return the validated observation, label or control record, or why it is unusable."""
         return self._intake.decode(message)
 
     def step(self, decoded: Decoded) -> Sequence[Record]:
-        """Return the prediction, and the evaluations of each feature once samplers are warm.
+        """Return the prediction, and the evaluations of each feature once the samples are warm.
 
-        Before them are change notices and dead letters: of what is lost, or has waited too long for
-        its label or observation. Between them there is a change where the loss has changed.
+        Notices of losses and dead letters of items that waited too long come first; a change of the
+        loss follows the prediction.
 
-        If the model fails on the observation itself, or gives an output that is not finite, there
-        is a dead letter instead. A feature on whose changed values it fails gets one in place of
-        its evaluation; the model learns all the same, so that every shard's does.
+        If the model fails on the observation itself, or its output is not finite, a dead letter
+        replaces all of them. If it fails on a feature's inputs, a dead letter replaces that
+        evaluation; the model still learns, so that it stays the same in every shard.
         """
-        if self.exchange.awaited is not None:
-            version = self.exchange.awaited.model.version
+        if self.active.awaited is not None:
+            version = self.active.awaited.model.version
             raise RuntimeError(f"model {version} is awaited: decide about it")
         of_all: list[Record] = []
         evaluations: Sequence[Record] = ()
         try:
             taken = self._intake.take(decoded, of_all)
-            if isinstance(taken, Announced):
+            if isinstance(taken, ControlMessage):
                 of_all += self._apply(taken)
             elif taken is not None:
                 evaluations = self._explained(taken, of_all)
@@ -144,87 +139,87 @@ class ModelStage:
             of_all.append(decoded.message.dead_letter(str(error)))
         return [*of_all, *evaluations] if self._is_first else evaluations
 
-    def _apply(self, announced: Announced) -> list[Record]:
-        if announced.control.every is not None:
-            self.every = announced.control.every
-        return self.exchange.apply(announced)
+    def _apply(self, control: ControlMessage) -> list[Record]:
+        if control.control.every is not None:
+            self.every = control.control.every
+        return self.active.apply(control)
 
-    def conclude(self, found: Found | None) -> Sequence[Record]:
+    def conclude(self, found: FoundModel | None) -> Sequence[Record]:
         """Take over the awaited model, or withdraw it (None); return its notice."""
-        before = self.exchange.version
-        records = self.exchange.withdraw() if found is None else self.exchange.take_over(found)
-        if self.exchange.version != before:
-            self._asking.forget_model()
+        before = self.active.version
+        records = self.active.withdraw() if found is None else self.active.take_over(found)
+        if self.active.version != before:
+            self._methods.forget_model()
         return records if self._is_first else []
 
     def _explained(self, sample: Sample, of_all: list[Record]) -> Sequence[Record]:
-        """Predict, ask, learn; return the evaluations.
+        """Predict, evaluate, learn; return the evaluations.
 
-        Adds the prediction, and a change of the loss, to what concerns the whole observation.
+        Adds the records about the whole observation to ``of_all``.
         """
         if sample.is_skipped:
             of_all.append(self._prediction(sample, None, None))
             return []
-        observed = self._asking.observe(sample.x)
-        asked = self._asked(sample, observed)
+        observed = self._methods.observe(sample.x)
+        questions = self._questions(sample, observed)
         try:
             with _failures_are_the_records():
-                outputs = self._evaluated(asked or Asked(observed, {}))
+                outputs = self._evaluated(questions or Questions(observed, {}))
                 [output] = outputs.prediction.outputs()
                 loss = self._predictions.loss(sample, output)
                 late = sample.unlabelled
                 if late is None or late.prediction is None:  # each observation counts once
-                    self._asking.see(outputs.prediction)
+                    self._methods.see(outputs.prediction)
         except NoOutputError:
-            outputs, output, loss = None, None, None  # it may have no output before it has learned
+            outputs, output, loss = None, None, None  # some models have none before they learn
         self._learn(sample)
         evaluations: list[Record] = []
-        if asked is not None and outputs is not None:
+        if questions is not None and outputs is not None:
             evaluations = self._evaluations.of(
                 sample,
-                self._asking,
-                asked,
+                self._methods,
+                questions,
                 outputs,
                 loss=loss,
                 coverage=self._intake.coverage,
                 skipped=self._turns.skipped,
-                model_version=self.exchange.version,
+                model_version=self.active.version,
             )
         if sample.unlabelled is None:
-            self._asking.store(observed)
+            self._methods.store(observed)
         if sample.y is None:
             self._intake.labels.wait(sample.id, sample, predicted(output), of_all)
         of_all.append(self._prediction(sample, output, loss))
         of_all += self._changes(sample, loss)
         return evaluations
 
-    def _asked(self, sample: Sample, observed: Observed) -> Asked | None:
-        """Return what to ask about an observation; None if it is not explained."""
+    def _questions(self, sample: Sample, observed: Observed) -> Questions | None:
+        """Return the questions about an observation; None if it is not explained."""
         labelled, unlabelled = sample.y is not None, sample.unlabelled is None
         if not self._turns.takes(labelled=labelled, unlabelled=unlabelled):
             return None
-        return self._asking.ask(observed, labelled=labelled, unlabelled=unlabelled)
+        return self._methods.ask(observed, labelled=labelled, unlabelled=unlabelled)
 
-    def _evaluated(self, asked: Asked) -> Outputs:
-        """Return the model's outputs; if it fails on some of the inputs, those on the others."""
-        evaluator, shares = self.exchange.evaluate, {"prediction": 1, **asked.inputs}
+    def _evaluated(self, questions: Questions) -> Outputs:
+        """Return the model's outputs; one input at a time if it fails on some of them."""
+        evaluator, shares = self.active.evaluate, {"prediction": 1, **questions.inputs}
         with suppress(Exception):
-            return self._metered(shares, partial(evaluate, evaluator, asked))
-        return self._metered(shares, partial(evaluate_each, evaluator, asked))
+            return self._metered(shares, partial(evaluate, evaluator, questions))
+        return self._metered(shares, partial(evaluate_each, evaluator, questions))
 
     def _learn(self, sample: Sample) -> None:
         if sample.y is None or not self._learns:
             return
         with _failures_are_the_records():
-            # a copy: whatever the model does to it, the reservoirs get what was observed
-            learn = partial(self.exchange.model.learn_one, dict(sample.x), sample.y)
+            # a copy: the model may change it, and the reservoirs need the original
+            learn = partial(self.active.model.learn_one, dict(sample.x), sample.y)
             self._metered({"learning": 1}, learn)
 
     def _metered(self, shares: Mapping[Work, int], call: Callable[[], T]) -> T:
         return call() if self.meter is None else self.meter(shares, call)
 
     def _prediction(self, sample: Sample, output: Any, loss: float | None) -> Record:
-        counts, version = self._intake.labels.counts, self.exchange.version
+        counts, version = self._intake.labels.counts, self.active.version
         return self._predictions.of(sample, output, loss, labels=counts, model_version=version)
 
     def _changes(self, sample: Sample, loss: float | None) -> list[Change]:
@@ -235,12 +230,12 @@ class ModelStage:
             return []
         about: dict[str, Any] = {"stream": self.stream, "seq": sample.seq, "ts": sample.ts}
         change = self._watch.change(shift, **about, method="loss")
-        return [replace(change, model_version=self.exchange.version)]
+        return [replace(change, model_version=self.active.version)]
 
 
 @contextmanager
 def _failures_are_the_records() -> Iterator[None]:
-    """Make what the model or the loss raises a reason why the record cannot be used."""
+    """Turn errors of the model or the loss into ``BadRecordError``."""
     try:
         yield
     except (MemoryError, NoOutputError):

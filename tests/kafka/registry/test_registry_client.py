@@ -89,13 +89,16 @@ def test_an_unknown_schema_is_no_fault_of_the_registry(
         ((404, {"error_code": 404, "message": "HTTP 404 Not Found"}), "HTTP 404"),
         ((401, {"error_code": 40101, "message": "Unauthorized"}), "Unauthorized"),
         ((302, b""), "HTTP status 302"),
-        ((200, b"no JSON"), "answers no JSON"),
-        ((200, b"{}" + b" " * MAX_BYTES + b"!"), "answers without schema"),  # read no further
-        ((200, b"[" * 200_000), "answers no JSON"),
+        ((200, b"no JSON"), "gave an answer that is not JSON"),
+        (
+            (200, b"{}" + b" " * MAX_BYTES + b"!"),
+            "gave an answer without schema",
+        ),  # read no further
+        ((200, b"[" * 200_000), "gave an answer that is not JSON"),
         ((500, b"[" * 200_000), "HTTP status 500"),
-        ((200, []), "answers no JSON object"),
-        ((200, {"id": 1}), "answers without schema"),
-        ((200, {"schema": "{}", "references": [{"subject": 1}]}), "answers without subject"),
+        ((200, []), "gave an answer that is not a JSON object"),
+        ((200, {"id": 1}), "gave an answer without schema"),
+        ((200, {"schema": "{}", "references": [{"subject": 1}]}), "gave an answer without subject"),
     ],
     ids=str,
 )

@@ -1,4 +1,4 @@
-"""What a stage is, and how one message goes through it."""
+"""The interface of a stage, and the message that it takes."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -8,24 +8,24 @@ from fluxplain.schemas import BadRecordError, DeadLetter, Record, parse_stream, 
 from fluxplain.schemas.record import load_object
 
 ORIGIN = "fluxplain-origin"
-"""Header of a message that was passed on: topic, partition and offset of the one it is of."""
+"""Header of a message that was passed on: topic, partition and offset of the original."""
 
 PREVIOUS = "fluxplain-origin-previous"
-"""Header of a message that was passed on: offset of the one that was passed on before it from the
-same topic and partition; none if it is the first. What lies between them was not lost."""
+"""Header of a message that was passed on: offset of the one passed on before it from the same topic
+and partition; absent for the first. Nothing between the two was lost."""
 
 ORIGIN_TIME = "fluxplain-origin-timestamp"
-"""Header of a message that was passed on: the timestamp of the one it is of. Its own is when it was
-passed on: by that, brokers delete what is old."""
+"""Header of a message that was passed on: the original's timestamp. Its own is the time of passing
+on, since brokers delete old messages by it."""
 
 ORIGIN_HEADERS = (ORIGIN, PREVIOUS, ORIGIN_TIME)
 """Headers that only the join role may write."""
 
 LATEST_MS = 253_402_300_799_999
-"""End of the year 9999. What is later is no time in milliseconds, but in a smaller unit."""
+"""Latest timestamp in milliseconds, the end of the year 9999; later ones are in a smaller unit."""
 
 MOST_DIGITS = 19
-"""Of an offset: Kafka's have 63 bits."""
+"""Digits of an offset, at most: Kafka's have 63 bits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,15 +35,15 @@ class Message:
     Attributes
     ----------
     topic, partition, offset
-        Where it stands.
+        Its position in Kafka.
     key, value, headers
         What its producer wrote.
     timestamp
         Kafka's, in milliseconds since 1970; None of a file.
     decoded
-        The object in the value, if that is no JSON, but could be read before it came here.
+        The value's object, if the worker decoded it from another format than JSON.
     flaw
-        Why it could not be read there.
+        Why the worker could not decode the message.
     """
 
     topic: str
@@ -82,18 +82,18 @@ class Message:
 
     @property
     def previous(self) -> int | None:
-        """Offset of the message that was passed on before it from its origin; None if none was.
+        """Offset of the message passed on before it from its origin; None for the first.
 
-        A header that is no smaller than its own offset says nothing.
+        A header that is not below its own offset is ignored.
         """
         number = _number(self.headers.get(PREVIOUS, b"").decode(errors="replace"))
         return number if number is not None and number < self.origin[2] else None
 
     @property
     def time(self) -> int | None:
-        """When its producer wrote it, in milliseconds since 1970; None if that is not known.
+        """When its producer wrote it, in milliseconds since 1970; None if unknown.
 
-        Neither is it if it lies behind the year 9999.
+        A time after the year 9999 counts as unknown.
         """
         number = _number(self.headers.get(ORIGIN_TIME, b"").decode(errors="replace"))
         time = self.timestamp if number is None else number
@@ -117,7 +117,7 @@ class Message:
         return headers
 
     def dead_letter(self, reason: str) -> DeadLetter:
-        """Return the record that says why this message could not be used."""
+        """Return the dead letter of this message."""
         topic, partition, offset = self.origin
         return DeadLetter.of(
             stream=stream_name(self.topic, self.partition),
@@ -149,7 +149,7 @@ class Stage(Protocol):
         ...
 
     def step(self, record: Any) -> Sequence[Record]:
-        """Take one record and return what is to be published.
+        """Take one record and return the records to publish.
 
         Raises
         ------
@@ -170,7 +170,7 @@ def _number(digits: str) -> int | None:
 
 
 def process(stage: Stage, message: Message) -> Sequence[Record]:
-    """Return what the stage publishes for a message: a bad one gives a dead letter."""
+    """Return what a stage publishes for a message; a bad message gives a dead letter."""
     try:
         return stage.step(stage.decode(message))
     except BadRecordError as error:

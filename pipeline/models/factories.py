@@ -1,4 +1,4 @@
-"""Models and their parts from tables of settings."""
+"""Makes models and their parts from settings."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,7 +8,7 @@ from fluxplain.loading.import_strings import load, parameters
 FACTORY = "factory"
 
 SEEDS = ("seed", "random_state")
-"""The names of River and scikit-learn."""
+"""Names of the seed's parameter in River and scikit-learn."""
 
 
 def make(what: Any, *args: object, seed: int | None = None, **more: object) -> Any:
@@ -17,13 +17,13 @@ def make(what: Any, *args: object, seed: int | None = None, **more: object) -> A
     Parameters
     ----------
     what
-        ``"module:name"``, or a table of ``factory = "module:name"`` and its arguments, among which
-        there may be such tables again. In a program also an object, or, with further arguments, a
-        function of these.
+        ``"module:name"``, or a table of ``factory = "module:name"`` and its arguments, which may be
+        such tables too. In a program also an object or, with further arguments, a function of
+        these.
     args, more
         Further arguments.
     seed
-        For a factory that takes a ``seed`` or ``random_state``, and has none in its table.
+        Passed to a factory that takes a ``seed`` or ``random_state``, unless its table has one.
 
     Raises
     ------
@@ -57,7 +57,7 @@ def make(what: Any, *args: object, seed: int | None = None, **more: object) -> A
         given |= {name: seed for name in SEEDS if name in taken}
     try:
         return factory(*args, **more, **given)
-    except Exception as error:  # it may be the user's, and raise anything
+    except Exception as error:  # a user's factory may raise anything
         raise ValueError(
             f"{reference!r}, called with {given}, failed: {type(error).__name__}: {error}"
         ) from error

@@ -27,7 +27,7 @@ from fluxplain.schemas import (
 from fluxplain.schemas.methods import Method
 from fluxplain.stages import ModelStage
 from fluxplain.stages.intake.sample import Sample
-from fluxplain.stages.model import WHOLE
+from fluxplain.stages.model_stage import WHOLE
 from tests.kit.support import (
     PROPERTY,
     Additive,
@@ -200,7 +200,7 @@ class Moody:
 def test_a_model_that_fails_gives_a_dead_letter_and_the_stream_goes_on(
     bad: dict[str, Any], reason: str
 ) -> None:
-    config = linear_config(model={"factory": "tests.stages.test_model:Moody"})
+    config = linear_config(model={"factory": "tests.stages.test_model_stage:Moody"})
     values: list[Any] = [*RECORDS[:20], bad, *RECORDS[20:]]
     messages = [message(t, value) for t, value in enumerate(values)]
     published = run(model_stage(config), messages)
@@ -246,7 +246,7 @@ def test_a_class_that_no_label_can_be_is_told(
     classes: list[Any], kind: str, other: str | None
 ) -> None:
     config = linear_config(
-        model={"factory": "tests.stages.test_model:Answers", "params": {"classes": classes}},
+        model={"factory": "tests.stages.test_model_stage:Answers", "params": {"classes": classes}},
         label={"type": kind},
         explain={"loss": "cross_entropy"},
     )
@@ -257,7 +257,7 @@ def test_a_class_that_no_label_can_be_is_told(
         assert not letters
         return
     assert not of_kind(published, Prediction)
-    told = f"the model failed: ValueError: it answers with the class {other}, but label.type is "
+    told = f"the model failed: ValueError: an output has the class {other}, but label.type is "
     assert [each.reason for each in letters] == [f"{told}{kind!r}"] * 2
 
 
@@ -271,7 +271,7 @@ class Destroyer(Additive):
 
 
 def test_a_model_that_changes_what_it_learns_from_does_no_harm() -> None:
-    config = linear_config(model={"factory": "tests.stages.test_model:Destroyer"})
+    config = linear_config(model={"factory": "tests.stages.test_model_stage:Destroyer"})
     messages = [message(t, record) for t, record in enumerate(RECORDS)]
     assert run(model_stage(config), messages) == run(model_stage(), messages)
 
@@ -336,7 +336,7 @@ def loss_changes(
 ) -> list[Change]:
     """Return what the model stage says of these labels' squares."""
     config = linear_config(
-        model={"factory": "tests.stages.test_model:Indifferent"}, drift={"loss": drift}
+        model={"factory": "tests.stages.test_model_stage:Indifferent"}, drift={"loss": drift}
     )
     values = [{"x": X, "y": y, "ts": t} for t, y in enumerate(labels)]
     stage = ModelStage(config, STREAM, replica)
@@ -424,7 +424,7 @@ def test_a_single_feature_and_a_single_method_are_explained(
     config = linear_config(
         features=features,
         explain={"methods": methods, "emit_every": 1},
-        model={"factory": "tests.stages.test_model:Tolerant"},
+        model={"factory": "tests.stages.test_model_stage:Tolerant"},
     )
     explained = of_kind(
         LocalPipeline(config).run([message(0, r).value for r in RECORDS]), Explanation

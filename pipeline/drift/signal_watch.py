@@ -15,19 +15,19 @@ from fluxplain.schemas.record import Timestamp
 
 
 class Shift(NamedTuple):
-    """What a signal was before and after a change.
+    """A signal before and after a change.
 
     Attributes
     ----------
     before, after
-        The numbers before and after the likeliest place of the change; before it there may be none.
+        The numbers before (None without any) and after the likeliest position of the change.
     after_seq, replay_seq
-        Where the numbers after it begin, and where as many more begin.
+        First seq of ``after``, and of twice as many numbers.
     earliest_seq
-        Before this one the change was not: where begins what ADWIN keeps of its window; of other
-        detectors, what follows the change before.
+        Lower bound of the change: the first number in ADWIN's shrunk window; for other detectors,
+        the first one after the previous change.
     loss_before, loss_after
-        Mean loss of the observations that the numbers are of; None without any.
+        Mean loss of these observations; None without any.
     """
 
     before: Part | None
@@ -39,19 +39,12 @@ class Shift(NamedTuple):
     loss_after: float | None
 
 
-class Watch:
-    """Feeds a detector, and says by how much the signal has changed when it alarms.
-
-    Parameters
-    ----------
-    settings
-        Which detector.
-    seed
-        Where its random numbers come from, if it has any.
+class SignalWatch:
+    """Feeds a detector, and estimates the shift of the signal when it alarms.
 
     Examples
     --------
-    >>> watch = Watch(DetectorSettings("increment", "adwin", {}), seed="")
+    >>> watch = SignalWatch(DetectorSettings("increment", "adwin", {}), seed="")
     >>> [seq for seq in range(200) if watch.update(seq, float(seq >= 100), loss=None)]
     [127]
     """
@@ -62,7 +55,7 @@ class Watch:
         self._detector = settings.make(seed)
         self._last_change: int | None = None
         self._windows = Windows()
-        # since the detector began, where River does not tell: of ADWIN it does
+        # since the detector's start; only ADWIN has these itself
         self._count, self._total = 0, 0.0
 
     @property
@@ -73,16 +66,10 @@ class Watch:
         return self._total / max(self._count, 1)
 
     def update(self, seq: int, number: float, loss: float | None) -> Shift | None:
-        """Take the next number; return the shift if the detector alarms.
-
-        Parameters
-        ----------
-        seq, number, loss
-            Of which observation, its number, and the model's loss on it.
-        """
+        """Take the number and the loss of observation ``seq``; return the shift at an alarm."""
         adwin = self._detector if isinstance(self._detector, ADWIN) else None
         if adwin is None:
-            if self._detector.drift_detected:  # it restarts with this number
+            if self._detector.drift_detected:  # the detector restarts with this number
                 self._count, self._total = 0, 0.0
             self._count, self._total = self._count + 1, self._total + number
         self._windows.add(seq, number, loss)
@@ -91,7 +78,7 @@ class Watch:
         if not self._detector.drift_detected:
             return None
         earliest_seq, rises = self._windows.seq, None
-        if adwin:  # it says between which two parts the mean differs, but not where it changed
+        if adwin:  # it reports which two parts differ in the mean, but not where it changed
             dropped = (total + number - adwin.total) / (width + 1 - adwin.width)
             rises = adwin.estimation > dropped
             earliest_seq = self._windows.split(int(adwin.width))[1].seq
@@ -121,10 +108,10 @@ class Watch:
         std_error: float | None = None,
         incarnation: Incarnation = FIRST_INCARNATION,
     ) -> Change:
-        """Return the record of a change, which knows the one before it."""
+        """Return the record of a change."""
         previous_seq, self._last_change = self._last_change, seq
         before, after = shift.before, shift.after
-        # the numbers of the other signal overlap, so that these formulas do not hold
+        # smoothed values depend on each other, so the standard error would be wrong
         is_independent = self._signal == "increment"
         change = Change(
             id=change_id(stream, "drift", feature, method, seq, incarnation),

@@ -1,4 +1,4 @@
-"""The third stage: detectors watch the explanations and say when one has changed, and how."""
+"""The third stage: detectors watch the explanations; a change becomes a record."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -6,9 +6,9 @@ from typing import get_args
 
 from fluxplain.config import Config
 from fluxplain.drift.detectors import Signal
-from fluxplain.drift.history import Thinned
+from fluxplain.drift.history import ThinnedHistory
 from fluxplain.drift.incidents import Incidents
-from fluxplain.drift.watch import Watch
+from fluxplain.drift.signal_watch import SignalWatch
 from fluxplain.schemas import (
     BadRecordError,
     Change,
@@ -20,31 +20,30 @@ from fluxplain.schemas import (
 from fluxplain.schemas.change import Curve
 from fluxplain.schemas.methods import Method
 from fluxplain.schemas.numbers import MAX_NUMBER, is_moderate
-from fluxplain.stages.base import Message
 from fluxplain.stages.chain import Chain, Gap, Sight
-from fluxplain.stages.incarnations import FollowsLives
+from fluxplain.stages.incarnations import ChecksIncarnations
 from fluxplain.stages.limits import (
     check_key,
     check_length,
     check_order,
     check_origin,
 )
+from fluxplain.stages.stage import Message
 
 LIVES = 2
-"""States of a stream's model that are followed: the newest, and the one before it."""
+"""Number of incarnations of a stream's model that are followed: the newest and the one before."""
 
 
-class DriftStage(FollowsLives):
+class DriftStage(ChecksIncarnations):
     """One detector per (stream, feature, method) in one partition of ``explanations``.
 
-    All explanations of a stream are in one partition. A change is published as soon as all features
-    are as far as the one that changed: then its rank among them is known, and which changes belong
-    to one incident, whatever the order in which the features came.
+    All explanations of a stream are in one partition. A change is published once all features have
+    reached the seq at which one changed: then its rank and its incident are known, whatever the
+    order in which the features arrived.
 
-    Of several smoothing rates the first is watched: the increments are the same with all of them.
-    Passes over explanations that it has seen, and those that are not watched. What is missing in
-    the chain of a feature's explanations is published as a gap. If it comes later, detection has
-    gone on without it, and it becomes a dead letter.
+    Of several smoothing rates the first is watched: all share the same increments. Explanations
+    taken before are ignored. Missing ones are published as a gap; if they arrive later, detection
+    has continued without them, and they become dead letters.
 
     References
     ----------
@@ -64,19 +63,12 @@ class DriftStage(FollowsLives):
         self._lives: dict[str, dict[int, _Stream]] = {}
 
     def decode(self, message: Message) -> tuple[Message, Explanation]:
-        """Return the explanation.
-
-        Raises
-        ------
-        BadRecordError
-            If it is none, or of a stream, a feature or a smoothing rate that is not configured, or
-            holds numbers that would spoil the window.
-        """
+        """Return the explanation in a message; raise ``BadRecordError`` if it cannot be used."""
         check_key(message)
         return self.accept(message, Explanation.of(message.fields()))
 
     def accept(self, message: Message, explanation: Explanation) -> tuple[Message, Explanation]:
-        """Return the explanation, once decoded; raises as :meth:`decode`."""
+        """Check a decoded explanation and return it with its message; raises as :meth:`decode`."""
         check_origin(self._source, self._explained, explanation.stream, explanation.feature)
         self.check_incarnation(explanation.incarnation)
         if explanation.alpha not in self._alphas:
@@ -93,7 +85,7 @@ class DriftStage(FollowsLives):
         return message, explanation
 
     def step(self, record: tuple[Message, Explanation]) -> Sequence[Record]:
-        """Return the changes that this explanation shows, or that waited for it."""
+        """Feed an explanation to its detector; return the changes that are now due."""
         message, explanation = record
         if explanation.alpha != self._alphas[0]:
             return []
@@ -104,10 +96,10 @@ class DriftStage(FollowsLives):
         return [*records, *stream.incidents.advance(explanation.feature, explanation.seq)]
 
     def _stream(self, explanation: Explanation) -> "_Stream | None":
-        """Return the life of a stream that an explanation belongs to; None if that is long over.
+        """Return the state of the stream for an explanation's model; None if that is outdated.
 
-        The number of the model's state begins the incarnation. When that begins anew, explanations
-        of the state before are still on their way, in any order with the new ones.
+        The incarnation starts with the number of the model's state. After a restart from scratch,
+        explanations of the old and of the new state arrive in any order.
         """
         lives = self._lives.setdefault(explanation.stream, {})
         number = int(explanation.incarnation.split("/")[0])
@@ -122,7 +114,7 @@ class DriftStage(FollowsLives):
     def _watched(
         self, stream: "_Stream", message: Message, explanation: Explanation
     ) -> Sequence[Record]:
-        """Feed the detector; return what is to be said at once."""
+        """Feed the detector; return the gap notice and the dead letter, if any."""
         feature, method, seq = explanation.feature, explanation.method, explanation.seq
         settings = self._detectors[method]
         state = stream.states.get((feature, method))
@@ -132,15 +124,15 @@ class DriftStage(FollowsLives):
             # an explanation without a predecessor begins the stream
             seed = f"{self._seed}/{explanation.stream}/{feature}/{method}"
             chain = Chain() if state is None else state.chain
-            state = _State(Watch(settings, seed) if settings else None, chain)
+            state = _State(SignalWatch(settings, seed) if settings else None, chain)
             stream.states[feature, method] = state
         read = state.chain.newest
         is_late, gap = state.take(explanation)
         records: list[Record] = []
         if is_late and state.watch is not None:
             reason = (
-                f"an explanation ({method} of {feature}) came after later ones: detection has gone "
-                "on without it"
+                f"an explanation ({method} of {feature}) came after later ones: detection has "
+                "continued without it"
             )
             records.append(message.dead_letter(reason))
         if seq <= read:
@@ -173,24 +165,17 @@ class DriftStage(FollowsLives):
 
 @dataclass(slots=True)
 class _State:
-    """How one explanation is watched, and the seqs that were taken of it."""
+    """The detector of one explanation, and the seqs taken."""
 
-    watch: Watch | None
+    watch: SignalWatch | None
     chain: Chain = field(default_factory=Chain)
 
     def take(self, e: Explanation) -> tuple[bool, Gap | None]:
-        """Take an explanation's seqs.
-
-        Returns
-        -------
-        tuple
-            Whether some came after later ones and were not taken before, and the gap that is left
-            before it.
-        """
+        """Take an explanation's seqs; return whether a new one was late, and the gap before it."""
         seqs = e.seqs if e.seqs and e.seqs[-1] == e.seq else [*e.seqs, e.seq]
         read, previous, is_late, left = self.chain.next, e.previous_seq, False, None
         for seq in seqs:
-            # a restarted explainer may group seqs that were taken with others
+            # a restarted explainer may regroup seqs
             is_late |= seq < read and self.chain.see(seq) is not Sight.SEEN
             gap = self.chain.take(seq, previous)
             left, previous = left or gap, seq
@@ -199,28 +184,28 @@ class _State:
 
 @dataclass(slots=True)
 class _Stream:
-    """What is known of one stream, while its model's state lives.
+    """The detectors of one stream and one state of its model.
 
     Attributes
     ----------
     incidents
-        What brings its features together.
+        Ranks and groups its changes.
     incarnations
-        Feature or pair → the newest incarnation of its explanations; of a newer one, it begins
-        anew. An explainer that starts cold has some of the features.
+        Feature or pair → newest incarnation of its explanations; a newer one resets its detectors.
+        It may differ between features: an explainer that starts cold has only some of them.
     states
-        (feature, method) → how it is watched.
+        (feature, method) → detector.
     curves
-        Feature or pair → its iPDP at several times.
+        Feature or pair → history of its iPDP.
     """
 
     incidents: Incidents
     incarnations: dict[str, Incarnation] = field(default_factory=dict)
     states: dict[tuple[str, Method], _State] = field(default_factory=dict)
-    curves: dict[str, Thinned[Curve]] = field(default_factory=dict)
+    curves: dict[str, ThinnedHistory[Curve]] = field(default_factory=dict)
 
     def is_over(self, e: Explanation) -> bool:
-        """Return whether a newer incarnation has begun; start the explanation's if it is new."""
+        """Return whether a newer incarnation has begun; begin the explanation's if it is new."""
         newest = self.incarnations.setdefault(e.feature, e.incarnation)
         if is_newer(newest, than=e.incarnation):
             return True
@@ -235,20 +220,20 @@ class _Stream:
 def _remember_curve(stream: _Stream, e: Explanation) -> None:
     if e.grid and e.effect:
         curve = Curve(e.seq, e.grid, e.effect, e.classes, e.second_grid)
-        stream.curves.setdefault(e.feature, Thinned()).add(e.seq, curve)
+        stream.curves.setdefault(e.feature, ThinnedHistory()).add(e.seq, curve)
 
 
-def _with_curves(change: Change, curves: Thinned[Curve] | None, seq: int) -> Change:
+def _with_curves(change: Change, curves: ThinnedHistory[Curve] | None, seq: int) -> Change:
     if curves is None or change.after_seq is None:
         return change
     return replace(change, curve_before=curves.at(change.after_seq), curve_after=curves.at(seq))
 
 
 def _signal(e: Explanation, signal: Signal, read: int) -> list[tuple[int, float]]:
-    """Return what an explanation brings that is new, with its seqs."""
+    """Return the new numbers of an explanation, as (seq, number)."""
     if signal == "value":
         return [(e.seq, e.value)] if e.seqs else []
-    # a restarted explainer may group increments that were seen with new ones
+    # a restarted explainer may group known increments with new ones
     numbers = zip(e.seqs, e.increments, strict=True)
     return [(seq, increment) for seq, increment in numbers if seq > read]
 
@@ -266,7 +251,7 @@ def _gap(e: Explanation, gap: Gap) -> Change:
         method=e.method,
         detail=(
             f"explanations ({e.method} of {e.feature}) are lost: {missing}, "
-            f"up to seq {e.previous_seq}; detection goes on at seq {e.seq}"
+            f"up to seq {e.previous_seq}; detection resumes at seq {e.seq}"
         ),
         incarnation=e.incarnation,
     )

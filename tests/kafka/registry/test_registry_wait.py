@@ -9,9 +9,9 @@ from confluent_kafka import Message as KafkaMessage
 
 from fluxplain.config.replica import Replica
 from fluxplain.errors import NotYetError
-from fluxplain.kafka.registry import waiting
+from fluxplain.kafka.registry import registry_wait
 from fluxplain.kafka.registry.avro_decoder import Decoder
-from fluxplain.kafka.registry.waiting import Opener, WaitingDecoder
+from fluxplain.kafka.registry.registry_wait import DisplayDecoder, WaitingDecoder
 from fluxplain.kafka.registry.wire import framed
 from fluxplain.stages import Message
 from tests.kit.registry import RegistryServer, decoder_of
@@ -19,7 +19,7 @@ from tests.kit.registry import RegistryServer, decoder_of
 
 @pytest.fixture(autouse=True)
 def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(waiting, "ASK_AGAIN_S", 0.0)
+    monkeypatch.setattr(registry_wait, "ASK_AGAIN_S", 0.0)
 
 
 class Worker:
@@ -46,7 +46,7 @@ def worker(server: RegistryServer) -> Iterator[Worker]:
 
 
 def test_without_a_registry_messages_stay_as_they_are(server: RegistryServer) -> None:
-    worker, opener = Worker(server, None), Opener(None)
+    worker, opener = Worker(server, None), DisplayDecoder(None)
     assert worker.opened() is worker.message
     message = KafkaMessage(topic="t", value=framed(1, b"{}"))
     assert opener.opened([message], 0.0) == [message]
@@ -84,7 +84,7 @@ def test_a_message_that_was_revoked_is_not_waited_for(
 
 
 def test_no_worker_waits_for_ever(worker: Worker, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(waiting, "LONGEST_WAIT_S", 0.0)
+    monkeypatch.setattr(registry_wait, "LONGEST_WAIT_S", 0.0)
     with pytest.raises(NotYetError, match="fails: Service Unavailable"):
         worker.opened()
 
@@ -93,7 +93,7 @@ def test_while_the_registry_is_away_what_is_read_waits_in_its_order(
     server: RegistryServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     known, other = server.add("a", "{}", "JSON"), server.add("b", "{ }", "JSON")
-    opener = Opener(decoder_of(server))
+    opener = DisplayDecoder(decoder_of(server))
 
     def opened(*messages: tuple[int, int]) -> list[bytes | None]:
         sent = [KafkaMessage(topic="t", value=framed(id_, b"%d" % n)) for id_, n in messages]

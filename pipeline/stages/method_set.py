@@ -1,4 +1,4 @@
-"""Asks the model about an observation, for all methods at once, and sorts its answers."""
+"""Evaluates the model for all methods of a stream at once, and sorts the outputs by feature."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -28,23 +28,23 @@ class Block(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """An observation, and the questions of the methods that are warm."""
+class Questions:
+    """An observation, and the questions of the methods that are warm, ``by_method``."""
 
     observed: Observed
-    questions: Mapping[Method, Question]
+    by_method: Mapping[Method, Question]
 
     @property
     def inputs(self) -> dict[Work, int]:
-        """How many inputs each method asks about."""
-        return {method: len(question.rows) for method, question in self.questions.items()}
+        """Number of inputs of each method."""
+        return {method: len(question.rows) for method, question in self.by_method.items()}
 
 
 @dataclass(frozen=True, slots=True)
 class Outputs:
-    """The model's outputs: on the observation itself (one row), and on each method's inputs.
+    """The model's outputs on the observation itself (one row) and on each method's inputs.
 
-    Where the model failed they are NaN, and ``failures`` has the reason by method and row.
+    Rows on which the model failed are NaN; ``failures`` maps method and row to the reason.
     """
 
     prediction: Table
@@ -52,11 +52,11 @@ class Outputs:
     failures: Mapping[tuple[Method, int], str]
 
 
-class Asking:
-    """The configured methods of a stream, which ask about some features, groups and pairs.
+class MethodSet:
+    """The configured methods of a stream, for some of its features, groups and pairs.
 
-    Each method has random numbers of its own, so that switching one off changes no other. They do
-    not depend on what is asked for.
+    Each method has its own random numbers, so that switching one off changes no other. They do not
+    depend on which features are asked about.
     """
 
     def __init__(self, config: Config, explained: Sequence[str], rng_of: RNGOf) -> None:
@@ -70,32 +70,32 @@ class Asking:
         }
 
     def observe(self, x: dict[str, Value]) -> Observed:
-        """Return an observation with its row."""
+        """Return an observation with its encoded row."""
         for method in self.methods.values():
             method.prepare(self._encoding)
         return self._encoding.observe(x)
 
-    def ask(self, observed: Observed, *, labelled: bool, unlabelled: bool) -> Asked:
-        """Return the questions of the methods that need a label, and of those that do not."""
+    def ask(self, observed: Observed, *, labelled: bool, unlabelled: bool) -> Questions:
+        """Return the questions of the methods that need a label, that need none, or both."""
         questions = {
             name: method.ask(observed)
             for name, method in self.methods.items()
             if (labelled if METHODS[name].needs_label else unlabelled)
         }
-        return Asked(observed, {n: each for n, each in questions.items() if each is not None})
+        return Questions(observed, {n: each for n, each in questions.items() if each is not None})
 
     def see(self, prediction: Table) -> None:
-        """Take the model's output on an observation, before its answers are sorted."""
+        """Pass the model's output on the observation itself to each method, before `answers`."""
         for method in self.methods.values():
             method.see(prediction)
 
     def answers(
-        self, asked: Asked, outputs: Outputs
+        self, questions: Questions, outputs: Outputs
     ) -> tuple[dict[str, dict[Method, Block]], dict[str, str]]:
-        """Return the answers by name and method, and the names on whose inputs the model failed."""
+        """Return the answers by name and method, and name → reason where the model failed."""
         blocks: dict[str, dict[Method, Block]] = {}
         failed: dict[str, str] = {}
-        for method, question in asked.questions.items():
+        for method, question in questions.by_method.items():
             table = outputs.tables[method]
             answers = self.methods[method].answer(question, outputs.prediction, table)
             for place, name in enumerate(answers.names):
@@ -109,7 +109,7 @@ class Asking:
     def _failed(
         self, method: Method, question: Question, outputs: Outputs, reasons: Mapping[int, str]
     ) -> dict[str, str]:
-        """Return the names that the failed rows concern, with the reason."""
+        """Return name → reason for the names that the failed rows concern."""
         failed: dict[str, str] = {}
         for reason in dict.fromkeys(reasons.values()):
             labels, numbers, _ = outputs.tables[method]
@@ -124,8 +124,8 @@ class Asking:
                     failed.setdefault(name, reason)
         return failed
 
-    def go_on(self, before: Sequence["Asking"]) -> None:
-        """Take over the samples of others, which together asked for the same or more."""
+    def go_on(self, before: Sequence["MethodSet"]) -> None:
+        """Take over the samples of other sets, which together cover at least these names."""
         for name, method in self.methods.items():
             method.go_on([each.methods[name] for each in before if name in each.methods])
 
@@ -140,46 +140,46 @@ class Asking:
             method.forget_model()
 
 
-def evaluate(evaluator: Evaluator, asked: Asked) -> Outputs:
-    """Return the model's outputs on all that is asked.
+def evaluate(evaluator: Evaluator, questions: Questions) -> Outputs:
+    """Return the model's outputs on all questions, in one call.
 
     Raises
     ------
     Exception
         What the model raises on any of the inputs, or ``ValueError`` if an output is too large.
     """
-    observed, questions = asked.observed, asked.questions
-    rows = [observed.numbers[None, :], *[question.rows for question in questions.values()]]
+    observed = questions.observed
+    rows = [observed.numbers[None, :], *[each.rows for each in questions.by_method.values()]]
     table = evaluator(Inputs(observed, np.concatenate(rows)))
     _check_moderate(table.numbers)
     tables, begin = {}, 1
-    for method, question in questions.items():
+    for method, question in questions.by_method.items():
         tables[method] = table.part(begin, begin + len(question.rows))
         begin += len(question.rows)
     return Outputs(table.first(), tables, {})
 
 
-def evaluate_each(evaluator: Evaluator, asked: Asked) -> Outputs:
-    """Return the outputs on all that is asked, and where there is none, why.
+def evaluate_each(evaluator: Evaluator, questions: Questions) -> Outputs:
+    """Return the model's outputs on all questions, one input at a time, and why some failed.
 
     Raises
     ------
     Exception
         What the model raises on the observation itself.
     """
-    own = evaluate(evaluator, Asked(asked.observed, {}))
+    own = evaluate(evaluator, Questions(questions.observed, {}))
     tables: dict[Method, Table] = {}
     failures: dict[tuple[Method, int], str] = {}
-    for method, question in asked.questions.items():
+    for method, question in questions.by_method.items():
         found: dict[int, Table] = {}
         for row in range(len(question.rows)):
-            inputs = Inputs(asked.observed, question.rows[row : row + 1])
+            inputs = Inputs(questions.observed, question.rows[row : row + 1])
             try:
                 table = evaluator(inputs)
                 _check_moderate(table.numbers)
             except MemoryError:
                 raise
-            except Exception as error:  # whatever the model's own code raises
+            except Exception as error:  # the model's own code may raise anything
                 why = f"the model failed: {type(error).__name__}: {error}"
                 failures[method, row] = why
             else:

@@ -7,7 +7,7 @@ import pytest
 
 from fluxplain.config import ConfigError, check_references
 from fluxplain.models import from_river
-from fluxplain.models.making import make
+from fluxplain.models.factories import make
 from tests.kit.support import make_config
 
 
@@ -27,7 +27,7 @@ class Curious:
 
 
 def test_a_factory_gets_what_the_pipeline_knows() -> None:
-    factory = "tests.models.test_making:Curious"
+    factory = "tests.models.test_factories:Curious"
     config = make_config(seed=3, model={"factory": factory, "params": {"note": "mine"}})
     check_references(config)
     given = (3, {f: str(kind) for f, kind in config.features.items()}, "integer", True, "mine")
@@ -55,7 +55,7 @@ def test_tables_within_tables_are_made_and_seeded() -> None:
         ([], "at least one"),
         ("river.forest:ARFClassifier", "must be a list"),
         (["river.forest:Forest"], "river.forest has no Forest"),
-        (["sklearn.linear_model:SGDClassifier"], "SGDClassifier.*no estimator of River"),
+        (["sklearn.linear_model:SGDClassifier"], "SGDClassifier.*not a River estimator"),
         ([{"factory": "river.forest:ARFClassifier", "trees": 3}], "'trees': 3.*TypeError"),
         (["not a reference"], "'not a reference', but must be 'module:name'"),
     ],
@@ -93,6 +93,6 @@ class Forgetful(Curious):
 
 
 def test_a_model_whose_random_numbers_have_no_seed_is_refused() -> None:
-    factory = "tests.models.test_making:Forgetful"
+    factory = "tests.models.test_factories:Forgetful"
     with pytest.raises(ConfigError, match=r"Forgetful.*draws other random numbers each time.*seed"):
         check_references(make_config(model={"factory": factory, "params": {}}))

@@ -19,7 +19,7 @@ from fluxplain.kafka.registry.registry_client import RegistryError
 from fluxplain.kafka.registry.wire import HEADER, framed
 from fluxplain.schemas import BadRecordError
 from fluxplain.stages import Message, process
-from fluxplain.stages.join import JoinStage, PassedOn
+from fluxplain.stages.join_stage import JoinStage, PassedOn
 from tests.kit.registry import RegistryServer, avro_of, decoder_of
 from tests.kit.support import PROPERTY
 

@@ -1,4 +1,4 @@
-"""What becomes of an announced model that is waited for."""
+"""The outcome of an announcement: the model was taken, or withdrawn."""
 
 import shlex
 from typing import Literal
@@ -8,5 +8,5 @@ Decision = Literal["taken", "withdrawn"]
 
 
 def or_withdraw(version: str) -> str:
-    """Return what else helps where a model is not there, as the end of a sentence."""
+    """Return the end of an error about a missing model: the command that withdraws it."""
     return f", or withdraw it: `fluxplain model withdraw {shlex.quote(version)}`"

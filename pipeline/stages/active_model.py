@@ -1,8 +1,8 @@
 """The model in use, and the announced model that may replace it.
 
-A stage does not decide on its own whether an announced model is there, since that depends on the
-machine. It stops at the announcement; its caller looks for the model, decides for all shards and
-all later starts, and only then lets the stage carry that out.
+Whether an announced model is there depends on the machine, so a stage does not decide that. It
+stops at the announcement; its caller looks for the model, decides for all shards and all later
+starts, and then lets the stage carry that out.
 """
 
 from collections.abc import Iterable, Sequence
@@ -13,59 +13,45 @@ from fluxplain.config import Config
 from fluxplain.errors import NotYetError
 from fluxplain.schemas import BadRecordError, Change, Control, Record
 from fluxplain.schemas.control import NewModel
-from fluxplain.stages.awaiting import or_withdraw
-from fluxplain.stages.base import Message, state_without
-from fluxplain.stages.intake.sample import Announced
+from fluxplain.stages.intake.sample import ControlMessage
 from fluxplain.stages.intake.validation import decoded_control
+from fluxplain.stages.model_decision import or_withdraw
+from fluxplain.stages.stage import Message, state_without
 
 MOST_WITHDRAWN = 100
-"""Versions to remember until their withdrawal is read in its own place; then the oldest go."""
+"""Largest number of withdrawn versions remembered until their withdrawal itself is read."""
 
 
-class Found(NamedTuple):
+class FoundModel(NamedTuple):
     """The model in an announced file, or why it can never be used."""
 
     model: Any
     error: ValueError | None = None
 
 
-class Models(Protocol):
+class ModelStore(Protocol):
     """The folder of announced models."""
 
     def get(self, sha256: str) -> Any:
-        """Return a model.
-
-        Raises
-        ------
-        NotYetError
-            If it is not there.
-        ValueError
-            If it can never be used.
-        """
+        """Return a model; raise ``NotYetError`` if missing, ``ValueError`` if never usable."""
         ...
 
 
-class Awaited(NamedTuple):
+class AwaitedModel(NamedTuple):
     """An announced model that has not taken over, and the message that announced it."""
 
     model: NewModel
     message: Message
 
 
-class Exchange:
-    """The model in use. Control records replace it.
+class ActiveModel:
+    """The model in use, with its version and evaluator. Control records replace it.
 
-    Attributes
-    ----------
-    model, version, evaluate
-        The model in use, its name if it has one, and its evaluator.
-    awaited
-        The announced model that the next step waits for, if any.
-    models
-        The folder of announced models; injected, and no part of the state.
+    ``awaited`` is the announced model that the next step waits for, if any; ``models`` the injected
+    folder of announced models.
     """
 
-    models: Models | None = None
+    models: ModelStore | None = None
 
     def __init__(self, config: Config, stream: str) -> None:
         from fluxplain.evaluate import evaluator_for  # noqa: PLC0415  loads River
@@ -77,25 +63,25 @@ class Exchange:
         self._stream = stream
         self._topic = config.topic(Control.TOPIC)
         self.evaluate = evaluator_for(self.model, config.model.evaluator)
-        self.awaited: Awaited | None = None
-        # a withdrawal that was found ahead is not applied again in its own place
+        self.awaited: AwaitedModel | None = None
+        # a withdrawal that was found ahead is not applied again when it is read
         self._withdrawn: dict[str, None] = {}
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the picklable state, without injected collaborators."""
         return state_without(self, "models")
 
-    def apply(self, announced: Announced) -> list[Record]:
-        """Apply a control record; a new model is awaited until it is decided about."""
-        control, message = announced.control, announced.message
+    def apply(self, accepted: ControlMessage) -> list[Record]:
+        """Apply a control record and return dead letters; a new model becomes the awaited one."""
+        control, message = accepted.control, accepted.message
         if control.withdraw is not None:
             return self._apply_withdrawal(control.withdraw, message)
         if control.model is None:
             return []
         if control.model.version == self.version:
-            # nobody could tell the explanations of the two apart
-            return _refused(Awaited(control.model, message), "the one of now has that name")
-        self.awaited = Awaited(control.model, message)
+            # their explanations could not be distinguished
+            return _refused(AwaitedModel(control.model, message), "the model in use has that name")
+        self.awaited = AwaitedModel(control.model, message)
         return []
 
     def _apply_withdrawal(self, version: str, message: Message) -> list[Record]:
@@ -109,30 +95,27 @@ class Exchange:
         self._withdrawn.pop(version, None)
         return [message.dead_letter(reason)]
 
-    def find(self) -> Found:
-        """Load the awaited model, which changes no state; may be called from any thread.
+    def find(self) -> FoundModel:
+        """Load the awaited model without changing the state; safe to call from any thread.
 
-        Raises
-        ------
-        NotYetError
-            If it is not there; the message says what to do.
+        Raises ``NotYetError`` if it is missing; the message names the remedy.
         """
         model = self._waiting.model
         try:
             if self.models is None:
                 raise NotYetError("there is no folder of models")
-            return Found(self.models.get(model.sha256))
+            return FoundModel(self.models.get(model.sha256))
         except ValueError as error:
-            return Found(None, error)
+            return FoundModel(None, error)
         except NotYetError as error:
             reason = f"model {model.version} was announced, but {error}. Put it there"
             raise NotYetError(reason) from error
 
     def is_withdrawn_by(self, message: Message) -> bool:
-        """Return whether a message behind the announcement withdraws the awaited model.
+        """Return whether a message withdraws the awaited model; safe to call from any thread.
 
-        One before the announcement in ``control`` does not, although it is behind it here if the
-        join role passed it on twice. May be called from any thread.
+        A withdrawal that precedes the announcement in ``control`` does not count, even if the join
+        role passed it on again afterwards.
         """
         awaited = self._waiting
         topic, partition, offset = message.origin
@@ -146,10 +129,10 @@ class Exchange:
         except BadRecordError:
             return False
 
-    def take_over(self, found: Found) -> list[Record]:
-        """Replace the model by what :meth:`find` returned; return its notice.
+    def take_over(self, found: FoundModel) -> list[Record]:
+        """Replace the model by the found one; return its notice.
 
-        A model that cannot take over becomes a dead letter, and the old one stays.
+        If it cannot take over, the old model stays and the announcement becomes a dead letter.
         """
         from fluxplain.evaluate import evaluator_for  # noqa: PLC0415  loads River
         from fluxplain.models.model_checks import taking_over  # noqa: PLC0415  as above
@@ -163,14 +146,14 @@ class Exchange:
             self.evaluate = evaluator_for(model, self._settings.evaluator)
         except MemoryError:
             raise
-        except Exception as error:  # whatever the model's own code raises
+        except Exception as error:  # the model's own code may raise anything
             return _refused(awaited, str(error))
         self.model, self.version = model, version
         after = "" if before is None else f" from {before}"
         return [self._notice(awaited.message, f"model {version} takes over{after}")]
 
     def withdraw(self) -> list[Record]:
-        """Keep the old model; return the notice of it."""
+        """Keep the old model; return the notice."""
         awaited, self.awaited = self._waiting, None
         version, stays = awaited.model.version, self.version or "the model before"
         self._withdrawn[version] = None
@@ -180,7 +163,7 @@ class Exchange:
         return [self._notice(awaited.message, detail)]
 
     @property
-    def _waiting(self) -> Awaited:
+    def _waiting(self) -> AwaitedModel:
         if self.awaited is None:
             raise RuntimeError("no model is awaited")
         return self.awaited
@@ -191,40 +174,35 @@ class Exchange:
         return replace(notice, model_version=self.version)
 
 
-def _refused(awaited: Awaited, reason: str) -> list[Record]:
+def _refused(awaited: AwaitedModel, reason: str) -> list[Record]:
     model, message = awaited
     return [message.dead_letter(f"model {model.version} cannot take over: {reason}")]
 
 
 @runtime_checkable
-class Exchanges(Protocol):
+class HasActiveModel(Protocol):
     """A stage whose model may be replaced."""
 
-    exchange: Exchange
+    active: ActiveModel
 
-    def conclude(self, found: Found | None) -> Sequence[Record]:
-        """Take over the awaited model, or withdraw it (None); return what is published."""
+    def conclude(self, found: FoundModel | None) -> Sequence[Record]:
+        """Take over the awaited model, or withdraw it (None); return the records to publish."""
         ...
 
 
-def settled(stage: Exchanges, ahead: Iterable[Message] = ()) -> Sequence[Record]:
-    """Decide about the awaited model of a stage, if there is one, and carry that out.
+def settle_model(stage: HasActiveModel, ahead: Iterable[Message] = ()) -> Sequence[Record]:
+    """Take over the awaited model of a stage, or withdraw it; does nothing if none is awaited.
 
-    The model is taken if it is there, else it must be withdrawn by a message of ``ahead``, which
-    follow those that the stage was given.
-
-    Raises
-    ------
-    NotYetError
-        If the model is neither there nor withdrawn.
+    A missing model must be withdrawn by one of the messages ``ahead`` of the stage; otherwise
+    ``NotYetError`` is raised.
     """
-    awaited = stage.exchange.awaited
+    awaited = stage.active.awaited
     if awaited is None:
         return []
     try:
-        found = stage.exchange.find()
+        found = stage.active.find()
     except NotYetError as error:
-        if any(map(stage.exchange.is_withdrawn_by, ahead)):
+        if any(map(stage.active.is_withdrawn_by, ahead)):
             return stage.conclude(None)
         raise NotYetError(f"{error}{or_withdraw(awaited.model.version)}") from error
     return stage.conclude(found)
