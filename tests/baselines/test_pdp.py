@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from river import forest
 
 from fluxplain.baselines import batch_pdp
 from fluxplain.explain import IncrementalPDP
-from tests.kit.support import Row, Scripted, agrawal, normal_rows
+from tests.kit.support import Row, Scripted, normal_rows
 
 
 def curved(x: Mapping[str, Any]) -> float:
@@ -79,17 +78,6 @@ def test_more_than_two_classes_have_one_curve_each_and_importance_is_their_mean(
     assert found.ice == [found.effect]
     spread = statistics.stdev([0.0, 1.0])
     assert found.importance == pytest.approx((spread + spread / 2 + spread / 2) / 3)
-
-
-def test_all_ways_to_ask_give_the_same() -> None:
-    records = agrawal(600)
-    model = forest.ARFClassifier(n_models=3, seed=1)
-    for x, y in records:
-        model.learn_one(x, y)
-    xs = [x for x, _ in records[:30]]
-    one, other = (batch_pdp(model, xs, list(xs[0]), evaluator=kind) for kind in ("auto", "generic"))
-    for feature in xs[0]:
-        assert one[feature].effect == pytest.approx(other[feature].effect, abs=1e-12)
 
 
 @pytest.mark.parametrize(

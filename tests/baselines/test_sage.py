@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from river import forest, linear_model
+from river import linear_model
 
 from fluxplain.baselines import batch_sage
 from fluxplain.evaluate import Inputs, Table
 from fluxplain.explain import get_loss
-from tests.kit.support import Linear, Scripted, agrawal, normal_rows
+from tests.kit.support import Linear, Scripted, normal_rows
 
 FEATURES = ["a", "b", "c"]
 
@@ -76,20 +76,6 @@ def test_values_sum_to_the_gain_over_the_mean(loss: str, inner_samples: Any, lin
     mean = statistics.fmean(outputs)
     gains = [ell(y, mean) - ell(y, out) for y, out in zip(YS, outputs, strict=True)]
     assert sum(found.values()) == pytest.approx(statistics.fmean(gains))
-
-
-def test_all_ways_to_ask_give_the_same() -> None:
-    records = agrawal(600)
-    model = forest.ARFClassifier(n_models=3, seed=1)
-    for x, y in records:
-        model.learn_one(x, y)
-    xs, ys = zip(*records[:40], strict=True)
-    one, other = (
-        batch_sage(model, xs, ys, list(xs[0]), inner_samples=2, seed=1, evaluator=kind)
-        for kind in ("auto", "generic")
-    )
-    assert any(one.values())
-    assert one == pytest.approx(other, abs=1e-9)
 
 
 def test_a_constant_feature_has_no_value_and_one_alone_has_all() -> None:

@@ -2,9 +2,6 @@
 
 import json
 import os
-import threading
-from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
@@ -15,7 +12,10 @@ from fluxplain.alerts.message import SIGNATURE, TIMESTAMP, sign
 from fluxplain.cli.common import app
 from fluxplain.errors import UserError
 from fluxplain.schemas import Change
+from tests.kit.receiver import Receiver, receiver
 from tests.kit.settings import NOT_INSTALLED, SETTINGS, write_config
+
+__all__ = ["receiver"]  # a fixture
 
 SECRET = "0123456789abcdef"
 
@@ -31,34 +31,13 @@ def run(*arguments: str) -> Result:
     return CliRunner(env={"COLUMNS": "100"}).invoke(app, arguments)
 
 
-@pytest.fixture
-def receiver(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[tuple[dict[str, str], bytes]]]:
-    """What a receiver got: headers and body. It answers 200, and 403 without a signature."""
-    got: list[tuple[dict[str, str], bytes]] = []
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            got.append((dict(self.headers), self.rfile.read(int(self.headers["Content-Length"]))))
-            self.send_response(200 if SIGNATURE in self.headers else 403)
-            self.end_headers()
-            self.wfile.write(b"hello")
-
-        def log_message(self, *_args: object) -> None:
-            pass
-
-    with HTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        url = f"http://me:hunter2@127.0.0.1:{server.server_port}/token"
-        monkeypatch.setenv("FLUXPLAIN_ALERTS__URL", url)
-        yield got
-        server.shutdown()
-        thread.join()
-
-
 def test_a_test_alert_is_signed_and_what_was_answered_is_told(
-    receiver: list[tuple[dict[str, str], bytes]], monkeypatch: pytest.MonkeyPatch
+    receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    receiver.says = b"hello"
+    receiver.respond = lambda n: (403, 200)[n]
+    url = receiver.url.replace("127.0.0.1", "me:hunter2@127.0.0.1")
+    monkeypatch.setenv("FLUXPLAIN_ALERTS__URL", url)
     result = run("alerts", "test")
     assert result.exit_code == 1
     assert "answered 403 (Forbidden): hello" in result.output
@@ -68,9 +47,10 @@ def test_a_test_alert_is_signed_and_what_was_answered_is_told(
     result = run("alerts", "test")
     assert result.exit_code == 0, result.output
     assert "answered 200 (OK): hello" in result.output
-    for secret in ("hunter2", "token", SECRET):
+    for secret in ("hunter2", "secret-token", SECRET):
         assert secret not in result.output
-    headers, content = receiver[1]
+    (unsigned, _), (headers, content) = receiver.got
+    assert SIGNATURE not in unsigned
     assert headers[SIGNATURE] == sign(SECRET.encode(), int(headers[TIMESTAMP]), content)
     alert = json.loads(content)
     assert alert["test"] is True

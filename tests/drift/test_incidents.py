@@ -22,7 +22,7 @@ from tests.kit.support import (
     encoded,
     linear_config,
     linear_records,
-    message,
+    messages_of,
     of_kind,
     passed_on,
     pickled,
@@ -36,9 +36,7 @@ WINDOW = 150
 CONFIG = linear_config(explain={"emit_every": 4}, drift={"incident_window": WINDOW})
 
 # the numbers are larger in the second half, and so are all importances
-EVALUATIONS = by_feature(
-    run(ModelStage(CONFIG, STREAM), [message(t, r) for t, r in enumerate(linear_records(800))])
-)
+EVALUATIONS = by_feature(run(ModelStage(CONFIG, STREAM), messages_of(linear_records(800))))
 
 EXPLANATIONS = {
     feature: of_kind(run(ExplainerStage(CONFIG), passed_on(runs)), Explanation)
@@ -240,7 +238,7 @@ def changes_of_twins(model: type[Twins]) -> list[Change]:
     # many after the change at half of them, so that the silent features are known to be as far
     n = 4 * SILENCE
     records = [{**r, "x": {**r["x"], "c": r["x"]["b"]}} for r in linear_records(n)]
-    messages = [message(t, record) for t, record in enumerate(records)]
+    messages = messages_of(records)
     evaluations = by_feature(run(ModelStage(config, STREAM), messages))
     explained = [
         each

@@ -5,6 +5,7 @@ import math
 import pickle
 import random
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -20,52 +21,36 @@ from tests.kit.support import SLOW_PROPERTY, Constant, Row, Scripted, pickled
 Explainer = IncrementalPFI | IncrementalSAGE | IncrementalPDP
 
 
-class ProductPFI(IncrementalPFI):
-    def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, imputer="product", **options)
+@dataclass(frozen=True)
+class Kind:
+    """A class of explainers with some of its options."""
+
+    of: type[Explainer]
+    options: dict[str, Any] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        return "-".join([self.of.__name__, *map(str, self.options.values())])
 
 
-class ProductSAGE(IncrementalSAGE):
-    def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, imputer="product", **options)
-
-
-class ObservationalPFI(IncrementalPFI):
-    def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, imputer="observational", **options)
-
-
-class ObservationalSAGE(IncrementalSAGE):
-    def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, imputer="observational", **options)
-
-
-class RangePDP(IncrementalPDP):
-    def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, grid="range", window=8, ice=3, **options)
-
-
-class QuantilesPDP(IncrementalPDP):
-    def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, grid="quantiles", storage="age-weighted", **options)
-
-
-IMPORTANCES: list[type[IncrementalPFI | IncrementalSAGE]] = [
-    IncrementalPFI,
-    ProductPFI,
-    ObservationalPFI,
-    IncrementalSAGE,
-    ProductSAGE,
-    ObservationalSAGE,
+IMPORTANCES = [
+    Kind(of, options)
+    for of in (IncrementalPFI, IncrementalSAGE)
+    for options in ({}, {"imputer": "product"}, {"imputer": "observational"})
 ]
-KINDS: list[type[Explainer]] = [*IMPORTANCES, IncrementalPDP, RangePDP, QuantilesPDP]
+KINDS = [
+    *IMPORTANCES,
+    Kind(IncrementalPDP),
+    Kind(IncrementalPDP, {"grid": "range", "window": 8, "ice": 3}),
+    Kind(IncrementalPDP, {"grid": "quantiles", "storage": "age-weighted"}),
+]
 FEATURES = ["a", "b", "c"]
 
-every_explainer = pytest.mark.parametrize("kind", KINDS)
+every_explainer = pytest.mark.parametrize("kind", KINDS, ids=str)
+every_importance = pytest.mark.parametrize("kind", IMPORTANCES, ids=str)
 
 
 def make(
-    kind: type[Explainer],
+    kind: Kind,
     model: object,
     features: list[str] | None = None,
     *,
@@ -76,9 +61,10 @@ def make(
 ) -> Explainer:
     """Return an explainer that is warm after a few observations."""
     names = FEATURES if features is None else features
-    if issubclass(kind, IncrementalPDP):
-        return kind(model, names, seed=seed, storage_size=size, **options)
-    return kind(model, names, seed=seed, loss=loss, reservoir_size=size, **options)
+    options = {**kind.options, **options, "seed": seed}
+    if issubclass(kind.of, IncrementalPDP):
+        return kind.of(model, names, storage_size=size, **options)
+    return kind.of(model, names, loss=loss, reservoir_size=size, **options)
 
 
 def explain(explainer: Explainer, x: Mapping[str, Any], y: Any) -> dict[str, float]:
@@ -134,7 +120,7 @@ def state(explainer: Explainer) -> tuple[object, ...]:
 
 
 @every_explainer
-def test_neither_the_observation_nor_the_model_is_changed(kind: type[Explainer]) -> None:
+def test_neither_the_observation_nor_the_model_is_changed(kind: Kind) -> None:
     model = preprocessing.StandardScaler() | linear_model.LinearRegression()
     for x, y in stream(50):
         model.learn_one({"a": x["a"], "b": x["b"]}, y)
@@ -150,7 +136,7 @@ def test_neither_the_observation_nor_the_model_is_changed(kind: type[Explainer])
 
 
 @every_explainer
-def test_a_model_that_changes_what_it_is_asked_about_does_no_harm(kind: type[Explainer]) -> None:
+def test_a_model_that_changes_what_it_is_asked_about_does_no_harm(kind: Kind) -> None:
     clean, greedy = make(kind, Known()), make(kind, Greedy())
     for x, y in stream(30):
         kept = dict(x)
@@ -159,7 +145,7 @@ def test_a_model_that_changes_what_it_is_asked_about_does_no_harm(kind: type[Exp
 
 
 @every_explainer
-def test_the_callers_dictionaries_are_not_kept(kind: type[Explainer]) -> None:
+def test_the_callers_dictionaries_are_not_kept(kind: Kind) -> None:
     clean, abused = make(kind, Known()), make(kind, Known())
     for x, y in stream(40):
         mine = dict(x)
@@ -174,9 +160,7 @@ def test_the_callers_dictionaries_are_not_kept(kind: type[Explainer]) -> None:
 
 @SLOW_PROPERTY
 @given(st.sampled_from(KINDS), st.integers(0, 40))
-def test_a_pickle_round_trip_between_any_two_steps_changes_nothing(
-    kind: type[Explainer], cut: int
-) -> None:
+def test_a_pickle_round_trip_between_any_two_steps_changes_nothing(kind: Kind, cut: int) -> None:
     whole, resumed = make(kind, Known()), make(kind, Known())
     for t, (x, y) in enumerate(stream(40)):
         if t == cut:
@@ -186,15 +170,15 @@ def test_a_pickle_round_trip_between_any_two_steps_changes_nothing(
 
 
 @every_explainer
-def test_the_same_seed_gives_the_same_values(kind: type[Explainer]) -> None:
+def test_the_same_seed_gives_the_same_values(kind: Kind) -> None:
     one, two = make(kind, Known(), seed=7), make(kind, Known(), seed=7)
     for x, y in stream(60):
         assert explain(one, x, y) == explain(two, x, y)
     assert state(one) == state(two)
 
 
-@pytest.mark.parametrize("kind", IMPORTANCES)
-def test_another_seed_gives_other_values(kind: type[Explainer]) -> None:
+@every_importance
+def test_another_seed_gives_other_values(kind: Kind) -> None:
     one, two, unseeded = (make(kind, Known(), seed=seed) for seed in (7, 8, None))
     for x, y in stream(60):
         for explainer in (one, two, unseeded):
@@ -205,9 +189,7 @@ def test_another_seed_gives_other_values(kind: type[Explainer]) -> None:
 
 @every_explainer
 @pytest.mark.parametrize("seed", [1, None])
-def test_global_random_state_is_neither_used_nor_changed(
-    kind: type[Explainer], seed: int | None
-) -> None:
+def test_global_random_state_is_neither_used_nor_changed(kind: Kind, seed: int | None) -> None:
     random.seed(1)
     np.random.seed(1)
     before = (random.getstate(), np.random.get_state())
@@ -228,7 +210,7 @@ def test_global_random_state_is_neither_used_nor_changed(
 @every_explainer
 @pytest.mark.parametrize("warm", [0, 20])
 def test_a_missing_feature_is_named_and_leaves_the_explainer_as_it_was(
-    kind: type[Explainer], warm: int
+    kind: Kind, warm: int
 ) -> None:
     explainer, clean = make(kind, Known()), make(kind, Known())
     for x, y in stream(warm):
@@ -241,7 +223,7 @@ def test_a_missing_feature_is_named_and_leaves_the_explainer_as_it_was(
 
 
 @every_explainer
-def test_features_beyond_the_explained_ones_reach_the_model(kind: type[Explainer]) -> None:
+def test_features_beyond_the_explained_ones_reach_the_model(kind: Kind) -> None:
     explainer = make(kind, Known(), ["a"])
     for x, y in stream(20):
         explain(explainer, x, y)
@@ -251,28 +233,28 @@ def test_features_beyond_the_explained_ones_reach_the_model(kind: type[Explainer
 
 @every_explainer
 @pytest.mark.parametrize("alpha", [0.0, -1.0, 1.5, math.nan])
-def test_a_wrong_alpha_is_named(kind: type[Explainer], alpha: float) -> None:
+def test_a_wrong_alpha_is_named(kind: Kind, alpha: float) -> None:
     with pytest.raises(ValueError, match=r"alpha is .*\(0, 1\]"):
         make(kind, Known(), alpha=alpha)
 
 
 @every_explainer
 @pytest.mark.parametrize("size", [0, -3])
-def test_a_wrong_size_is_named(kind: type[Explainer], size: int) -> None:
+def test_a_wrong_size_is_named(kind: Kind, size: int) -> None:
     with pytest.raises(ValueError, match=f"size is {size}"):
         make(kind, Known(), size=size)
 
 
 @every_explainer
 @pytest.mark.parametrize("warm_up", [0, -1, 6])
-def test_a_wrong_warm_up_is_named(kind: type[Explainer], warm_up: int) -> None:
+def test_a_wrong_warm_up_is_named(kind: Kind, warm_up: int) -> None:
     with pytest.raises(ValueError, match=rf"warm_up is {warm_up}.*\[1, 5\]"):
         make(kind, Known(), warm_up=warm_up)
 
 
-@pytest.mark.parametrize("kind", IMPORTANCES)
+@every_importance
 @pytest.mark.parametrize("inner_samples", [0, -2])
-def test_wrong_inner_samples_are_named(kind: type[Explainer], inner_samples: int) -> None:
+def test_wrong_inner_samples_are_named(kind: Kind, inner_samples: int) -> None:
     with pytest.raises(ValueError, match=f"inner_samples is {inner_samples}"):
         make(kind, Known(), inner_samples=inner_samples)
 
@@ -283,31 +265,30 @@ def test_wrong_inner_samples_are_named(kind: type[Explainer], inner_samples: int
 def test_wrong_options_of_ipdp_are_named(option: str, value: float) -> None:
     options: dict[str, Any] = {option: value}
     with pytest.raises(ValueError, match=f"{option} is {value}"):
-        make(IncrementalPDP, Known(), **options)
+        make(Kind(IncrementalPDP), Known(), **options)
 
 
 def test_an_unknown_imputer_or_sampler_is_named_with_what_is_allowed() -> None:
-    for kind in (IncrementalPFI, IncrementalSAGE):
+    for kind in map(Kind, (IncrementalPFI, IncrementalSAGE)):
         with pytest.raises(ValueError, match=r"'magic'.*interventional, product, observational"):
             make(kind, Known(), imputer="magic")
     with pytest.raises(ValueError, match=r"'magic'.*uniform, geometric"):
-        make(IncrementalPFI, Known(), sampler="magic")
+        make(Kind(IncrementalPFI), Known(), sampler="magic")
 
 
-@pytest.mark.parametrize("kind", [IncrementalPFI, IncrementalSAGE])
-@pytest.mark.parametrize("imputer", ["product", "observational"])
-def test_only_whole_observations_can_all_be_drawn(kind: type[Explainer], imputer: str) -> None:
-    with pytest.raises(ValueError, match=f"inner_samples is 'all'.*'{imputer}'"):
-        make(kind, Known(), imputer=imputer, inner_samples="all")
+@pytest.mark.parametrize("kind", [kind for kind in IMPORTANCES if kind.options], ids=str)
+def test_only_whole_observations_can_all_be_drawn(kind: Kind) -> None:
+    with pytest.raises(ValueError, match=f"inner_samples is 'all'.*'{kind.options['imputer']}'"):
+        make(kind, Known(), inner_samples="all")
 
 
 def test_the_observational_imputer_has_no_uniform_reservoirs() -> None:
     with pytest.raises(ValueError, match=r"sampler must be 'geometric'.*'observational'"):
-        make(IncrementalPFI, Known(), imputer="observational", sampler="uniform")
+        make(Kind(IncrementalPFI), Known(), imputer="observational", sampler="uniform")
 
 
 @every_explainer
-def test_features_must_be_a_list_of_different_names(kind: type[Explainer]) -> None:
+def test_features_must_be_a_list_of_different_names(kind: Kind) -> None:
     with pytest.raises(ValueError, match="features is empty"):
         make(kind, Known(), [])
     with pytest.raises(ValueError, match="features names 'a' more than once"):
@@ -317,13 +298,13 @@ def test_features_must_be_a_list_of_different_names(kind: type[Explainer]) -> No
 
 
 @every_explainer
-def test_a_model_that_cannot_be_asked_is_named(kind: type[Explainer]) -> None:
+def test_a_model_that_cannot_be_asked_is_named(kind: Kind) -> None:
     with pytest.raises(TypeError, match=r"object .*predict_proba_one or predict_one"):
         make(kind, object())
 
 
-@pytest.mark.parametrize("kind", IMPORTANCES)
-def test_a_loss_for_the_other_kind_of_output_is_refused_when_used(kind: type[Explainer]) -> None:
+@every_importance
+def test_a_loss_for_the_other_kind_of_output_is_refused_when_used(kind: Kind) -> None:
     explainer = make(kind, Known(), loss="cross_entropy", size=1)
     (first, y), (second, _) = stream(2)
     explain(explainer, first, y)
@@ -333,14 +314,14 @@ def test_a_loss_for_the_other_kind_of_output_is_refused_when_used(kind: type[Exp
 
 @every_explainer
 @pytest.mark.parametrize("delta", [0.0, 1.0])
-def test_a_wrong_confidence_level_is_named(kind: type[Explainer], delta: float) -> None:
+def test_a_wrong_confidence_level_is_named(kind: Kind, delta: float) -> None:
     with pytest.raises(ValueError, match="delta is"):
         make(kind, Known()).confidence(delta)
 
 
 @every_explainer
 def test_before_the_first_explanation_values_are_zero_and_errors_infinite(
-    kind: type[Explainer],
+    kind: Kind,
 ) -> None:
     explainer = make(kind, Known())
     assert explainer.values == dict.fromkeys(FEATURES, 0.0)
@@ -349,7 +330,7 @@ def test_before_the_first_explanation_values_are_zero_and_errors_infinite(
 
 
 @every_explainer
-def test_explaining_starts_when_the_storage_holds_the_warm_up(kind: type[Explainer]) -> None:
+def test_explaining_starts_when_the_storage_holds_the_warm_up(kind: Kind) -> None:
     explainer = make(kind, Known(), size=8, warm_up=4)
     for t, (x, y) in enumerate(stream(8)):
         explain(explainer, x, y)
@@ -359,9 +340,10 @@ def test_explaining_starts_when_the_storage_holds_the_warm_up(kind: type[Explain
 @pytest.mark.parametrize(
     "kind",
     # trees grow for longer than a test can run: their bound is that of their depth
-    [kind for kind in KINDS if kind not in {ObservationalPFI, ObservationalSAGE}],
+    [kind for kind in KINDS if kind.options.get("imputer") != "observational"],
+    ids=str,
 )
-def test_memory_is_bounded(kind: type[Explainer]) -> None:
+def test_memory_is_bounded(kind: Kind) -> None:
     explainer = make(kind, Known(), size=50)
     sizes = []
     for t, (x, y) in enumerate(stream(6_000), start=1):
@@ -372,7 +354,7 @@ def test_memory_is_bounded(kind: type[Explainer]) -> None:
 
 
 @every_explainer
-def test_memory_is_bounded_whatever_the_number_of_categories(kind: type[Explainer]) -> None:
+def test_memory_is_bounded_whatever_the_number_of_categories(kind: Kind) -> None:
     explainer = make(kind, Constant(1.0), ["id"], size=50)
     sizes = []
     for t in range(1, 6_001):
@@ -391,7 +373,7 @@ def assert_plain(explainer: Explainer) -> None:
 
 
 @every_explainer
-def test_keys_are_plain_text_and_values_plain_floats(kind: type[Explainer]) -> None:
+def test_keys_are_plain_text_and_values_plain_floats(kind: Kind) -> None:
     explainer = make(kind, Scripted(lambda x: np.float64(known(x))))
     for x, y in stream(20):
         assert all(type(value) is float for value in explain(explainer, x, y).values())
@@ -407,10 +389,10 @@ def boolean_loss(y: Any, output: Output) -> Any:
     return np.float64(y) > np.float64(output)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("kind", IMPORTANCES)
+@every_importance
 @pytest.mark.parametrize("loss", [numpy_loss, boolean_loss])
 def test_a_users_loss_may_return_numpy_numbers_and_truth_values(
-    kind: type[Explainer], loss: Callable[[Any, Output], Any]
+    kind: Kind, loss: Callable[[Any, Output], Any]
 ) -> None:
     explainer = make(kind, Known(), loss=loss)
     for x, y in stream(30):
@@ -458,7 +440,7 @@ MODELS: list[tuple[str, Callable[[], Any], str]] = [
     ("factory", "task"), [row[1:] for row in MODELS], ids=[row[0] for row in MODELS]
 )
 def test_river_models_are_explained_from_their_first_record_on(
-    kind: type[Explainer], factory: Callable[[], Any], task: str
+    kind: Kind, factory: Callable[[], Any], task: str
 ) -> None:
     """Test, explain, train; a classifier that has not learned yet knows no class."""
     model = factory()
@@ -476,7 +458,7 @@ def test_river_models_are_explained_from_their_first_record_on(
 
 
 @every_explainer
-def test_a_classifier_that_knows_no_class_yet_has_no_importance(kind: type[Explainer]) -> None:
+def test_a_classifier_that_knows_no_class_yet_has_no_importance(kind: Kind) -> None:
     explainer = make(kind, naive_bayes.GaussianNB(), ["a", "b"], loss="cross_entropy")
     for x, _ in stream(20):
         assert explain(explainer, {"a": x["a"], "b": x["b"]}, True) == {"a": 0.0, "b": 0.0}
@@ -501,7 +483,7 @@ def test_isage_credits_a_class_that_appears_later() -> None:
 
 
 @every_explainer
-def test_a_copy_goes_its_own_way(kind: type[Explainer]) -> None:
+def test_a_copy_goes_its_own_way(kind: Kind) -> None:
     explainer = make(kind, Known())
     for x, y in stream(20):
         explain(explainer, x, y)

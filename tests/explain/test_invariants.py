@@ -1,4 +1,4 @@
-"""What must hold at every step, whatever the model and the data."""
+"""What must hold at every step, whatever the model and the data, also for groups of features."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from fluxplain.evaluate import Label
 from fluxplain.explain import IncrementalPDP, IncrementalPFI, IncrementalSAGE, get_loss
-from fluxplain.explain.losses import squared_error
+from fluxplain.explain.players import Players
 from tests.kit.support import (
     NUMBERS,
     PROPERTY,
@@ -21,6 +21,7 @@ from tests.kit.support import (
 )
 
 FEATURES = ["a", "b", "c"]
+PLAYERS: st.SearchStrategy[list[Any]] = st.sampled_from([FEATURES, ["b", {"pair": ["c", "a"]}]])
 ALPHAS = st.floats(1e-3, 1.0)
 SMALL = st.floats(-100.0, 100.0)
 ROWS = st.lists(
@@ -28,9 +29,24 @@ ROWS = st.lists(
     min_size=4,
     max_size=25,
 )
-CLASS_PROBABILITIES = st.dictionaries(
+WEIGHTS = st.fixed_dictionaries({name: st.floats(-3.0, 3.0) for name in FEATURES})
+CLASS_PROBABILITIES: st.SearchStrategy[Any] = st.dictionaries(
     st.sampled_from(["no", "yes", "maybe"]), st.floats(0.0, 1.0), max_size=3
 )
+OPTIONS = st.fixed_dictionaries(
+    {
+        "alpha": ALPHAS,
+        "inner_samples": st.integers(1, 4),
+        "reservoir_size": st.integers(1, 3),
+        "imputer": st.sampled_from(["interventional", "product", "observational"]),
+        "debias": st.booleans(),
+        "seed": st.just(1),
+    }
+)
+"""Of iPFI and iSAGE."""
+
+REGRESSING = st.sampled_from(["squared_error", "absolute_error"])
+CLASSIFYING = st.sampled_from(["cross_entropy", "zero_one", "brier"])
 
 
 def bumpy(weights: Mapping[str, float]) -> Scripted:
@@ -47,206 +63,101 @@ def bumpy(weights: Mapping[str, float]) -> Scripted:
 @PROPERTY
 @given(
     ROWS,
-    st.fixed_dictionaries({name: st.floats(-3.0, 3.0) for name in FEATURES}),
-    st.floats(-10, 10),
-    st.sampled_from(["squared_error", "absolute_error"]),
-    ALPHAS,
-    st.integers(1, 4),
-    st.integers(1, 3),
+    WEIGHTS,
+    st.tuples(
+        st.just(Linear), st.floats(-10, 10), st.sampled_from(["squared_error", "absolute_error"])
+    )
+    | st.tuples(st.just(bumpy), st.sampled_from(["yes", "no", "never seen"]), CLASSIFYING),
+    st.sampled_from([FEATURES, ["b", {"pair": ["c", "a"]}], ["a"], [{"all": ["b", "a", "c"]}]]),
+    OPTIONS,
 )
-def test_efficiency_isage_increments_of_numbers_sum_to_the_gain_over_the_mean(
+def test_efficiency_isage_increments_sum_to_the_gain_over_the_mean(
     rows: list[Row],
     weights: dict[str, float],
-    y: float,
-    loss: str,
-    alpha: float,
-    inner_samples: int,
-    size: int,
+    case: tuple[Any, Any, str],
+    players: list[Any],
+    options: dict[str, Any],
 ) -> None:
-    model, ell = Linear(weights), get_loss(loss)
-    sage = IncrementalSAGE(
-        model,
-        FEATURES,
-        loss=loss,
-        alpha=alpha,
-        inner_samples=inner_samples,
-        reservoir_size=size,
-        seed=1,
-    )
+    """A single player has the whole gain."""
+    kind, y, loss = case
+    model, ell = kind(weights), get_loss(loss)
+    ask = model.predict_one if kind is Linear else model.predict_proba_one
+    sage = IncrementalSAGE(model, players, loss=loss, **options)
     for x in rows:
         sage.explain_one(x, y)
-        if not sage.increments:
-            continue
-        gain = ell(y, sage.mean_prediction) - ell(y, model.predict_one(x))
-        # telescoping: each of the d + 1 losses (below 1e6 here) is rounded a few times
-        assert sum(sage.increments.values()) == pytest.approx(gain, rel=0, abs=1e-8)
+        if sage.increments:
+            gain = ell(y, sage.mean_prediction) - ell(y, ask(x))
+            assert list(sage.increments) == list(Players(players).names)
+            # telescoping: each of the d + 1 losses (below 1e6 here) is rounded a few times
+            tolerance = 0.0 if len(players) == 1 else 1e-8 if kind is Linear else 1e-11
+            assert sum(sage.increments.values()) == pytest.approx(gain, rel=0, abs=tolerance)
     assert sage.increments
 
 
 @PROPERTY
 @given(
     ROWS,
-    st.fixed_dictionaries({name: st.floats(-3.0, 3.0) for name in FEATURES}),
-    st.sampled_from(["yes", "no", "never seen"]),
-    st.sampled_from(["cross_entropy", "zero_one", "brier"]),
-    ALPHAS,
-    st.integers(1, 4),
+    st.tuples(NUMBERS.map(Constant), NUMBERS, st.just("squared_error"))
+    | st.tuples(
+        CLASS_PROBABILITIES.map(ConstantProbabilities),
+        st.sampled_from(["yes", "other"]),
+        CLASSIFYING,
+    ),
+    OPTIONS,
 )
-def test_efficiency_isage_increments_of_probabilities_sum_to_the_gain_over_the_mean(
-    rows: list[Row],
-    weights: dict[str, float],
-    y: str,
-    loss: str,
-    alpha: float,
-    inner_samples: int,
+def test_a_constant_model_has_exactly_no_importance(
+    rows: list[Row], case: tuple[Any, Any, str], options: dict[str, Any]
 ) -> None:
-    model, ell = bumpy(weights), get_loss(loss)
-    sage = IncrementalSAGE(
-        model,
-        FEATURES,
-        loss=loss,
-        alpha=alpha,
-        inner_samples=inner_samples,
-        reservoir_size=3,
-        seed=1,
-    )
-    for x in rows:
-        sage.explain_one(x, y)
-        if not sage.increments:
-            continue
-        gain = ell(y, sage.mean_prediction) - ell(y, model.predict_proba_one(x))
-        assert sum(sage.increments.values()) == pytest.approx(gain, rel=0, abs=1e-11)
-
-
-@PROPERTY
-@given(ROWS, NUMBERS, NUMBERS, ALPHAS, st.integers(1, 4), st.booleans())
-def test_a_model_of_a_constant_number_has_exactly_no_importance(
-    rows: list[Row], c: float, y: float, alpha: float, inner_samples: int, debias: bool
-) -> None:
-    model = Constant(c)
-    pfi = IncrementalPFI(
-        model,
-        FEATURES,
-        loss="squared_error",
-        alpha=alpha,
-        inner_samples=inner_samples,
-        reservoir_size=3,
-        debias=debias,
-        seed=1,
-    )
-    sage = IncrementalSAGE(
-        model,
-        FEATURES,
-        loss="squared_error",
-        alpha=alpha,
-        inner_samples=inner_samples,
-        reservoir_size=3,
-        debias=debias,
-        seed=1,
-    )
-    pdp = IncrementalPDP(model, FEATURES, alpha=alpha, storage_size=3, seed=1)
+    model, y, loss = case
+    pfi = IncrementalPFI(model, FEATURES, loss=loss, **options)
+    sage = IncrementalSAGE(model, FEATURES, loss=loss, **options)
+    pdp = IncrementalPDP(model, FEATURES, alpha=options["alpha"], storage_size=3, seed=1)
     zero = dict.fromkeys(FEATURES, 0.0)
     for x in rows:
         assert pfi.explain_one(x, y) == zero
         assert sage.explain_one(x, y) == zero
         assert pdp.explain_one(x) == zero
         assert pdp.std_errors == zero or not pdp.increments
-    assert all(effect == [c] * len(grid) for grid, effect in pdp.curves.values())
-
-
-@PROPERTY
-@given(
-    ROWS,
-    CLASS_PROBABILITIES,
-    st.sampled_from(["yes", "other"]),
-    st.sampled_from(["cross_entropy", "zero_one", "brier"]),
-    ALPHAS,
-    st.integers(1, 4),
-)
-def test_a_model_of_constant_probabilities_has_exactly_no_importance(
-    rows: list[Row],
-    output: dict[Label, float],
-    y: str,
-    loss: str,
-    alpha: float,
-    inner_samples: int,
-) -> None:
-    model = ConstantProbabilities(output)
-    pfi = IncrementalPFI(
-        model,
-        FEATURES,
-        loss=loss,
-        alpha=alpha,
-        inner_samples=inner_samples,
-        reservoir_size=3,
-        seed=1,
-    )
-    sage = IncrementalSAGE(
-        model,
-        FEATURES,
-        loss=loss,
-        alpha=alpha,
-        inner_samples=inner_samples,
-        reservoir_size=3,
-        seed=1,
-    )
-    pdp = IncrementalPDP(model, FEATURES, alpha=alpha, storage_size=3, seed=1)
-    zero = dict.fromkeys(FEATURES, 0.0)
-    for x in rows:
-        assert pfi.explain_one(x, y) == zero
-        assert sage.explain_one(x, y) == zero
-        assert pdp.explain_one(x) == zero
     for _, effect in pdp.curves.values():
         curves = effect.values() if isinstance(effect, dict) else [effect]
         assert all(len(set(curve)) <= 1 for curve in curves)
+        if isinstance(model, Constant):
+            assert set(*curves) == {model.predict_one(rows[0])}
 
 
 @PROPERTY
-@given(
-    ROWS,
-    SMALL,
-    st.fixed_dictionaries({name: st.floats(-3.0, 3.0) for name in FEATURES}),
-    ALPHAS,
-    st.integers(1, 4),
-)
-def test_a_feature_that_never_changes_has_exactly_no_importance(
-    rows: list[Row], fixed: float, weights: dict[str, float], alpha: float, inner_samples: int
+@given(ROWS, SMALL, st.integers(-2, 2), WEIGHTS, PLAYERS, OPTIONS)
+def test_a_player_that_never_changes_has_exactly_no_importance(
+    rows: list[Row],
+    a: float,
+    c: int,
+    weights: dict[str, float],
+    players: list[Any],
+    options: dict[str, Any],
 ) -> None:
     model = Linear(weights)
-    options: dict[str, Any] = {
-        "loss": "absolute_error",
-        "alpha": alpha,
-        "inner_samples": inner_samples,
-        "reservoir_size": 3,
-        "seed": 1,
-    }
-    pfi = IncrementalPFI(model, FEATURES, **options)
-    sage = IncrementalSAGE(model, FEATURES, **options)
-    pdp = IncrementalPDP(model, FEATURES, alpha=alpha, storage_size=3, seed=1)
+    pfi = IncrementalPFI(model, players, loss="absolute_error", **options)
+    sage = IncrementalSAGE(model, players, loss="absolute_error", **options)
+    pdp = IncrementalPDP(model, FEATURES, alpha=options["alpha"], storage_size=3, seed=1)
+    fixed: Row = {"a": a} if players == FEATURES else {"a": a, "c": c}
     for t, row in enumerate(rows):
         # "b" always moves: among null players only, somebody must carry the gain over the mean
-        x = {**row, "a": fixed, "b": float(t)}
-        assert pfi.explain_one(x, 1.0)["a"] == 0.0
-        assert sage.explain_one(x, 1.0)["a"] == 0.0
-        assert pdp.explain_one(x)["a"] == 0.0
+        x = {**row, **fixed, "b": float(t)}
+        name = "a" if players == FEATURES else "pair"
+        assert pfi.explain_one(x, 1.0)[name] == 0.0
+        assert sage.explain_one(x, 1.0)[name] == 0.0
+        assert all(pdp.explain_one(x)[feature] == 0.0 for feature in fixed)
 
 
 @PROPERTY
-@given(ROWS, ALPHAS, st.integers(1, 4))
-def test_ipfi_of_a_feature_that_the_model_ignores_is_exactly_zero(
-    rows: list[Row], alpha: float, inner_samples: int
+@given(ROWS, PLAYERS, OPTIONS)
+def test_ipfi_of_a_player_that_the_model_ignores_is_exactly_zero(
+    rows: list[Row], players: list[Any], options: dict[str, Any]
 ) -> None:
-    pfi = IncrementalPFI(
-        Linear({"a": 2.0, "b": -1.0}),
-        FEATURES,
-        loss="absolute_error",
-        alpha=alpha,
-        inner_samples=inner_samples,
-        reservoir_size=3,
-        seed=1,
-    )
+    pfi = IncrementalPFI(Linear({"b": -1.0}), players, loss="absolute_error", **options)
     for x in rows:
-        assert pfi.explain_one(x, 1.0)["c"] == 0.0
+        values = pfi.explain_one(x, 1.0)
+        assert {v for name, v in values.items() if name != "b"} == {0.0}
 
 
 @PROPERTY
@@ -268,17 +179,3 @@ def test_the_order_of_explained_features_does_not_change_ipfi(
         together.explain_one(x, 1.0)
         for name, explainer in alone.items():
             assert explainer.explain_one(x, 1.0)[name] == together.values[name]
-
-
-@PROPERTY
-@given(ROWS)
-def test_with_a_single_feature_isage_is_the_whole_gain(rows: list[Row]) -> None:
-    model = Linear({"a": 2.0, "b": 1.0})
-    sage = IncrementalSAGE(model, ["a"], loss="squared_error", reservoir_size=2, seed=1)
-    for x in rows:
-        sage.explain_one(x, 1.0)
-        if sage.increments:
-            gain = squared_error(1.0, sage.mean_prediction) - squared_error(
-                1.0, model.predict_one(x)
-            )
-            assert sage.increments == {"a": gain}

@@ -93,28 +93,6 @@ def test_the_curve_of_a_linear_model_is_a_line_with_its_slope(
     assert pdp.values["a"] == pytest.approx(abs(slope) * spread, abs=1e-9)
 
 
-def test_on_a_fixed_grid_the_curve_is_the_batch_pdp_within_standard_errors() -> None:
-    """A static model: the mean over the stream of the outputs at each grid point."""
-
-    def f(x: Mapping[str, Any]) -> float:
-        return float(math.sin(2.0 * x["a"]) + x["a"] * x["b"] + x["b"] ** 2)
-
-    model, alpha = Scripted(f), 0.002
-    # "a" alternates between two values while the grid is formed, so its quantiles never move
-    rows = [{**x, "a": float(t % 2)} for t, x in enumerate(normal_rows(4_000, ["b"], seed=5))]
-    pdp = IncrementalPDP(model, ["a"], alpha=alpha, grid_size=5, storage_size=100, seed=1)
-    for x in rows:
-        pdp.explain_one(x)
-    grid, effect = pdp.curves["a"]
-    assert grid == pytest.approx([0.0, 0.25, 0.5, 0.75, 1.0])
-    for point, smoothed in zip(grid, numbers(effect), strict=True):
-        answers = np.array([f({**x, "a": point}) for x in rows])
-        error = answers.std(ddof=1) * math.sqrt(alpha / (2.0 - alpha) + 1.0 / len(rows))
-        assert abs(smoothed - answers.mean()) < 4.0 * error
-    slopes = np.diff(numbers(effect))
-    assert abs(slopes[0]) > abs(slopes[-1])  # it bends as the sine does
-
-
 def test_the_standard_error_covers_the_importance_of_the_true_curve() -> None:
     model = Scripted(lambda x: float(x["a"] * (1.0 + x["b"])))
     rows = [{**x, "a": float(t % 2)} for t, x in enumerate(normal_rows(3_000, ["b"], seed=6))]

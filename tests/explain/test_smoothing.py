@@ -72,16 +72,6 @@ def test_the_estimate_is_the_recursion_divided_by_its_weights(
 
 
 @PROPERTY
-@given(NUMBERS, ALPHAS, st.integers(1, 60))
-def test_without_debiasing_a_constant_is_missed_by_its_share_of_unused_weight(
-    c: float, alpha: float, n: int
-) -> None:
-    """iPFI, Theorem 2: the bias is (1-α)^n times the truth."""
-    value = smoothed([c] * n, alpha, debias=False).value
-    assert c - value == pytest.approx((1.0 - alpha) ** n * c, rel=0, abs=ROUNDING * abs(c) + TINY)
-
-
-@PROPERTY
 @given(SEQUENCES, ALPHAS)
 def test_the_variance_is_the_weighted_variance(values: list[float], alpha: float) -> None:
     w = weights(alpha, len(values))

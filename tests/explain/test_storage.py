@@ -51,34 +51,6 @@ def test_a_reservoir_holds_size_different_past_observations(
     assert set(rows) <= set(range(n))
 
 
-def test_uniform_means_every_past_observation_is_equally_likely() -> None:
-    n, repetitions = 30, 6_000
-    drawn = Counter(
-        filled("uniform", 4, n, seed).rows[seed % 4]["t"] for seed in range(repetitions)
-    )
-    counts = [drawn[t] for t in range(n)]
-    assert chi_squared(counts, [repetitions / n] * n) < chi_squared_bound(n - 1)
-
-
-def test_geometric_ages_follow_the_geometric_distribution() -> None:
-    """p(1-p)^(age-1) with p = 1/L: mean age L."""
-    size, draws, apart = 5, 5_000, 50  # apart: the draws share a row with probability (4/5)^50
-    p, last = 1.0 / size, 25
-    rng = random.Random(2)
-    reservoir, encoding = GeometricReservoir(size, random.Random(1)), Encoding()
-    ages = []
-    for t in range(draws * apart):
-        reservoir.update(encoding.observe({"t": t}))
-        if t % apart == apart - 1:
-            ages.append(t + 1 - int(rng.choice(reservoir.rows)["t"]))
-    counts = Counter(min(age, last) for age in ages)
-    expected = [draws * p * (1 - p) ** (a - 1) for a in range(1, last)]
-    expected.append(draws * (1 - p) ** (last - 1))
-    observed = [counts[a] for a in range(1, last + 1)]
-    assert chi_squared(observed, expected) < chi_squared_bound(last - 1)
-    assert abs(sum(ages) / draws - size) < 4.0 * math.sqrt((1 - p) / p**2 / draws)
-
-
 def test_the_newest_observation_is_always_in_a_geometric_reservoir() -> None:
     reservoir, encoding = GeometricReservoir(3, random.Random(1)), Encoding()
     for t in range(50):

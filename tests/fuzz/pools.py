@@ -15,7 +15,7 @@ from tests.kit.support import (
     linear_config,
     linear_records,
     make_config,
-    message,
+    messages_of,
     observations,
     of_kind,
     passed_on,
@@ -107,7 +107,7 @@ def _expected(topic: str, classes: bool) -> list[bytes]:
 def _messages(topic: str, kind: str) -> list[Message]:
     if topic == "features":
         if kind == "regression":
-            return [message(t, record) for t, record in enumerate(linear_records(45))]
+            return messages_of(linear_records(45))
         return observations(agrawal_with_drift(45, at=25))
     config = CONFIGS[kind]
     if topic == "evaluations":

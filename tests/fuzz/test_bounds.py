@@ -17,7 +17,15 @@ from fluxplain.stages import Message, Stage, process
 from fluxplain.stages.limits import MAX_PARTITIONS, MAX_RUN
 from tests.fuzz.checks import assert_publishable
 from tests.fuzz.pools import MAKERS, STREAM, Pool, pool
-from tests.kit.support import linear_config, linear_records, make_config, message, of_kind, run
+from tests.kit.support import (
+    linear_config,
+    linear_records,
+    make_config,
+    message,
+    messages_of,
+    of_kind,
+    run,
+)
 
 every_topic = pytest.mark.parametrize("topic", MAKERS)
 
@@ -284,7 +292,7 @@ def test_outputs_that_are_too_large_to_be_averaged_are_dead_letters() -> None:
     config = linear_config(
         model={"factory": "tests.fuzz.test_bounds:Explosive"}, explain={"loss": "absolute_error"}
     )
-    messages = [message(t, each) for t, each in enumerate(linear_records(20))]
+    messages = messages_of(linear_records(20))
     published = run(MAKERS["features"](config), messages)
     assert_publishable(published)
     letters = of_kind(published, DeadLetter)

@@ -1,6 +1,8 @@
-"""Any record that may be published, for property tests."""
+"""Any record that may be published: Hypothesis strategies of what its types allow."""
 
-from typing import Any
+from dataclasses import fields
+from types import NoneType, UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from hypothesis import strategies as st
 
@@ -15,191 +17,90 @@ from fluxplain.schemas import (
     Prediction,
     Record,
 )
-from fluxplain.schemas.change import Curve
-from fluxplain.schemas.control import NewModel
-from fluxplain.schemas.explanation import Ice
-from fluxplain.schemas.methods import METHODS as INFO
-from fluxplain.schemas.prediction import LabelCounts
+from fluxplain.schemas.record import Timestamp, Value
+from tests.fuzz.strategies import EXTREME_TEXTS
 
 # what JSON can hold: finite numbers, integers of 64 bits, text without half characters
 INTEGERS = st.integers(-(2**63), 2**64 - 1)
-
-
-FLOATS = st.floats(allow_nan=False, allow_infinity=False)
-
-
-TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
-
-
-LABELS = st.booleans() | INTEGERS | TEXT
-
-
-VALUES = LABELS | FLOATS
-
-
 SEQS = st.integers(0, 2**63 - 1)
+FLOATS = st.floats(allow_nan=False, allow_infinity=False) | st.sampled_from(
+    [-0.0, 5e-324, 0.1 + 0.2, 1e16, 1 / 3, 1.7976931348623157e308]
+)
+_TRICKY_TEXTS = [
+    *(text for text in EXTREME_TEXTS if text.isprintable() or len(text) < 3),
+    *("a,b", 'say "a"', "a\nb", "a\r\nb", "\r", "\n", ";", "\t", "\x00", "\ufeff1", "NULL"),
+    *("null", "true", "1", "1.0", "-0", "NaN", "Infinity", '"a"', "[1]", " 1", "=1+1", "'"),
+]
+TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20) | st.sampled_from(
+    [text for text in _TRICKY_TEXTS if not any("\ud800" <= c <= "\udfff" for c in text)]
+)
+_SCALARS: dict[Any, st.SearchStrategy[Any]] = {
+    bool: st.booleans(),
+    int: SEQS,
+    float: FLOATS,
+    str: TEXT,
+    NoneType: st.none(),
+}
 
 
-TIMES = st.none() | INTEGERS | FLOATS | TEXT
+def anything(hint: Any) -> st.SearchStrategy[Any]:
+    """Return values of a type: a scalar, a list, a dictionary, a union or one of our dataclasses.
+
+    An integer counts something, except where a text may stand for it: then it is the user's.
+    """
+    if hint in _SCALARS:
+        return _SCALARS[hint]
+    of = get_args(hint)
+    if get_origin(hint) is Literal:
+        return st.sampled_from(of)
+    if get_origin(hint) is list:
+        return st.lists(anything(*of), max_size=3)
+    if get_origin(hint) is dict:
+        return st.dictionaries(*map(anything, of), max_size=4)
+    if get_origin(hint) in {Union, UnionType}:
+        users = str in of
+        return st.one_of([INTEGERS if users and each is int else anything(each) for each in of])
+    return any_record(hint)
 
 
-ROWS = FLOATS | st.lists(FLOATS, max_size=3)
-
-
-METHODS: st.SearchStrategy[Any] = st.sampled_from([*INFO])
-
-
-SOME: st.SearchStrategy[Any] = st.lists(METHODS, unique=True)
-
-
-SURFACES = st.lists(st.lists(FLOATS, max_size=3), min_size=1, max_size=3)
-
-
-EFFECTS: st.SearchStrategy[Any] = st.lists(FLOATS, max_size=3) | SURFACES
+def any_record(kind: type[Any], **chosen: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    """Return records of a kind, with some fields chosen otherwise."""
+    hints = get_type_hints(kind)
+    strategies = {"incarnation": st.sampled_from(["1", "12", "3/4", "3/4/5"]), **chosen}
+    names = [field.name for field in fields(kind)]
+    return st.builds(
+        kind, **{n: strategies[n] if n in strategies else anything(hints[n]) for n in names}
+    )
 
 
 def maybe(strategy: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     return st.none() | strategy
 
 
-@st.composite
-def evaluations(draw: st.DrawFn) -> Evaluation:
-    n = draw(st.integers(1, 3))
+def _as_long_as_seqs(kind: type[Any], *names: str) -> st.SearchStrategy[Any]:
+    """Return records of a kind whose lists of these names are all as long as its seqs."""
+    hints = get_type_hints(kind)
 
-    def column(strategy: st.SearchStrategy[Any]) -> list[Any]:
-        return draw(st.lists(strategy, min_size=n, max_size=n))
+    def of_length(n: int) -> st.SearchStrategy[Any]:
+        def column(hint: Any) -> st.SearchStrategy[Any]:
+            if get_origin(hint) is dict:
+                method, values = get_args(hint)
+                return st.dictionaries(anything(method), column(values))
+            return st.lists(anything(*get_args(hint)), min_size=n, max_size=n)
 
-    return Evaluation(
-        stream=draw(TEXT),
-        feature=draw(TEXT),
-        previous_seq=draw(maybe(SEQS)),
-        seqs=column(SEQS),
-        ts=column(TIMES),
-        y=column(maybe(VALUES)),
-        loss=column(maybe(FLOATS)),
-        classes=draw(maybe(st.lists(LABELS, max_size=3))),
-        prediction=column(ROWS),
-        coverage=column(FLOATS),
-        skipped=column(SEQS),
-        outputs={method: column(maybe(st.lists(ROWS, max_size=2))) for method in draw(SOME)},
-        points={method: column(maybe(st.lists(VALUES, max_size=2))) for method in draw(SOME)},
-    )
+        return any_record(kind, **{name: column(hints[name]) for name in ("seqs", *names)})
+
+    return st.integers(1, 3).flatmap(of_length)
 
 
-@st.composite
-def explanations(draw: st.DrawFn) -> Explanation:
-    seqs = draw(st.lists(SEQS, max_size=3))
-    return Explanation(
-        stream=draw(TEXT),
-        feature=draw(TEXT),
-        method=draw(METHODS),
-        seq=draw(SEQS),
-        previous_seq=draw(maybe(SEQS)),
-        ts=draw(TIMES),
-        alpha=draw(FLOATS),
-        updates=draw(SEQS),
-        value=draw(FLOATS),
-        std_error=draw(FLOATS),
-        seqs=seqs,
-        increments=draw(st.lists(FLOATS, min_size=len(seqs), max_size=len(seqs))),
-        loss=draw(maybe(FLOATS)),
-        coverage=draw(FLOATS),
-        skipped=draw(SEQS),
-        grid=draw(maybe(st.lists(VALUES, max_size=3))),
-        effect=draw(maybe(EFFECTS | st.lists(SURFACES, min_size=1, max_size=2))),
-        classes=draw(maybe(st.lists(LABELS, max_size=3))),
-        second_grid=draw(maybe(st.lists(VALUES, max_size=3))),
-        ice=draw(
-            maybe(st.lists(st.builds(Ice, SEQS, st.lists(VALUES, max_size=2), EFFECTS), max_size=2))
-        ),
-    )
-
-
-NUMBERS = (
-    "before",
-    "before_std_error",
-    "after",
-    "after_std_error",
-    "value",
-    "std_error",
-    "loss_before",
-    "loss_after",
-)
-
-
-COUNTS = (
-    "window",
-    "after_seq",
-    "delay_bound",
-    "replay_seq",
-    "rank_before",
-    "rank_after",
-    "ranked",
-)
-
-
-CURVES = st.builds(
-    Curve,
-    seq=SEQS,
-    grid=st.lists(VALUES, max_size=3),
-    effect=EFFECTS | st.lists(SURFACES, min_size=1, max_size=2),
-    classes=maybe(st.lists(LABELS, max_size=3)),
-    second_grid=maybe(st.lists(VALUES, max_size=3)),
-)
-
-
+VALUES = anything(Value)
+TIMES = maybe(anything(Timestamp))
+EVALUATION_LISTS = ("ts", "y", "loss", "prediction", "coverage", "skipped", "outputs", "points")
 ANY: dict[type[Record], st.SearchStrategy[Any]] = {
-    Observation: st.builds(
-        Observation,
-        x=st.dictionaries(TEXT, maybe(VALUES), max_size=4),
-        y=maybe(VALUES),
-        id=maybe(INTEGERS | FLOATS | TEXT),
-        ts=TIMES,
-    ),
-    Prediction: st.builds(
-        Prediction,
-        stream=TEXT,
-        seq=SEQS,
-        previous_seq=maybe(SEQS),
-        id=maybe(INTEGERS | FLOATS | TEXT),
-        ts=TIMES,
-        prediction=maybe(VALUES),
-        classes=maybe(st.lists(LABELS, max_size=3)),
-        probabilities=maybe(st.lists(FLOATS, max_size=3)),
-        y=maybe(VALUES),
-        loss=maybe(FLOATS),
-        missing=maybe(st.lists(TEXT, max_size=2)),
-        observation=maybe(SEQS),
-        first_prediction=maybe(VALUES),
-        labels=maybe(st.builds(LabelCounts, *[SEQS] * 5)),
-    ),
-    Control: st.builds(
-        Control,
-        every=INTEGERS,
-        model=maybe(st.builds(NewModel, version=TEXT, sha256=TEXT)),
-    ),
-    LateLabel: st.builds(LateLabel, id=INTEGERS | FLOATS | TEXT, y=VALUES, ts=TIMES),
-    Evaluation: evaluations(),
-    Explanation: explanations(),
-    Change: st.builds(
-        Change,
-        id=TEXT,
-        stream=TEXT,
-        kind=st.sampled_from(["drift", "cold-start", "gap", "schema", "model"]),
-        seq=SEQS,
-        previous_seq=maybe(SEQS),
-        ts=TIMES,
-        feature=maybe(TEXT),
-        method=maybe(METHODS | st.just("loss")),
-        detail=TEXT,
-        signal=maybe(st.sampled_from(["increment", "value"])),
-        direction=maybe(st.sampled_from(["rose", "fell"])),
-        **{name: maybe(FLOATS) for name in NUMBERS},
-        **{name: maybe(SEQS) for name in COUNTS},
-        curve_before=maybe(CURVES),
-        curve_after=maybe(CURVES),
-        incident=maybe(TEXT),
-    ),
+    **{kind: any_record(kind) for kind in (Observation, Prediction, LateLabel, Change)},
+    Control: any_record(Control, every=INTEGERS),
+    Evaluation: _as_long_as_seqs(Evaluation, *EVALUATION_LISTS),
+    Explanation: _as_long_as_seqs(Explanation, "increments"),
     DeadLetter: st.builds(
         DeadLetter.of,
         stream=TEXT,
@@ -224,7 +125,7 @@ def types(value: object) -> object:
 
 
 JSON = st.recursive(
-    st.none() | VALUES,
+    maybe(VALUES),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(TEXT, inner, max_size=4),
     max_leaves=12,
 )

@@ -10,20 +10,26 @@ import pytest
 
 
 class Receiver:
-    """Takes alerts; ``respond`` says what each, by its number from 0, is answered."""
+    """Takes alerts; ``respond`` says what each, by its number from 0, is answered, and ``says``."""
 
     def __init__(self) -> None:
         self.ids: list[str] = []
+        self.got: list[tuple[dict[str, str], bytes]] = []
+        """The headers and the content of each."""
         self.respond: Callable[[int], int] = lambda _n: 200
+        self.says = b""
         receiver = self
 
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
-                alert = orjson.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                content = self.rfile.read(int(self.headers["Content-Length"]))
+                alert = orjson.loads(content)
                 assert self.headers["Idempotency-Key"] == alert["change"]["id"]
                 receiver.ids.append(alert["change"]["id"])
+                receiver.got.append((dict(self.headers), content))
                 self.send_response(receiver.respond(len(receiver.ids) - 1))
                 self.end_headers()
+                self.wfile.write(receiver.says)
 
             def log_message(self, *_args: object) -> None:
                 pass
@@ -32,13 +38,16 @@ class Receiver:
         self.url = f"http://127.0.0.1:{self.server.server_port}/secret-token"
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
+    def close(self) -> None:
+        self.server.shutdown()
+        self.server.server_close()
+
 
 @pytest.fixture
 def receiver() -> Iterator[Receiver]:
     receiver = Receiver()
     yield receiver
-    receiver.server.shutdown()
-    receiver.server.server_close()
+    receiver.close()
 
 
 def wait(condition: Callable[[], bool], timeout_s: float = 60.0) -> None:

@@ -12,9 +12,11 @@ from hypothesis import strategies as st
 from river.datasets import synth
 
 from fluxplain.config import Config
+from fluxplain.config.replica import Replica
 from fluxplain.evaluate import Encoding, Evaluator, Inputs, Label, Output, Value
 from fluxplain.schemas import Evaluation, Record
-from fluxplain.stages import Message, Stage, process
+from fluxplain.stages import Message, ModelStage, Stage, process
+from tests.kit.settings import FEATURES
 
 T = TypeVar("T")
 R = TypeVar("R", bound=Record)
@@ -27,11 +29,10 @@ SLOW_PROPERTY = settings(PROPERTY, max_examples=15)
 
 NUMBERS = st.floats(-1e6, 1e6)
 
-AGRAWAL_NUMERIC = ("salary", "commission", "age", "hvalue", "hyears", "loan")
-AGRAWAL_FEATURES = {
-    name: "numeric" if name in AGRAWAL_NUMERIC else "categorical"
-    for name in (*AGRAWAL_NUMERIC, "elevel", "car", "zipcode")
-}
+STREAM = "fluxplain.features-0"
+
+AGRAWAL_FEATURES = FEATURES
+AGRAWAL_NUMERIC = tuple(name for name, kind in AGRAWAL_FEATURES.items() if kind == "numeric")
 
 
 def outputs_of(
@@ -201,14 +202,39 @@ def message(
     return Message(topic, 0, offset, key, data)
 
 
+def messages_of(values: Iterable[object]) -> list[Message]:
+    """Return these values as messages, one behind the other."""
+    return [message(offset, value) for offset, value in enumerate(values)]
+
+
 def observations(records: Iterable[tuple[Row, int]]) -> list[Message]:
     """Return the messages of labelled records."""
-    return [message(t, {"x": x, "y": y, "ts": t}) for t, (x, y) in enumerate(records)]
+    return messages_of({"x": x, "y": y, "ts": t} for t, (x, y) in enumerate(records))
 
 
 def run(stage: Stage, messages: Iterable[Message]) -> list[Record]:
     """Return all that a stage publishes."""
     return [record for each in messages for record in process(stage, each)]
+
+
+def run_copies(stage: Stage, messages: Iterable[Message]) -> list[Record]:
+    """Return all that a stage publishes which goes through a pickle before each message."""
+    published: list[Record] = []
+    for each in messages:
+        stage = pickled(stage)
+        published += process(stage, each)
+    return published
+
+
+def run_alike(config: Config, messages: Sequence[Message]) -> list[Record]:
+    """Return what the model stage publishes; copies of it and two shards publish the same."""
+    whole = run(ModelStage(config, STREAM), messages)
+    assert encoded(run_copies(ModelStage(config, STREAM), messages)) == encoded(whole)
+    shards = [ModelStage(config, STREAM, Replica("model", shard, 2)) for shard in range(2)]
+    first, second = (run(shard, messages) for shard in shards)
+    assert all(isinstance(each, Evaluation) for each in second)
+    assert sorted(encoded([*first, *second])) == sorted(encoded(whole))
+    return whole
 
 
 def passed_on(records: Iterable[Record]) -> list[Message]:

@@ -8,15 +8,10 @@ alone.
 
 import hashlib
 import random
-import re
 import time
-from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import closing
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
-from threading import Event, Thread
 from typing import Annotated, Any
 
 import orjson
@@ -30,7 +25,7 @@ from fluxplain.schemas.dead_letter import MAX_BYTES
 from tests.fuzz.audit import Audit
 from tests.fuzz.hostile import hostile
 from tests.kit import settings as kit
-from tests.kit.command import PROGRESS_S, Clock, execute, say
+from tests.kit.command import Clock, execute, say
 from tests.kit.kafka_pipeline import KafkaPipeline, Published, identity, reference
 from tests.kit.poisoned import Feeder, feed_joined, joined_problems, peaks
 from tests.kit.streams import observations
@@ -51,7 +46,7 @@ ANNOUNCED = 3
 """Absent models a round that are announced, waited for and withdrawn."""
 
 SHOWN = 15
-"""Reasons in the table."""
+"""Strange doings of workers that are named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,8 +116,6 @@ class Outcome:
     ----------
     verdict
         What is wrong.
-    reasons
-        Reason, without what is particular to a record → how many dead letters have it.
     counts
         Topic → records.
     took_s
@@ -130,22 +123,26 @@ class Outcome:
     """
 
     verdict: Verdict
-    reasons: Counter[str]
     counts: dict[str, int]
     took_s: float
 
 
-def run(pipeline: KafkaPipeline, mixture: Mixture) -> Outcome:
+def run(pipeline: KafkaPipeline, mixture: Mixture, clock: Clock | None = None) -> Outcome:
     """Feed everything into a pipeline whose workers run, and check what it publishes."""
     began_at = time.monotonic()
     pipeline.send(mixture.values)
-    pipeline.wait_until_through(len(mixture.values), timeout_s=TIMEOUT_S)
+
+    def progress() -> None:
+        if clock:
+            clock.progress(lambda: f"{pipeline.messages:,} messages published")
+
+    pipeline.wait_until_through(len(mixture.values), timeout_s=TIMEOUT_S, each=progress)
     took_s = time.monotonic() - began_at
     verdict = check(pipeline.config, mixture, pipeline.published, pipeline.messages)
     if pipeline.workers.deaths:
         died = f"workers died: {pipeline.workers.deaths}"
         verdict = Verdict([*verdict.problems, died], verdict.examples)
-    return Outcome(verdict, _reasons(pipeline.published), pipeline.counts(), took_s)
+    return Outcome(verdict, pipeline.counts(), took_s)
 
 
 def check(config: Config, mixture: Mixture, published: Published, messages: int) -> Verdict:
@@ -222,26 +219,6 @@ def _wrong(published: bytes, value: bytes) -> str | None:
     return None
 
 
-_PARTICULAR = (
-    (r"x\.\S+", "x.…"),
-    (r": line \d+ column.*", ""),
-    (r"\b((?:not|but) (?:(?!a JSON)an? \w+|null)\b).*", r"\1"),
-    (r"(?<![-\w])\d[\d,]*", "n"),
-)
-
-
-def _reasons(published: Published) -> Counter[str]:
-    """Count reasons without names, places and values."""
-    reasons: Counter[str] = Counter()
-    letters = (values for key, values in published.items() if key[0] == LETTERS)
-    for value in chain.from_iterable(letters):
-        reason = str(orjson.loads(value)["reason"])
-        for pattern, instead in _PARTICULAR:
-            reason = re.sub(pattern, instead, reason, flags=re.DOTALL)
-        reasons[reason] += 1
-    return reasons
-
-
 def _rank(ranks: dict[int, int] | range, seq: int | None) -> int | None:
     if seq is None:
         return None
@@ -270,10 +247,7 @@ def command(
             path = kit.write_config(folder / "hostile.toml", SETTINGS)
             with KafkaPipeline(path, cluster.bootstrap_servers, folder) as pipeline:
                 clock.say(f"feeding {len(mixture.values):,} records")
-                progress = _Progress(clock, pipeline)
-                progress.start()
-                with closing(progress):
-                    outcome = run(pipeline, mixture)
+                outcome = run(pipeline, mixture, clock)
             clock.say(f"{rounds} rounds of poison in features, labels and control, joined")
             poisoned = _poisoned(folder, cluster.bootstrap_servers, rounds)
         _print(outcome, len(mixture.values))
@@ -368,31 +342,8 @@ def _print_poisoned(poisoned: _Poisoned) -> None:
     say(f"most resident memory before the poison and after it: {', '.join(sizes)}")
 
 
-class _Progress(Thread):
-    """Says now and then how much was published; reading it may take long without a pause."""
-
-    def __init__(self, clock: Clock, pipeline: KafkaPipeline) -> None:
-        super().__init__(name="progress", daemon=True)
-        self._clock, self._pipeline = clock, pipeline
-        self._stopping = Event()
-
-    def run(self) -> None:
-        """Say it."""
-        while not self._stopping.wait(PROGRESS_S):
-            self._clock.say(f"{self._pipeline.messages:,} messages published")
-
-    def close(self) -> None:
-        """Say no more."""
-        self._stopping.set()
-        self.join()
-
-
 def _print(outcome: Outcome, records: int) -> None:
     say("")
-    for reason, n in outcome.reasons.most_common(SHOWN):
-        say(f"{n:>8,}  {reason}")
-    others = outcome.reasons.most_common()[SHOWN:]
-    say(f"{sum(n for _, n in others):>8,}  for {len(others)} other reasons")
     rate = records / outcome.took_s
     say(f"{records:,} records in {outcome.took_s:.0f} s: {rate:,.0f} a second")
     say(", ".join(f"{n:,} {name}" for name, n in outcome.counts.items()))

@@ -28,9 +28,9 @@ from fluxplain.schemas.change import Curve
 from fluxplain.schemas.explanation import Ice
 from fluxplain.schemas.methods import Method
 from fluxplain.schemas.record import Label, Value
+from tests.kit.any_records import FLOATS, SEQS, any_record, anything
 from tests.kit.records import STREAM, explanation, letter, prediction
 from tests.kit.support import PROPERTY
-from tests.monitor.strategies import FLOATS, SEQS, any_record, anything
 
 EVERYTHING = Selection()
 

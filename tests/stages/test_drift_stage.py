@@ -13,9 +13,17 @@ from fluxplain.config import Config
 from fluxplain.schemas import Change, DeadLetter, Explanation, Record
 from fluxplain.schemas.methods import Method
 from fluxplain.stages import DriftStage
-from tests.kit.support import SLOW_PROPERTY, chunks, encoded, linear_config, of_kind, passed_on, run
+from tests.kit.support import (
+    SLOW_PROPERTY,
+    STREAM,
+    chunks,
+    encoded,
+    linear_config,
+    of_kind,
+    passed_on,
+    run,
+)
 
-STREAM = "fluxplain.features-0"
 JUMP = 300
 
 

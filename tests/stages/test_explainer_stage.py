@@ -26,6 +26,7 @@ from fluxplain.stages.intake.missing import Mean
 from tests.kit.support import (
     PROPERTY,
     SLOW_PROPERTY,
+    STREAM,
     agrawal,
     by_feature,
     encoded,
@@ -33,15 +34,15 @@ from tests.kit.support import (
     linear_records,
     make_config,
     message,
+    messages_of,
     observations,
     of_kind,
     passed_on,
     run,
 )
 
-STREAM = "fluxplain.features-0"
 CONFIG = linear_config(explain={"emit_every": 1})
-MESSAGES = [message(t, record) for t, record in enumerate(linear_records(50))]
+MESSAGES = messages_of(linear_records(50))
 PUBLISHED = run(ModelStage(CONFIG, STREAM), MESSAGES)
 EVALUATIONS = by_feature(PUBLISHED)
 A = EVALUATIONS["a"]
@@ -287,7 +288,7 @@ def test_the_curve_of_more_than_two_classes_is_published_with_its_classes() -> N
 
 def test_explanations_lead_to_changes_of_the_same_stream_and_feature() -> None:
     sensitive = linear_config(explain={"emit_every": 1}, drift={"delta": 0.9, "grace_period": 3})
-    messages = [message(t, record) for t, record in enumerate(linear_records(150))]
+    messages = messages_of(linear_records(150))
     evaluations = of_kind(run(ModelStage(sensitive, STREAM), messages), Evaluation)
     explanations = of_kind(run(ExplainerStage(sensitive), passed_on(evaluations)), Explanation)
     known = {(e.feature, e.method, e.seq): e for e in explanations}

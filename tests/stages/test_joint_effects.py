@@ -20,11 +20,11 @@ from tests.kit.support import (
     encoded,
     linear_config,
     linear_records,
-    message,
+    messages_of,
     of_kind,
     passed_on,
-    pickled,
     run,
+    run_copies,
 )
 
 PAIRS = [["a", "c"], ["b", "a"], ["c", "d"]]
@@ -140,16 +140,12 @@ def test_the_pipeline_publishes_the_surfaces_and_ice_curves_of_the_library(
 
 def test_ice_curves_and_surfaces_are_part_of_the_state() -> None:
     config = config_for(Classes)
-    messages = [message(t, {"x": x, "y": y}) for t, (x, y) in enumerate(records(Classes))]
+    messages = messages_of({"x": x, "y": y} for x, y in records(Classes))
     evaluations = passed_on(
         of_kind(run(ModelStage(config, "fluxplain.features-0"), messages), Evaluation)
     )
-    whole, stage = run(ExplainerStage(config), evaluations), ExplainerStage(config)
-    resumed = []
-    for each in evaluations:
-        resumed += run(stage, [each])
-        stage = pickled(stage)
-    assert encoded(resumed) == encoded(whole)
+    whole = run(ExplainerStage(config), evaluations)
+    assert encoded(run_copies(ExplainerStage(config), evaluations)) == encoded(whole)
 
 
 def test_without_them_nothing_is_published_for_them() -> None:
@@ -182,7 +178,7 @@ def test_pairs_change_as_features_do() -> None:
 )
 def test_points_that_are_those_of_no_pair_are_a_dead_letter(points: Any, reason: str) -> None:
     config = config_for(Number)
-    messages = [message(t, {"x": x, "y": y}) for t, (x, y) in enumerate(records(Number))]
+    messages = messages_of({"x": x, "y": y} for x, y in records(Number))
     runs = by_feature(run(ModelStage(config, "fluxplain.features-0"), messages))["a|c"]
     bad = replace(runs[5], points={"ipdp": [points]})
     explained = run(ExplainerStage(config), passed_on([*runs[:5], bad, *runs[6:]]))

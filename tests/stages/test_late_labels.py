@@ -2,7 +2,7 @@
 
 import pickle
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,17 +13,17 @@ from hypothesis import strategies as st
 from river import stream as river_stream
 
 from fluxplain.config import LabelSettings
-from fluxplain.config.replica import Replica
 from fluxplain.local import LocalPipeline
-from fluxplain.schemas import DeadLetter, Evaluation, Explanation, LateLabel, Prediction, Record
+from fluxplain.schemas import DeadLetter, Explanation, LateLabel, Prediction, Record
 from fluxplain.schemas.prediction import LabelCounts
-from fluxplain.stages import Message, ModelStage
+from fluxplain.stages import ModelStage
 from fluxplain.stages.intake.late_labels import MAX_KEPT_BYTES, LateLabels
 from fluxplain.stages.intake.sample import Sample
 from fluxplain.stages.limits import HEADER_MEMORY_BYTES, MAX_HEADERS, MAX_TEXT
 from fluxplain.stages.stage import LATEST_MS
 from tests.kit.support import (
     PROPERTY,
+    STREAM,
     Additive,
     agrawal,
     by_feature,
@@ -32,12 +32,11 @@ from tests.kit.support import (
     linear_records,
     make_config,
     message,
+    messages_of,
     of_kind,
-    pickled,
     run,
+    run_alike,
 )
-
-STREAM = "fluxplain.features-0"
 
 
 def stage(**settings: Any) -> ModelStage:
@@ -53,10 +52,6 @@ def label(i: int, y: float = 3.0) -> dict[str, Any]:
     return {"id": i, "y": y}
 
 
-def messages(values: Iterable[Any]) -> list[Message]:
-    return [message(offset, value) for offset, value in enumerate(values)]
-
-
 def counts(records: Sequence[Record]) -> LabelCounts:
     last = of_kind(records, Prediction)[-1].labels
     assert last is not None
@@ -64,7 +59,7 @@ def counts(records: Sequence[Record]) -> LabelCounts:
 
 
 def test_a_label_is_joined_with_its_observation() -> None:
-    first, second = of_kind(run(stage(), messages([observation(7), label(7)])), Prediction)
+    first, second = of_kind(run(stage(), messages_of([observation(7), label(7)])), Prediction)
     assert (first.seq, first.id, first.ts, first.y, first.loss) == (0, 7, "at 7", None, None)
     assert (first.observation, first.first_prediction) == (None, None)
     assert (second.seq, second.previous_seq, second.id, second.ts) == (1, 0, 7, "at 7")
@@ -76,7 +71,10 @@ def test_a_label_is_joined_with_its_observation() -> None:
 
 def test_the_time_of_a_label_is_its_own_if_it_has_one() -> None:
     values = [observation(7), {**label(7), "ts": 12}]
-    assert [each.ts for each in of_kind(run(stage(), messages(values)), Prediction)] == ["at 7", 12]
+    assert [each.ts for each in of_kind(run(stage(), messages_of(values)), Prediction)] == [
+        "at 7",
+        12,
+    ]
 
 
 def test_what_needs_a_label_waits_for_it_and_the_rest_does_not() -> None:
@@ -85,7 +83,7 @@ def test_what_needs_a_label_waits_for_it_and_the_rest_does_not() -> None:
     for i, record in enumerate(records):
         values.append({"x": record["x"], "id": i})
         values += [label(i - 3, records[i - 3]["y"])] if i >= 3 else []
-    runs = by_feature(run(stage(), messages(values)))
+    runs = by_feature(run(stage(), messages_of(values)))
     assert set(runs) == {"a", "b", "c"}
     for evaluations in runs.values():
         late = [each for each in evaluations if each.y != [None]]
@@ -121,7 +119,7 @@ def test_predictions_are_those_of_rivers_delayed_progressive_validation() -> Non
             expected.append((oracle.predict_one(plain), waiting[i]))
             oracle.learn_one(plain, y)
             values.append(label(i, y))
-    published = of_kind(run(stage(), messages(values)), Prediction)
+    published = of_kind(run(stage(), messages_of(values)), Prediction)
     assert [(each.prediction, each.first_prediction) for each in published] == expected
 
 
@@ -133,8 +131,8 @@ def test_a_label_that_comes_before_its_observation_waits_for_it() -> None:
     for i, record in enumerate(records):
         whole += [b"{}", {**record, "id": i}]
         early += [label(i, record["y"]), {**record, "id": i, "y": None}]
-    expected = [r for r in run(stage(), messages(whole)) if not isinstance(r, DeadLetter)]
-    published = run(stage(), messages(early))
+    expected = [r for r in run(stage(), messages_of(whole)) if not isinstance(r, DeadLetter)]
+    published = run(stage(), messages_of(early))
     assert counts(published).joined == len(records)
     plain = [
         replace(each, labels=None) if isinstance(each, Prediction) else each for each in published
@@ -144,10 +142,10 @@ def test_a_label_that_comes_before_its_observation_waits_for_it() -> None:
 
 def test_an_observation_waits_for_so_many_others() -> None:
     values = [observation(i) for i in range(6)]
-    late = run(stage(label={"type": "number", "wait": 5}), messages([*values, label(0)]))
+    late = run(stage(label={"type": "number", "wait": 5}), messages_of([*values, label(0)]))
     assert counts(late) == LabelCounts(waiting=5, joined=1, missing=0, repeated=0, unknown=0)
     values.append(observation(6))
-    published = run(stage(label={"type": "number", "wait": 5}), messages([*values, label(0)]))
+    published = run(stage(label={"type": "number", "wait": 5}), messages_of([*values, label(0)]))
     assert counts(published) == LabelCounts(waiting=6, joined=0, missing=1, repeated=0, unknown=0)
 
 
@@ -157,7 +155,7 @@ def test_an_observation_waits_for_so_long_by_the_time_of_the_messages() -> None:
         times = [1_000, 500, then]  # a time that is before another's changes nothing
         stamped = [
             replace(each, timestamp=time)
-            for each, time in zip(messages(values), times, strict=True)
+            for each, time in zip(messages_of(values), times, strict=True)
         ]
         return run(stage(label={"type": "number", "wait_s": 2.5}), stamped)
 
@@ -170,7 +168,7 @@ def test_a_timestamp_that_is_none_in_milliseconds_ends_no_waiting(wrong: int) ->
     values = [observation(0), observation(1), label(0), observation(2), label(1)]
     times = [1_000, wrong, 2_000, 4_000, 4_000]
     stamped = [
-        replace(each, timestamp=time) for each, time in zip(messages(values), times, strict=True)
+        replace(each, timestamp=time) for each, time in zip(messages_of(values), times, strict=True)
     ]
     published = run(stage(label={"type": "number", "wait_s": 2.5}), stamped)
     # the label of the second comes too late
@@ -180,15 +178,15 @@ def test_a_timestamp_that_is_none_in_milliseconds_ends_no_waiting(wrong: int) ->
 def test_what_waited_in_vain_can_be_a_dead_letter() -> None:
     settings = {"type": "number", "wait": 2, "unlabelled": "dead-letter"}
     values = [observation(i) for i in range(4)]
-    [letter] = of_kind(run(stage(label=settings), messages(values)), DeadLetter)
+    [letter] = of_kind(run(stage(label=settings), messages_of(values)), DeadLetter)
     assert (letter.offset, letter.original()) == (0, orjson.dumps(values[0]))
     assert letter.reason == "no label with id 0 came in time (label.wait)"
 
 
 def test_a_label_that_says_the_same_again_is_counted() -> None:
     values = [observation(0), label(0), label(0), label(1), label(1), observation(1), label(1)]
-    published = run(stage(), messages(values))
-    assert counts(run(stage(), messages([*values, observation(2)]))) == LabelCounts(
+    published = run(stage(), messages_of(values))
+    assert counts(run(stage(), messages_of([*values, observation(2)]))) == LabelCounts(
         waiting=1, joined=2, missing=0, repeated=3, unknown=0
     )
     assert not of_kind(published, DeadLetter)
@@ -203,7 +201,7 @@ def test_a_label_that_says_the_same_again_is_counted() -> None:
     ],
 )
 def test_a_label_that_contradicts_another_is_a_dead_letter(values: list[Any]) -> None:
-    published = run(stage(), messages(values))
+    published = run(stage(), messages_of(values))
     [letter] = of_kind(published, DeadLetter)
     assert letter.reason == (
         "the observation with id 0 was labelled 1.0 before, and now 2.0: the first counts"
@@ -215,7 +213,7 @@ def test_a_label_that_contradicts_another_is_a_dead_letter(values: list[Any]) ->
 def test_the_label_that_an_observation_brought_is_known() -> None:
     values = [observation(0), label(0), observation(1, y=1.0), label(1, 1.0), label(1, 2.0)]
     # nor does another observation with its id get what was said of it
-    published = run(stage(), messages([*values, observation(1)]))
+    published = run(stage(), messages_of([*values, observation(1)]))
     [letter] = of_kind(published, DeadLetter)
     assert letter.offset == 4
     assert letter.reason == (
@@ -239,7 +237,7 @@ def test_an_early_label_is_used_up_by_an_observation_that_cannot_be_used() -> No
     missing = {"features": {"a": "impute"}}
     unusable = {"x": {"b": 2.0, "c": "u"}, "id": 0}
     values = [label(0), unusable, observation(1), observation(0), label(0)]
-    published = run(stage(missing=missing), messages(values))
+    published = run(stage(missing=missing), messages_of(values))
     [letter] = of_kind(published, DeadLetter)
     assert letter.offset == 1
     assert letter.reason.startswith("x.a is missing, and has had no value yet")
@@ -250,7 +248,7 @@ def test_an_early_label_is_used_up_by_an_observation_that_cannot_be_used() -> No
 def test_a_label_without_an_observation_becomes_a_dead_letter_in_the_end() -> None:
     settings = {"type": "number", "wait": 3}
     values = [label(99), *(observation(i) for i in range(4))]
-    published = run(stage(label=settings), messages(values))
+    published = run(stage(label=settings), messages_of(values))
     [letter] = of_kind(published, DeadLetter)
     assert letter.offset == 0
     assert letter.reason.startswith("no observation with id 99 waits for this label")
@@ -259,7 +257,7 @@ def test_a_label_without_an_observation_becomes_a_dead_letter_in_the_end() -> No
 
 def test_labels_alone_do_not_fill_the_memory() -> None:
     published = run(
-        stage(label={"type": "number", "wait": 3}), messages([label(i) for i in range(10)])
+        stage(label={"type": "number", "wait": 3}), messages_of([label(i) for i in range(10)])
     )
     assert [letter.offset for letter in of_kind(published, DeadLetter)] == list(range(7))
 
@@ -329,14 +327,14 @@ def test_long_labels_do_not_fill_the_memory() -> None:
 
 def test_an_id_that_waits_already_waits_once() -> None:
     values = [observation(0, a=1.0), observation(0, a=2.0), label(0)]
-    published = run(stage(), messages(values))
+    published = run(stage(), messages_of(values))
     assert of_kind(published, Prediction)[-1].observation == 0
     assert counts(published) == LabelCounts(waiting=0, joined=1, missing=1, repeated=0, unknown=0)
 
 
 def test_without_an_id_nothing_waits() -> None:
     values = [{"x": observation(0)["x"]}, {"y": 3.0}]
-    first, letter = run(stage(), messages(values))
+    first, letter = run(stage(), messages_of(values))
     assert isinstance(first, Prediction)
     assert first.labels is None
     assert isinstance(letter, DeadLetter)
@@ -345,7 +343,7 @@ def test_without_an_id_nothing_waits() -> None:
 
 def test_nothing_waits_if_it_is_not_wanted() -> None:
     settings = {"type": "number", "wait": 0}
-    first, letter = run(stage(label=settings), messages([observation(0), label(0)]))
+    first, letter = run(stage(label=settings), messages_of([observation(0), label(0)]))
     assert isinstance(first, Prediction)
     assert first.labels is None
     assert isinstance(letter, DeadLetter)
@@ -368,14 +366,14 @@ def test_nothing_waits_if_it_is_not_wanted() -> None:
     ],
 )
 def test_a_label_that_cannot_be_used_is_a_dead_letter(value: Any, reason: str) -> None:
-    [letter] = run(stage(), messages([value]))
+    [letter] = run(stage(), messages_of([value]))
     assert isinstance(letter, DeadLetter)
     assert letter.reason == reason
 
 
 def test_a_model_that_fails_on_a_labelled_observation_gives_a_dead_letter_of_the_label() -> None:
     model = stage(model={"factory": "tests.stages.test_late_labels:Forgetful"})
-    *_, letter = run(model, messages([observation(0), label(0)]))
+    *_, letter = run(model, messages_of([observation(0), label(0)]))
     assert isinstance(letter, DeadLetter)
     assert letter.offset == 1
     assert letter.reason == "the model failed: RuntimeError: I cannot learn"
@@ -392,7 +390,7 @@ def test_letters_of_what_waited_are_told_whatever_becomes_of_the_newest() -> Non
     settings = {"type": "number", "wait": 1, "unlabelled": "dead-letter"}
     model = stage(label=settings, model={"factory": "tests.stages.test_late_labels:Forgetful"})
     values = [observation(0), observation(1), observation(2, y=1.0)]
-    letters = of_kind(run(model, messages(values)), DeadLetter)
+    letters = of_kind(run(model, messages_of(values)), DeadLetter)
     assert [letter.offset for letter in letters] == [0, 2]
 
 
@@ -435,10 +433,7 @@ def test_whatever_the_order_everything_is_counted_once(
 ) -> None:
     settings = {"type": "number", "wait": wait, "unlabelled": unlabelled}
     model = stage(label=settings)
-    records: list[Record] = []
-    for each in messages(values):
-        records += run(model, [each])
-        model = pickled(model)
+    records = run(model, messages_of(values))
     # what is left comes to its end
     ends = [message(len(values) + i, observation(1000 + i, y=0.0)) for i in range(wait + 1)]
     records += run(model, ends)
@@ -465,12 +460,6 @@ def test_whatever_the_order_everything_is_counted_once(
 
 @PROPERTY
 @given(orders(), st.integers(1, 6))
-def test_shards_join_as_the_whole_does(values: list[dict[str, Any]], wait: int) -> None:
+def test_shards_and_copies_join_as_the_whole_does(values: list[dict[str, Any]], wait: int) -> None:
     config = linear_config(label={"type": "number", "wait": wait, "unlabelled": "dead-letter"})
-    whole = run(ModelStage(config, STREAM), messages(values))
-    replicas = [Replica("model", shard, 2) for shard in range(2)]
-    first, second = (
-        run(ModelStage(config, STREAM, replica), messages(values)) for replica in replicas
-    )
-    assert all(isinstance(each, Evaluation) for each in second)
-    assert sorted(encoded([*first, *second])) == sorted(encoded(whole))
+    run_alike(config, messages_of(values))

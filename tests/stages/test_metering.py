@@ -14,12 +14,13 @@ from fluxplain.stages import DriftStage, Message, ModelStage
 from fluxplain.stages.metering import Metered, Work
 from fluxplain.stages.model_stage import WHOLE
 from tests.kit.support import (
+    STREAM,
     agrawal,
     encoded,
     linear_config,
     linear_records,
     make_config,
-    message,
+    messages_of,
     observations,
     of_kind,
     pickled,
@@ -28,13 +29,11 @@ from tests.kit.support import (
 
 T = TypeVar("T")
 
-STREAM = "fluxplain.features-0"
-
 RECORDS = linear_records(40)
 
-MESSAGES = [message(t, record) for t, record in enumerate(RECORDS)]
+MESSAGES = messages_of(RECORDS)
 
-UNLABELLED = [message(t, {"x": record["x"]}) for t, record in enumerate(RECORDS)]
+UNLABELLED = messages_of({"x": record["x"]} for record in RECORDS)
 
 
 class Counting:

@@ -11,36 +11,31 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from fluxplain.config.replica import Replica
 from fluxplain.local import LocalPipeline
 from fluxplain.schemas import Change, DeadLetter, Evaluation, Explanation, Prediction, Record
 from fluxplain.schemas.record import Value
-from fluxplain.stages import Message, ModelStage
+from fluxplain.stages import ModelStage
 from fluxplain.stages.intake.missing import RECENT, Coverage, Filler, Mode
 from fluxplain.stages.intake.schema_drift import GONE_AFTER, LONGEST_NAME, SchemaDrift
 from tests.kit.support import (
     PROPERTY,
+    STREAM,
     by_feature,
-    encoded,
     linear_config,
     linear_records,
     message,
+    messages_of,
     of_kind,
     pickled,
     run,
+    run_alike,
 )
-
-STREAM = "fluxplain.features-0"
 
 IMPUTE = {"policy": "impute"}
 
 
 def stage(**settings: Any) -> ModelStage:
     return ModelStage(linear_config(**settings), STREAM)
-
-
-def messages(records: list[dict[str, Any]]) -> list[Message]:
-    return [message(i, record) for i, record in enumerate(records)]
 
 
 def without(record: dict[str, Any], *names: str) -> dict[str, Any]:
@@ -61,7 +56,7 @@ def test_by_default_it_is_a_dead_letter(absent: dict[str, None]) -> None:
 def test_a_value_that_is_filled_in_is_the_mean_of_those_that_were_there() -> None:
     records = linear_records(30)
     whole = stage(missing=IMPUTE)
-    run(whole, messages(records))
+    run(whole, messages_of(records))
     [told, *_] = run(whole, [message(30, without(records[0], "a"))])
     assert isinstance(told, Prediction)
     assert told.missing == ["a"]
@@ -69,7 +64,7 @@ def test_a_value_that_is_filled_in_is_the_mean_of_those_that_were_there() -> Non
     mean = statistics.fmean([r["x"]["a"] for r in records], weights)
     filled = {**records[0], "x": {**records[0]["x"], "a": mean}}
     other = stage(missing=IMPUTE)
-    run(other, messages(records))
+    run(other, messages_of(records))
     [expected, *_] = run(other, [message(30, filled)])
     assert isinstance(expected, Prediction)
     assert expected.missing is None
@@ -109,8 +104,8 @@ def test_a_value_of_the_settings_goes_before_the_mean() -> None:
     missing = {"features": {"a": "impute", "c": "impute"}, "values": {"a": 7, "c": "none"}}
     records = [without(each, "a", "c") for each in linear_records(3)]
     filled = [{**r, "x": {**r["x"], "a": 7.0, "c": "none"}} for r in records]
-    told = of_kind(run(stage(missing=missing), messages(records)), Prediction)
-    expected = of_kind(run(stage(missing=missing), messages(filled)), Prediction)
+    told = of_kind(run(stage(missing=missing), messages_of(records)), Prediction)
+    expected = of_kind(run(stage(missing=missing), messages_of(filled)), Prediction)
     assert [each.prediction for each in told] == [each.prediction for each in expected]
     assert [each.missing for each in told] == [["a", "c"]] * 3
 
@@ -125,7 +120,7 @@ def test_before_there_was_any_value_none_can_be_filled_in() -> None:
 
 def test_what_was_there_is_learned_also_where_nothing_can_be_filled_in() -> None:
     records = [without(each, "a" if each["ts"] % 2 else "b") for each in linear_records(4)]
-    published = run(stage(missing=IMPUTE), messages(records))
+    published = run(stage(missing=IMPUTE), messages_of(records))
     assert [type(each) for each in published if not isinstance(each, Evaluation)] == [
         *(DeadLetter, Prediction, Prediction, Prediction)
     ]
@@ -135,8 +130,8 @@ def test_an_observation_that_is_passed_over_leaves_all_as_it_was() -> None:
     records = linear_records(40)
     missing = {"features": {"b": "skip"}}
     told, expected = stage(missing=missing), stage(missing=missing)
-    published = run(told, [*messages(records), message(40, without(records[0], "b"))])
-    run(expected, messages(records))
+    published = run(told, [*messages_of(records), message(40, without(records[0], "b"))])
+    run(expected, messages_of(records))
     last = published[-1]
     assert isinstance(last, Prediction)
     assert (last.seq, last.previous_seq, last.prediction, last.loss) == (40, 39, None, None)
@@ -151,9 +146,9 @@ def test_an_observation_that_is_passed_over_leaves_all_as_it_was() -> None:
 def test_the_label_of_an_observation_that_was_passed_over_is_not_wanted() -> None:
     x = {"a": 1.0, "c": "u"}
     values: list[dict[str, Any]] = [{"x": x, "id": 1}, {"id": 1, "y": 2.0}, {"id": 1, "y": 3.0}]
-    records = run(stage(missing={"policy": "skip"}), messages(values))
+    records = run(stage(missing={"policy": "skip"}), messages_of(values))
     assert [type(each) for each in records] == [Prediction]
-    records = run(stage(missing={"policy": "skip"}), messages([values[1], values[0], values[2]]))
+    records = run(stage(missing={"policy": "skip"}), messages_of([values[1], values[0], values[2]]))
     assert [type(each) for each in records] == [Prediction]
 
 
@@ -197,7 +192,7 @@ def test_what_is_passed_over_counts_in_the_coverage() -> None:
     records = [
         without(each, *(["a"] if i % 2 else [])) for i, each in enumerate(linear_records(300))
     ]
-    evaluations = by_feature(run(stage(missing={"policy": "skip"}), messages(records)))
+    evaluations = by_feature(run(stage(missing={"policy": "skip"}), messages_of(records)))
     assert evaluations["a"][-1].coverage[0] == pytest.approx(0.5, abs=0.05)
     assert evaluations["b"][-1].coverage[0] == 1.0
 
@@ -235,7 +230,7 @@ def test_a_feature_that_vanishes_and_comes_back_is_told() -> None:
     records = linear_records(2300)
     values = [without(each, "a") if 100 <= i < 1250 else each for i, each in enumerate(records)]
     config = linear_config(missing=IMPUTE, explain={"methods": ["ipfi"]})
-    published = run(ModelStage(config, STREAM), messages(values))
+    published = run(ModelStage(config, STREAM), messages_of(values))
     assert notices(published) == [
         (1099, "a", "a has had no value in the last 1,000 observations"),
         (1250, "a", "a has values again, after 1,150 observations without"),
@@ -250,7 +245,7 @@ def test_what_appears_later_and_is_not_configured_is_told_once() -> None:
         if i >= 1050:
             each["x"]["new"], each["x"]["newer"] = "u", 2.0
     config = linear_config(explain={"methods": ["ipfi"]})
-    assert notices(run(ModelStage(config, STREAM), messages(records))) == [
+    assert notices(run(ModelStage(config, STREAM), messages_of(records))) == [
         (
             1050,
             None,
@@ -307,17 +302,7 @@ def test_whatever_is_missing_shards_and_a_copy_of_the_state_say_the_same(
         without(each, *rng.sample(names, rng.choice([0, 0, 1, 2]))) for each in linear_records(40)
     ]
     config = linear_config(missing={"policy": "impute", "features": {"b": policy}})
-    whole = run(ModelStage(config, STREAM), messages(records))
-    copied: list[Record] = []
-    model = ModelStage(config, STREAM)
-    for each in messages(records):
-        copied += run(model, [each])
-        model = pickled(model)
-    assert encoded(copied) == encoded(whole)
-    replicas = [ModelStage(config, STREAM, Replica("model", shard, 2)) for shard in range(2)]
-    first, second = (run(replica, messages(records)) for replica in replicas)
-    assert all(isinstance(each, Evaluation) for each in second)
-    assert sorted(encoded([*first, *second])) == sorted(encoded(whole))
+    run_alike(config, messages_of(records))
 
 
 @pytest.mark.parametrize(

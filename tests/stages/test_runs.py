@@ -12,13 +12,20 @@ from hypothesis import strategies as st
 from fluxplain.config import Config
 from fluxplain.evaluate import Output
 from fluxplain.explain.losses import Target, brier, squared_error
-from fluxplain.schemas import BadRecordError, Evaluation, Record
+from fluxplain.schemas import BadRecordError, Evaluation
 from fluxplain.stages import ExplainerStage, Message, process
 from tests.fuzz.profile import FUZZ
 from tests.fuzz.strategies import SEEDS, strained
-from tests.kit.support import encoded, linear_config, message, passed_on, pickled
+from tests.kit.support import (
+    STREAM,
+    encoded,
+    linear_config,
+    message,
+    passed_on,
+    pickled,
+    run_copies,
+)
 
-STREAM = "fluxplain.features-0"
 CLASSES: dict[str, list[Any] | None] = {
     "number": None,
     "string": ["x", "y", "z"],
@@ -181,15 +188,6 @@ def cut(rng: random.Random, singles: Sequence[Evaluation], mean: int) -> list[Ev
     return made
 
 
-def published(stage: ExplainerStage, messages: Sequence[Message]) -> list[bytes]:
-    """Return what a stage publishes that is pickled before each message."""
-    records: list[Record] = []
-    for each in messages:
-        stage = pickled(stage)
-        records += process(stage, each)
-    return encoded(records)
-
-
 @FUZZ
 @given(
     SEEDS,
@@ -211,7 +209,8 @@ def test_the_bytes_are_the_same_wherever_the_stream_is_cut(
     alone = passed_on(
         [each.single(i) for each in read(config, cuts) for i in range(len(each.seqs))]
     )
-    assert published(ExplainerStage(config), cuts) == published(ExplainerStage(config), alone)
+    expected = encoded(run_copies(ExplainerStage(config), alone))
+    assert encoded(run_copies(ExplainerStage(config), cuts)) == expected
 
 
 def read(config: Config, messages: Sequence[Message]) -> list[Evaluation]:

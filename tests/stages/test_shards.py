@@ -10,18 +10,18 @@ from fluxplain.config.replica import Replica
 from fluxplain.schemas import DeadLetter, Evaluation, Prediction, Record
 from fluxplain.stages import Message, ModelStage
 from tests.kit.support import (
+    STREAM,
     agrawal,
     by_feature,
     linear_config,
     linear_records,
     make_config,
     message,
+    messages_of,
     observations,
     of_kind,
     run,
 )
-
-STREAM = "fluxplain.features-0"
 
 LINEAR = linear_records(60)
 
@@ -76,12 +76,12 @@ def forest() -> tuple[Config, list[Message]]:
 
 
 def linear() -> tuple[Config, list[Message]]:
-    return linear_config(), hostile([message(t, record) for t, record in enumerate(LINEAR)])
+    return linear_config(), hostile(messages_of(LINEAR))
 
 
 def failing() -> tuple[Config, list[Message]]:
     config = linear_config(model={"factory": "tests.stages.test_shards:Picky"})
-    return config, [message(t, record) for t, record in enumerate(LINEAR)]
+    return config, messages_of(LINEAR)
 
 
 def with_imputer(imputer: str) -> tuple[Config, list[Message]]:
@@ -89,7 +89,7 @@ def with_imputer(imputer: str) -> tuple[Config, list[Message]]:
     settings = {"imputer": imputer, "reservoir_size": 5, "inner_samples": 2}
     config = linear_config(explain={"ipfi": settings, "isage": settings})
     records = linear_records(450)
-    return config, [message(t, record) for t, record in enumerate(records)]
+    return config, messages_of(records)
 
 
 def product() -> tuple[Config, list[Message]]:
@@ -110,7 +110,7 @@ def pairs() -> tuple[Config, list[Message]]:
             "groups": {"one": ["b", "c"]},
         }
     )
-    return config, hostile([message(t, record) for t, record in enumerate(LINEAR)])
+    return config, hostile(messages_of(LINEAR))
 
 
 def groups() -> tuple[Config, list[Message]]:
@@ -119,7 +119,7 @@ def groups() -> tuple[Config, list[Message]]:
     config = linear_config(
         explain={"ipfi": settings, "isage": settings, "groups": {"all": ["c", "a", "b"]}}
     )
-    return config, hostile([message(t, record) for t, record in enumerate(LINEAR)])
+    return config, hostile(messages_of(LINEAR))
 
 
 def groups_of_a_forest() -> tuple[Config, list[Message]]:

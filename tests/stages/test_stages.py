@@ -16,7 +16,7 @@ from fluxplain.schemas import Change, Evaluation, Explanation, Prediction, Recor
 from fluxplain.stages import DriftStage, ExplainerStage, Message, ModelStage, Stage, process
 from tests.kit.support import (
     PROPERTY,
-    SLOW_PROPERTY,
+    STREAM,
     agrawal_with_drift,
     by_feature,
     chunks,
@@ -24,7 +24,7 @@ from tests.kit.support import (
     linear_config,
     linear_records,
     make_config,
-    message,
+    messages_of,
     observations,
     of_kind,
     passed_on,
@@ -32,13 +32,12 @@ from tests.kit.support import (
     run,
 )
 
-STREAM = "fluxplain.features-0"
 CONFIG = make_config(
     explain={"emit_every": 1}, drift={"signal": "value", "delta": 0.5, "grace_period": 3}
 )
 LINEAR = linear_config()
 MESSAGES = observations(agrawal_with_drift(240, at=120))
-LINEAR_MESSAGES = [message(t, record) for t, record in enumerate(linear_records(150))]
+LINEAR_MESSAGES = messages_of(linear_records(150))
 # both watch so sensitively that changes are part of what is compared
 SENSITIVE = linear_config(
     drift={
@@ -98,17 +97,6 @@ def test_pickled_between_all_steps_a_stage_publishes_the_same_bytes(name: str, s
     assert encoded(published) == encoded(expected)
 
 
-@SLOW_PROPERTY
-@given(st.sampled_from(sorted(STAGES)), st.integers(0, 150))
-def test_a_crash_after_a_checkpoint_publishes_the_same_records_again(name: str, cut: int) -> None:
-    """The state is that of the checkpoint; what was published after it comes again, the same."""
-    inputs = inputs_of(name, "linear")
-    stage = STAGES[name](SENSITIVE)
-    run(stage, inputs[:cut])
-    checkpoint = pickled(stage)
-    assert encoded(run(checkpoint, inputs[cut:])) == encoded(run(stage, inputs[cut:]))
-
-
 @both_streams
 def test_the_stages_in_a_row_are_the_local_pipeline(stream: str) -> None:
     config, messages = STREAMS[stream]
@@ -163,14 +151,6 @@ def merged(singles: Sequence[Evaluation]) -> Evaluation:
 
 
 @PROPERTY
-@given(RUN_LENGTHS)
-def test_explanations_do_not_depend_on_where_runs_are_cut(lengths: list[int]) -> None:
-    runs = [merged(part) for part in chunks(EVALUATIONS, lengths)]
-    assert sum(len(r.seqs) for r in runs) == len(EVALUATIONS)
-    assert encoded(run(ExplainerStage(LINEAR), passed_on(runs))) == EXPECTED
-
-
-@PROPERTY
 @given(RUN_LENGTHS, RUN_LENGTHS, st.integers(0, 145), st.integers(0, 145))
 def test_runs_that_come_again_in_other_cuts_after_a_crash_count_once(
     lengths: list[int], again: list[int], back_to: int, crash: int
@@ -208,15 +188,6 @@ EXPLANATIONS = of_kind(
     run(ExplainerStage(SENSITIVE), inputs_of("explainer", "linear")), Explanation
 )
 CHANGES = encoded(run(DriftStage(SENSITIVE), passed_on(EXPLANATIONS)))
-
-
-@SLOW_PROPERTY
-@given(st.integers(0, 450), st.integers(0, 450))
-def test_explanations_that_come_again_after_a_crash_count_once(back_to: int, crash: int) -> None:
-    crash = min(crash, len(EXPLANATIONS))
-    replayed = [*EXPLANATIONS[:crash], *EXPLANATIONS[min(back_to, crash) :]]
-    assert encoded(run(DriftStage(SENSITIVE), passed_on(replayed))) == CHANGES
-    assert CHANGES
 
 
 def test_streams_and_features_in_one_partition_do_not_mix() -> None:

@@ -18,7 +18,6 @@ from fluxplain.stages import (
     ModelStage,
     Stage,
     by_stream,
-    process,
 )
 from tests.kit.support import (
     Additive,
@@ -28,8 +27,8 @@ from tests.kit.support import (
     message,
     of_kind,
     passed_on,
-    pickled,
     run,
+    run_copies,
 )
 
 SENSITIVE = {"delta": 0.5, "grace_period": 3}
@@ -113,10 +112,7 @@ def test_each_stream_is_as_it_is_alone(role: str) -> None:
 
 @pytest.mark.parametrize("role", STAGES)
 def test_pickled_between_all_steps_it_publishes_the_same_bytes(role: str) -> None:
-    stage, published = STAGES[role](CONFIG), list[Record]()
-    for each in inputs_of(role):
-        stage = pickled(stage)
-        published += process(stage, each)
+    published = run_copies(STAGES[role](CONFIG), inputs_of(role))
     assert encoded(published) == encoded(run(STAGES[role](CONFIG), inputs_of(role)))
 
 

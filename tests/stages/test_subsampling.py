@@ -13,28 +13,26 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from fluxplain.config.replica import Replica
 from fluxplain.local import LocalPipeline
-from fluxplain.schemas import Evaluation, Explanation, Prediction, Record
+from fluxplain.schemas import Explanation, Prediction, Record
 from fluxplain.stages import ModelStage
 from fluxplain.stages.intake.subsampling import OneOf
 from fluxplain.stages.metering import Work
 from tests.kit.support import (
     PROPERTY,
     SLOW_PROPERTY,
+    STREAM,
     by_feature,
-    encoded,
     linear_config,
     linear_records,
-    message,
+    messages_of,
     of_kind,
     pickled,
     run,
+    run_alike,
 )
 
 T = TypeVar("T")
-
-STREAM = "fluxplain.features-0"
 
 
 class Counting:
@@ -100,7 +98,7 @@ def test_what_is_not_explained_costs_no_model_calls() -> None:
     def inputs(every: int) -> Counter[Work]:
         stage = ModelStage(linear_config(explain={"every": every}), STREAM)
         stage.meter = counting = Counting()
-        run(stage, [message(i, record) for i, record in enumerate(linear_records(400))])
+        run(stage, messages_of(linear_records(400)))
         return counting.inputs
 
     once, fourth = inputs(1), inputs(4)
@@ -167,7 +165,7 @@ def test_what_is_not_wanted_is_not_asked() -> None:
     def inputs(features: dict[str, list[str]]) -> Counter[Work]:
         stage = ModelStage(linear_config(explain={"features": features}), STREAM)
         stage.meter = counting = Counting()
-        run(stage, [message(i, record) for i, record in enumerate(linear_records(60))])
+        run(stage, messages_of(linear_records(60)))
         return counting.inputs
 
     once = inputs({})
@@ -194,18 +192,7 @@ def test_shards_and_a_copy_of_the_state_say_the_same(
     every: int, features: dict[str, list[str]]
 ) -> None:
     config = linear_config(explain={"every": every, "features": features})
-    messages = [message(i, record) for i, record in enumerate(linear_records(40))]
-    whole = run(ModelStage(config, STREAM), messages)
-    stage = ModelStage(config, STREAM)
-    copied: list[Record] = []
-    for each in messages:
-        copied += run(stage, [each])
-        stage = pickled(stage)
-    assert encoded(copied) == encoded(whole)
-    replicas = [ModelStage(config, STREAM, Replica("model", shard, 2)) for shard in range(2)]
-    first, second = (run(replica, messages) for replica in replicas)
-    assert all(isinstance(each, Evaluation) for each in second)
-    assert sorted(encoded([*first, *second])) == sorted(encoded(whole))
+    whole = run_alike(config, messages_of(linear_records(40)))
     assert set(by_feature(whole)) == {name for name in "abc" if config.methods_of(name)}
 
 

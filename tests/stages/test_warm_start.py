@@ -17,16 +17,17 @@ from fluxplain.schemas import Evaluation, Explanation
 from fluxplain.stages import ExplainerStage, ModelStage
 from tests.kit.support import (
     SLOW_PROPERTY,
+    STREAM,
     encoded,
     linear_config,
     linear_records,
     message,
+    messages_of,
     of_kind,
     passed_on,
     run,
 )
 
-STREAM = "fluxplain.features-0"
 VALUES = [orjson.dumps(record) for record in linear_records(120)]
 EACH = {"emit_every": 1}
 
@@ -35,7 +36,7 @@ def kept(
     folder: Path, config: Config, values: Sequence[bytes], stream: str = STREAM
 ) -> dict[str, Any]:
     """Return the settings of a start with what was learned of these observations."""
-    messages = [message(t, value) for t, value in enumerate(values)]
+    messages = messages_of(values)
     replicas = config.replicas("model")
     shards = [ModelStage(config, stream, replica) for replica in replicas]
     published = [record for shard in shards for record in run(shard, messages)]
@@ -98,7 +99,7 @@ def test_however_the_model_is_shared_among_workers(tmp_path: Path) -> None:
         config = linear_config(
             model={**start["model"], "shards": shards}, explain={**EACH, **start["explain"]}
         )
-        messages = [message(t, value) for t, value in enumerate(VALUES[60:])]
+        messages = messages_of(VALUES[60:])
         records = [
             record
             for replica in config.replicas("model")
@@ -131,7 +132,7 @@ def test_a_feature_of_which_nothing_was_known_begins(tmp_path: Path) -> None:
 def test_each_stream_starts_with_it_and_with_it_again_after_a_cold_start(tmp_path: Path) -> None:
     start = kept(tmp_path, linear_config(explain=EACH), VALUES[:60])
     warm = linear_config(model=start["model"], explain={**EACH, **start["explain"]})
-    messages = [message(t, value) for t, value in enumerate(VALUES[60:])]
+    messages = messages_of(VALUES[60:])
     evaluations = of_kind(run(ModelStage(warm, STREAM), messages), Evaluation)
     explainer = ExplainerStage(warm)
     first = of_kind(run(explainer, passed_on(evaluations)), Explanation)

@@ -5,7 +5,7 @@ import pytest
 from fluxplain.kafka.metrics.model_time import ModelCollector
 from fluxplain.stages import ModelStage
 from fluxplain.stages.metering import Work
-from tests.kit.support import linear_config, linear_records, message, run
+from tests.kit.support import linear_config, linear_records, messages_of, run
 
 EVALUATION, PREDICTION, LEARNING = (
     f"fluxplain_{work}_seconds_total" for work in ("evaluation", "prediction", "learning")
@@ -92,7 +92,7 @@ def test_of_a_whole_stage_each_input_is_timed() -> None:
     collector = ModelCollector("model", Model.clock)
     stage = ModelStage(config, "fluxplain.features-0")
     stage.meter = collector
-    messages = [message(t, record) for t, record in enumerate(linear_records(30))]
+    messages = messages_of(linear_records(30))
     run(stage, messages[:20])
     before = exported(collector)
     run(stage, messages[20:])

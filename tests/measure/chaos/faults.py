@@ -16,11 +16,7 @@ from typing import Any
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 from confluent_kafka.admin import (
     AdminClient,
-    AlterConfigOpType,
-    ConfigEntry,
-    ConfigResource,
     NewPartitions,
-    ResourceType,
 )
 
 from fluxplain.cli.supervisor import describe_status
@@ -29,6 +25,7 @@ from fluxplain.config.replica import Role
 from fluxplain.kafka.client import BrokerError, client_settings, partitions_of
 from fluxplain.kafka.exits import EXIT_REFUSED
 from tests.kit.batches import NOW_MS, send_batches
+from tests.kit.kafka_topics import set_topic
 from tests.kit.settings import write_config
 from tests.measure.chaos.poison import bomb, poison
 
@@ -89,7 +86,9 @@ class Topics:
             self._closing.wait(rng.uniform(*BETWEEN_TOPICS_S))
             while not self._closing.is_set() and not self._has(topic, added):
                 wanted = NewPartitions(self._config.topic(topic), added + 1)
-                admin = self._admin()  # must live until the answer is there
+                admin = AdminClient(
+                    client_settings(self._config)
+                )  # must live until the answer is there
                 with suppress(
                     KafkaException, TimeoutError
                 ):  # of brokers that are away, or have not answered
@@ -106,18 +105,7 @@ class Topics:
             return False
 
     def _require(self, topic: str, replicas: str) -> None:
-        entry = ConfigEntry(
-            "min.insync.replicas", replicas, incremental_operation=AlterConfigOpType.SET
-        )
-        resource = ConfigResource(
-            ResourceType.TOPIC, self._config.topic(topic), incremental_configs=[entry]
-        )
-        admin = self._admin()  # must live until the answer is there
-        for future in admin.incremental_alter_configs([resource]).values():
-            future.result(REQUEST_TIMEOUT_S)
-
-    def _admin(self) -> AdminClient:
-        return AdminClient(client_settings(self._config))
+        set_topic(self._config, topic, "min.insync.replicas", replicas)
 
 
 class Poisoner:

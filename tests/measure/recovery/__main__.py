@@ -111,8 +111,6 @@ def _all_at_once(measured: Sequence[Back]) -> list[str]:
     """Print how long everything took to resume, and return what took too long."""
     what = "all brokers and workers killed at once: committed again after the cluster answers"
     say("")
-    for role in ROLES:
-        say(f"{what}, {role}: {_spread([each.committed_s[role] for each in measured])}")
     say(
         f"{what}, every role: {_spread([each.seconds for each in measured])}, "
         f"promised < {BACK_S:.0f} s"
@@ -131,11 +129,7 @@ def _spread(seconds: Sequence[float]) -> str:
 
 
 def _line(what: str, measured: Sequence[Gone | Stopped], promised_s: float | None) -> str:
-    seconds = [each.seconds for each in measured]
-    line = (
-        f"{what}: median {statistics.median(seconds):.1f} s "
-        f"({min(seconds):.1f} – {max(seconds):.1f})"
-    )
+    line = f"{what}: {_spread([each.seconds for each in measured])}"
     if promised_s is not None:
         line += f", promised < {promised_s:.0f} s"
     stops = [each for each in measured if isinstance(each, Stopped)]

@@ -3,20 +3,19 @@
 import random
 import signal
 import time
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
 
 from deploy.kafka import Cluster
 from fluxplain.cli.supervisor import ROLES
-from fluxplain.config import Config, load_config
-from fluxplain.config.replica import Role
+from fluxplain.config import load_config
 from fluxplain.kafka.topics import create_topics
-from fluxplain.kafka.topics.progress import GroupOffsets
 from tests.kit.command import Clock, FailedError
 from tests.kit.settings import write_config
+from tests.measure.chaos.recovery import Recoveries
 from tests.measure.recovery.feed import SETTINGS, feed
 from tests.measure.recovery.workers import Workers
 
@@ -37,44 +36,30 @@ TIMEOUT_S = 180.0
 
 REPLICATION = 3
 
-Committed = Mapping[int, int]
-"""Partition → committed offset."""
-
 
 @dataclass(frozen=True, slots=True)
 class Back:
-    """How long the pipeline took to resume; seconds after all three brokers answered.
+    """How long the pipeline took to resume.
 
     Attributes
     ----------
     away_s
-        Seconds from the kill until the brokers answered.
-    loaded_s
-        Role → when the states of all of its partitions were loaded.
-    committed_s
-        Role → when it had committed more in each partition with messages than before the kill.
+        Seconds from the kill until all three brokers answered.
+    seconds
+        Seconds from then until every role had committed more in each partition.
     deaths
         (name, exit status) of the workers that ended meanwhile; not those that were killed.
     """
 
     away_s: float
-    loaded_s: Mapping[Role, float]
-    committed_s: Mapping[Role, float]
+    seconds: float
     deaths: Sequence[tuple[str, int]]
 
-    @property
-    def seconds(self) -> float:
-        """When the last role had committed."""
-        return max(self.committed_s.values())
-
     def __str__(self) -> str:
-        roles = ", ".join(
-            f"{role} {self.committed_s[role]:.1f} s (loaded {self.loaded_s[role]:.1f})"
-            for role in self.committed_s
-        )
         ended = ", ".join(f"{name} with {status}" for name, status in self.deaths) or "none"
         return (
-            f"away for {self.away_s:.1f} s; committed again: {roles}; workers that ended: {ended}"
+            f"away for {self.away_s:.1f} s; committed again after {self.seconds:.1f} s; "
+            f"workers that ended: {ended}"
         )
 
 
@@ -94,96 +79,64 @@ def all_killed(folder: Path, clock: Clock, repetitions: int, seed: int) -> list[
         for _ in range(WORKERS):
             for role in ROLES:
                 workers.add(role)
-        feeds = [
-            stack.enter_context(closing(feed(config, partition)))
-            for partition in range(config.topics.features_partitions)
-        ]
-        for each in feeds:
-            each.start()
-        scene = _Scene(config, cluster, workers, stack.enter_context(ThreadPoolExecutor(1)))
+        for partition in range(config.topics.features_partitions):
+            stack.enter_context(closing(feed(config, partition))).start()
+        recoveries = stack.enter_context(closing(Recoveries(config)))
+        recoveries.start()
+        starting = stack.enter_context(ThreadPoolExecutor(1))
         measured = []
         for i in range(repetitions):
-            scene.settle()
-            measured.append(scene.kill_all(rng.uniform(*AWAY_S)))
+            _settle(workers, recoveries)
+            measured.append(_kill_all(cluster, workers, recoveries, starting, rng.uniform(*AWAY_S)))
             clock.say(f"all killed, {i + 1} of {repetitions}: {measured[-1]}")
         return measured
 
 
-class _Scene:
-    def __init__(
-        self, config: Config, cluster: Cluster, workers: Workers, background: ThreadPoolExecutor
-    ) -> None:
-        self._config, self._cluster = config, cluster
-        self._workers, self._background = workers, background
+def _settle(workers: Workers, recoveries: Recoveries) -> None:
+    """Wait until every role commits in every partition, and some seconds more."""
+    until = time.monotonic() + SETTLE_S
+    _recovered(workers, recoveries)
+    _wait(workers, "the pipeline works", lambda: time.monotonic() > until)
 
-    def settle(self) -> None:
-        """Wait until every role commits in every partition, and some seconds more."""
-        until = time.monotonic() + SETTLE_S
-        self._committed_beyond({role: {} for role in ROLES})
-        self._wait("the pipeline works", lambda: time.monotonic() > until)
 
-    def kill_all(self, away_s: float) -> Back:
-        """Kill everything at once, start the brokers again after some time, and measure."""
-        deaths = len(self._workers.deaths)
-        killed_at = time.time()
-        for name in self._workers.running():
-            self._workers.signal(name, signal.SIGKILL)
-        for node in self._cluster.pids():
-            self._cluster.kill_broker(node)
-        killed = len(self._workers.running()) or WORKERS * len(ROLES)
-        until = time.monotonic() + away_s
-        self._wait("time passes", lambda: time.monotonic() > until)
-        start: Future[None] = self._background.submit(self._cluster.start)
-        self._wait("the brokers start", start.done)
-        start.result()
-        answers_at = time.time()
-        # nobody has loaded a state yet: the groups still wait for their killed members
-        committed = self._committed_beyond({role: self._committed(role) for role in ROLES})
-        return Back(
-            answers_at - killed_at,
-            {role: self._loaded(role, killed_at) - answers_at for role in ROLES},
-            {role: at - answers_at for role, at in committed.items()},
-            self._workers.deaths[deaths + killed :],
-        )
+def _kill_all(
+    cluster: Cluster,
+    workers: Workers,
+    recoveries: Recoveries,
+    starting: ThreadPoolExecutor,
+    away_s: float,
+) -> Back:
+    """Kill everything at once, start the brokers again after some time, and measure."""
+    deaths, killed_at = len(workers.deaths), time.monotonic()
+    for name in workers.running():
+        workers.signal(name, signal.SIGKILL)
+    for node in cluster.pids():
+        cluster.kill_broker(node)
+    until = time.monotonic() + away_s
+    _wait(workers, "time passes", lambda: time.monotonic() > until)
+    start = starting.submit(cluster.start)
+    _wait(workers, "the brokers start", start.done)
+    start.result()
+    answers_at = time.monotonic()
+    # nobody has loaded a state yet: the groups still wait for their killed members
+    seconds = _recovered(workers, recoveries)
+    killed = WORKERS * len(ROLES)
+    return Back(answers_at - killed_at, seconds, workers.deaths[deaths + killed :])
 
-    def _committed(self, role: Role) -> Committed:
-        [topic] = self._config.inputs(role)
-        with closing(GroupOffsets(self._config, role, topic)) as offsets:
-            return offsets.committed()
 
-    def _committed_beyond(self, before: Mapping[Role, Committed]) -> Mapping[Role, float]:
-        """Return role → when it had committed more than before in each partition."""
-        with ExitStack() as stack:
-            groups = {
-                role: stack.enter_context(
-                    closing(GroupOffsets(self._config, role, *self._config.inputs(role)))
-                )
-                for role in before
-            }
-            found: dict[Role, float] = {}
+def _recovered(workers: Workers, recoveries: Recoveries) -> float:
+    """Return the seconds until every role has committed more than now, in each partition."""
+    found = recoveries.seconds["back"]
+    n = len(found)
+    recoveries.since("back")
+    _wait(workers, "every role commits", lambda: len(found) > n)
+    return found[-1]
 
-            def all_found() -> bool:
-                for role, group in groups.items():
-                    if role in found:
-                        continue
-                    now, ends = group.committed(), group.ends()
-                    used = [partition for partition, end in ends.items() if end]
-                    if used and all(now[p] > before[role].get(p, 0) for p in used):
-                        found[role] = time.time()
-                return len(found) == len(groups)
 
-            self._wait("every role commits", all_found)
-            return found
-
-    def _loaded(self, role: Role, since: float) -> float:
-        pids = self._workers.running(role).values()
-        loaded = self._workers.loaded(role, pids, since)
-        return max((at for at, _ in loaded.values()), default=since)
-
-    def _wait(self, what: str, done: Callable[[], bool]) -> None:
-        deadline = time.monotonic() + TIMEOUT_S
-        while not done():
-            if time.monotonic() > deadline:
-                raise FailedError(f"not in {TIMEOUT_S:.0f} s: {what}")
-            self._workers.check()
-            time.sleep(0.1)
+def _wait(workers: Workers, what: str, done: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + TIMEOUT_S
+    while not done():
+        if time.monotonic() > deadline:
+            raise FailedError(f"not in {TIMEOUT_S:.0f} s: {what}")
+        workers.check()
+        time.sleep(0.1)

@@ -15,9 +15,9 @@ from fluxplain.monitor.terminal.change_story import (
 from fluxplain.schemas import Change
 from fluxplain.schemas.change import Curve
 from fluxplain.schemas.record import Label, Value
+from tests.kit.any_records import any_record
 from tests.kit.records import STREAM, change, loss_change
 from tests.kit.support import PROPERTY
-from tests.monitor.strategies import any_record
 from tests.monitor.terminal.console import printed
 
 GRID: list[Value] = [0.0, 0.5, 1.0]
