@@ -10,7 +10,7 @@ TORCH := 2.15.0
 # as root there may be no sudo
 SUDO := $(shell test "$$(id -u)" = 0 || echo sudo)
 
-.PHONY: help demo test test-browser test-torch browser screenshot test-kafka chaos soak hostile recovery elec2 bench models experiments fuzz check check-deploy format docs dist test-dist schemas reference compose kafka kafka-stop lock clean
+.PHONY: help demo test test-all test-slow test-browser test-torch browser screenshot test-kafka chaos soak hostile recovery elec2 bench models experiments fuzz check check-deploy format docs dist test-dist schemas reference compose kafka kafka-stop lock clean
 
 help:  ## what can be made
 	@sed -n 's/^\([a-z][a-z0-9-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
@@ -18,8 +18,15 @@ help:  ## what can be made
 demo: $(STAMP)  ## the whole pipeline on the embedded broker; ends by itself
 	$(BIN)/fluxplain demo
 
-test: $(STAMP)  ## all tests that need nothing but the embedded broker
-	$(BIN)/python -m pytest -n 5 --dist worksteal --durations 40 -m "not kafka and not browser and not site and not dist and not torch"
+EMBEDDED := not kafka and not browser and not site and not dist and not torch
+
+test: $(STAMP)  ## the quick suite: what each part promises, and ten whole pipelines; under four minutes
+	$(BIN)/python -m pytest -n 4 --dist worksteal --durations 20 -m "not slow and $(EMBEDDED)"
+
+test-all: test-slow test-browser test-kafka docs test-dist check-deploy  ## all else: slow tests, browser, real Kafka, site, packages, deploy files
+
+test-slow: $(STAMP)  ## the other tests that need nothing but the embedded broker
+	$(BIN)/python -m pytest -n 5 --dist worksteal --durations 20 -m "slow and $(EMBEDDED)" tests
 
 test-browser: $(STAMP) browser  ## the dashboard in a real browser
 	$(BIN)/python -m pytest -n 2 -m browser tests/monitor/dashboard

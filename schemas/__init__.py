@@ -1,6 +1,6 @@
-"""One typed record per topic, and its JSON Schema beside it.
+"""The typed record of each topic.
 
-``python -m fluxplain.schemas`` writes the JSON Schemas anew.
+``python -m fluxplain.schemas`` writes the JSON and Avro schemas from these definitions.
 """
 
 from fluxplain.schemas.change import Change
@@ -33,12 +33,12 @@ RECORDS: tuple[type[Record], ...] = (
 )
 
 INPUTS: tuple[type[Record], ...] = (Observation, LateLabel, Control)
-"""What is taken in; the pipeline publishes the others."""
+"""Records that users write; the pipeline publishes the others."""
 
 OUTPUTS: dict[str, type[Record]] = {
     record.TOPIC: record for record in (Prediction, Explanation, Change, DeadLetter)
 }
-"""Topic that users read → what is published there, in the order of the data's flow."""
+"""Topic that users read → its record, in the order of the data flow."""
 
 __all__ = [
     "FIRST_INCARNATION",

@@ -11,22 +11,22 @@ FOLDER = Path(__file__).parent
 
 
 def schema_path(record: type[Record]) -> Path:
-    """Return where the JSON Schema of a record is kept."""
+    """Return the path of a record's JSON Schema."""
     return FOLDER / f"{record.TOPIC}.schema.json"
 
 
 def schema_text(record: type[Record]) -> bytes:
-    """Return the JSON Schema of a record as it stands in the file."""
+    """Return the content of a record's JSON Schema file."""
     return orjson.dumps(record.json_schema(), option=orjson.OPT_INDENT_2) + b"\n"
 
 
 def avro_path(record: type[Record]) -> Path:
-    """Return where the Avro schema of a record is kept."""
+    """Return the path of a record's Avro schema."""
     return FOLDER / f"{record.TOPIC}.avsc"
 
 
 def avro_text(record: type[Record]) -> bytes:
-    """Return the Avro schema of a record as it stands in the file."""
+    """Return the content of a record's Avro schema file."""
     return orjson.dumps(avro_schema(record), option=orjson.OPT_INDENT_2) + b"\n"
 
 

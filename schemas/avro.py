@@ -1,10 +1,11 @@
-"""The Avro schema of a record, from its JSON Schema: the same values, exactly.
+"""Converts a record's JSON Schema to an Avro schema that holds the same values exactly.
 
-- What may be null has null as its default, so that a reader knows what to take for a new field.
-- What may be of several types is a union. JSON's integers go up to 2⁶⁴ - 1 there, and Avro's only
-  up to 2⁶³ - 1, so a union with integers has a decimal too, for those beyond.
-- A union can have one kind of array: arrays of arrays and arrays of numbers are arrays of either.
-- Names of kinds and methods are texts: Avro's enumerations allow no hyphens.
+- A nullable field has the default null, so that readers can resolve fields added later.
+- A field of several types is a union. Such a union has a decimal beside its integers: JSON integers
+  go up to 2⁶⁴ - 1 here, Avro's long only up to 2⁶³ - 1.
+- A union allows only one array type, so arrays of arrays and arrays of numbers become one array
+  whose items are a union.
+- Kinds and methods are strings, because Avro's enumerations allow no hyphens.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -35,12 +36,12 @@ def avro_schema(record: type[Record]) -> dict[str, Any]:
 
 
 class _Writer:
-    """Writes each named type once, and then by its name.
+    """Writes each named type in full once, and refers to it by name after that.
 
     Parameters
     ----------
     known
-        Name → what a JSON Schema refers to by it.
+        The JSON Schema's definitions, by name.
     """
 
     def __init__(self, known: Schema) -> None:
@@ -48,7 +49,7 @@ class _Writer:
         self._written: set[str] = set()
 
     def record(self, name: str, schema: Schema) -> dict[str, Any]:
-        """Return the type of an object with stated fields."""
+        """Return the Avro record of an object with declared properties."""
         self._written.add(name)
         fields = [self._field(*each) for each in schema["properties"].items()]
         about, _, _ = schema["description"].partition("\n")
@@ -71,7 +72,7 @@ class _Writer:
         kinds = list(_flat(schema))
         types = {kind.get("type", kind.get("$ref")) for kind in kinds}
         union: list[Any] = ["null"] if "null" in types else []
-        # each before what could hold it too, but not exactly
+        # most specific first: a double could hold an integer too, but not exactly
         for name, avro in _SCALARS.items():
             if name in types:
                 union.append(avro)
@@ -95,12 +96,12 @@ class _Writer:
 
 
 def _items(array: Schema) -> Iterable[Schema]:
-    """Return what the items of an array may be; those of a tuple are of all of its types."""
+    """Return the schemas of an array's items; for a tuple, those of all positions."""
     return [array["items"]] if "items" in array else array["prefixItems"]
 
 
 def _flat(schema: Schema) -> Iterator[Schema]:
-    """Yield what a value may be, one by one."""
+    """Yield the alternatives of a schema, with nested unions flattened."""
     if "anyOf" in schema:
         for kind in schema["anyOf"]:
             yield from _flat(kind)

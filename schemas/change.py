@@ -1,4 +1,4 @@
-"""Records of the topic ``changes``: the model's reasoning changed."""
+"""Records of the topic ``changes``: changes of explanations and of the loss, and notices."""
 
 import hashlib
 from dataclasses import dataclass
@@ -26,14 +26,14 @@ Direction = Literal["rose", "fell"]
 
 @dataclass(frozen=True, slots=True)
 class Curve(Typed):
-    """The iPDP of a feature or a pair at some time.
+    """The iPDP of a feature or a pair at one point of the stream.
 
     Attributes
     ----------
     seq
-        Offset of the newest observation in it.
+        Offset of the newest observation in the curve.
     grid, effect, classes, second_grid
-        As those of :class:`Explanation`.
+        As in :class:`Explanation`.
     """
 
     seq: int
@@ -45,80 +45,81 @@ class Curve(Typed):
 
 @dataclass(frozen=True, slots=True)
 class Change(Record):
-    """An event in the life of a stream's explanations, or of its model.
+    """A change of an explanation or of the loss, or a notice about the stream or its model.
 
     Identity: (incarnation, stream, kind, feature, method, seq).
 
     Attributes
     ----------
     id
-        12 hexadecimal digits, made of the identity: the same change has the same one again.
+        12 hexadecimal digits, derived from the identity: a repeated change has the same id.
     stream
-        Topic and partition of the observations; of a cold start or gap of the explainer or the
-        drift role, of what that role reads.
+        Topic and partition of the observations; for a cold start or gap of the explainer or the
+        drift role, those of that role's input.
     kind
-        ``"drift"``: the explanation of a feature changed, or the loss. ``"cold-start"``: a model
-        started without the beginning of its log, so what it learned before is gone. ``"gap"``: what
-        an explanation needed was deleted before it was read, or lost on its way. ``"schema"``: a
-        feature has had no value for long, or has one again, or there is something new that is not
-        configured. ``"model"``: another model takes over, or was withdrawn before it did.
+        ``"drift"``: the explanation of a feature changed, or the loss. ``"cold-start"``: a role
+        started without the beginning of its log, so what it learned before is gone. ``"gap"``:
+        messages that an explanation needed were deleted before they were read, or lost on the way.
+        ``"schema"``: a feature has had no value for long, has values again, or an unconfigured
+        field appeared. ``"model"``: another model takes over, or its announcement was withdrawn.
     seq
-        Offset of the observation at which the change was seen, or in the role's own stream. Where
-        messages were deleted before they were read: of the last one that is missing.
+        Offset of the observation at which the change was detected; for a notice about a role's
+        input, the offset there. For deleted messages: offset of the last missing one.
     previous_seq
-        The seq of the change before this one, of the same stream, feature and method; None for
-        the first. Of a gap: the last seq that was read, where there is one.
+        The seq of the previous change of the same stream, feature and method; None for the first.
+        For a gap: the last seq that was read, if any.
     ts
-        Time of the newest observation in the explanation, as it states it.
+        Time of the newest observation in the explanation, as the observation states it.
     feature, method
-        Whose explanation changed (a feature's or a group's), and which; None where it is about
-        neither. Of the loss the method is ``"loss"``, and the feature None.
+        The feature (or group, or pair) and the method whose explanation changed. For the loss, the
+        method is ``"loss"`` and the feature None. Both are None if the notice is about neither.
     signal
-        What was watched: ``"increment"`` or ``"value"``.
+        The watched signal: ``"increment"`` or ``"value"``.
     before, after
-        Mean of the signal before and after the likeliest place of the change: where, of all since
-        the change before, two means leave the least squares. ``before`` is None if there is too
-        little before it.
+        Mean of the signal before and after the change. Its position is estimated by least squares:
+        the split of everything since the previous change into two means with the smallest squared
+        error. ``before`` is None if there are too few values before it.
     before_std_error, after_std_error
-        Standard errors of these means, of numbers that do not depend on each other; None for the
-        signal ``"value"``, whose numbers do.
+        Standard errors of these means, for independent values; None for the signal ``"value"``,
+        whose values depend on each other.
     direction
         Whether ``after`` is above or below ``before``.
     window
-        How many of the newest observations (``"value"``: explanations) ``after`` is about.
+        Number of newest observations (for ``"value"``: explanations) that ``after`` averages.
     after_seq
-        About where the change was, and ``after`` begins. Places are tried at distances of an eighth
-        of how long ago they are.
+        Estimated offset of the change, where ``after`` begins. The older a change is, the coarser
+        this is: candidates are spaced by an eighth of their age.
     delay_bound
-        Observations within which the change was, for certain as far as the detector is: what ADWIN
-        keeps of its window. Of other detectors, all since the change before.
+        The change lies within the last so many observations, with the detector's confidence: the
+        length of the window that ADWIN keeps. For other detectors: all since the previous change.
     replay_seq
-        The observations from here to ``seq`` show the change: as many before it as after it.
+        The observations from here to ``seq`` show the change, as many before it as after it.
     value, std_error
-        The explanation's value at that time, with the first of several smoothing rates; None for
-        the loss.
+        The explanation's value when the change was detected, with the first smoothing rate; None
+        for the loss.
     rank_before, rank_after, ranked
-        The place of ``before`` and ``after`` among the means of the same signal that the detectors
-        of this method then held of the other features, groups and pairs, 1 for the largest; and how
-        many are ranked. None where the others had none yet, and for the loss.
+        The feature's rank before and after the change, 1 = most important; ``ranked`` is the number
+        of features, groups and pairs compared. Ranks compare ``before`` and ``after`` with the
+        means that the other detectors of this method hold at detection. None if the others have no
+        mean yet, and for the loss.
     loss_before, loss_after
-        Mean loss of the model over the observations that ``before`` and ``after`` are about; None
-        without labels.
+        The model's mean loss over the observations of ``before`` and of ``after``; None without
+        labels.
     curve_before, curve_after
-        The feature's iPDP at ``after_seq`` or somewhat before, and the newest when the change was
-        noticed; None where there is none, or where both do not fit into a message.
+        The feature's iPDP at ``after_seq`` or shortly before it, and the latest one at detection;
+        None if there is none, or if both do not fit into a message.
     incident
-        Changes of several features, groups, pairs and methods of a stream, all within
-        ``drift.incident_window`` observations, have the same one: the stream, ``@`` and the seq of
-        the explanation that showed the first. None for the loss, which another role watches, and
-        for what is no drift.
+        Identifier that a stream's changes within ``drift.incident_window`` observations share,
+        whatever their feature, group, pair and method: the stream, ``@`` and the seq of the
+        explanation that showed the first. None for the loss, which another role watches, and for
+        notices.
     detail
-        A sentence for people.
+        The change or notice in one sentence.
     model_version
-        Of the model at that time; None if it has none.
+        Version of the model at that time; None if it has none.
     incarnation
-        That of the explanations, or predictions. A drift role that started without its past adds
-        ``/`` and a number of its own.
+        Incarnation of the explanations or predictions. A drift role that started cold adds ``/``
+        and a number of its own.
     """
 
     TOPIC: ClassVar[str] = "changes"
@@ -156,11 +157,11 @@ class Change(Record):
     incarnation: Incarnation = FIRST_INCARNATION
 
     def message_key(self) -> str:
-        """Return the feature; the stream where it is about none."""
+        """Return the feature; the stream for a change without one."""
         return self.feature or self.stream
 
     def message_headers(self) -> dict[str, bytes]:
-        """Return those of a CloudEvent."""
+        """Return the headers of a CloudEvent."""
         return event_headers(
             id_=self.id,
             source=self.stream,
@@ -183,7 +184,7 @@ class Change(Record):
         method: Watched | None = None,
         incarnation: Incarnation = FIRST_INCARNATION,
     ) -> Self:
-        """Return an event that is no drift."""
+        """Return a notice: a change record that is no drift."""
         return cls(
             id=change_id(stream, kind, feature, method, seq, incarnation),
             stream=stream,

@@ -1,4 +1,4 @@
-"""Headers that make a message a CloudEvent, in the binary mode of its Kafka binding.
+"""Headers that make a message a CloudEvent, in the Kafka binding's binary mode.
 
 References
 ----------
@@ -22,12 +22,12 @@ def event_headers(
     Parameters
     ----------
     id_, source, type_
-        Its identity, where it comes from, a URI reference, and what it is.
+        The event's identity, its source as a URI reference, and its type.
     subject
-        What it is about. Left out where it has characters that are none for CloudEvents.
+        The event's subject. Left out if it has characters that CloudEvents forbid.
     ts
-        When it was. Left out unless it is a time as RFC 3339 has it: no other is one for
-        CloudEvents, and what is published knows no clock of its own.
+        Time of the event. Left out unless it is in RFC 3339 format: CloudEvents allow no other,
+        and published records never hold the wall clock.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Records of the topic ``control``: what changes while the pipeline runs."""
+"""Records of the topic ``control``: commands to a running pipeline."""
 
 import re
 from dataclasses import dataclass
@@ -16,10 +16,10 @@ class NewModel(Typed):
     Attributes
     ----------
     version
-        Its name in all that is published of it; 1 to 200 printable characters.
+        The model's version in all records published from it; 1 to 200 printable characters.
     sha256
-        Digest of the pickled model, 64 hexadecimal digits in lower case: its file in
-        ``model.directory`` is called so.
+        Digest of the pickled model, 64 lower-case hexadecimal digits. It is also the name of the
+        model's file in ``model.directory``.
     """
 
     version: str
@@ -28,19 +28,19 @@ class NewModel(Typed):
 
 @dataclass(frozen=True, slots=True)
 class Control(Record):
-    """Something that is other from here on, in the stream of this partition.
+    """A command for this partition's stream; it takes effect from its place in the log on.
 
-    It is joined with the observations, so it holds at the same place whenever they are read.
+    It is joined with the observations, so every replay applies it at the same place.
 
     Attributes
     ----------
     every
-        One of so many observations is explained from here on, instead of ``explain.every``.
+        Explain one of so many observations from here on, instead of ``explain.every``.
     model
-        The model that is asked, and learns, from here on.
+        The model that predicts, is explained and learns from here on.
     withdraw
-        Version of a model whose announcement is withdrawn. It frees the partitions that wait for
-        that model; one that is in use stays in use.
+        Version of the announced model to withdraw. Partitions that wait for that model resume; a
+        model already in use stays in use.
     """
 
     TOPIC: ClassVar[str] = "control"
@@ -51,23 +51,23 @@ class Control(Record):
 
     @classmethod
     def decode(cls, value: bytes | None) -> Self:
-        """Return what is announced in a message.
+        """Return the control record in a message.
 
         Raises
         ------
         BadRecordError
-            If that is nothing.
+            If it is no such record, holds no command, or both announces and withdraws a model.
         """
         return cls.of(load_object(value))
 
     @classmethod
     def of(cls, fields: dict[str, Any]) -> Self:
-        """Return what these fields announce.
+        """Return the control record of these fields.
 
         Raises
         ------
         BadRecordError
-            If that is nothing.
+            If it is no such record, holds no command, or both announces and withdraws a model.
         """
         control = cls.validated(fields)
         if control.every is None and control.model is None and control.withdraw is None:
@@ -78,7 +78,7 @@ class Control(Record):
 
 
 def is_sha256(text: str) -> bool:
-    """Return whether a text is a SHA-256 digest as it is written here: nothing else is a path.
+    """Return whether a text is a SHA-256 digest in lower case; nothing else may become a path.
 
     Examples
     --------

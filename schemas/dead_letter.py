@@ -1,4 +1,4 @@
-"""Records of the topic ``dead-letters``: what could not be used, and why."""
+"""Records of the topic ``dead-letters``: unusable messages and the reason."""
 
 import base64
 import hashlib
@@ -8,12 +8,12 @@ from typing import ClassVar, Literal
 from fluxplain.schemas.record import FIRST_INCARNATION, Incarnation, Record
 
 MAX_BYTES = 256 * 1024
-"""Longest value kept whole. A message may be up to the broker's limit, often 1 MB, and its
-copy here, escaped and wrapped, must stay below that limit too: JSON escapes up to 6 bytes for 1,
-but bytes that need more than base64's 4 for 3 are sent as base64."""
+"""Longest value kept whole, in bytes. The copy, encoded and wrapped, must stay below the broker's
+message limit, often 1 MB. JSON escapes take up to 6 bytes for 1, so bytes that would need more than
+base64's 4 for 3 are sent as base64."""
 
 MAX_KEY_BYTES = 64 * 1024
-"""Longest key that is kept whole and passed on: it comes on top of whatever the value is."""
+"""Longest key kept whole and passed on, in bytes: it adds to the size of the value."""
 
 MAX_REASON = 1_000
 """Longest reason, in characters; it may quote the record."""
@@ -28,24 +28,23 @@ class DeadLetter(Record):
     Attributes
     ----------
     stream, seq
-        Its place in the stream, as in the other records.
+        The message's position in the stream, as in the other records.
     topic, partition, offset
-        Where its producer wrote it: the same place, unless topics are joined (``label.topic``,
-        ``control.topic``). For an observation that cannot be explained: where the observation was;
-        the key is the feature then, and the value its evaluation.
+        Where its producer wrote it: the same position, unless topics are joined (``label.topic``,
+        ``control.topic``). For an observation that cannot be explained: the observation's position;
+        the key is then the feature, and the value its evaluation.
     reason
-        Why it could not be used.
+        Why the message could not be used.
     key, value
-        The original bytes; None if there were none. Of a key of more than 64 KiB only its
-        beginning is here.
+        The original bytes; None if there were none. A key longer than 64 KiB is cut.
     encoding
-        How key and value are written: ``"utf-8"`` as text, or ``"base64"``.
+        Encoding of key and value: ``"utf-8"`` as text, or ``"base64"``.
     truncated
-        Whether the value was longer than 256 KiB, and only its beginning is here.
+        Whether the value was longer than 256 KiB and is cut.
     sha256
         Digest of the whole value, in hexadecimal.
     incarnation
-        That of the state which could not use it.
+        Incarnation of the state that could not use the message.
     """
 
     TOPIC: ClassVar[str] = "dead-letters"
@@ -99,14 +98,14 @@ class DeadLetter(Record):
         )
 
     def message_key(self) -> str | None:
-        """Return None, for the key of the input message; its beginning where it is too long."""
+        """Return None, for the input message's key; the shortened key if that one is too long."""
         if self.key is None:
             return None
         size = len(self.key.encode()) if self.encoding == "utf-8" else len(self.key) * 3 // 4
         return self.key if size >= MAX_KEY_BYTES else None
 
     def original(self) -> bytes | None:
-        """Return the bytes of the value.
+        """Return the original bytes of the value.
 
         Examples
         --------
@@ -129,7 +128,7 @@ class DeadLetter(Record):
 
 
 def _is_plain(data: bytes | None) -> bool:
-    """Return whether the bytes are text that JSON can hold without growing past the limit."""
+    """Return whether the bytes are text that JSON hardly has to escape."""
     if data is None:
         return True
     try:

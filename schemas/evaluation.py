@@ -22,53 +22,53 @@ from fluxplain.schemas.record import (
     load_object,
 )
 
-# tried in this order: to look for the best fit takes three times as long
+# left to right: pydantic's search for the best fit takes three times as long
 Row = Annotated[list[float] | float, Field(union_mode="left_to_right")]
 """One output: a number, or one probability a class."""
 
 
 @dataclass(frozen=True, slots=True)
 class Evaluation(Record):
-    """The model's answers for a run of observations and one feature or pair of features.
+    """The model's answers for a run of observations and one feature, group or pair.
 
-    All lists are as long.
+    All lists have one item for each observation.
 
-    Where a run begins and ends depends on how many observations were waiting, so it has no
-    meaning: each observation stands for itself.
+    A run's length depends on how many observations were waiting and has no meaning: each
+    observation stands for itself.
 
     Identity: (incarnation, stream, feature, seq) of each observation.
 
     Attributes
     ----------
     stream, feature
-        Which stream, which feature or group of features; of a pair ``first|second``.
+        The stream, and the feature or group; for a pair ``first|second``.
     previous_seq
         The seq evaluated before the first one here; None at the start of the stream.
     seqs, ts, y, loss
-        Offset, time and label of each observation, and the loss of the model on it; None without a
-        label. Where the model needs none, it is 0.0.
+        Offset, time and label of each observation, and the model's loss on it. The loss is None
+        without a label, and 0.0 for a model that needs no labels.
     classes
-        The classes that probabilities stand for; None for regression.
+        The classes of the probabilities, in order; None for regression.
     prediction
-        The output on each observation itself.
+        The model's output for each observation itself.
     model_version
-        Of the model that was asked; None if it has none.
+        Version of the evaluated model; None if it has none.
     coverage
-        Share of the observations until then that had a value of the feature; of a group or a pair,
-        of all of its features.
+        Share of the stream's observations so far with a value of the feature; for a group or a
+        pair, of all of its features.
     skipped
-        Observations of the stream until then that were not explained, to save time: see
+        Number of the stream's observations so far that were not explained, to save time: see
         ``explain.every``.
     outputs
-        Method → of each observation the outputs; None where it was not asked. iPFI: with the
-        feature replaced, M of them. iSAGE: the restricted outputs before and after the feature is
-        revealed. iPDP: those at the evaluation points; of a pair at each point of the first feature
-        with each of the second.
+        Method → outputs for each observation; None where the model was not evaluated. iPFI: M
+        outputs with the feature replaced. iSAGE: the restricted outputs before and after the
+        feature is revealed. iPDP: the outputs at the evaluation points; for a pair, at each point
+        of the first feature combined with each of the second.
     points
-        Method → of each observation the evaluation points, of methods that have some. Of a pair the
-        number of points of the first feature, these, and those of the second.
+        Method → evaluation points for each observation, for methods that have them. For a pair:
+        the number of points of the first feature, these points, and those of the second.
     incarnation
-        That of the predictions.
+        Incarnation of the predictions.
     """
 
     TOPIC: ClassVar[str] = "evaluations"
@@ -111,14 +111,14 @@ class Evaluation(Record):
         Raises
         ------
         BadRecordError
-            If it is none, or its lists are not equally long.
+            If they are no run, or the lists are not equally long.
         """
         seqs, answers = fields.get("seqs"), {}
         if isinstance(seqs, list) and len(seqs) >= LONG:
             answers = {name: _plain(name, fields.get(name)) for name in ("prediction", *_BLOCKS)}
         if not answers or None in answers.values():
             run = cls.validated(fields)
-        else:  # to validate these thousands of lists would mean to copy them
+        else:  # validation would copy these thousands of lists
             rest: dict[str, Any] = {"prediction": [], **{name: {} for name in _BLOCKS}}
             run = replace(cls.validated({**fields, **rest}), **cast(Any, answers))
         if not run.seqs or set(map(len, run._lists())) != {len(run.seqs)}:
@@ -126,7 +126,7 @@ class Evaluation(Record):
         return run
 
     def _lists(self) -> Iterator[list[Any]]:
-        """Yield all that has an item for each observation."""
+        """Yield the lists with one item for each observation."""
         yield from (getattr(self, name) for name in _COLUMNS)
         for name in _BLOCKS:
             yield from getattr(self, name).values()
@@ -145,17 +145,17 @@ class Evaluation(Record):
         )
 
     def extended(self, others: list["Evaluation"]) -> "Evaluation":
-        """Return one run of this and the ones that continue it."""
+        """Return this run with the ones that continue it appended."""
         runs = (self, *others)
-        return self._made(lambda of: [item for run in runs for item in of(run)])
+        return self._combined(lambda of: [item for run in runs for item in of(run)])
 
     def single(self, i: int) -> "Evaluation":
-        """Return the run that holds the i-th observation alone."""
+        """Return the run of the i-th observation only."""
         before = self.seqs[i - 1] if i else self.previous_seq
-        return replace(self._made(lambda of: [of(self)[i]]), previous_seq=before)
+        return replace(self._combined(lambda of: [of(self)[i]]), previous_seq=before)
 
-    def _made(self, make: Callable[[Callable[[Self], list[Any]]], list[Any]]) -> "Evaluation":
-        """Return a run in which each list is made from those of other runs."""
+    def _combined(self, make: Callable[[Callable[[Self], list[Any]]], list[Any]]) -> "Evaluation":
+        """Return a copy with each list built by ``make`` from a getter of that list."""
         made: dict[str, Any] = {name: make(attrgetter(name)) for name in _COLUMNS}
         for name in _BLOCKS:
             made[name] = {
@@ -174,11 +174,11 @@ _BLOCKS = ("outputs", "points")
 _COLUMNS = ("seqs", "ts", "y", "loss", "prediction", "coverage", "skipped")
 
 LONG = 12
-"""Runs of fewer observations are validated sooner than they are looked through."""
+"""Observations from which a type check is faster than validation."""
 
 
 def _plain(name: str, column: Any) -> list[Any] | dict[str, list[Any]] | None:
-    """Return answers as validation does, or None if only validation can tell."""
+    """Return answers unchanged if their types need no conversion; None if they need validation."""
     if name == "prediction":
         return column if type(column) is list and _are_rows(column) else None
     if type(column) is not dict or not column.keys() <= set(get_args(Method)):

@@ -1,4 +1,4 @@
-"""Records of the topic ``explanations``: what a feature means to the model now."""
+"""Records of the topic ``explanations``: importance and effect of a feature."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
@@ -17,19 +17,19 @@ from fluxplain.schemas.record import (
 )
 
 Effect = list[float] | list[list[float]] | list[list[list[float]]]
-"""A curve; one a class; or of a pair a surface, or one a class."""
+"""A curve, or a curve per class; for a pair a surface, or a surface per class."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ice(Typed):
-    """How the output on one observation moves with the feature.
+    """An ICE curve: the model's output for one observation as the feature varies.
 
     Attributes
     ----------
     seq
         Offset of the observation.
     grid, effect
-        As those of :class:`Explanation`.
+        As in :class:`Explanation`.
     """
 
     seq: int
@@ -46,55 +46,56 @@ class Explanation(Record):
     Attributes
     ----------
     stream, feature, method
-        What is explained, and how. The feature may be a group of features, or a pair
-        ``first|second``.
+        The stream, the explained feature and the method. The feature may be a group of features, or
+        a pair ``first|second``.
     seq
-        Offset of the newest observation that was looked at, and mostly is in the estimate.
+        Offset of the newest observation considered; it usually is in the estimate.
     previous_seq
-        The seq of the explanation before this one, of the same stream, feature, method and alpha;
-        None for the first.
+        The seq of the previous explanation of the same stream, feature, method and alpha; None for
+        the first.
     ts
-        Time of the newest observation, as it states it.
+        Time of the newest observation, as the observation states it.
     alpha
-        Smoothing. With several rates each has explanations of its own, of the same observations.
+        Smoothing rate. With several rates, each has explanations of its own, of the same
+        observations.
     updates
-        How many observations are in the estimate.
+        Number of observations in the estimate.
     value
         iPFI, iSAGE: importance in units of the loss. iPDP: importance of the curve in units of
         the output.
     std_error
         Standard error of the value.
     seqs, increments
-        Each observation since the previous explanation and what it contributed: loss difference
-        (iPFI), marginal contribution (iSAGE), importance of its ICE curve (iPDP). They are the
-        same with every alpha. Where nothing could be computed for 1,000 observations, and for as
-        many as are in each record, there is an explanation without any.
+        The observations since the previous explanation and the contribution of each: loss
+        difference (iPFI), marginal contribution (iSAGE), importance of its ICE curve (iPDP). They
+        are the same for every alpha. Both are empty if nothing could be computed for 1,000
+        observations and for at least ``explain.emit_every``.
     loss
-        Mean loss of the model over the labelled ones of these observations; None without.
+        Mean loss of the model over the labelled ones of these observations; None without labels.
     grid, effect
-        iPDP: the curve. With more than two classes the effect is one curve a class.
+        iPDP: the curve. With more than two classes, the effect has one curve per class.
     classes
-        iPDP with more than two classes: which class each curve of the effect is of.
+        iPDP with more than two classes: the class of each curve.
     second_grid
         iPDP of a pair: the points of the second feature. Each curve of the effect is then a
-        surface, with a row for each point of the first, in ``grid``.
+        surface, with a row for each point of the first feature, in ``grid``.
     coverage
-        Share of the observations that had a value of the feature, from 0 to 1, smoothed by the
-        first of the rates; of a group or a pair, of all of its features. Where a value was filled
-        in, the model and the explanations took it as any other.
+        Share of the observations with a value of the feature, from 0 to 1, smoothed with the first
+        rate; for a group or a pair, with values of all of its features. Imputed values enter the
+        model and the explanations like any other.
     skipped
-        Observations of the stream until then that were not explained, to save time: with
-        ``explain.every`` = k about k - 1 of k. Where labels come later, observations and labels are
-        counted each.
+        Number of the stream's observations so far that were not explained, to save time: with
+        ``explain.every`` = k about k - 1 of k. With late labels, an observation and its label count
+        separately.
     model_version
-        Of the model that is explained; None if it has none. Where a model takes over from another,
-        estimates begin anew; increments that were not published then are in the first record.
+        Version of the explained model; None if it has none. When another model takes over, the
+        estimates start from scratch; increments not yet published are in the first record.
     ice
-        iPDP, if configured: the curves of the last observations, the oldest first. They are the
-        same with every alpha.
+        iPDP, if configured: ICE curves of the last observations, the oldest first. They are the
+        same for every alpha.
     incarnation
-        That of the predictions. An explainer that started without its past adds ``/`` and a number
-        of its own.
+        Incarnation of the predictions. An explainer that started cold adds ``/`` and a number of
+        its own.
     """
 
     TOPIC: ClassVar[str] = "explanations"
@@ -128,7 +129,7 @@ class Explanation(Record):
 
     @property
     def first_seq(self) -> int:
-        """The first observation since the previous explanation that is in this one."""
+        """Seq of the first observation since the previous explanation."""
         return self.seqs[0] if self.seqs else self.seq
 
     @classmethod
@@ -138,7 +139,7 @@ class Explanation(Record):
         Raises
         ------
         BadRecordError
-            If it is no such record, or has not one increment for each of its seqs.
+            If it is no such record, or ``increments`` and ``seqs`` differ in length.
         """
         return cls.of(load_object(value))
 
@@ -149,7 +150,7 @@ class Explanation(Record):
         Raises
         ------
         BadRecordError
-            If it is none, or has not one increment for each of its seqs.
+            If they are none, or ``increments`` and ``seqs`` differ in length.
         """
         explanation = cls.validated(fields)
         if len(explanation.seqs) != len(explanation.increments):

@@ -1,4 +1,4 @@
-"""Records of the topic ``labels``: labels that come later than what they are of."""
+"""Records of the topic ``labels``: labels that arrive after their observations."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
@@ -9,26 +9,26 @@ from fluxplain.schemas.record import BadRecordError, Record, Target, Timestamp, 
 
 @dataclass(frozen=True, slots=True)
 class LabelValue:
-    """A label that comes later, as JSON: it goes on the topic ``labels``, if there is one."""
+    """An encoded late label, for the topic ``labels`` if there is one."""
 
     value: bytes
 
 
 @dataclass(frozen=True, slots=True)
 class LateLabel(Record):
-    """The label of an observation that was published without it.
+    """The label of an observation that was sent without one.
 
-    It may stand in ``features`` too, behind its observation: a record with ``id`` and ``y``, and
+    It may also arrive in ``features``, after its observation: a record with ``id`` and ``y`` but
     without ``x``.
 
     Attributes
     ----------
     id
-        That of the observation.
+        The observation's id.
     y
         The label.
     ts
-        When it was known, in the user's format; passed through.
+        When the label became known, in the user's format; passed through.
     """
 
     TOPIC: ClassVar[str] = "labels"
@@ -41,7 +41,7 @@ class LateLabel(Record):
     def decode(cls, value: bytes | None) -> Self:
         """Return the label in a message.
 
-        Fields beyond these are ignored.
+        Other fields are ignored.
 
         Raises
         ------

@@ -24,13 +24,13 @@ class Observation(Record):
     Attributes
     ----------
     x
-        Feature → value; null, or no entry, where there is none.
+        Feature → value; a missing value is null, or has no entry.
     y
-        The label; None if it is not known.
+        The label; None if it is not known yet.
     id
-        The user's name for the observation; passed through. A label that comes later names it.
+        The user's identifier of the observation; passed through. A late label refers to it.
     ts
-        When it happened, in the user's format; passed through.
+        Time of the observation, in the user's format; passed through.
     """
 
     TOPIC: ClassVar[str] = "features"
@@ -44,7 +44,7 @@ class Observation(Record):
     def decode(cls, value: bytes | None) -> Self:
         """Return the observation in a message.
 
-        Fields beyond these are ignored. That NaN and infinity are not JSON is left to the parser.
+        Other fields are ignored. The parser refuses NaN and infinity, which are not JSON.
 
         Raises
         ------
@@ -84,7 +84,7 @@ class Observation(Record):
 
 
 def optional(fields: dict[str, Any], name: str, kind: Any) -> Any:
-    """Return a single value, or None if there is none.
+    """Return the single value of a field, or None without one.
 
     Raises
     ------
@@ -94,7 +94,7 @@ def optional(fields: dict[str, Any], name: str, kind: Any) -> Any:
     value = fields.get(name)
     if value is not None and not isinstance(value, kind):
         raise BadRecordError(f"{name} must be a single value, not {describe(value)}")
-    # a boolean is an int to Python, but neither a name nor a time
+    # a boolean is an int in Python, but neither an id nor a time
     if isinstance(value, bool) and bool not in get_args(kind):
         raise BadRecordError(f"{name} must be a number or a string, not {describe(value)}")
     return value

@@ -1,4 +1,4 @@
-"""Records of the topic ``predictions``: what the model said of one observation."""
+"""Records of the topic ``predictions``: the model's output for one observation."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -17,20 +17,20 @@ from fluxplain.schemas.record import (
 
 @dataclass(frozen=True, slots=True)
 class LabelCounts(Typed):
-    """Labels of a stream that come later than their observations, until a record.
+    """Counts of a stream's late labels so far.
 
     Attributes
     ----------
     waiting
-        Observations that wait for their label now.
+        Observations that are waiting for their label.
     joined
-        Labels that found their observation.
+        Labels joined with their observation.
     missing
-        Observations that waited in vain.
+        Observations whose label never arrived in time.
     repeated
-        Labels that said again what was known.
+        Labels that repeated a known label.
     unknown
-        Labels whose observation did not come, or had waited too long; they are dead letters.
+        Labels whose observation never arrived, or no longer waits; they are dead letters.
     """
 
     waiting: int
@@ -42,10 +42,10 @@ class LabelCounts(Typed):
 
 @dataclass(frozen=True, slots=True)
 class Prediction(Record):
-    """The model's answer before it learned the observation.
+    """The model's prediction for an observation, before the model learns from it.
 
-    An observation whose label comes later has two: one when it comes, without a label, and one when
-    the label comes, by the model of then.
+    An observation with a late label has two: one when it arrives, without a label, and one when the
+    label arrives, by the model of that time.
 
     Identity: (incarnation, stream, seq).
 
@@ -54,10 +54,10 @@ class Prediction(Record):
     stream
         Topic and partition of the observation, ``topic-partition``.
     seq
-        Offset of the observation in its partition; or of the label, if that came later.
+        Offset of the observation in its partition; for a late label, the label's offset.
     previous_seq
-        The seq of the prediction before this one in the stream. What lies between went to
-        ``dead-letters`` (or was never in the log). None for the first.
+        The seq of the stream's previous prediction; None for the first. Messages between the two
+        went to ``dead-letters``, or were never in the log.
     id, ts
         As in the observation.
     prediction
@@ -68,22 +68,22 @@ class Prediction(Record):
     y
         The label, if it is known.
     loss
-        Loss of the prediction, with a label or where the model needs none.
+        Loss of the prediction; None without a label, unless the model needs none.
     observation
-        Where the label came later: the seq of the observation. Else None.
+        With a late label: the seq of the observation. Otherwise None.
     first_prediction
-        Where the label came later: what was predicted when the observation came.
+        With a late label: the prediction made when the observation arrived.
     labels
-        Of labels that come later; None until an observation has waited for one.
+        Counts of the stream's late labels; None until an observation has waited for one.
     missing
-        Features that had no value. They were filled in; or the observation was passed over, and
-        has no prediction. None if all had one.
+        Features without a value; None if all had one. Their values were imputed, or the observation
+        was skipped and has no prediction.
     model_version
-        Of the model that predicted; None if it has none.
+        Version of the model that predicted; None if it has none.
     incarnation
-        Which life of the stream this is: the same seq may come with other content in another one. A
-        new one begins when the settings are replaced (``fluxplain settings replace``), and when the
-        model starts without its past (a cold start). Within one, a record never changes.
+        The stream's incarnation. In another one, the same seq may have other content; within one, a
+        record never changes. A new one begins when the settings are replaced (``fluxplain settings
+        replace``), and when the model starts without its state (a cold start).
     """
 
     TOPIC: ClassVar[str] = "predictions"
@@ -107,7 +107,7 @@ class Prediction(Record):
 
     @property
     def is_right(self) -> bool | None:
-        """Whether what was predicted when the observation came is its label.
+        """Whether the prediction made when the observation arrived equals its label.
 
         None without a label, and in regression.
         """

@@ -1,4 +1,4 @@
-"""What all records share: JSON on the wire, typed and validated."""
+"""Base of all records: JSON on the wire, typed and validated."""
 
 import re
 from collections.abc import Hashable, Mapping
@@ -17,39 +17,38 @@ Label = bool | int | str
 """A class."""
 
 Target = Label | float
-"""What is predicted: a class, or a number."""
+"""A predicted or true target: a class, or a number."""
 
 Number = int | float
 
 Timestamp = int | float | str
-"""The time that the input record states, whatever its format; passed through."""
-
+"""The input record's own time, in any format; passed through."""
 
 Incarnation = Annotated[str, Field(pattern=r"^[1-9][0-9]{0,18}(/[1-9][0-9]{0,18}){0,2}$")]
-"""Which life of a stream a record belongs to: see :class:`schemas.Prediction`."""
+"""A stream's incarnation, to which the record belongs: see :class:`schemas.Prediction`."""
 
 MAX_RECORD_BYTES = 900_000
-"""What one observation may become in one record; brokers take messages of 1 MB."""
+"""Largest record made of one observation, in bytes; brokers accept messages up to 1 MB."""
 
 FIRST_INCARNATION: Incarnation = "1"
 
 
 class BadRecordError(ValueError):
-    """A record that cannot be used. The message is the reason, for people."""
+    """A record that cannot be used. The message is the reason, written for users."""
 
 
 @dataclass(frozen=True, slots=True)
 class Typed:
     """Base of all JSON objects."""
 
-    # JSON has types: "1" and true are no numbers, and "nan" would spoil every mean it enters
+    # strict: "1" and true are no numbers, and a NaN would spoil every mean that it enters
     __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(strict=True, allow_inf_nan=False)
 
     @classmethod
     def __get_pydantic_core_schema__(
         cls, source: type[Self], handler: GetCoreSchemaHandler
     ) -> CoreSchema:
-        """Let the object itself be made of a dict; its fields stay strict."""
+        """Accept a dict for the object itself; its fields stay strict."""
         schema = handler(source)
         _fail_fast(schema)
         return {**schema, "strict": False}
@@ -92,7 +91,7 @@ class Record(Typed):
         Raises
         ------
         BadRecordError
-            If it is not one of this kind.
+            If they are not one of this kind.
         """
         try:
             record: Self = _adapter(cast(Hashable, cls)).validate_python(fields)
@@ -110,7 +109,7 @@ class Record(Typed):
 
 
 def _fail_fast(schema: Any) -> None:
-    """Make lists fail at the first wrong item: all errors of a message take 800 times its size."""
+    """Stop validating a list at its first wrong item: all errors can take 800 times its size."""
     if isinstance(schema, dict):
         if schema.get("type") == "list":
             schema["fail_fast"] = True
@@ -126,7 +125,7 @@ def load_object(value: bytes | None) -> dict[str, Any]:
     Raises
     ------
     BadRecordError
-        If there is none.
+        If it holds none.
     """
     if value is None:
         raise BadRecordError("the message has no value (a tombstone)")
@@ -140,7 +139,7 @@ def load_object(value: bytes | None) -> dict[str, Any]:
 
 
 def describe(value: object, limit: int = 60) -> str:
-    """Return a value as JSON for a message, shortened, with what kind of value it is.
+    """Return a value's JSON type and its shortened JSON, for a message.
 
     Examples
     --------
@@ -164,7 +163,7 @@ def describe(value: object, limit: int = 60) -> str:
 
 
 def shown(value: object, limit: int = 60) -> str:
-    """Return a value as JSON for a message, shortened.
+    """Return a value's shortened JSON, for a message.
 
     Examples
     --------
@@ -211,7 +210,7 @@ def parse_stream(name: str) -> tuple[str, int]:
     Raises
     ------
     BadRecordError
-        If it is no name of a stream, written as :func:`stream_name` does.
+        If it is not a name that :func:`stream_name` writes.
 
     Examples
     --------
@@ -225,4 +224,4 @@ def parse_stream(name: str) -> tuple[str, int]:
 
 
 _STREAM = re.compile(r"[A-Za-z0-9._-]{1,249}-(0|[1-9][0-9]{0,8})")
-"""What Kafka lets a topic be called, and a partition without leading zeros."""
+"""A topic name that Kafka allows, and a partition without leading zeros."""

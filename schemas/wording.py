@@ -1,4 +1,4 @@
-"""Numbers, changes and names as people read them, in terminals, figures and messages."""
+"""Wording of numbers, changes and names for terminals, figures and messages."""
 
 import math
 from collections.abc import Callable
@@ -7,18 +7,17 @@ from fluxplain.schemas import Change
 from fluxplain.schemas.methods import METHOD_NAMES
 
 MAX_EXTRA_DIGITS = 17
-"""Digits that distinguish any two floats."""
+"""Significant digits that distinguish any two floats."""
 
 Mean = tuple[float, float | None]
-"""A number and its standard error; None where it is not known."""
-
+"""A number and its standard error; None if that is unknown."""
 
 Write = Callable[[float, float | None, int], str]
-"""Formats a number and its standard error, with so many digits more than usual. The text begins
-with the number and a space, or is the number."""
+"""Formats a number and its standard error with so many extra digits. The text is the number, or
+begins with it and a space."""
 
 
-def told_apart(one: Mean, other: Mean, write: Write) -> tuple[str, str]:
+def distinct_texts(one: Mean, other: Mean, write: Write) -> tuple[str, str]:
     """Format two numbers with enough digits to see which is larger; equal ones with few."""
     difference = other[0] - one[0]
     for more in range(MAX_EXTRA_DIGITS):
@@ -32,26 +31,26 @@ def told_apart(one: Mean, other: Mean, write: Write) -> tuple[str, str]:
 
 
 def moved(before: Mean, after: Mean, write: Write) -> str:
-    """Describe how a number moved."""
-    texts = told_apart(before, after, write)
+    """Describe the change of a number: it rose, fell or stayed."""
+    texts = distinct_texts(before, after, write)
     if before[0] == after[0]:
         return f"stayed at {texts[1]}"
     return f"{'rose' if after[0] > before[0] else 'fell'} from {texts[0]} to {texts[1]}"
 
 
 def written(value: float, _std_error: float | None, more: int) -> str:
-    """Format a number alone, with three digits and more."""
+    """Format a number without its standard error, with three digits and ``more``."""
     return f"{value:.{3 + more}g}"
 
 
 def measured(value: float, std_error: float | None, scale: float, more: int = 0) -> str:
-    """Format a value ± its standard error, if known, with three digits of the scale, or more."""
+    """Format a value ± its standard error, if known; digits as in :func:`number`."""
     text = number(value, scale, more)
     return text if std_error is None else f"{text} ±{number(std_error, scale, more)}"
 
 
 def number(value: float, scale: float, more: int = 0) -> str:
-    """Format a number with three digits of the scale, or more."""
+    """Format a number to ``more`` digits beyond three of the scale."""
     if not math.isfinite(value):
         return "?"
     digits = decimals(scale)
@@ -63,7 +62,7 @@ def number(value: float, scale: float, more: int = 0) -> str:
 
 
 def decimals(scale: float) -> int | None:
-    """Return how many decimals to show; None where they would be too many."""
+    """Return the number of decimals for a scale; None if scientific notation reads better."""
     if not 1e-3 <= scale < 1e6:
         return None if scale else 3
     return max(0, 2 - math.floor(math.log10(scale)))
@@ -84,11 +83,11 @@ def compared(
     if before is None or after is None:
         one = "–" if before is None else write(before, before_std_error)
         return one, "–" if after is None else write(after, after_std_error)
-    return told_apart((before, before_std_error), (after, after_std_error), write)
+    return distinct_texts((before, before_std_error), (after, after_std_error), write)
 
 
 def in_short(change: Change) -> str:
-    """Describe a change in one line; a notice by its kind and sentence."""
+    """Describe a change in one line; a notice by its kind and detail."""
     if change.kind != "drift":
         return printable(f"{change.kind}: {change.detail}")
     if change.method is None or change.after is None:
@@ -102,7 +101,7 @@ def in_short(change: Change) -> str:
 
 
 def signal_name(change: Change) -> str:
-    """Return the name of the method whose explanation changed, or of the notice."""
+    """Return the name of the changed method, or the kind of the notice."""
     return METHOD_NAMES[change.method] if change.method else change.kind
 
 
@@ -112,5 +111,5 @@ def plural(n: int, thing: str) -> str:
 
 
 def printable(text: str) -> str:
-    """Replace characters that could control a terminal: a record may hold anything."""
+    """Replace characters that could control a terminal: records may hold any text."""
     return "".join(c if c.isprintable() else "�" for c in text)

@@ -2,12 +2,25 @@
 
 import os
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from tests.kit.preloaded import Preloaded, bare_path
 
 collect_ignore = ["kit/bare"]  # packages that are empty on purpose
+
+
+SLOW = ("behaviour", "measure")
+"""Folders whose tests are slow unless they are marked as quick."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests of slow folders."""
+    for item in items:
+        in_slow = any(Path(__file__).parent / each in item.path.parents for each in SLOW)
+        if in_slow and item.get_closest_marker("quick") is None:
+            item.add_marker("slow")
 
 
 @pytest.fixture(scope="session")

@@ -12,6 +12,7 @@ ROOT = Path(__file__).parents[1]
 TUTORIAL = ROOT / "deploy" / "examples" / "tutorial.ipynb"
 
 
+@pytest.mark.slow
 def test_the_tutorial_runs_and_each_drawing_is_a_picture(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

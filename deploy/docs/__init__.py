@@ -1,5 +1,5 @@
-"""The documentation's pages, and what writes into them what stands in the code.
+"""The documentation's pages, and the generators of their reference tables.
 
-``python -m deploy.docs`` writes those parts anew, between a comment that names the part and
-``<!-- end -->``.
+``python -m deploy.docs`` regenerates the parts of the pages between a comment that names the part
+and ``<!-- end -->``.
 """

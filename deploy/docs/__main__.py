@@ -1,4 +1,4 @@
-"""Write the parts of the pages that are taken from the code, and the AsyncAPI document."""
+"""Regenerate the generated parts of the pages, and the AsyncAPI document."""
 
 from deploy.docs import asyncapi
 from deploy.docs.pages import FOLDER, filled

@@ -1,4 +1,4 @@
-"""An AsyncAPI document of all topics, from the records, settings and roles that make them."""
+"""Generates the AsyncAPI document of all topics from records, settings and roles."""
 
 import inspect
 from collections.abc import Iterator, Mapping
@@ -38,19 +38,19 @@ BINDING = "0.5.0"
 PREFIX = "fluxplain."
 
 KEYS: dict[type[Record], str] = {
-    Observation: "Any, or none: an entity, a tenant.",
-    LateLabel: "Of the observation.",
+    Observation: "Any, or none, for example an entity or a tenant.",
+    LateLabel: "The observation's key.",
     Control: "None.",
-    Prediction: "Of the observation.",
-    Evaluation: "The feature or group; of a pair first|second.",
-    Explanation: "The feature or group; of a pair first|second.",
-    Change: "The feature, group or pair; the stream where it is about none.",
-    DeadLetter: "Of the message; its beginning where it is too long.",
+    Prediction: "The observation's key.",
+    Evaluation: "The feature or group; for a pair first|second.",
+    Explanation: "The feature or group; for a pair first|second.",
+    Change: "The feature, group or pair; the stream for a change without one.",
+    DeadLetter: "The message's key; cut if it is too long.",
 }
 
 _TRACE = {
-    "traceparent": "W3C Trace Context, as in the observation.",
-    "tracestate": "More of it.",
+    "traceparent": "W3C Trace Context of the observation.",
+    "tracestate": "Vendor-specific part of the W3C Trace Context.",
 }
 
 HEADERS: dict[type[Record], dict[str, str]] = {
@@ -59,34 +59,34 @@ HEADERS: dict[type[Record], dict[str, str]] = {
         "ce_specversion": "1.0: a change is a CloudEvent, in binary mode.",
         "ce_id": "id",
         "ce_source": "stream",
-        "ce_type": "fluxplain.change. and the kind.",
-        "ce_subject": "feature; not there where it is about none.",
-        "ce_time": "ts, if that is a time as RFC 3339 has it.",
+        "ce_type": "fluxplain.change. followed by the kind.",
+        "ce_subject": "feature; absent for a change without one.",
+        "ce_time": "ts, if it is in RFC 3339 format.",
         "content-type": "application/json",
         **_TRACE,
     },
 }
-"""Record → header → what it says. Each may be missing."""
+"""Record → header → its description. Each header may be missing."""
 
 ORIGIN_HEADERS = {
-    ORIGIN: "Topic, partition and offset where the message was written, as topic-partition@offset.",
-    PREVIOUS: "Offset of the message that was passed on before it from there; none for the first.",
-    ORIGIN_TIME: "When it was written there, in milliseconds since 1970.",
+    ORIGIN: "Where the message was written: topic-partition@offset.",
+    PREVIOUS: "Offset of the previous message forwarded from there; none for the first.",
+    ORIGIN_TIME: "When the message was written there, in milliseconds since 1970.",
 }
 
 JOINED = "Joined"
-"""Begins the names of messages that are passed on."""
+"""Prefix of the names of forwarded messages."""
 
 Part = dict[str, Any]
 
 
 def text() -> bytes:
-    """Return the document as it stands in its file."""
+    """Return the content of the document's file."""
     return orjson.dumps(document(), option=orjson.OPT_INDENT_2) + b"\n"
 
 
 def document() -> Part:
-    """Return the document, of a pipeline with every topic that has records."""
+    """Return the document for a pipeline with every optional topic."""
     config = Config(
         features={"feature": "numeric"},
         model={"factory": "river.linear_model:LogisticRegression"},
@@ -100,8 +100,9 @@ def document() -> Part:
             "title": "fluxplain",
             "version": __version__,
             "description": "Explains models in flux: what an online model on Kafka relies on now, "
-            "and when that changes. The pipeline receives what its roles read, and sends what they "
-            "publish. The topics labels, control and observations are there only if configured.",
+            "and when that changes. Operations are the pipeline's: each role receives from the "
+            "topics it reads and sends to those it writes. The topics labels, control and "
+            "observations exist only if configured.",
             "license": {"name": "MIT"},
         },
         "defaultContentType": "application/json",
@@ -139,7 +140,7 @@ def _channel(spec: TopicSpec) -> Part:
     else:
         names = [kind.__name__ for kind in RECORDS if topic == kind.TOPIC]
     policy: Part = {"cleanup.policy": [spec.settings["cleanup.policy"]]}
-    if "retention.ms" in spec.settings:  # what is compacted has none
+    if "retention.ms" in spec.settings:  # compacted topics have none
         policy["retention.ms"] = int(spec.settings["retention.ms"])
     return {
         "address": f"{{prefix}}{topic}",

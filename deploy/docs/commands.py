@@ -1,4 +1,4 @@
-"""The commands and their options, as Typer documents them."""
+"""Generates the reference of commands and options, by Typer."""
 
 import subprocess
 import sys

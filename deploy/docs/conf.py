@@ -1,7 +1,7 @@
-"""How Sphinx makes the site of the Markdown pages: `make docs`.
+"""Sphinx configuration of the documentation site: `make docs`.
 
-The sources are the repository itself, so that links lead to the same place on the site and where
-people look at the files.
+The source folder is the repository itself, so that links work both on the site and in the
+repository.
 """
 
 from pathlib import Path
@@ -28,7 +28,7 @@ NAVIGATION = {
         "../../tests/models/results/README",
     ],
 }
-"""Heading → pages, from here; the first page is the README."""
+"""Heading of the navigation → pages, relative to this folder. The README comes first."""
 
 root_doc = "README"
 include_patterns = [
@@ -45,7 +45,7 @@ myst_heading_anchors = 4
 suppress_warnings = ["misc.highlighting_failure"]  # of records that are shortened by …
 
 autodoc_default_options = {"members": True, "inherited-members": True}
-autodoc_typehints = "none"  # the docstrings say what they are
+autodoc_typehints = "none"  # the docstrings describe them
 napoleon_google_docstring = False
 napoleon_use_rtype = False
 
@@ -56,9 +56,9 @@ html_show_sphinx = False
 
 
 def setup(app: Sphinx) -> None:
-    """Add what Markdown has no words for: the navigation, and where a browser begins."""
+    """Add what Markdown cannot express: the navigation and the start page."""
     app.connect("source-read", _add_navigation)
-    app.connect("build-finished", _begin_with_the_readme)
+    app.connect("build-finished", _redirect_to_readme)
 
 
 def _add_navigation(app: Sphinx, page: str, source: list[str]) -> None:
@@ -71,7 +71,7 @@ def _add_navigation(app: Sphinx, page: str, source: list[str]) -> None:
         source[0] += "\n".join(lines)
 
 
-def _begin_with_the_readme(app: Sphinx, error: Exception | None) -> None:
+def _redirect_to_readme(app: Sphinx, error: Exception | None) -> None:
     if error is None:
         page = f'<!doctype html>\n<meta http-equiv="refresh" content="0; url={root_doc}.html">\n'
         (Path(app.outdir) / "index.html").write_text(page, encoding="utf-8")

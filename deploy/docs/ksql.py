@@ -1,4 +1,4 @@
-"""Streams of ksqlDB over the topics, from the records' JSON Schemas."""
+"""Generates ksqlDB statements for the topics, from the records' JSON Schemas."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,12 +13,12 @@ _SCALARS = {"string": "VARCHAR", "integer": "BIGINT", "number": "DOUBLE", "boole
 
 
 def statements() -> str:
-    """Return a statement for each topic that people query."""
+    """Return a `CREATE STREAM` statement for each topic that people query."""
     return "\n".join(["```sql", "\n\n".join(map(statement, STREAMS)), "```"])
 
 
 def statement(record: type[Record]) -> str:
-    """Return the statement that makes a stream of a topic; names are as in the records."""
+    """Return the statement that creates a stream of a topic, with the records' field names."""
     schema = record.json_schema()
     columns = ["`message_key` VARCHAR KEY"]
     columns += _columns(schema["properties"], schema.get("$defs", {}))
@@ -30,14 +30,14 @@ def statement(record: type[Record]) -> str:
 
 
 def type_of(schema: Mapping[str, Any], known: Mapping[str, Any]) -> str:
-    """Return the type of a value; what may be of several types is text.
+    """Return the ksqlDB type of a value; a union is text.
 
     Parameters
     ----------
     schema
         Its JSON Schema.
     known
-        Name → what the schema may refer to.
+        The schema's definitions, by name.
 
     Examples
     --------
@@ -60,5 +60,5 @@ def type_of(schema: Mapping[str, Any], known: Mapping[str, Any]) -> str:
 
 
 def _columns(properties: Mapping[str, Any], known: Mapping[str, Any]) -> list[str]:
-    # in quotes: some are words of SQL, and others would become capitals
+    # quoted: some names are words of SQL, and ksqlDB would make the others upper-case
     return [f"`{name}` {type_of(kind, known)}" for name, kind in properties.items()]

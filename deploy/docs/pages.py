@@ -1,4 +1,4 @@
-"""Pages, and the parts of them that are written by the code."""
+"""Fills the generated parts of the documentation's pages."""
 
 import re
 from functools import cache
@@ -15,7 +15,7 @@ _PART = re.compile(f"({BEGIN}(.+?) -->\n).*?({END})", re.DOTALL)
 
 @cache
 def parts() -> dict[str, str]:
-    """Return name of a part → what the code says."""
+    """Return name of a part → its generated text."""
     return {
         "settings": settings.tables(),
         "detectors": settings.detectors(),
@@ -26,11 +26,11 @@ def parts() -> dict[str, str]:
 
 
 def filled(page: str) -> str:
-    """Return a page with its parts as the code now has them.
+    """Return a page with its generated parts up to date.
 
     Raises
     ------
     KeyError
-        If it has a part that nothing writes.
+        If it has a part that nothing generates.
     """
     return _PART.sub(lambda found: f"{found[1]}\n{parts()[found[2]]}\n\n{found[3]}", page)

@@ -1,4 +1,4 @@
-"""The fields of all records, as tables, from the types and docstrings that define them."""
+"""Tables of the fields of all records, from their types and docstrings."""
 
 import inspect
 import json
@@ -17,7 +17,7 @@ from fluxplain.schemas.prediction import LabelCounts
 from fluxplain.schemas.record import Typed
 
 PARTS = (Curve, Ice, LabelCounts, NewModel)
-"""What records are made of, beside plain values."""
+"""Objects nested in records."""
 
 _ATTRIBUTE = re.compile(r"^(\S.*)\n((?:    .*\n?)+)", re.MULTILINE)
 
@@ -25,7 +25,7 @@ _ROLE = re.compile(r":\w+:`([^`]+)`")
 
 
 def tables() -> dict[str, str]:
-    """Return topic, or the name of a part → a table of its fields."""
+    """Return topic, or name of a nested object → table of its fields."""
     return {
         **{record.TOPIC: _table(record) for record in RECORDS},
         **{part.__name__: _table(part) for part in PARTS},
@@ -33,14 +33,14 @@ def tables() -> dict[str, str]:
 
 
 def attributes(kind: type[Typed]) -> dict[tuple[str, ...], str]:
-    """Return names of fields → what the docstring says of them, in Markdown."""
+    """Return field names → their description in the docstring, as Markdown."""
     _, _, section = (inspect.getdoc(kind) or "").partition("Attributes\n----------\n")
     found = _ATTRIBUTE.findall(section)
     return {tuple(names.split(", ")): _markdown(text) for names, text in found}
 
 
 def notation(schema: dict[str, Any]) -> str:
-    """Return a type of JSON as TypeScript writes it.
+    """Return a JSON Schema type in TypeScript's notation.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""All settings, as tables, from the model that validates them."""
+"""Generates the tables of all settings, from the models that validate them."""
 
 import ast
 import inspect
@@ -19,12 +19,12 @@ from fluxplain.loading.import_strings import load
 
 
 def tables() -> str:
-    """Return a table for each table of the file."""
+    """Return a Markdown table for each table of the configuration file."""
     return "\n\n".join(_section(path, model) for path, model in sections())
 
 
 def sections(path: str = "", model: type[BaseModel] = Config) -> Iterator[tuple[str, Any]]:
-    """Yield path and model of each table of the file; that of the file itself is empty."""
+    """Yield path and model of each table; the path of the top level is empty."""
     yield path, model
     for name, field in model.model_fields.items():
         if _is_table(field):
@@ -32,7 +32,7 @@ def sections(path: str = "", model: type[BaseModel] = Config) -> Iterator[tuple[
 
 
 def detectors() -> str:
-    """Return the parameters of each detector."""
+    """Return the table of each detector's parameters."""
     rows = []
     for name, reference in DETECTORS.items():
         signature = inspect.signature(load(reference)).parameters
@@ -45,7 +45,7 @@ def detectors() -> str:
 
 @cache
 def descriptions(model: type[BaseModel]) -> dict[str, str]:
-    """Return key → its description: the docstring below the field."""
+    """Return key → its description, the docstring below the field."""
     kinds = [kind for kind in reversed(model.__mro__) if kind.__module__.startswith("fluxplain.")]
     trees = [ast.parse(inspect.getsource(kind)).body[0] for kind in kinds]
     return {
@@ -68,7 +68,7 @@ def _section(path: str, model: type[BaseModel]) -> str:
         return settings
     about = (model.__doc__ or "").partition("\n")[0]
     variable = f"{ENV_PREFIX}{path.upper().replace('.', '__')}__"
-    return f"### `[{path}]`\n\n{about} In the environment: `{variable}` and the key.\n\n{settings}"
+    return f"### `[{path}]`\n\n{about} Environment variables: `{variable}<KEY>`.\n\n{settings}"
 
 
 def _row(name: str, field: FieldInfo, schema: dict[str, Any], description: str) -> list[str]:
@@ -77,12 +77,12 @@ def _row(name: str, field: FieldInfo, schema: dict[str, Any], description: str) 
         f"`{name}`",
         "required" if field.is_required() else _default(field),
         description,
-        "text; only in the environment" if is_secret else _allowed(schema),
+        "text, only as an environment variable" if is_secret else _allowed(schema),
     ]
 
 
 def _allowed(schema: dict[str, Any]) -> str:
-    if "anyOf" in schema:  # TOML has no null: a key is set or not
+    if "anyOf" in schema:  # TOML has no null: a key is set or absent
         schema = {"anyOf": [kind for kind in schema["anyOf"] if kind != {"type": "null"}]}
     return allowed(schema)
 

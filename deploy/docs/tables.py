@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    r"""Return a table; what would end a cell is escaped.
+    r"""Return a table; pipes within cells are escaped.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What a setting may be, in words; from its JSON Schema."""
+"""Words a setting's allowed values, from its JSON Schema."""
 
 import json
 from collections.abc import Mapping
@@ -33,7 +33,7 @@ BOUNDS = {
 
 
 def allowed(schema: Schema) -> str:
-    """Return what is allowed.
+    """Return the allowed values in words.
 
     Examples
     --------
@@ -55,7 +55,7 @@ def allowed(schema: Schema) -> str:
 
 
 def code(value: Any) -> str:
-    """Return a value as TOML has it, in Markdown.
+    """Return a value in TOML's notation, as Markdown code.
 
     Examples
     --------

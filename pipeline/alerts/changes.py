@@ -1,4 +1,4 @@
-"""Consumes ``changes`` in a consumer group of its own."""
+"""Consumes the topic ``changes`` in its own consumer group."""
 
 import logging
 from collections.abc import Callable
@@ -29,10 +29,10 @@ GROUP = "alerts"
 
 
 class ChangeConsumer:
-    """The messages of ``changes``, each until it is done.
+    """Consumer of ``changes`` with explicit commits.
 
-    The first start of the group begins with the next new message: nobody wants alerts of last
-    week. Later starts resume where it was, and read added partitions from their beginning. Raises
+    The first start of the group begins with new messages: nobody wants last week's alerts. Later
+    starts resume at the committed offsets, and read added partitions from their beginning. Raises
     BrokerError if the broker does not answer, or the topic does not exist.
     """
 
@@ -45,21 +45,21 @@ class ChangeConsumer:
             {
                 **client_settings(config),
                 "group.id": f"{config.topics.prefix}{GROUP}",
-                # handled messages are committed now and then; delivered ones at once
+                # offsets are stored in done(); librdkafka commits stored ones periodically
                 "enable.auto.offset.store": False,
-                # for added partitions, and where messages were deleted unread
+                # for added partitions, and after unread messages were deleted
                 "auto.offset.reset": "earliest",
                 "max.poll.interval.ms": int(ALERTS_POLL_S * 1000),
                 "session.timeout.ms": int(ALERTS_SESSION_S * 1000),
             }
         )
         self._unreadable = UnreadableBatches(config, self._consumer)
-        self._consumer.subscribe([self._topic], on_assign=self._begin)
+        self._consumer.subscribe([self._topic], on_assign=self._on_assigned)
 
     def poll(self, timeout_s: float) -> Message | None:
-        """Return the next message; None if none came in time, or it waits for the registry.
+        """Return the next message; None on a timeout, or while a message waits for the registry.
 
-        Raises BrokerError for an error that does not pass on its own.
+        Raises BrokerError for a permanent error.
         """
         read = self._read(timeout_s) if self._opener.is_empty else []
         return next(iter(self._opener.opened(read, timeout_s)), None)
@@ -80,33 +80,35 @@ class ChangeConsumer:
         try:
             self._consumer.commit(asynchronous=False)
         except KafkaException as error:
-            log.warning("cannot commit, so alerts may come again: %s", error.args[0].str())
+            log.warning("cannot commit, so alerts may be repeated: %s", error.args[0].str())
 
     def close(self) -> None:
         """Commit and leave the group."""
         self._consumer.close()
 
-    def _begin(self, consumer: Consumer, assigned: list[TopicPartition]) -> None:
-        everything = partitions_of(self._config, self._topic)
-        partitions = [TopicPartition(self._topic, partition) for partition in everything]
-        what = f"cannot ask where to begin in {self._topic}"
+    def _on_assigned(self, consumer: Consumer, assigned: list[TopicPartition]) -> None:
+        all_partitions = partitions_of(self._config, self._topic)
+        partitions = [TopicPartition(self._topic, partition) for partition in all_partitions]
+        what = f"cannot read the offsets of {self._topic}"
 
-        def asked(question: Callable[[], Any]) -> Any:
+        def request(question: Callable[[], Any]) -> Any:
             return ask(self._config, consumer, self._topic, what, question)
 
-        committed = asked(lambda: consumer.committed(partitions, timeout=REQUEST_S))
+        committed = request(lambda: consumer.committed(partitions, timeout=REQUEST_S))
         if any(each.offset >= 0 for each in committed):
-            log.info("reading on from what was committed, in %d partitions", len(assigned))
+            log.info("resuming at the committed offsets, in %d partitions", len(assigned))
             return
-        # of all partitions: another member of a new group must not take its own for added ones;
-        # at once: messages that come while this process is down must not be skipped
-        ends = asked(lambda: log_offsets(consumer, self._topic, everything, OFFSET_END, REQUEST_S))
+        # for all partitions: other members of a new group must not mistake theirs for added ones;
+        # at once: messages that arrive while this process is down must not be skipped
+        ends = request(
+            lambda: log_offsets(consumer, self._topic, all_partitions, OFFSET_END, REQUEST_S)
+        )
         begins = [TopicPartition(self._topic, p, end) for p, end in ends.items()]
         consumer.commit(offsets=begins, asynchronous=False)
-        log.info("the first start: alerts begin with new changes")
+        log.info("first start: alerts begin with new changes")
 
 
 def taken_at_s(message: Message, now_s: float) -> float:
-    """Return when Kafka took a message, in seconds since 1970; now if that is unknown."""
+    """Return a message's timestamp in seconds since 1970; ``now_s`` if it has none."""
     kind, at_ms = message.timestamp()
     return now_s if kind == TIMESTAMP_NOT_AVAILABLE else at_ms / 1000.0

@@ -1,4 +1,4 @@
-"""Decides which changes are worth an alert."""
+"""Decides which changes become alerts."""
 
 from collections import OrderedDict
 from collections.abc import Iterator
@@ -8,20 +8,20 @@ from fluxplain.config import AlertSettings
 from fluxplain.schemas import Change
 
 Reason = Literal["kind", "method", "feature", "min_effect", "quiet_s", "repeated"]
-"""Why there is no alert: the setting that excludes it, or that there was one already."""
+"""Why a change is no alert: the setting that excludes it, or an earlier alert of that change."""
 
 MAX_REMEMBERED = 10_000
-"""Newest alerts and quiet times that are remembered: a few MB."""
+"""Latest alerts and quiet times to remember: a few MB."""
 
 
 class AlertFilter:
-    """Decides about one change after the other.
+    """Decides about changes one by one.
 
-    A change that comes again after a crash, with the same id, has no second alert. After an alert
-    at time t those of the same subject before t + ``quiet_s`` are held back, and do not make the
-    quiet time longer. A subject is a stream's feature (the loss counts as one) with the kind of the
-    change, or an incident. Times are those at which Kafka took the changes, so that a reader that
-    is behind decides the same.
+    A change repeated after a crash, with the same id, gives no second alert. After an alert at time
+    t, changes of the same subject before t + ``quiet_s`` are held back; they do not prolong the
+    quiet time. A subject is the kind of the change together with a stream's feature (the loss
+    counts as one), or an incident. Times are Kafka's timestamps of the changes, so that a lagging
+    reader decides the same.
 
     Examples
     --------
@@ -39,7 +39,7 @@ class AlertFilter:
         self._quiet_until: OrderedDict[str, float] = OrderedDict()
 
     def objection(self, change: Change, at_s: float) -> Reason | None:
-        """Return why a change that Kafka took at a time has no alert; None if it has one."""
+        """Return why a change with a timestamp becomes no alert; None if it becomes one."""
         unwanted = self._unwanted(change)
         if unwanted is not None:
             return unwanted
@@ -49,7 +49,7 @@ class AlertFilter:
         return "quiet_s" if quiet else None
 
     def delivered(self, change: Change, at_s: float) -> None:
-        """Remember an alert, and begin its quiet time."""
+        """Record a delivered alert and start its quiet time."""
         _remember(self._delivered, change.id, None)
         for subject in _subjects(change):
             _remember(self._quiet_until, subject, at_s + self._settings.quiet_s)
@@ -71,8 +71,8 @@ class AlertFilter:
 def effect(change: Change) -> float | None:
     """Return |after - before| as a share of the larger of |before| and |after|.
 
-    It is 0 where nothing changed, at most 1 without a change of sign, and at most 2 with one; None
-    where there is no before.
+    The effect is 0 without a difference, at most 1 without a change of sign, and at most 2 with
+    one. It is None if the change has no ``before`` or no ``after``.
 
     Examples
     --------
@@ -84,7 +84,7 @@ def effect(change: Change) -> float | None:
     if change.before is None or change.after is None:
         return None
     larger = max(abs(change.before), abs(change.after))
-    # divided first: a difference of the largest numbers would be infinite
+    # divide first: the difference of the largest numbers would be infinite
     return abs(change.after / larger - change.before / larger) if larger else 0.0
 
 

@@ -1,4 +1,4 @@
-"""The process that sends alerts: reads changes, filters, delivers, commits."""
+"""The alerts process: consumes changes, filters, delivers, commits."""
 
 import asyncio
 import logging
@@ -20,18 +20,18 @@ from fluxplain.schemas import BadRecordError, Change
 log = logging.getLogger("fluxplain.alerts")
 
 POLL_S = 0.5
-"""Longest wait of a poll, and so for the end."""
+"""Longest wait of a poll, in seconds; it delays a shutdown."""
 
 STOP_S = 5.0
-"""Time for a running attempt when this ends."""
+"""Seconds that a shutdown gives a running attempt."""
 
 
 async def run(config: Config) -> None:
     """Send alerts until SIGTERM or Ctrl-C.
 
-    Each change takes three steps: (1) ask the filter; (2) deliver, or give up; (3) commit. A
-    process that ends between 2 and 3 delivers again at its next start, with the same id. Raises
-    BrokerError if the broker does not answer, or reports an error that does not pass on its own.
+    Each change takes three steps: (1) filter; (2) deliver, or give up; (3) commit. A process that
+    ends between 2 and 3 delivers again at its next start, with the same id. Raises BrokerError if
+    the broker does not answer, or reports a permanent error.
     """
     stop = asyncio.Event()
     for each in (signal.SIGINT, signal.SIGTERM):
@@ -46,7 +46,7 @@ async def run(config: Config) -> None:
                 if message is not None:
                     await sender.handle(message)
     counts = ", ".join(f"{n:,} {what}" for what, n in sender.counts.items())
-    log.info("ended: %s", counts or "no change came")
+    log.info("ended: %s", counts or "no changes")
 
 
 class _Sender:
@@ -62,7 +62,7 @@ class _Sender:
         self.counts: Counter[str] = Counter()
 
     async def handle(self, message: Message) -> None:
-        """Ask the filter about a message, deliver its alert, and commit."""
+        """Filter a message, deliver its alert, and commit."""
         try:
             change = _change(message)
         except BadRecordError as error:
@@ -77,7 +77,7 @@ class _Sender:
             return
         answer = await self._unless_stopped(change, at_s)
         if answer is None:
-            log.info("change %s: not delivered before the end; the next start does", change.id)
+            log.info("change %s: not delivered before shutdown; the next start will", change.id)
         elif answer.delivered:
             log.info("change %s: %s %s", change.id, self._webhook.name, answer.what)
             self._filter.delivered(change, at_s)
@@ -94,14 +94,14 @@ class _Sender:
         self._changes.done(message, at_once=at_once)
 
     async def _unless_stopped(self, change: Change, at_s: float) -> Answer | None:
-        """Return the result of a delivery; None if the process ends before it."""
+        """Return the result of a delivery; None if the process is stopped before."""
         content = body(change)
         delivery = asyncio.create_task(
             deliver(
                 lambda: self._webhook.send(change.id, content),
                 age_s=lambda: time.time() - at_s,
                 pause=self._pause,
-                tell=lambda line: log.warning(
+                report=lambda line: log.warning(
                     "change %s: %s %s", change.id, self._webhook.name, line
                 ),
             )
@@ -126,7 +126,7 @@ class _Sender:
 def _change(message: Message) -> Change:
     change = Change.decode(message.value())
     if not _ID.fullmatch(change.id):
-        raise BadRecordError("id must be 12 hexadecimal digits")  # it goes into a header
+        raise BadRecordError("id must be 12 hexadecimal digits")  # the id becomes a header
     return change
 
 

@@ -1,4 +1,4 @@
-"""The body, headers and signature of an alert."""
+"""Body, headers and signature of an alert."""
 
 import hashlib
 import hmac
@@ -13,21 +13,21 @@ from fluxplain.schemas import Change
 from fluxplain.schemas.wording import printable
 
 VERSION = 1
-"""Version of the body. Added fields leave it; changed or removed ones raise it."""
+"""Version of the body's format. Changed or removed fields raise it; added ones do not."""
 
 SIGNATURE = "X-Fluxplain-Signature"
 
 TIMESTAMP = "X-Fluxplain-Timestamp"
 
 MAX_TEXT = 1_000
-"""Longest line for people, in characters; on a topic it may be longer than a chat takes."""
+"""Longest line for chats, in characters; a record's detail may exceed their limits."""
 
 
 def body(change: Change, *, is_test: bool = False) -> bytes:
     """Return the JSON of an alert.
 
-    One object: ``version``, ``test`` (whether this is no real change), ``text`` (a line for people;
-    what Slack, Mattermost and the like show) and ``change``, the record as on the topic.
+    It is an object of ``version``, ``test`` (whether this is a test), ``text`` (one line, which
+    Slack, Mattermost and similar chats show) and ``change``, the record of the topic.
 
     Examples
     --------
@@ -43,7 +43,7 @@ def body(change: Change, *, is_test: bool = False) -> bytes:
 
 
 def text(change: Change, *, is_test: bool = False) -> str:
-    """Return an alert as a line for people, as chats show it."""
+    """Return an alert's line for chats."""
     what = change.detail if change.kind == "drift" else f"{change.kind}: {change.detail}"
     ids = f"change {change.id}" + (f", incident {change.incident}" if change.incident else "")
     line = f"fluxplain, {change.stream} at {change.seq:,}: {what} ({ids})"
@@ -53,9 +53,10 @@ def text(change: Change, *, is_test: bool = False) -> str:
 def headers(
     change_id: str, content: bytes, secret: bytes | None, timestamp_s: int
 ) -> Mapping[str, str]:
-    """Return the headers of an alert; a receiver drops what comes again with the same change id.
+    """Return the headers of an alert, signed if there is a secret.
 
-    Without a secret there is no signature. The timestamp is in seconds since 1970.
+    The ``Idempotency-Key`` lets receivers drop repeated alerts. The timestamp is in seconds since
+    1970.
     """
     common = {
         "Content-Type": "application/json",
@@ -67,7 +68,7 @@ def headers(
 
 
 def sign(secret: bytes, timestamp_s: int, content: bytes) -> str:
-    """Return the signature: HMAC-SHA256 of timestamp, a full stop and body.
+    """Return the signature: the HMAC-SHA256 of timestamp, a full stop and body.
 
     Examples
     --------
@@ -79,7 +80,7 @@ def sign(secret: bytes, timestamp_s: int, content: bytes) -> str:
 
 
 def sample(stream: str, feature: str) -> Change:
-    """Return a change that never happened, with an id of its own each time."""
+    """Return a made-up change with a random id."""
     return Change(
         id=secrets.token_hex(6),
         stream=stream,
@@ -100,7 +101,7 @@ def sample(stream: str, feature: str) -> Change:
 
 
 def _escaped(line: str) -> str:
-    """Return text without a terminal's control codes and a chat's mentions."""
-    # an incident has an @ too, before a number
+    """Return text without terminal control codes and chat mentions."""
+    # keep the @ of an incident, which a number follows
     plain = re.sub("@(?=[A-Za-z])", "@\u200b", printable(line[:MAX_TEXT])).replace("&", "&amp;")
     return plain.replace("<", "&lt;").replace(">", "&gt;")

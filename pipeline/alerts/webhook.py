@@ -18,25 +18,34 @@ from fluxplain.schemas.wording import printable
 
 FIRST_PAUSE_S = 1.0
 LONGEST_PAUSE_S = 60.0
-"""Pause before the next attempt; doubled after each, and shortened at random by up to a half, so
-that many senders do not come back at once."""
+"""Shortest and longest pause before the next attempt. The pause doubles each time, and is shortened
+at random by up to a half, so that many senders do not retry at once."""
 
 MAX_AGE_S = 900.0
-"""Age from which a change is not tried again: it is no alert any more. One that waited so long
-behind others, or was read late, has one attempt."""
+"""Age in seconds from which an alert is outdated and not retried. A change that is already older
+when it is read gets one attempt."""
 
-AGAIN = (408, 425, 429)
+RETRIED = (408, 425, 429)
 """Statuses besides 5xx after which another attempt may succeed: too slow, too early, too many."""
 
 MAX_ANSWER_BYTES = 2_000
-"""Part of an answer that is read, for people."""
+"""Bytes of an answer to read, for the log."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The result of one attempt; `what` is a sentence for people without its subject.
+    """The result of one attempt.
 
-    `again`: another attempt may succeed, but not before `not_before_s`, as the receiver asked.
+    Attributes
+    ----------
+    delivered
+        Whether the receiver accepted the alert.
+    what
+        Description of the answer: a sentence without its subject.
+    again
+        Whether another attempt may succeed.
+    not_before_s
+        Seconds to wait before it, as the receiver asked.
     """
 
     delivered: bool
@@ -46,10 +55,10 @@ class Answer:
 
 
 class Webhook:
-    """One receiver.
+    """A receiver of alerts.
 
-    Redirects are not followed, and proxies of the environment not used: an alert and its signature
-    go where the settings say. Certificates are verified.
+    An alert and its signature go only to the configured address: redirects are not followed, and
+    proxy settings of the environment are ignored. Certificates are verified.
     """
 
     def __init__(self, settings: AlertSettings) -> None:
@@ -90,14 +99,14 @@ async def deliver(
     *,
     age_s: Callable[[], float],
     pause: Callable[[float], Awaitable[bool]],
-    tell: Callable[[str], None] = lambda _line: None,
+    report: Callable[[str], None] = lambda _line: None,
     chance: Callable[[], float] = random.random,
 ) -> Answer | None:
     """Try until an alert is delivered, or another attempt would not help; return the last answer.
 
-    `age_s` returns the change's age; from :data:`MAX_AGE_S` on there is no other attempt. `tell`
-    receives a sentence before each pause; `pause` waits and returns whether to continue, else this
-    returns None. `chance` returns uniform random numbers in [0, 1).
+    `age_s` returns the change's age; from :data:`MAX_AGE_S` on there is no other attempt. `report`
+    receives a sentence before each pause. `pause` waits and returns whether to continue; if not,
+    this returns None. `chance` returns uniform random numbers in [0, 1).
     """
     longest = FIRST_PAUSE_S
     while True:
@@ -105,7 +114,7 @@ async def deliver(
         pause_s = max(longest * (1.0 - chance() / 2.0), answer.not_before_s)
         if not answer.again or age_s() + pause_s > MAX_AGE_S:
             return answer
-        tell(f"{answer.what}; again in {pause_s:.1f} s")
+        report(f"{answer.what}; retrying in {pause_s:.1f} s")
         if not await pause(pause_s):
             return None
         longest = min(2.0 * longest, LONGEST_PAUSE_S)
@@ -114,7 +123,7 @@ async def deliver(
 def interpreted(
     status: int, reason: str | None, response_headers: Mapping[str, str], start: bytes
 ) -> Answer:
-    """Interpret an answer of HTTP.
+    """Interpret an HTTP response.
 
     Examples
     --------
@@ -128,8 +137,8 @@ not_before_s=7.0)
     if 200 <= status < 300:
         return Answer(True, what)
     if 300 <= status < 400:
-        return Answer(False, f"{what}; redirects are not followed: set alerts.url to where it is")
-    again = status in AGAIN or status >= 500
+        return Answer(False, f"{what}; redirects are not followed: set alerts.url to the new URL")
+    again = status in RETRIED or status >= 500
     wanted_s = _retry_after_s(response_headers.get("Retry-After", "")) if again else 0.0
     return Answer(False, what, again=again, not_before_s=wanted_s)
 
@@ -138,7 +147,7 @@ async def _start_of(response: aiohttp.ClientResponse) -> bytes:
     try:
         return await response.content.read(MAX_ANSWER_BYTES)
     except (aiohttp.ClientError, OSError):
-        return b""  # the status says whether it was delivered
+        return b""  # the status alone decides whether it was delivered
 
 
 def _retry_after_s(value: str) -> float:
@@ -154,12 +163,12 @@ def _retry_after_s(value: str) -> float:
 
 
 def _failed(error: Exception, timeout_s: float) -> Answer:
-    """Return why there was no answer; only an unusable URL is not tried again."""
+    """Return why there was no answer; only an unusable URL is not retried."""
     match error:
         case TimeoutError():
             what = f"did not answer within {timeout_s:g} s (alerts.timeout_s)"
         case aiohttp.ClientConnectorDNSError():
-            what = "is not known: there is no such name, or no name server"
+            what = "cannot be resolved: the host name is unknown, or no name server answers"
         case aiohttp.ClientConnectorCertificateError():
             what = f"has a certificate that is not trusted: {error.certificate_error}"
         case aiohttp.ClientConnectorError():
@@ -170,9 +179,9 @@ def _failed(error: Exception, timeout_s: float) -> Answer:
             what = f"cannot be reached: the proxy answered {error.status}"
         case ValueError():
             # its message shows the URL, which may be secret
-            return Answer(False, "cannot be asked: alerts.url or alerts.proxy is not a valid URL")
+            return Answer(False, "cannot be reached: alerts.url or alerts.proxy is no valid URL")
         case _:
-            what = f"gave no answer that can be read ({type(error).__name__})"
+            what = f"gave no readable answer ({type(error).__name__})"
     return Answer(False, what, again=True)
 
 

@@ -1,4 +1,4 @@
-"""The command line as ``python -m fluxplain.cli``; workers are started so."""
+"""The command line as ``python -m fluxplain.cli``; the supervisor starts workers with it."""
 
 from fluxplain.cli.main import main
 

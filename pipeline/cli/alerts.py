@@ -26,15 +26,16 @@ from fluxplain.schemas import stream_name
 if TYPE_CHECKING:
     from fluxplain.alerts.webhook import Answer
 
-alerts_app = group("alerts", RUN, "Send changes to a webhook, or send a test alert.")
+alerts_app = group("alerts", RUN, "Send changes, or a test alert, to a webhook.")
 
 
 @alerts_app.command("run")
 def alerts_run(config: ConfigPath = DEFAULT_CONFIG) -> None:
-    """Send an alert of each change that passes the filter, until SIGTERM or Ctrl-C.
+    """Send an alert for each new change.
 
-    `fluxplain up` does this too when alerts.url is set. The first start begins with new changes;
-    later starts resume where the last one ended.
+    The command sends changes that pass the filter, until SIGTERM or Ctrl-C. `fluxplain up` does
+    this too if `alerts.url` is set. The first start begins with new changes; later starts resume
+    where the last one ended.
     """
     settings = _settings(config)
     from fluxplain.alerts.forward import run  # noqa: PLC0415  the test needs no Kafka
@@ -48,16 +49,17 @@ def alerts_run(config: ConfigPath = DEFAULT_CONFIG) -> None:
 
 @alerts_app.command("test")
 def alerts_test(config: ConfigPath = DEFAULT_CONFIG) -> None:
-    """Send one alert of a change that never happened, and print the receiver's answer.
+    """Send a test alert.
 
-    It is signed as others are and has `"test": true`. No broker is needed. The exit status is 0 if
-    the receiver took it, else 1.
+    The alert is about a made-up change, is signed like all others and has `"test": true`. The
+    receiver's answer is printed. No broker is needed. The exit status is 0 if the receiver accepted
+    the alert, otherwise 1.
     """
     settings = _settings(config)
     name, answer = asyncio.run(_send_sample(settings))
     say(f"{name} {answer.what}")
     if not settings.alerts.signing_secret():
-        say("It was not signed: there is neither FLUXPLAIN_ALERTS__SECRET nor alerts.secret_file.")
+        say("Not signed: neither FLUXPLAIN_ALERTS__SECRET nor alerts.secret_file is set.")
     if not answer.delivered:
         raise typer.Exit(1)
 
@@ -74,7 +76,7 @@ def _settings(config: Path) -> Config:
     settings = load(config, "reader")
     if settings.alerts.url is None:
         raise ConfigError(
-            f"alerts.url is not set, so there are no alerts: set it in {config}, or by the "
+            f"alerts.url is not set, so there are no alerts: set it in {config}, or set the "
             "environment variable FLUXPLAIN_ALERTS__URL"
         )
     return settings

@@ -1,4 +1,4 @@
-"""The app, options that several commands share, loading of settings, and output."""
+"""The Typer app, shared options, loading of settings, and output."""
 
 import inspect
 from collections.abc import Callable, Iterator
@@ -12,7 +12,7 @@ import typer
 from rich.console import Console
 
 from fluxplain.cli.interruption import ended_by_ctrl_c
-from fluxplain.config import Asker, Config, ConfigError, load_config
+from fluxplain.config import Caller, Config, ConfigError, load_config
 from fluxplain.kafka.client import AccessError, BrokerError, no_topics
 from fluxplain.kafka.embedded import resolve
 from fluxplain.kafka.exits import EXIT_NOT_YET, EXIT_REFUSED
@@ -23,16 +23,16 @@ from fluxplain.schemas import BadRecordError, Change, parse_stream, stream_name
 
 app = typer.Typer(
     name="fluxplain",
-    help="Explains models in flux: what an online model on Kafka relies on, and when that changes."
-    "\n\nStart with `fluxplain demo`, or `fluxplain init` for your own stream.",
+    help="Explain online models on Kafka: what they rely on, and when that changes."
+    "\n\nStart with `fluxplain demo`, or with `fluxplain init` for your own stream.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-PREPARE, RUN, FEED, LOOK = "Prepare", "Run", "Feed", "Look"
-"""Panels of --help."""
+PREPARE, RUN, FEED, LOOK = "Set up", "Run", "Feed data", "View results"
+"""Panels of `--help`."""
 
 console = Console()
 
@@ -40,19 +40,19 @@ DEFAULT_CONFIG = Path("fluxplain.toml")
 
 ConfigPath = Annotated[
     Path,
-    typer.Option("--config", "-c", metavar="FILE", help="Settings, as `fluxplain init` writes."),
+    typer.Option("--config", "-c", metavar="FILE", help="Settings file; see `fluxplain init`."),
 ]
 Local = Annotated[
     Path | None,
     typer.Option(
-        "--local", metavar="DIR", help="Read what `fluxplain local` wrote, instead of topics."
+        "--local", metavar="DIR", help="Read the files of `fluxplain local` instead of topics."
     ),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Each record as it is on the topic.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print each record's JSON.")]
 OnePartition = Annotated[
-    int | None, typer.Option(min=0, help="Of which stream; by default of all.")
+    int | None, typer.Option(min=0, help="The stream's partition; by default all.")
 ]
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
 
 
 def group(name: str, panel: str, text: str) -> typer.Typer:
@@ -62,8 +62,8 @@ def group(name: str, panel: str, text: str) -> typer.Typer:
     return added
 
 
-def spread(command: Callable[..., None]) -> Callable[..., None]:
-    """Let a command take, for each parameter that is a dataclass, its fields as options."""
+def dataclass_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Turn the fields of a command's dataclass parameters into options."""
     signature = inspect.signature(command, eval_str=True)
     groups: dict[str, type[Any]] = {
         name: each.annotation
@@ -88,23 +88,23 @@ def spread(command: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-def load(config: Path, role: Asker | None = None) -> Config:
-    """Return the settings; importing the model and functions that they name may take long."""
+def load(config: Path, role: Caller | None = None) -> Config:
+    """Load the settings; importing the model and functions that they name may take long."""
     with ended_by_ctrl_c():
         return load_config(config, role)
 
 
 def load_reader(config: Path) -> Config:
-    """Return the settings of a command that only reads topics, with the broker's address."""
+    """Load settings for a command that only reads topics, and resolve the broker's address."""
     return resolve(load(config, "reader"))
 
 
 Reader = Callable[..., Iterator[Published]]
-"""Yields the records of the topics that it is called with."""
+"""Yields the records of the given topics."""
 
 
-def opened(local: Path | None, config: Path) -> tuple[Reader, Config | None]:
-    """Return a reader of the files of ``fluxplain local``, or of topics with their settings."""
+def open_reader(local: Path | None, config: Path) -> tuple[Reader, Config | None]:
+    """Return a reader of the files of ``fluxplain local``; or one of topics, and the settings."""
     if local is not None:
         return (lambda *topics: from_files(local, topics)), None
     settings = load_reader(config)
@@ -112,7 +112,7 @@ def opened(local: Path | None, config: Path) -> tuple[Reader, Config | None]:
 
 
 def changes_of(read: Reader) -> Iterator[Change]:
-    """Yield all changes."""
+    """Yield all changes that a reader finds."""
     return (record for record, _ in read(Change.TOPIC) if isinstance(record, Change))
 
 
@@ -125,12 +125,12 @@ def partition_of(settings: Config, stream: str) -> int:
         raise ConfigError(f"--{error}") from None
     if topic != expected:
         example = stream_name(expected, 0)
-        raise ConfigError(f"--stream is {stream!r}, but it must be as --stream {example}")
+        raise ConfigError(f"--stream is {stream!r}, but must be a stream such as {example}")
     return partition
 
 
 def ready(settings: Config) -> Config:
-    """Return the settings with the broker's address; raise BrokerError if topics are missing."""
+    """Resolve the broker's address; raise BrokerError if topics are missing."""
     settings = resolve(settings)
     missing = missing_topics(settings)
     if missing:
@@ -139,24 +139,24 @@ def ready(settings: Config) -> Config:
 
 
 def say(text: str) -> None:
-    """Print a line as it is."""
+    """Print a line without markup."""
     console.print(text, markup=False, highlight=False)
 
 
 def warn(text: str) -> None:
-    """Print a line about what is no error, but probably not intended."""
+    """Print a warning to stderr."""
     Console(stderr=True, soft_wrap=True).print(text, style="yellow", markup=False, highlight=False)
 
 
 def say_error(error: object, *, style: str | None = None, soft_wrap: bool = False) -> None:
-    """Print an error's message."""
+    """Print an error to stderr."""
     stderr = Console(stderr=True, soft_wrap=soft_wrap)
     stderr.print(f"Error: {error}", style=style, markup=False, highlight=False)
 
 
 @contextmanager
 def status_for_supervisor() -> Iterator[None]:
-    """Exit with a status that says whether to start this process again."""
+    """Exit with a status that lets the supervisor decide whether to restart this process."""
     try:
         yield
     except (RegisteredError, AccessError) as error:

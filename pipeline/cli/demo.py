@@ -1,4 +1,4 @@
-"""The demonstration: the whole pipeline on the embedded broker, while its stream drifts."""
+"""The demonstration: the whole pipeline on the embedded broker, with a drifting stream."""
 
 import socket
 import tempfile
@@ -29,18 +29,18 @@ from fluxplain.sources import open_source
 DEMO_CONFIG = Path(__file__).with_name("demo.toml")
 
 CONCEPTS = (1, 2)
-"""River's Agrawal concepts before and after the drift: 1 rests on age and salary, 2 also on the
+"""River's Agrawal concepts before and after the drift: 1 depends on age and salary, 2 also on the
 education level."""
 
 PROGRESS_S = 5.0
-"""Time between two lines of progress, without a terminal to draw on."""
+"""Seconds between two lines of progress if the output is no terminal."""
 
 
 def run_demo(out: Path, records: int, console: Console, *, stay: bool = False) -> Summary:
-    """Run the demonstration and return its findings.
+    """Run the demonstration and return its summary.
 
-    The concept changes after half of the records. The picture and the workers' log are written to
-    the folder `out`. With `stay` everything keeps running for the dashboard, until interrupted.
+    The concept changes after half of the records. The figure and the workers' log are written to
+    the folder `out`. With `stay`, everything keeps running for the dashboard until interrupted.
     """
     out.mkdir(parents=True, exist_ok=True)
     drift_seq = records // 2
@@ -62,7 +62,7 @@ def run_demo(out: Path, records: int, console: Console, *, stay: bool = False) -
             f"{ENV_PREFIX}DASHBOARD__PORT": str(port),
         }
         with Supervisor(
-            DEMO_CONFIG, environment=environment, stderr=log, tell=console.print
+            DEMO_CONFIG, environment=environment, stderr=log, report=console.print
         ) as workers:
             workers.start()
             workers.add_service("dashboard", command_of("dashboard", config_path=DEMO_CONFIG))
@@ -70,7 +70,7 @@ def run_demo(out: Path, records: int, console: Console, *, stay: bool = False) -
                 _show(config, feed, store, workers, console, port)
             summary = _summarize(config, store, drift_seq, out / "importances.png", console)
             if stay:
-                console.print("The dashboard stays until Ctrl-C.", style="bold")
+                console.print("The dashboard keeps running until Ctrl-C.", style="bold")
             while stay:
                 workers.check()
                 time.sleep(0.5)
@@ -84,7 +84,7 @@ def _summarize(
     save(importance_figure(summary.view, drift_seq=drift_seq), picture)
     loss_watched = config.drift.of("loss") is not None
     console.print(render_summary(summary, loss_watched=loss_watched))
-    console.print(f"Picture: {picture}", style="bold")
+    console.print(f"Figure: {picture}", style="bold")
     return summary
 
 
@@ -122,7 +122,7 @@ def _show(  # noqa: PLR0917
     console: Console,
     port: int,
 ) -> None:
-    printed = asked = time.monotonic()
+    printed = checked = time.monotonic()
     has_page = False
     with (
         closing(PipelineProgress(config, partition=0)) as progress,
@@ -142,8 +142,8 @@ def _show(  # noqa: PLR0917
             elif now - printed >= PROGRESS_S:
                 printed = now
                 console.print(f"{_predictions(store):,} of {feed.records:,} records")
-            if now - asked >= 1.0:
-                asked = now
+            if now - checked >= 1.0:
+                checked = now
                 workers.check()
                 has_page = has_page or _print_page(port, console)
                 if not messages and progress.update() >= feed.records:
@@ -159,7 +159,7 @@ def _print_page(port: int, console: Console) -> bool:
 
 
 def _free_port(wanted: int) -> int:
-    """Return the port if it is free, else another one."""
+    """Return the wanted port if it is free, otherwise another one."""
     for port in (wanted, 0):
         with socket.socket() as probe, suppress(OSError):
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -1,4 +1,4 @@
-"""The command that writes what was published to a file for other programs."""
+"""The command that exports published records to a Parquet or CSV file."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
@@ -32,10 +32,10 @@ if TYPE_CHECKING:
 
 Values = Iterator[tuple[int, bytes | None]]
 Advance = Callable[[int, int], None]
-"""Shows how much is done, of how much."""
+"""Takes the work done and the total, and shows the progress."""
 
 MAX_NAMES = 10
-"""Names of each kind in the message that nothing fits."""
+"""Most names of each kind in the error that no record matches."""
 
 STEP = 1000
 """Messages between two updates of the progress bar."""
@@ -45,7 +45,7 @@ Several = list[str] | None
 
 @app.command(rich_help_panel=LOOK)
 def export(  # noqa: PLR0917  options of a command
-    what: Annotated[str, typer.Argument(metavar="TOPIC", help=f"One of {', '.join(OUTPUTS)}.")],
+    topic: Annotated[str, typer.Argument(metavar="TOPIC", help=f"One of {', '.join(OUTPUTS)}.")],
     out: Annotated[
         Path,
         typer.Option("--out", "-o", metavar="FILE", help="File to write: .parquet, .csv, .csv.gz."),
@@ -62,7 +62,8 @@ def export(  # noqa: PLR0917  options of a command
     method: Annotated[
         Several,
         typer.Option(
-            metavar="METHOD", help=f"Only of {', '.join(METHODS)}, or of changes loss; repeatable."
+            metavar="METHOD",
+            help=f"Only of this method: {', '.join(METHODS)} or, for changes, loss; repeatable.",
         ),
     ] = None,
     from_seq: Annotated[
@@ -72,16 +73,16 @@ def export(  # noqa: PLR0917  options of a command
         int | None, typer.Option(metavar="SEQ", min=0, help="Only up to this seq, included.")
     ] = None,
 ) -> None:
-    """Write what a topic holds now, each result once, to a file of Parquet or CSV.
+    """Export a topic to a Parquet or CSV file.
 
-    The columns are described in the documentation, under "As files". Without `--local` the topic
-    is read from its beginning to where it ends now.
+    Each result is written once. The documentation describes the columns under "Exported files".
+    Without `--local`, the topic is read from its beginning to its current end.
     """
-    kind = OUTPUTS.get(what)
+    kind = OUTPUTS.get(topic)
     if kind is None:
-        raise ConfigError(f"there is no topic {what!r} to export: use one of {', '.join(OUTPUTS)}")
+        raise ConfigError(f"there is no topic {topic!r} to export: use one of {', '.join(OUTPUTS)}")
     check_out(out, (".parquet", ".csv", ".csv.gz"))
-    _check(kind, what, feature, method)
+    _check(kind, topic, feature, method)
     if from_seq is not None and to_seq is not None and to_seq < from_seq:
         raise ConfigError(f"--to-seq is {to_seq}, but must be at least --from-seq, {from_seq}")
     from fluxplain.results.export_file import export as write  # noqa: PLC0415  loads Arrow
@@ -90,27 +91,27 @@ def export(  # noqa: PLR0917  options of a command
     choice = Selection(streams, features, methods, from_seq, to_seq)
     with until_interrupted() as interruption, ExitStack() as stack:
         progress = _progress()
-        task = progress.add_task(what, total=None)
+        task = progress.add_task(topic, total=None)
 
         def advance(done: int, total: int) -> None:
             progress.update(task, completed=done, total=total)
 
         if local is not None:
-            values = _from_folder(local, what, advance)
+            values = _from_folder(local, topic, advance)
         else:
-            reader = TopicReader(load_reader(config), [what], from_beginning=True)
+            reader = TopicReader(load_reader(config), [topic], from_beginning=True)
             values = _from_topic(stack.enter_context(reader), advance)
         stack.enter_context(progress)
         tally = write(values, kind, out, choice)
     if interruption.by:
         raise typer.Exit(interruption.status)
     if not tally.written:
-        raise ConfigError(_nothing(what, local, tally, choice))
+        raise ConfigError(_nothing(topic, local, tally, choice))
     if tally.unusable == 1:
-        say("1 message was left out: it holds no such record")
+        say("Skipped 1 message that holds no such record")
     elif tally.unusable:
-        say(f"{tally.unusable:,} messages were left out: they hold no such records")
-    say(f"{out}: {tally.written:,} {what if tally.written > 1 else what[:-1]}")
+        say(f"Skipped {tally.unusable:,} messages that hold no such records")
+    say(f"{out}: {tally.written:,} {topic if tally.written > 1 else topic[:-1]}")
 
 
 def _progress() -> Progress:
@@ -123,10 +124,10 @@ def _progress() -> Progress:
     )
 
 
-def _check(kind: type[Record], what: str, feature: Several, method: Several) -> None:
+def _check(kind: type[Record], topic: str, feature: Several, method: Several) -> None:
     for option, value in (("--feature", feature), ("--method", method)):
         if value and kind not in {Explanation, Change}:
-            raise ConfigError(f"{option} is for explanations and changes: {what} have none")
+            raise ConfigError(f"{option} is only for explanations and changes, not for {topic}")
     known: Sequence[str] = WATCHED if kind is Change else [*METHODS]
     if wrong := [each for each in method or () if each not in known]:
         raise ConfigError(f"--method is {wrong[0]!r}, but must be one of {', '.join(known)}")
@@ -142,8 +143,8 @@ def _from_topic(reader: TopicReader, advance: Advance) -> Values:
     advance(total, total)
 
 
-def _from_folder(folder: Path, what: str, advance: Advance) -> Values:
-    path = folder / f"{what}.jsonl"
+def _from_folder(folder: Path, topic: str, advance: Advance) -> Values:
+    path = folder / f"{topic}.jsonl"
     if not folder.is_dir():
         raise ConfigError(f"--local is {str(folder)!r}, but there is no such folder")
     if not path.is_file():
@@ -157,18 +158,18 @@ def _from_folder(folder: Path, what: str, advance: Advance) -> Values:
     advance(total, total)
 
 
-def _nothing(what: str, local: Path | None, tally: "Tally", choice: Selection) -> str:
-    """Return why there is no file."""
-    where = f"{local}/{what}.jsonl" if local else f"the topic {what}"
+def _nothing(topic: str, local: Path | None, tally: "Tally", choice: Selection) -> str:
+    """Explain why no file was written."""
+    where = f"{local}/{topic}.jsonl" if local else f"the topic {topic}"
     if tally.inventory.seqs is None:
-        return f"there is nothing to export: {where} holds no {what}"
+        return f"there is nothing to export: {where} holds no {topic}"
     present = "; ".join(
         f"{name} is {', '.join(map(printable, each))}"
         for name, each in tally.inventory.names(MAX_NAMES).items()
     )
     bounds = (("--from-seq", choice.first_seq), ("--to-seq", choice.last_seq))
     given = ", ".join(f"{option} {seq}" for option, seq in bounds if seq is not None)
-    asked = f"the options ({given})" if given else "the options"
+    options = f"the options ({given})" if given else "the options"
     first, last = tally.inventory.seqs
-    there = f"{present} (the first that there are); seq is {first} to {last}"
-    return f"no {what} fit {asked}. In {where}, {there}"
+    content = f"{present} (at most {MAX_NAMES} each); seq is {first} to {last}"
+    return f"no {topic} match {options}. In {where}, {content}"

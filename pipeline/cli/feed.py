@@ -1,4 +1,4 @@
-"""Commands that take observations from files: into Kafka, or through all stages at once."""
+"""Commands that read recorded observations: into Kafka, or through the pipeline in-process."""
 
 import time
 from collections.abc import Iterable
@@ -23,10 +23,10 @@ from fluxplain.cli.common import (
     ConfigPath,
     app,
     console,
+    dataclass_options,
     load,
     ready,
     say,
-    spread,
     warn,
 )
 from fluxplain.config import Config
@@ -38,7 +38,7 @@ from fluxplain.schemas.late_label import LabelValue
 from fluxplain.sources import Columns, Source, SourceError, open_source, with_label_delay
 
 PATIENCE_S = 20.0
-"""Time without progress after which `replay` asks whether the pipeline runs."""
+"""Seconds without progress after which `replay` asks whether the pipeline runs."""
 
 
 @dataclass(kw_only=True)
@@ -57,7 +57,7 @@ class Recorded:
         str | None,
         typer.Option(
             metavar="COLUMN",
-            help="Column of a file with the label; by default label.column of the settings.",
+            help="Column of the label in a file; by default label.column of the settings.",
         ),
     ] = None
     id_: Annotated[
@@ -65,21 +65,23 @@ class Recorded:
         typer.Option(
             "--id",
             metavar="COLUMN",
-            help="Column of a file with the observation's id, by which a later label finds it.",
+            help="Column of the observation's id in a file; late labels refer to it.",
         ),
     ] = None
     ts: Annotated[
         str | None,
         typer.Option(
-            "--ts", metavar="COLUMN", help="Column of a file with its time; passed through."
+            "--ts",
+            metavar="COLUMN",
+            help="Column of the observation's time in a file; passed through.",
         ),
     ] = None
-    limit: Annotated[int | None, typer.Option(min=0, help="Most records to read.")] = None
+    limit: Annotated[int | None, typer.Option(min=0, help="Maximum number of records.")] = None
     partition: Annotated[
         int,
         typer.Option(
             min=0,
-            help="Partition of features: a source is one stream, and may have settings of its own.",
+            help="Partition of features, whose stream the source becomes.",
         ),
     ] = 0
     label_delay: Annotated[
@@ -87,8 +89,7 @@ class Recorded:
         typer.Option(
             min=1,
             metavar="N",
-            help="Send each label N observations later, as a record of its own; label.wait at "
-            "most.",
+            help="Send each label N observations later, as its own record; at most label.wait.",
         ),
     ] = None
 
@@ -105,20 +106,20 @@ class Recorded:
         return source
 
     def values(self, source: Source, settings: Config) -> Iterable[bytes | LabelValue]:
-        """Return the observations, and labels that come later."""
+        """Return the observations and late labels."""
         if self.label_delay is None:
             return source
         wait = settings.of_stream(self.partition).label.wait
         if self.label_delay > wait:
             raise SourceError(
-                f"--label-delay is {self.label_delay}, but label.wait is {wait}: no observation "
-                "waits so long for its label"
+                f"--label-delay is {self.label_delay}, but must be at most label.wait, {wait}: "
+                "observations wait no longer for their labels"
             )
         return with_label_delay(source, self.label_delay)
 
 
 @app.command(rich_help_panel=FEED)
-@spread
+@dataclass_options
 def replay(
     recorded: Recorded,
     rate: Annotated[float | None, typer.Option(min=0.001, help="Records per second.")] = None,
@@ -126,53 +127,54 @@ def replay(
         int | None,
         typer.Option(
             min=2,
-            help="Most records on their way through the pipeline. By default as many as the "
-            "embedded broker can hold; no limit on another.",
+            help="Maximum number of records that the pipeline may lag behind. By default what the "
+            "embedded broker can hold, and no limit on other brokers.",
         ),
     ] = None,
 ) -> None:
-    """Send recorded observations into the features topic, in order.
+    """Send recorded observations to Kafka.
 
-    The embedded broker keeps only the newest 5 MiB of a partition, so there this waits for the
-    pipeline whenever too many records are on their way.
+    They go to the topic `features`, in order. The embedded broker keeps only the newest 5 MiB of a
+    partition. With it, this command waits for the pipeline whenever the lag is too large.
     """
     settings = ready(load(recorded.config))
     source = recorded.open(settings)
     values = recorded.values(source, settings)
     options = ReplayOptions(partition=recorded.partition, rate=rate, max_lag=max_lag)
-    # a label that comes later is a record of features, too, unless labels have a topic
-    apart = recorded.label_delay is None or settings.label.topic
-    total = source.total if apart or source.total is None else 2 * source.total
+    # late labels are records of features too, unless they have their own topic
+    single = recorded.label_delay is None or settings.label.topic
+    total = source.total if single or source.total is None else 2 * source.total
     with _progress() as progress:
         display = _ReplayDisplay(progress, source.name, total)
         try:
             display.sent = replay_observations(settings, values, options, report=display.report)
         finally:
-            # also when interrupted: a second try begins behind them
+            # also after an interruption, so that a second run can skip these records
             progress.stop()
             console.print(f"Sent {display.sent:,} records.", highlight=False)
 
 
 @app.command(rich_help_panel=FEED)
-@spread
+@dataclass_options
 def local(
     recorded: Recorded,
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the results.")],
 ) -> None:
-    """Run the whole pipeline in this process, without Kafka, and write what it would publish.
+    """Run the whole pipeline without Kafka.
 
-    Writes predictions.jsonl, explanations.jsonl, changes.jsonl and dead-letters.jsonl.
+    It runs in this process and writes the same results to files: predictions.jsonl,
+    explanations.jsonl, changes.jsonl and dead-letters.jsonl.
     """
     settings = load(recorded.config)
     from fluxplain.local import LocalPipeline  # noqa: PLC0415  loads much of River
 
     source = recorded.open(settings)
     if source.total is None and recorded.limit is None and source.name.startswith("river:"):
-        raise SourceError(f"{source.name} may have no end: give --limit")
+        raise SourceError(f"{source.name} may be endless: give --limit")
     values = recorded.values(source, settings)
     pipeline = LocalPipeline(settings, recorded.partition)
     if any((out / f"{topic}.jsonl").exists() for topic in OUTPUTS):
-        say(f"What an earlier run wrote to {out} is replaced.")
+        say(f"Replacing the results of an earlier run in {out}.")
     with _progress() as progress, LocalFiles(out) as files:
         task = progress.add_task(source.name, total=source.total, note="")
         for seq, each in enumerate(values):
@@ -187,15 +189,15 @@ def _say_results(out: Path, files: LocalFiles, source: Source) -> None:
     for topic, count in files.counts.items():
         say(f"{out / topic}.jsonl: {count:,}")
     if files.counts["changes"]:
-        say(f"What changed: fluxplain explain-change --local {out}")
+        say(f"See what changed: fluxplain explain-change --local {out}")
     if files.last_dead_letter:
-        say(f"The last record that could not be used: {files.last_dead_letter.reason}")
+        say(f"Reason of the last dead letter: {files.last_dead_letter.reason}")
         if not files.counts["predictions"]:
-            raise SourceError(f"no record of {source.name} could be used")
+            raise SourceError(f"all records of {source.name} went to dead-letters")
 
 
 class _ReplayDisplay:
-    """Shows how many records were sent, and whether the pipeline keeps up."""
+    """Shows the number of records sent and the pipeline's lag."""
 
     def __init__(self, progress: Progress, name: str, total: int | None) -> None:
         self.sent = 0
@@ -208,9 +210,9 @@ class _ReplayDisplay:
         self.sent = sent
         if through != self._through:
             self._through, self._moved_at = through, time.monotonic()
-        note = f"{sent - through:,} on their way" if sent > through else ""
+        note = f"lag {sent - through:,}" if sent > through else ""
         if time.monotonic() - self._moved_at > PATIENCE_S:
-            note += ", waiting for the pipeline: does `fluxplain up` run?"
+            note += ", waiting for the pipeline: is `fluxplain up` running?"
         self._progress.update(self._task, completed=sent, note=note)
 
 

@@ -1,4 +1,4 @@
-"""Ends a command on Ctrl-C and SIGTERM: at once while it is loading, else after cleaning up."""
+"""Ends a command on Ctrl-C and SIGTERM: at once while it loads, otherwise after cleaning up."""
 
 import os
 import signal
@@ -10,7 +10,7 @@ from typing import NoReturn
 
 @contextmanager
 def ended_by_ctrl_c() -> Iterator[None]:
-    """End the process at once on Ctrl-C: libraries that are imported would catch an exception."""
+    """End the process at once on Ctrl-C: libraries being imported might catch an exception."""
     handler = signal.signal(signal.SIGINT, lambda *_: os._exit(130))
     try:
         yield
@@ -20,19 +20,19 @@ def ended_by_ctrl_c() -> Iterator[None]:
 
 @dataclass(slots=True)
 class Interruption:
-    """The signal that ended a command early, SIGINT or SIGTERM, if any."""
+    """The signal that interrupted a command, SIGINT or SIGTERM, if any."""
 
     by: signal.Signals | None = None
 
     @property
     def status(self) -> int:
-        """A shell's exit status for it; 0 without one."""
+        """A shell's exit status for the signal; 0 without one."""
         return 128 + self.by if self.by else 0
 
 
 @contextmanager
 def until_interrupted() -> Iterator[Interruption]:
-    """Run a block to its end, or until Ctrl-C or SIGTERM: inside that is a KeyboardInterrupt.
+    """Run a block until it ends, or until Ctrl-C or SIGTERM raises KeyboardInterrupt in it.
 
     Examples
     --------
@@ -49,13 +49,13 @@ def until_interrupted() -> Iterator[Interruption]:
     interruption = Interruption()
 
     def interrupt(number: int, _frame: object) -> NoReturn:
-        # a second signal must not interrupt the cleaning up
+        # a second signal must not interrupt the cleanup
         for each in before:
             signal.signal(each, signal.SIG_IGN)
         interruption.by = signal.Signals(number)
         raise KeyboardInterrupt
 
-    # SIGINT too: a shell starts what runs in the background with SIGINT ignored
+    # SIGINT too: shells start background processes with SIGINT ignored
     before = {each: signal.signal(each, interrupt) for each in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield interruption

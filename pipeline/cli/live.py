@@ -1,4 +1,4 @@
-"""Commands that show live what is published: watch, streams, dashboard."""
+"""Commands that show results live: watch, streams, dashboard."""
 
 import asyncio
 import os
@@ -33,7 +33,7 @@ from fluxplain.config import Config, ConfigError
 from fluxplain.kafka.embedded import resolve
 from fluxplain.kafka.topics.lag import LagMonitor
 from fluxplain.kafka.topics.reader import TopicReader
-from fluxplain.monitor.terminal.all_streams import StreamsView, Watched
+from fluxplain.monitor.terminal.all_streams import PipelineResults, StreamsView
 from fluxplain.monitor.terminal.watch import WatchView
 from fluxplain.results.live_feed import Feed
 from fluxplain.results.selection import Alphas
@@ -42,18 +42,21 @@ from fluxplain.schemas import OUTPUTS, BadRecordError, DeadLetter
 from fluxplain.schemas.methods import Method
 
 NICENESS = 5
-"""Priority of the dashboard: on a busy machine the pipeline goes first."""
+"""Increment of the dashboard's nice value: on a busy machine the pipeline goes first."""
 
 UPDATE_S = 0.5
+"""Seconds between two updates of the terminal."""
 
 
 @app.command(rich_help_panel=LOOK)
 def dashboard(config: ConfigPath = DEFAULT_CONFIG) -> None:
-    """Serve a page that shows live what the model relies on, and what changed.
+    """Serve the live web page.
 
-    The address is printed; `dashboard.host` and `dashboard.port` of the settings name it.
-    `fluxplain up` serves the same page. It reads the topics as any consumer, so it may be started
-    late, stopped, or run on another machine, and the pipeline does not notice.
+    The page shows importances, effects and changes of all streams. The command prints its address,
+    which `dashboard.host` and `dashboard.port` set.
+
+    `fluxplain up` serves the same page. The dashboard only reads topics: it can start late, stop,
+    or run on another machine without affecting the pipeline.
     """
     with ended_by_ctrl_c():
         from fluxplain.monitor.dashboard.server import run  # noqa: PLC0415  loads the web server
@@ -69,23 +72,29 @@ def watch(
     config: ConfigPath = DEFAULT_CONFIG,
     stream: Annotated[
         str | None,
-        typer.Option(metavar="TOPIC-PARTITION", help="Which stream; by default one with news."),
+        typer.Option(metavar="TOPIC-PARTITION", help="The stream; by default one with new data."),
     ] = None,
-    method: Annotated[Method | None, typer.Option(help="Which method; by default all.")] = None,
+    method: Annotated[Method | None, typer.Option(help="The method; by default all.")] = None,
     feature: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="Whose band to draw; by default the most important."),
+        typer.Option(
+            metavar="NAME", help="The feature to plot with its band; by default the most important."
+        ),
     ] = None,
     alpha: Annotated[
         float | None,
-        typer.Option(help="Which smoothing rate; by default the first of the settings."),
+        typer.Option(help="The smoothing rate; by default the first of the settings."),
     ] = None,
 ) -> None:
-    """Show live what the model relies on, its trend, the loss, the lag and the latest changes.
+    """Watch one stream in the terminal.
 
-    Each importance has its standard error and its trend; more columns lengthen the trends. Below,
-    one importance is drawn with a band of two standard errors; a wide terminal shows several, a low
-    one none. `fluxplain explain-change ID` explains a change, `fluxplain streams` shows all.
+    The screen shows importances, their trends, the loss, the lag and the latest changes. Each
+    importance has its standard error; a wider terminal shows longer trends. Below, one importance
+    is plotted with a band of two standard errors. A wide terminal plots several; one with few lines
+    plots none.
+
+    To explain a change, run `fluxplain explain-change ID`. To see all streams, run `fluxplain
+    streams`.
     """
     settings = load(config, "reader")
     _check_shown(settings, stream, {"method": method, "feature": feature, "alpha": alpha})
@@ -123,20 +132,20 @@ def streams(
             "--config",
             "-c",
             metavar="FILE",
-            help=f"Settings, by default {DEFAULT_CONFIG}; once for each of several pipelines.",
+            help=f"Settings file, by default {DEFAULT_CONFIG}; repeat it for several pipelines.",
         ),
     ] = None,
 ) -> None:
-    """Show all streams side by side, live.
+    """Watch all streams in the terminal.
 
-    The one with the latest change is the first. `fluxplain watch --stream` shows more of one. Like
-    the dashboard, this reads the newest 200,000 messages of each partition, and shows the first 64
-    streams of a pipeline.
+    The stream with the latest change comes first. `fluxplain watch --stream` shows one of them in
+    detail. Like the dashboard, this command reads the newest 200,000 messages of each partition and
+    shows the first 64 streams of a pipeline.
     """
     settings = [load_reader(each) for each in config or [DEFAULT_CONFIG]]
     failed = Event()
     watched = [
-        Watched(each.topics.prefix, Store(each.topic(each.source)), Alphas.configured(each))
+        PipelineResults(each.topics.prefix, Store(each.topic(each.source)), Alphas.configured(each))
         for each in settings
     ]
     feeds = [
@@ -160,7 +169,7 @@ def streams(
 def _check_shown(
     settings: Config, stream: str | None, shown: Mapping[str, str | float | None]
 ) -> None:
-    """Raise ConfigError if an option names what is never published."""
+    """Raise ConfigError if an option selects something that is never published."""
     if stream is None:
         shared = [settings, *settings.own_streams.values()]
     else:
@@ -178,9 +187,9 @@ def _check_shown(
 
 
 def _add(store: Store, stream: str | None, name: str, message: Message, now: float) -> None:
-    # foreign records in our topics are no reason to stop
+    # skip foreign records in our topics
     with suppress(BadRecordError):
         record = OUTPUTS[name].decode(message.value())
-        # records of streams that nobody asked for would take much memory
+        # records of other streams would take much memory
         if stream in {None, getattr(record, "stream", None)} or isinstance(record, DeadLetter):
             store.add(record, message.partition() or 0, now)

@@ -1,4 +1,4 @@
-"""Commands that print what was published: tail, explain-change."""
+"""Commands that print records and changes: tail, explain-change."""
 
 import re
 import shlex
@@ -19,7 +19,7 @@ from fluxplain.cli.common import (
     changes_of,
     console,
     load_reader,
-    opened,
+    open_reader,
     partition_of,
 )
 from fluxplain.cli.interruption import until_interrupted
@@ -40,7 +40,7 @@ from fluxplain.schemas.wording import printable
 TOPICS = tuple(record.TOPIC for record in RECORDS)
 
 LISTED = 20
-"""Changes that are listed if none is named."""
+"""Most changes to list if no id is given."""
 
 
 @app.command(rich_help_panel=LOOK)
@@ -49,24 +49,30 @@ def tail(  # noqa: PLR0917  options of a command
     config: ConfigPath = DEFAULT_CONFIG,
     as_json: AsJson = False,
     from_beginning: Annotated[
-        bool, typer.Option("--from-beginning", help="Start with the oldest record there is.")
+        bool, typer.Option("--from-beginning", help="Start with the oldest record.")
     ] = False,
     until_idle: Annotated[
         float | None,
-        typer.Option(min=0.1, metavar="SECONDS", help="End when nothing came for so long."),
+        typer.Option(min=0.1, metavar="SECONDS", help="End after so long without a record."),
     ] = None,
     stream: Annotated[
         str | None,
-        typer.Option(metavar="TOPIC-PARTITION", help="With --seqs; by default partition 0."),
+        typer.Option(
+            metavar="TOPIC-PARTITION", help="The stream of --seqs; by default that of partition 0."
+        ),
     ] = None,
     seqs: Annotated[
         str | None,
-        typer.Option(metavar="FIRST-LAST", help="Of features: only these, and end."),
+        typer.Option(
+            metavar="FIRST-LAST",
+            help="Print only these observations of the topic features, and end.",
+        ),
     ] = None,
 ) -> None:
-    """Print the records of a topic as they come, until Ctrl-C; or observations by their seq.
+    """Print the records of a topic.
 
-    Records of one partition come in their order.
+    Records are printed as they arrive, until Ctrl-C; those of one partition appear in order. With
+    `--seqs`, only selected observations are printed.
     """
     settings = load_reader(config)
     name = topic.removeprefix(settings.topics.prefix)
@@ -74,7 +80,7 @@ def tail(  # noqa: PLR0917  options of a command
         raise ConfigError(f"there is no topic {topic!r}: use one of {', '.join(TOPICS)}")
     if seqs is not None:
         if name != settings.source:
-            raise ConfigError(f"--seqs is of {settings.source} only, not of {name}")
+            raise ConfigError(f"--seqs is only for {settings.source}, not for {name}")
         _print_observations(settings, stream, seqs, as_json=as_json)
         return
     with (
@@ -95,30 +101,32 @@ def explain_change(
         str | None,
         typer.Argument(
             metavar="ID",
-            help="A change's id, or its first 4 digits or more; or an incident, as "
-            "fluxplain.features-0@2610. Without one, the latest changes are listed.",
+            help="A change's id, or at least its first 4 digits; or an incident, such as "
+            "fluxplain.features-0@2610. Without an id, the latest changes are listed.",
         ),
     ] = None,
     config: ConfigPath = DEFAULT_CONFIG,
     local: Local = None,
     as_json: AsJson = False,
 ) -> None:
-    """Explain one change: before and after, confidence, timing, related changes.
+    """Explain one change or incident.
 
-    It names the observations that show the change, and how to see them, so that you can check it.
+    The output shows the values before and after, confidence, timing and related changes. It also
+    names the observations that show the change, and the command that prints them, so that you can
+    verify it.
     """
-    read, _ = opened(local, config)
+    read, _ = open_reader(local, config)
     changes = changes_of(read)
     if change_id is None:
         listed = newest(changes, LISTED)
         _print_json(listed) if as_json else console.print(render_list(listed))
         return
     found = find(changes, change_id)
-    asked = found.incident if found.change is None else [found.change]
+    selected = found.incident if found.change is None else [found.change]
     if as_json:
-        _print_json(asked)
+        _print_json(selected)
         return
-    seqs = range_of(asked)
+    seqs = range_of(selected)
     look = None if seqs is None else _look(seqs, config, local)
     if found.change is None:
         console.print(render_incident(found.incident, look), crop=False)
@@ -130,7 +138,7 @@ def _print_observations(settings: Config, stream: str | None, seqs: str, *, as_j
     partition = 0 if stream is None else partition_of(settings, stream)
     found = re.fullmatch(r"(\d{1,18})-(\d{1,18})", seqs)
     if not found:
-        raise ConfigError(f"--seqs is {seqs!r}, but it must be as --seqs 2400-2627")
+        raise ConfigError(f"--seqs is {seqs!r}, but must be a range such as 2400-2627")
     first, last = map(int, found.groups())
     printed = 0
     with until_interrupted():
@@ -144,7 +152,7 @@ def _print_observations(settings: Config, stream: str | None, seqs: str, *, as_j
                 print(text if as_json else f"{seq}  {printable(text)}")
     if not printed:
         place = stream_name(settings.topic(settings.source), partition)
-        raise ConfigError(f"{place} has no observations {seqs}, or no longer")
+        raise ConfigError(f"{place} has no observations {seqs}, or they were deleted")
 
 
 def _printed(name: str, value: bytes | None, *, as_json: bool) -> str:
@@ -162,12 +170,12 @@ def _printed(name: str, value: bytes | None, *, as_json: bool) -> str:
 def _look(seqs: SeqRange, config: Path, local: Path | None) -> str:
     if local is not None:
         return (
-            f"To see it, look at records {seqs.first:,} to {seqs.last:,} of what `fluxplain local` "
-            "read, counted from 0."
+            f"To see the observations, look at records {seqs.first:,} to {seqs.last:,} in the "
+            "input of `fluxplain local`, counted from 0."
         )
-    # writers of the topic must not write into the user's shell
+    # the record is untrusted, and the user may paste the command into a shell
     stream = shlex.quote(printable(seqs.stream))
-    # with late labels, streams are of the pipeline's own topic
+    # with late labels or control, streams are partitions of observations
     topic = "observations" if "observations-" in seqs.stream else "features"
     command = f"fluxplain tail {topic} --stream {stream} --seqs {seqs.first}-{seqs.last}"
     where = "" if config == DEFAULT_CONFIG else f" -c {shlex.quote(str(config))}"

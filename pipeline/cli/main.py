@@ -1,4 +1,4 @@
-"""The command line, ``fluxplain``."""
+"""Entry point of the command ``fluxplain``."""
 
 import os
 import sys
@@ -10,7 +10,7 @@ from fluxplain import __version__
 from fluxplain.cli.common import app, console, say_error
 from fluxplain.errors import UserError
 
-# each adds its commands, and --help shows them in this order
+# each module adds its commands; --help shows them in this order
 # isort: off
 from fluxplain.cli import (  # noqa: F401
     setup,
@@ -31,7 +31,7 @@ def main() -> NoReturn:
     try:
         app()
     except BrokenPipeError:
-        # the reader of our output has enough, as in `fluxplain tail … | head`
+        # the reader of our output has ended, as in `fluxplain tail … | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except OSError as error:
         name = f"{error.filename}: " if error.filename else ""

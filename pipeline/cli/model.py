@@ -1,4 +1,4 @@
-"""Commands that exchange models with a running pipeline."""
+"""Commands that export, announce and withdraw models."""
 
 import pickle
 from collections.abc import Collection
@@ -36,24 +36,24 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-model_app = group("model", RUN, "Export the running model, or replace it.")
+model_app = group("model", RUN, "Export or replace the running model.")
 
 
 @model_app.command()
 def export(
-    out: Annotated[Path, typer.Option(metavar="FILE", help="The pickled model.")],
+    out: Annotated[Path, typer.Option(metavar="FILE", help="File for the pickled model.")],
     config: ConfigPath = DEFAULT_CONFIG,
-    partition: Annotated[int, typer.Option(min=0, help="Of which stream.")] = 0,
+    partition: Annotated[int, typer.Option(min=0, help="The stream's partition.")] = 0,
     explanations: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="What its explanations have learned, for explain.file."),
+        typer.Option(metavar="FILE", help="File for the learned explanations."),
     ] = None,
 ) -> None:
-    """Write the model as it is in the last checkpoint, to be unpickled in Python.
+    """Export the model as a pickle file.
 
-    With --explanations also what the explanations of the stream have learned: the stored
-    observations, and the estimates. Another pipeline starts from both by model.file and
-    explain.file.
+    The model is that of the last checkpoint. With `--explanations`, also export what the stream's
+    explanations have learned: the stored observations and the estimates. Another pipeline can start
+    from both files, by `model.file` and `explain.file`.
     """
     settings = resolve(load(config))
     from fluxplain.models.scores import Scored  # noqa: PLC0415  loads River
@@ -70,7 +70,7 @@ def export(
     if len({next_offset for next_offset, _ in shards}) > 1:
         raise ConfigError(
             f"the shards are at the offsets {', '.join(f'{each:,}' for each, _ in shards)}: stop "
-            "the workers, or wait until they have taken all there is"
+            "the workers, or wait until they have processed all messages"
         )
     write_file(out, pickle.dumps(model))
     say(f"{out}: the {type(model).__name__} of {place}, before offset {offset:,}")
@@ -80,22 +80,23 @@ def export(
     through = max((state.chain.newest for state in states.values()), default=-1)
     learned = {"samples": [shard.samples for _, shard in shards], "estimates": states}
     write_file(explanations, written(learned, settings.of_stream(partition).learning()))
-    known = f"what is known of {', '.join(states)}, up to seq {through:,}" if states else "samples"
-    say(f"{explanations}: {known}")
+    content = f"estimates of {', '.join(states)}, up to seq {through:,}" if states else "samples"
+    say(f"{explanations}: {content}")
 
 
 @model_app.command()
 def announce(
     file: Annotated[Path, typer.Argument(help="A pickled model.")],
-    version: Annotated[str, typer.Option(help="Its name, in all that is published of it.")],
+    version: Annotated[str, typer.Option(help="The model's version in published records.")],
     config: ConfigPath = DEFAULT_CONFIG,
     partition: OnePartition = None,
 ) -> None:
-    """Replace the model, from the next observation on.
+    """Replace the model of a running pipeline.
 
-    It is copied into `model.directory`, where the workers of the model role must find it: on other
-    machines copy it there first. Streams whose worker does not find it wait; `fluxplain model
-    withdraw` frees them. Needs control.topic = true.
+    The new model takes over at the next observation. The file is copied into `model.directory`.
+    Workers on other machines need it there too: copy it first. A stream whose worker does not find
+    the model waits until it does; `fluxplain model withdraw` cancels the announcement. Needs
+    `control.topic = true`.
     """
     settings = load(config)
     _check_announcing(settings, "--version", version)
@@ -110,16 +111,16 @@ def announce(
 
 @model_app.command()
 def withdraw(
-    version: Annotated[str, typer.Argument(help="Its name, as it was announced.")],
+    version: Annotated[str, typer.Argument(help="The announced version.")],
     config: ConfigPath = DEFAULT_CONFIG,
     partition: OnePartition = None,
 ) -> None:
-    """Withdraw the announcement of a model that streams wait for.
+    """Withdraw an announced model.
 
-    A stream whose worker does not find an announced model in `model.directory` predicts nothing
-    until the file is there: `/readyz`, the log and the metric `fluxplain_waits_for` say so. Either
-    copy the file there, or withdraw the announcement: then the stream keeps its model. A model that
-    is in use cannot be withdrawn: announce another one instead.
+    A stream whose worker does not find an announced model in `model.directory` waits and predicts
+    nothing. `/readyz`, the log and the metric `fluxplain_waits_for` report that. Either copy the
+    file there, or withdraw the announcement so that the stream keeps its model. A model in use
+    cannot be withdrawn: announce another one instead.
     """
     settings = load(config)
     _check_announcing(settings, "VERSION", version)
@@ -128,7 +129,7 @@ def withdraw(
     if used := _users(settings, version, partitions):
         raise ConfigError(
             f"model {version} is in use in {', '.join(used)} and cannot be withdrawn: announce "
-            "another model instead (`fluxplain model announce`), or name a stream that waits by "
+            "another model instead (`fluxplain model announce`), or select a waiting stream by "
             "--partition"
         )
     _send(settings, Control(withdraw=version), partitions)
@@ -136,17 +137,17 @@ def withdraw(
 
 
 def _state(store: CheckpointStore, slot: Slot, kind: type[T]) -> tuple[int, T]:
-    """Return the next offset and the state of a slot."""
+    """Return a slot's next offset and stage."""
     checkpoint = store.load(slot)
     if checkpoint is None:
         raise ConfigError(f"{slot} has no checkpoint: run this where its worker would run")
     if not isinstance(checkpoint.stage, kind):
-        raise ConfigError(f"{slot} has the state of something else")
+        raise ConfigError(f"{slot} has the state of another role")
     return checkpoint.next_offset, checkpoint.stage
 
 
 def _estimates(settings: Config, store: CheckpointStore, stream: str) -> "dict[str, FeatureState]":
-    """Return the estimates of all features of a stream, whichever partitions they are in."""
+    """Return the estimates of all features of a stream, from all partitions."""
     from fluxplain.stages.explainer_stage import ExplainerStage  # noqa: PLC0415  loads NumPy
     from fluxplain.stages.streams import ByStream  # noqa: PLC0415
 
@@ -167,8 +168,9 @@ def _check_announcing(settings: Config, name: str, version: str) -> None:
 
     if not settings.control.topic:
         raise ConfigError(
-            "control.topic is false, so this pipeline cannot be told of a model; with "
-            "true, and another topics.prefix, it can: a warm start takes along what it has learned"
+            "control.topic is false, so models cannot be announced to this pipeline: set it to "
+            "true with another topics.prefix, and start that pipeline from the files of "
+            "`fluxplain model export`"
         )
     try:
         check_version(name, version)
@@ -197,7 +199,7 @@ def _send(settings: Config, control: Control, partitions: Collection[int]) -> No
 
 
 def _users(settings: Config, version: str, partitions: Collection[int]) -> list[str]:
-    """Return the streams that use a model, according to the newest of ``changes``."""
+    """Return the streams that use a model, according to the latest records of ``changes``."""
     source = settings.topic(settings.source)
     newest = {
         stream_name(source, each): (-1, settings.of_stream(each).model.version)
@@ -212,14 +214,14 @@ def _users(settings: Config, version: str, partitions: Collection[int]) -> list[
             stream = change.stream
             if change.kind == "model" and stream in newest and change.seq > newest[stream][0]:
                 newest[stream] = change.seq, change.model_version
-    except BrokerError as error:  # freeing a pipeline is more urgent
+    except BrokerError as error:  # a waiting pipeline is worse than a missing check
         warn(f"cannot see which models are in use: {error}")
         return []
     return [stream for stream, (_, used) in newest.items() if used == version]
 
 
 def _checked(settings: Config, partition: int | None, file: Path) -> bytes:
-    """Return a file with a model that can replace that of a stream, or of all."""
+    """Read a pickled model, and check that it can replace that of one or all streams."""
     from fluxplain.evaluate import choose  # noqa: PLC0415  loads River
     from fluxplain.models.model_checks import taking_over  # noqa: PLC0415
 
@@ -234,5 +236,5 @@ def _checked(settings: Config, partition: int | None, file: Path) -> bytes:
             model = taking_over(given, label=each.label.type, learns=each.model.learn)
             choose(model, each.model.evaluator)
     except Exception as error:  # whatever the model's own code raises
-        raise ConfigError(f"{file} is no model that can take over: {error}") from None
+        raise ConfigError(f"{file} holds no model that can take over: {error}") from None
     return data

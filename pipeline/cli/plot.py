@@ -1,4 +1,4 @@
-"""Commands that draw what was published: figures for print, and a report."""
+"""Commands that plot published records: figures for print, and a report."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -16,16 +16,16 @@ from fluxplain.cli.common import (
     Reader,
     changes_of,
     check_out,
+    dataclass_options,
     group,
-    opened,
+    open_reader,
     say,
-    spread,
 )
 from fluxplain.cli.interruption import until_interrupted
 from fluxplain.config import ConfigError
 from fluxplain.results.change_context import ChangeContext, strongest
 from fluxplain.results.lookup import find
-from fluxplain.results.selected import NothingError, SelectedResults
+from fluxplain.results.selected import NothingToPlotError, SelectedResults
 from fluxplain.results.selection import Alphas, Selection
 from fluxplain.schemas import Change
 from fluxplain.schemas.methods import METHODS
@@ -36,9 +36,9 @@ if TYPE_CHECKING:
 plot_app = group(
     "plot",
     LOOK,
-    "Draw what was published, for print or as a report.\n\n"
-    "From the topics, all that is there now; or, with --local, from the files that "
-    "`fluxplain local` wrote. The same records give the same file.",
+    "Plot results as figures or as a report.\n\n"
+    "Plots use all records that the topics hold now or, with `--local`, the files of `fluxplain "
+    "local`. The same records give the same file, byte for byte.",
 )
 
 
@@ -46,9 +46,9 @@ plot_app = group(
 MethodName = StrEnum("MethodName", {name.upper(): name for name in METHODS})  # type: ignore[misc]
 
 Methods = Annotated[
-    list[MethodName] | None, typer.Option("--method", help="Only this one; may be repeated.")
+    list[MethodName] | None, typer.Option("--method", help="Only this method; repeatable.")
 ]
-Title = Annotated[str | None, typer.Option(metavar="TEXT", help="The headline.")]
+Title = Annotated[str | None, typer.Option(metavar="TEXT", help="Title of the figure or report.")]
 
 
 @dataclass(kw_only=True)
@@ -61,12 +61,12 @@ class Picture:
     ]
     title: Title = None
     width: Annotated[
-        float, typer.Option(metavar="INCHES", min=5.0, max=30.0, help="Of the figure.")
+        float, typer.Option(metavar="INCHES", min=5.0, max=30.0, help="Width of the figure.")
     ] = 7.2
-    dpi: Annotated[int, typer.Option(min=30, max=1200, help="Pixels per inch, of PNG.")] = 200
+    dpi: Annotated[int, typer.Option(min=30, max=1200, help="Pixels per inch of a PNG file.")] = 200
 
     def write(self, draw: "Callable[..., Figure]") -> None:
-        """Save the figure that is drawn with these options."""
+        """Draw the figure and save it with these options."""
         check_out(self.out, (".png", ".svg", ".pdf"), ignore_case=True)
         own = {} if self.title is None else {"title": self.title}
         with until_interrupted():
@@ -78,18 +78,18 @@ class Picture:
 
 @dataclass(kw_only=True)
 class Source:
-    """Options that name the records, and their smoothing rate."""
+    """Options for the source of the records and their smoothing rate."""
 
     local: Local = None
     config: ConfigPath = DEFAULT_CONFIG
     alpha: Annotated[
         float | None,
-        typer.Option(help="Which smoothing rate, of several; by default the first."),
+        typer.Option(help="The smoothing rate to show; by default the first."),
     ] = None
 
     def open(self) -> tuple[Reader, Alphas]:
         """Return a reader of the records, and the smoothing rates to show."""
-        read, settings = opened(self.local, self.config)
+        read, settings = open_reader(self.local, self.config)
         if settings is None or self.alpha is not None:
             return read, Alphas.only(self.alpha)
         return read, Alphas.configured(settings)
@@ -101,11 +101,11 @@ class Records(Source):
 
     stream: Annotated[
         str | None,
-        typer.Option(metavar="TOPIC-PARTITION", help="Which stream; by default one with new data."),
+        typer.Option(metavar="TOPIC-PARTITION", help="The stream; by default one with new data."),
     ] = None
     feature: Annotated[
         list[str] | None,
-        typer.Option("--feature", metavar="NAME", help="Only this one; may be repeated."),
+        typer.Option("--feature", metavar="NAME", help="Only this feature; repeatable."),
     ] = None
     first: Annotated[
         int, typer.Option("--from", metavar="SEQ", min=0, help="First observation.")
@@ -115,7 +115,7 @@ class Records(Source):
     ] = None
 
     def select(self, methods: Sequence[str] | None) -> tuple[Reader, Selection, Alphas]:
-        """Return a reader of the records, which of them are wanted, and the rates to show."""
+        """Return a reader of the records, their selection, and the smoothing rates to show."""
         read, alphas = self.open()
         if self.last is not None and self.last < self.first:
             raise ConfigError(f"--to is {self.last}, but must be at least --from, {self.first}")
@@ -130,9 +130,12 @@ class Records(Source):
 
 
 @plot_app.command()
-@spread
+@dataclass_options
 def importance(picture: Picture, records: Records, method: Methods = None) -> None:
-    """Draw the importance of each feature over time, with standard errors and changes."""
+    """Plot each feature's importance over time.
+
+    The figure also shows standard errors and changes.
+    """
 
     def draw(**options: Any) -> "Figure":
         from fluxplain.monitor.figures import importance_figure  # noqa: PLC0415  slow to load
@@ -146,12 +149,13 @@ def importance(picture: Picture, records: Records, method: Methods = None) -> No
 
 
 @plot_app.command()
-@spread
+@dataclass_options
 def pdp(picture: Picture, records: Records) -> None:
-    """Draw how the output depends on each feature: the curves now, and earlier ones fading.
+    """Plot each feature's effect on the prediction.
 
-    With explain.ipdp.ice also the curves of the last observations. Pairs, such as
-    --feature "age|salary", are drawn as maps.
+    The figure shows the current iPDP curve, with earlier ones fading. With `explain.ipdp.ice`, it
+    also shows the ICE curves of the last observations. Pairs, such as `--feature "age|salary"`, are
+    plotted as maps.
     """
 
     def draw(**options: Any) -> "Figure":
@@ -167,32 +171,32 @@ def pdp(picture: Picture, records: Records) -> None:
             return curves_figure(effects, **options)
         if surfaces := {pair: curves[-1] for pair, curves in results.curves.items()}:
             return surfaces_figure(surfaces, **options)
-        raise NothingError("there are no iPDP curves to plot")
+        raise NothingToPlotError("there are no iPDP curves to plot")
 
     read, selection, alphas = records.select(["ipdp"])
     picture.write(draw)
 
 
 @plot_app.command()
-@spread
+@dataclass_options
 def change(
     change_id: Annotated[
         str,
-        typer.Argument(metavar="ID", help="The change's id, or its first 4 digits or more."),
+        typer.Argument(metavar="ID", help="The change's id, or at least its first 4 digits."),
     ],
     picture: Picture,
     source: Source,
 ) -> None:
-    """Draw the story of one change in one picture.
+    """Plot one change with its context.
 
-    The explanation around it with the means before and after, the model's loss, the curve before
-    and after, and how the importances of all features moved.
+    The figure shows the explanation around the change with its means before and after, the model's
+    loss, the curve before and after, and the movement of all features' importances.
     """
 
     def draw(**options: Any) -> "Figure":
         from fluxplain.monitor.figures import story_figure  # noqa: PLC0415
 
-        context = ChangeContext(_found(change_id, read))
+        context = ChangeContext(_find_drift(change_id, read))
         streams = frozenset({context.change.stream})
         around = Selection(streams=streams, first_seq=context.window.begin)
         results = SelectedResults(around, [context], alphas=alphas)
@@ -204,19 +208,20 @@ def change(
 
 
 @plot_app.command()
-@spread
+@dataclass_options
 def report(
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="File to write: .html.")],
     records: Records,
     method: Methods = None,
     title: Title = None,
     stories: Annotated[
-        int, typer.Option(min=0, max=100, help="Changes with a picture, the clearest ones.")
+        int, typer.Option(min=0, max=100, help="Number of changes with a figure, clearest first.")
     ] = 10,
 ) -> None:
-    """Write all of it into one HTML file: a summary, importances, curves, changes, their stories.
+    """Write an HTML report.
 
-    It needs no network and no script, and prints; what the figures show is there as tables too.
+    The report is one file with a summary, importances, curves, changes and figures of changes. It
+    needs no network and no scripts, and can be printed. Tables repeat what the figures show.
     """
     check_out(out, (".html",), ignore_case=True)
     read, selection, alphas = records.select(method)
@@ -231,12 +236,12 @@ def report(
         say(f"Wrote {out}")
 
 
-def _found(change_id: str, read: Reader) -> Change:
+def _find_drift(change_id: str, read: Reader) -> Change:
     found = find(changes_of(read), change_id)
     change = found.change
     if change is None:
         ids = ", ".join(each.id for each in found.incident)
         raise ConfigError(f"{change_id} is an incident: name one of its changes, {ids}")
     if change.kind != "drift":
-        raise ConfigError(f"{change.id} is a {change.kind}, of which there is no picture")
+        raise ConfigError(f"{change.id} is a notice ({change.kind}): only drift can be plotted")
     return change

@@ -1,4 +1,4 @@
-"""Commands that run the pipeline: workers, all roles, the embedded broker, the demonstration."""
+"""Commands that run the pipeline: one worker, all roles, the embedded broker, the demonstration."""
 
 import tempfile
 import time
@@ -31,22 +31,24 @@ def worker(
     role: Annotated[
         Role,
         typer.Option(
-            help="Which part of the pipeline: model, explainer or drift; and join, if label.topic "
-            "or control.topic is true."
+            help="The role to run: model, explainer or drift; also join, if label.topic or "
+            "control.topic is true."
         ),
     ],
     config: ConfigPath = DEFAULT_CONFIG,
     shard: Annotated[
         int | None,
-        typer.Option(min=0, help="Which shard of the model role, from 0; if model.shards > 1."),
+        typer.Option(min=0, help="The shard of the model role, from 0, if model.shards > 1."),
     ] = None,
 ) -> None:
-    """Run one role of the pipeline, until SIGTERM or Ctrl-C.
+    """Run one worker of a role.
 
-    While no broker answers, it waits, alive and not ready, and its log says so.
+    It runs until SIGTERM or Ctrl-C. While no broker answers, the worker waits: it is alive but not
+    ready, and logs that.
 
-    Each role is a consumer group: run as many workers of a role as its topic has partitions.
-    With model.shards above 1 each shard of the model role is a group: run a worker of each.
+    Each role is a consumer group. Run at most as many workers of a role as its input topic has
+    partitions; more would be idle. If `model.shards` is above 1, each shard of the model role is a
+    group: run at least one worker of each.
     """
     with ended_by_ctrl_c():
         # Faust is slow to import, and only workers need it
@@ -67,20 +69,21 @@ def worker(
 def up(
     config: ConfigPath = DEFAULT_CONFIG,
     embedded: Annotated[
-        bool, typer.Option("--embedded", help="Run a broker too, in this process, in memory.")
+        bool, typer.Option("--embedded", help="Also run a broker, in this process, in memory.")
     ] = False,
     workers: Annotated[
         int,
         typer.Option(
             min=1,
-            help="Of each role. They share its topic's partitions: as many as topics.partitions "
-            "(model and drift: topics.features_partitions) have work.",
+            help="Workers of each role. They share the partitions of its input: topics.partitions, "
+            "or topics.features_partitions for model and drift.",
         ),
     ] = 1,
 ) -> None:
-    """Run all roles on this machine; start again what dies; stop all on Ctrl-C.
+    """Run all roles on this machine.
 
-    The dashboard runs too, unless `dashboard.enabled` is false; its address is printed.
+    Workers that die are restarted, and Ctrl-C stops all of them. The dashboard runs too, unless
+    `dashboard.enabled` is false; its address is printed.
     """
     settings = load(config)
     with until_interrupted():
@@ -104,7 +107,7 @@ def up(
 
 @app.command(rich_help_panel=RUN)
 def broker() -> None:
-    """Run the embedded broker alone, until Ctrl-C."""
+    """Run only the embedded broker, until Ctrl-C."""
     with until_interrupted(), EmbeddedBroker() as embedded:
         embedded.publish_address()
         _say_embedded(embedded)
@@ -115,17 +118,21 @@ def broker() -> None:
 @app.command(rich_help_panel=RUN)
 def demo(
     out: Annotated[
-        Path, typer.Option(metavar="DIR", help="Folder for the picture and the workers' log.")
+        Path, typer.Option(metavar="DIR", help="Folder for the figure and the workers' log.")
     ] = Path("demo-output"),
     records: Annotated[
-        int, typer.Option(min=1000, help="Observations; the concept changes after half of them.")
+        int,
+        typer.Option(
+            min=1000, help="Number of observations; the concept changes after half of them."
+        ),
     ] = 6000,
     stay: Annotated[
-        bool, typer.Option("--stay", help="Keep the dashboard up at the end, until Ctrl-C.")
+        bool, typer.Option("--stay", help="Keep the dashboard running at the end, until Ctrl-C.")
     ] = False,
 ) -> None:
-    """Show the whole pipeline on the embedded broker, with a stream that drifts half way.
+    """Show the pipeline on a drifting stream.
 
+    The whole pipeline runs on the embedded broker. Halfway through the stream, its concept changes.
     The dashboard runs too: open the address that is printed.
     """
     from fluxplain.cli.demo import run_demo  # noqa: PLC0415  loads the plotting library
@@ -140,7 +147,7 @@ def _replica(settings: Config, role: Role, shard: int | None) -> Replica:
         raise ConfigError("label.topic and control.topic are false: there is nothing to join")
     if len(replicas) > 1 and shard is None:
         raise ConfigError(
-            f"model.shards is {len(replicas)}: name one of them by --shard 0 to {len(replicas) - 1}"
+            f"model.shards is {len(replicas)}: select one by --shard 0 to {len(replicas) - 1}"
         )
     if (shard or 0) >= len(replicas):
         raise ConfigError(f"--shard is {shard}, but the role {role} has {len(replicas)}, from 0 on")
@@ -155,7 +162,7 @@ def _supervise(
         settings.replicas(),
         environment=environment,
         environment_of=lambda name: _own_environment(settings, name),
-        tell=say,
+        report=say,
     ) as supervisor:
         supervisor.start(workers)
         if settings.alerts.url is not None:
@@ -170,7 +177,7 @@ def _supervise(
 
 
 def _own_environment(settings: Config, name: str) -> dict[str, str]:
-    """Return the variables of one worker, for what two workers on a machine cannot share."""
+    """Return one worker's environment variables, for resources that workers cannot share."""
     own = {}
     replica, _, number = name.rpartition("-")
     if settings.health.port:
@@ -185,5 +192,5 @@ def _own_environment(settings: Config, name: str) -> dict[str, str]:
 def _say_embedded(embedded: EmbeddedBroker) -> None:
     say(
         f"Embedded broker at {embedded.bootstrap_servers}, in memory. Commands in this directory "
-        f'find it by kafka.bootstrap_servers = "embedded" (address in {ADDRESS_FILE}).'
+        f'find it with kafka.bootstrap_servers = "embedded" (address in {ADDRESS_FILE}).'
     )

@@ -48,12 +48,12 @@ topics_app = group("topics", PREPARE, "Create and describe the pipeline's topics
 checkpoints_app = group(
     "checkpoints",
     PREPARE,
-    "List and remove the state of the workers. Run these where a worker would run.",
+    "List and remove the workers' state.\n\nRun these commands where a worker would run.",
 )
 settings_app = group(
     "settings",
     PREPARE,
-    "Show and replace the settings that a running pipeline is registered with.",
+    "Show and replace a pipeline's settings.",
 )
 
 
@@ -61,26 +61,26 @@ settings_app = group(
 def init(
     path: Annotated[Path, typer.Argument(help="File to write.")] = DEFAULT_CONFIG,
 ) -> None:
-    """Write a commented configuration to start from."""
+    """Write a commented configuration file."""
     try:
         with path.open("x") as file:
             file.write(TEMPLATE.read_text())
     except FileExistsError:
-        raise ConfigError(f"{path} is there already: remove it, or give another name") from None
+        raise ConfigError(f"{path} already exists: remove it, or give another name") from None
     except OSError as error:
         raise ConfigError(f"cannot write {path}: {error.strerror}") from None
-    say(f"Wrote {path}. Name your brokers, features, label and model there, then run")
+    say(f"Wrote {path}. Set your brokers, features, label and model there, then run")
     for command in ("topics create", "check"):
         say(f"  fluxplain {command} -c {path}")
 
 
 @app.command(rich_help_panel=PREPARE)
 def check(config: ConfigPath = DEFAULT_CONFIG) -> None:
-    """Validate a configuration, and check whether the broker answers.
+    """Check the settings, model, broker and topics.
 
-    The model predicts a made-up observation; a failure there is only a warning. Whether workers can
-    resume is shown by `fluxplain checkpoints list`. The exit status is 0 only if the settings are
-    valid, the broker answers and all topics exist.
+    The model predicts a made-up observation; a failure there is only a warning. The exit status is
+    0 only if the settings are valid, the broker answers and all topics exist. To see whether
+    workers can resume, run `fluxplain checkpoints list`.
     """
     settings = load(config)
     say(f"{config}: valid")
@@ -103,14 +103,20 @@ def check(config: ConfigPath = DEFAULT_CONFIG) -> None:
 
 @topics_app.command("create")
 def topics_create(config: ConfigPath = DEFAULT_CONFIG) -> None:
-    """Create the topics that are missing; what exists stays as it is."""
+    """Create the topics that are missing.
+
+    Existing topics stay unchanged.
+    """
     for name, result in create_topics(resolve(load(config))).items():
         say(f"{name}: {result}")
 
 
 @topics_app.command("describe")
 def topics_describe(config: ConfigPath = DEFAULT_CONFIG) -> None:
-    """Show the topics: what each is for, its partitions, messages, and how far behind a role is."""
+    """Show the topics and the lag of each role.
+
+    For each topic: its purpose, partitions, messages, and the lag of the role that reads it.
+    """
     settings = resolve(load(config))
     existing = cluster(settings).topics
     readers = {
@@ -120,10 +126,10 @@ def topics_describe(config: ConfigPath = DEFAULT_CONFIG) -> None:
     }
     table = Table(box=None)
     table.add_column("topic", no_wrap=True)
-    table.add_column("for")
+    table.add_column("purpose")
     for name in ("partitions", "messages", "lag"):
         table.add_column(name, justify="right")
-    table.add_column("of role")
+    table.add_column("reader")
     for spec in topic_specs(settings):
         if spec.name not in existing:
             table.add_row(spec.name, spec.purpose, "missing")
@@ -143,7 +149,10 @@ def topics_describe(config: ConfigPath = DEFAULT_CONFIG) -> None:
 
 @checkpoints_app.command("list")
 def checkpoints_list(config: ConfigPath = DEFAULT_CONFIG) -> None:
-    """Show at which offset each role resumes in each partition, or why it cannot."""
+    """Show the offsets at which workers resume.
+
+    Each role has one offset for each partition of its input; or a reason why it cannot resume.
+    """
     settings = resolve(load(config))
     store = open_store(settings, cluster(settings))
     for slot in slots(settings):
@@ -153,17 +162,17 @@ def checkpoints_list(config: ConfigPath = DEFAULT_CONFIG) -> None:
 @checkpoints_app.command("remove")
 def checkpoints_remove(
     config: ConfigPath = DEFAULT_CONFIG,
-    role: Annotated[Role | None, typer.Option(help="Of one role only.")] = None,
+    role: Annotated[Role | None, typer.Option(help="Only of this role.")] = None,
     partition: Annotated[
-        int | None, typer.Option(min=0, help="Of one partition of the role's input only.")
+        int | None, typer.Option(min=0, help="Only of this partition of the role's input.")
     ] = None,
     yes: Yes = False,
 ) -> None:
-    """Remove checkpoints, so that the state is rebuilt from the beginning of the log.
+    """Remove checkpoints to rebuild the state.
 
-    **Stop all workers of the role first**: running workers do not notice. The results are the
-    same again. Where the beginning of the log was deleted meanwhile, the state starts cold, and the
-    records that follow carry another `incarnation`.
+    **Stop all workers of the role first**: running workers do not notice the removal. The next
+    start rebuilds the state from the beginning of the log, with the same results. If that has been
+    deleted, the state starts cold, and the records that follow carry another `incarnation`.
     """
     settings = resolve(load(config))
     store = open_store(settings, cluster(settings))
@@ -176,26 +185,26 @@ def checkpoints_remove(
             abort=True,
         )
     for slot in chosen:
-        say(f"{slot}: {'removed' if store.remove(slot) else 'nothing was there'}")
+        say(f"{slot}: {'removed' if store.remove(slot) else 'no checkpoint'}")
 
 
 @settings_app.command("show")
 def settings_show(config: ConfigPath = DEFAULT_CONFIG) -> None:
-    """Compare these settings with the registered ones, which all workers must have.
+    """Compare settings with the registered ones.
 
-    The first worker of a pipeline registers its settings in the topic `register`. Only settings and
-    versions that affect the results count.
+    The first worker of a pipeline registers its settings in the topic `register`; all other workers
+    must have the same. Only settings and versions that affect the results are compared.
     """
-    settings, here = _here(load(config))
+    settings, fingerprint = _with_fingerprint(load(config))
     with closing(Register(settings)) as register:
         registered = register.read()
     if registered.fingerprint is None:
-        say("Nothing is registered yet: the first worker registers its settings.")
+        say("No settings are registered yet: the first worker registers its own.")
         return
-    differences = registered.fingerprint.differences(here)
+    differences = registered.fingerprint.differences(fingerprint)
     say(f"Registered settings: number {registered.number}.")
     for each in differences or ["nothing"]:
-        say(f"  differs here: {each}")
+        say(f"  differs: {each}")
 
 
 @settings_app.command("replace")
@@ -203,32 +212,34 @@ def settings_replace(
     config: ConfigPath = DEFAULT_CONFIG,
     yes: Yes = False,
 ) -> None:
-    """Register these settings, or versions, instead of the present ones.
+    """Replace the registered settings.
 
-    **Stop all workers first**, then replace, then start them with the new settings. Workers that
-    still run end on their own. The state is not kept, but rebuilt from the beginning of the log;
-    where that is gone, a model starts cold. Records that follow carry another `incarnation`, since
-    the same `seq` can come again with other content. To keep what a model has learned, see
-    `fluxplain model export`.
+    The settings of the file, and the versions of the installed libraries, replace the registered
+    ones. **Stop all workers first**, then replace the settings, then start workers with the new
+    ones. Workers that still run end on their own.
+
+    The state is rebuilt from the beginning of the log; if that has been deleted, a model starts
+    cold. Records that follow carry another `incarnation`, because the same `seq` can have other
+    content. To keep what a model has learned, see `fluxplain model export`.
     """
-    settings, here = _here(load(config))
+    settings, fingerprint = _with_fingerprint(load(config))
     with closing(Register(settings)) as register:
         registered = register.read()
         before = registered.fingerprint
-        differences = before.differences(here) if before else []
+        differences = before.differences(fingerprint) if before else []
         if before is not None and not differences:
             say("These settings are the registered ones: nothing to replace.")
             return
         for each in differences:
-            say(f"  differs here: {each}")
+            say(f"  differs: {each}")
         if not yes:
             prefix = settings.topics.prefix
             typer.confirm(f"Replace the settings of the pipeline {prefix}?", abort=True)
-        say(f"Registered settings: number {register.replace(here)}.")
+        say(f"Registered settings: number {register.replace(fingerprint)}.")
 
 
 def _try_model(settings: Config) -> tuple[str, str]:
-    """Return the model, and its evaluator with the reason; warn if it fails on an observation."""
+    """Return the model and its evaluator with the reason; warn if it fails on an observation."""
     from fluxplain.evaluate import choose  # noqa: PLC0415  loads River
     from fluxplain.models import title  # noqa: PLC0415
     from fluxplain.stages import ModelStage, process  # noqa: PLC0415
@@ -240,13 +251,13 @@ def _try_model(settings: Config) -> tuple[str, str]:
     value = orjson.dumps({"x": x})
     for record in process(stage, Message(topic, 0, 0, None, value)):
         if isinstance(record, DeadLetter):
-            warn(f"Of an observation that was made up, {value.decode()}: {record.reason}")
+            warn(f"The model failed on a made-up observation, {value.decode()}: {record.reason}")
     frozen = "" if settings.model.learn else ", frozen: it never learns"
     return f"{model}{frozen}", f"{evaluator.kind} ({evaluator.reason})"
 
 
 def _check_streams(settings: Config, partitions: int) -> None:
-    """Raise ConfigError if there are settings for streams that do not exist."""
+    """Raise ConfigError for settings of streams that do not exist."""
     missing = sorted(each for each in settings.streams if each >= partitions)
     if missing:
         raise ConfigError(
@@ -262,9 +273,9 @@ def _describe(store: CheckpointStore, slot: Slot) -> str:
         return str(error)
     if checkpoint is None:
         return f"{slot}: no checkpoint"
-    return f"{slot}: goes on at offset {checkpoint.next_offset:,}"
+    return f"{slot}: resumes at offset {checkpoint.next_offset:,}"
 
 
-def _here(config: Config) -> tuple[Config, Fingerprint]:
+def _with_fingerprint(config: Config) -> tuple[Config, Fingerprint]:
     settings = ready(config)
     return settings, fingerprint_of(settings, identity_of(settings, cluster(settings)))

@@ -1,4 +1,4 @@
-"""Runs the roles as child processes of one machine, and starts again what died."""
+"""Runs roles as child processes on one machine, and restarts those that die."""
 
 import os
 import signal
@@ -19,35 +19,35 @@ from fluxplain.kafka.exits import EXIT_NOT_YET, EXIT_REFUSED
 ROLES: tuple[Role, ...] = ("model", "explainer", "drift")
 
 STOP_TIMEOUT_S = 20.0
-"""Time for a worker to stop in good order before it is killed."""
+"""Seconds for a worker to shut down cleanly before it is killed."""
 
 FIRST_PAUSE_S = 0.5
 LONGEST_PAUSE_S = 30.0
-"""Pause before a worker is started again; doubled each time it dies young."""
+"""Shortest and longest pause before a restart; the pause doubles each time a worker dies young."""
 
 LONGEST_WAIT_S = 5.0
-"""The same for a worker that needs something which may come at any moment."""
+"""Longest pause for a worker that waits for something which may be ready any moment."""
 
 YOUNG_S = 30.0
-"""A worker that dies younger than this counts as failing to start."""
+"""Age in seconds below which a dying worker counts as failing to start."""
 
 _PARENT = "_FLUXPLAIN_SUPERVISOR"
 
 _REFUSED = {2, EXIT_REFUSED}
-"""Exit statuses after which a process is not started again: a user's mistake, a refusal."""
+"""Exit statuses that forbid a restart: a user's mistake, and a refusal."""
 
 
 class WorkerRefusedError(UserError):
-    """A worker ended because of something that somebody must mend first."""
+    """A worker ended because of a problem that the user must fix first."""
 
 
 class Supervisor:
-    """The worker processes: any number of each role, named like ``model-1``.
+    """Runs worker processes, any number of each role, named like ``model-1``.
 
-    `environment` holds variables for all of them, `environment_of` gives those of one by its name.
-    They log to `stderr`, by default this process's. `tell` receives a sentence when one dies.
-    `deaths` lists (name, exit status) of those that died, `exit_statuses` holds those of workers
-    that were removed or stopped.
+    `environment` holds variables for all workers; `environment_of` returns those of one by its
+    name. Workers log to `stderr`, by default this process's. `report` receives a sentence when one
+    dies. `deaths` lists (name, exit status) of workers that died; `exit_statuses` holds the status
+    of workers that were removed or stopped.
     """
 
     def __init__(
@@ -58,26 +58,26 @@ class Supervisor:
         environment: Mapping[str, str] | None = None,
         environment_of: Callable[[str], Mapping[str, str]] = lambda _name: {},
         stderr: IO[bytes] | None = None,
-        tell: Callable[[str], None] = lambda _line: None,
+        report: Callable[[str], None] = lambda _line: None,
     ) -> None:
         self._config_path = config_path
         self._replicas = replicas
         self._environment = {**os.environ, **(environment or {}), _PARENT: str(os.getpid())}
         self._environment_of = environment_of
         self._stderr = stderr
-        self._tell = tell
+        self._report = report
         self._children: dict[str, _Child] = {}
         self.deaths: list[tuple[str, int]] = []
         self.exit_statuses: dict[str, int] = {}
 
     def start(self, workers: int = 1) -> None:
-        """Start this many workers of every role; of every shard, if one has several."""
+        """Start this many workers of every replica: each role, or each shard of the model role."""
         for _ in range(workers):
             for replica in self._replicas:
                 self.add(replica)
 
     def add(self, replica: Replica | Role) -> str:
-        """Start one more worker of a role or a shard; return its name, the first free one."""
+        """Start one more worker of a role or a shard; return its name."""
         replica = replica if isinstance(replica, Replica) else Replica(replica)
         name = next(n for i in count(1) if (n := f"{replica}-{i}") not in self._children)
         command = worker_command(replica, self._config_path)
@@ -87,19 +87,19 @@ class Supervisor:
     def add_service(self, name: str, command: Sequence[str]) -> None:
         """Start a process that is no worker, such as the one that sends alerts.
 
-        It is started again as workers are, but if it refuses, the workers run without it.
+        It is restarted like a worker, but if it refuses to run, the workers run without it.
         """
         self._start(name, None, command, {})
 
     def remove(self, name: str) -> int:
-        """Stop a worker in good order and return its exit status."""
+        """Stop a worker cleanly and return its exit status."""
         self._end([name])
         return self.exit_statuses[name]
 
     def check(self) -> None:
-        """Start again what died, after a growing pause; call this about once a second.
+        """Restart processes that died, after a growing pause; call this about once a second.
 
-        Raises WorkerRefusedError if a worker's exit status says that it would fail again.
+        Raises WorkerRefusedError if a worker's exit status shows that a restart would fail too.
         """
         now = time.monotonic()
         for name, child in self._children.items():
@@ -108,18 +108,16 @@ class Supervisor:
                 continue
             who = name if child.role is None else f"the worker {name}"
             if status in _REFUSED:
-                problem = f"{who} cannot run (exit status {status}); its log says why"
+                problem = f"{who} cannot run (exit status {status}); see its log for the reason"
                 if child.role is not None:
                     raise WorkerRefusedError(problem)
                 child.given_up = True
-                self._tell(f"{problem}. The workers go on without it")
+                self._report(f"{problem}. The workers run without it")
             elif child.restart_at is None:
                 child.died(now, longest_pause_s(status))
                 self.deaths.append((name, status))
-                self._tell(
-                    f"{who} died ({describe_status(status)}); starting it again "
-                    f"in {child.pause_s:.1f} s"
-                )
+                ended = describe_status(status)
+                self._report(f"{who} died ({ended}); restarting it in {child.pause_s:.1f} s")
             elif now >= child.restart_at:
                 child.restarted(self._spawn(child.command, child.environment))
 
@@ -132,11 +130,11 @@ class Supervisor:
         }
 
     def kill(self, name: str, with_signal: signal.Signals = signal.SIGKILL) -> None:
-        """Send a signal to a worker; after SIGKILL it is started again as after a crash."""
+        """Send a signal to a worker; after SIGKILL it is restarted as after a crash."""
         self._children[name].process.send_signal(with_signal)
 
     def stop(self) -> None:
-        """Stop every worker: checkpoint, commit, leave; kill what does not stop in time."""
+        """Stop every worker cleanly; kill those that do not stop in time."""
         self._end(list(self._children))
 
     def _end(self, names: Sequence[str]) -> None:
@@ -158,7 +156,7 @@ class Supervisor:
         self._children[name] = _Child(role, command, own, self._spawn(command, own))
 
     def _spawn(self, command: Sequence[str], own: Mapping[str, str]) -> "subprocess.Popen[bytes]":
-        # a session of their own: Ctrl-C is for the supervisor, which then stops them in order
+        # in a new session, so that Ctrl-C reaches only the supervisor, which stops them in order
         return subprocess.Popen(  # noqa: S603  our own command line
             command,
             env={**self._environment, **own},
@@ -177,7 +175,7 @@ class Supervisor:
 
 @dataclass(slots=True)
 class _Child:
-    """One process, and when to start it again; without a role it is no worker."""
+    """A child process and its restart time; without a role it is no worker."""
 
     role: Role | None
     command: Sequence[str]
@@ -209,7 +207,7 @@ def command_of(*words: str, config_path: Path) -> Sequence[str]:
 
 
 def describe_status(status: int) -> str:
-    """Return for people how a process ended.
+    """Describe how a process ended.
 
     Examples
     --------
@@ -220,12 +218,12 @@ def describe_status(status: int) -> str:
 
 
 def longest_pause_s(status: int) -> float:
-    """Return the longest pause after an exit status."""
+    """Return the longest pause before a restart after an exit status."""
     return LONGEST_WAIT_S if status == EXIT_NOT_YET else LONGEST_PAUSE_S
 
 
 def end_with_supervisor() -> None:
-    """Stop this process when the supervisor that started it is gone, also after a crash."""
+    """Stop this process when the supervisor that started it ends, even by a crash."""
     parent = os.environ.get(_PARENT)
     if parent is None:
         return
@@ -234,7 +232,7 @@ def end_with_supervisor() -> None:
         while os.getppid() == int(parent):
             time.sleep(1.0)
         os.kill(os.getpid(), signal.SIGTERM)
-        # the embedded broker may have ended too, and this process may wait for it
+        # the process may hang: the embedded broker that it waits for may have ended too
         time.sleep(STOP_TIMEOUT_S)
         os._exit(1)
 

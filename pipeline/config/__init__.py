@@ -1,14 +1,14 @@
 """Settings: one TOML file plus environment variables, validated as a whole.
 
-An environment variable overrides the file: ``FLUXPLAIN_KAFKA__BOOTSTRAP_SERVERS`` is the key
-``kafka.bootstrap_servers``. There is one module for each table, or for a few small ones.
+Environment variables override the file: ``FLUXPLAIN_KAFKA__BOOTSTRAP_SERVERS`` is the key
+``kafka.bootstrap_servers``. Each module defines one table, or a few small ones.
 """
 
 from fluxplain.config.alerts import AlertSettings
 from fluxplain.config.base import ENV_PREFIX, ConfigError
 from fluxplain.config.drift import DriftSettings
 from fluxplain.config.kafka import EMBEDDED, ControlSettings, KafkaSettings
-from fluxplain.config.load import Asker, check_references, load_config
+from fluxplain.config.load import Caller, check_references, load_config
 from fluxplain.config.messages import explain_errors
 from fluxplain.config.model import MAX_VERSION, FeatureType, LabelSettings, LabelType
 from fluxplain.config.operation import KEY_LENGTH
@@ -21,7 +21,7 @@ __all__ = [
     "KEY_LENGTH",
     "MAX_VERSION",
     "AlertSettings",
-    "Asker",
+    "Caller",
     "Config",
     "ConfigError",
     "ControlSettings",

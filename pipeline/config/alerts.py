@@ -10,7 +10,7 @@ from fluxplain.schemas.change import Kind
 from fluxplain.schemas.methods import Watched
 
 SECRET_LENGTH = 16
-"""Fewest characters of the secret: fewer than for checkpoints, as some receivers prescribe it."""
+"""Shortest secret, in characters: shorter than for checkpoints, as some receivers prescribe it."""
 
 Hidden = Annotated[str | None, Field(repr=False)]
 """A URL, which may hold a password."""
@@ -23,11 +23,11 @@ class AlertSettings(Secrets):
 
     url: Hidden = None
     """Where to send changes as JSON, `https://…` or `http://…`; by default there are no alerts. If
-    it holds a token, set it in the environment."""
+    the URL holds a token, set it as an environment variable."""
     proxy: Hidden = None
-    """An HTTP proxy, `http://…`; proxies of the environment are ignored."""
+    """An HTTP proxy, `http://…`. `HTTP_PROXY` and similar environment variables are ignored."""
     secret: Secret = None
-    """Signs alerts: at least 16 characters."""
+    """Secret that signs alerts, of at least 16 characters."""
     secret_file: Path | None = None
     """A file with the secret in its only line."""
     timeout_s: Annotated[float, Field(ge=0.1, le=60.0)] = 10.0
@@ -41,7 +41,7 @@ class AlertSettings(Secrets):
     min_effect: Annotated[float, Field(ge=0.0, le=1.0)] = 0.0
     """Smallest |after - before| to send, as a share of the larger of |before| and |after|."""
     quiet_s: Annotated[float, Field(ge=0.0, le=604_800.0)] = 300.0
-    """Seconds after an alert without another one about the same feature or incident."""
+    """Minimum seconds between two alerts about the same feature or incident."""
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:

@@ -1,4 +1,4 @@
-"""What the tables of the settings share: base class, types of values, wording of errors."""
+"""Base class, value types and error wording shared by the tables of the settings."""
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -18,10 +18,10 @@ class ConfigError(UserError, ValueError):
 
 
 class Section(BaseModel):
-    """A table of the file; unknown keys are errors.
+    """A table of the configuration file; unknown keys are errors.
 
-    The docstring of a key is its description in the documentation. A ``ValueError`` of a whole
-    table begins with the key that it is about.
+    The docstring below a field is its description in the documentation. A ``ValueError`` raised for
+    a whole table begins with the key at fault.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
@@ -61,7 +61,7 @@ Port = Annotated[int, Field(ge=0, le=65535)]
 
 
 def wrong(key: str, value: object, reason: str) -> ValueError:
-    """Return the error of a value that does not fit.
+    """Return the error for a value that does not fit.
 
     >>> wrong("ipfi.warm_up", 101, "must be at most reservoir_size, 100")
     ValueError('ipfi.warm_up is 101, but must be at most reservoir_size, 100')
@@ -84,7 +84,7 @@ def variable(table: str, key: str) -> str:
 
 
 def load(key: str, reference: str) -> Callable[..., Any]:
-    """Return what ``module:name`` refers to; the working directory is searched too."""
+    """Import ``module:name``, also from the working directory; errors name the key."""
     try:
         return import_strings.load(reference)
     except ValueError as error:
@@ -92,7 +92,7 @@ def load(key: str, reference: str) -> Callable[..., Any]:
 
 
 def content(file: Path, origin: str) -> bytes:
-    """Return what is in a file; errors begin with the setting that names it."""
+    """Read a file; errors begin with its origin, the setting that names it."""
     try:
         return file.read_bytes()
     except OSError as error:

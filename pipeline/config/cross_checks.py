@@ -9,7 +9,7 @@ from fluxplain.schemas.numbers import is_moderate
 
 
 def check(config: Tables) -> None:
-    """Raise ``ValueError`` for the first setting that does not fit the others."""
+    """Raise ``ValueError`` for the first setting that contradicts another."""
     _check_missing(config)
     _check_pairs(config)
     _check_groups(config)
@@ -22,7 +22,7 @@ def check(config: Tables) -> None:
     if config.explain.budget_ms is not None and not config.control.topic:
         raise ValueError(
             f"explain.budget_ms is {config.explain.budget_ms}, which needs control.topic = true: "
-            "the observations to explain are announced there, so that a restart explains the same"
+            "the choice of observations to explain is recorded there, so that a restart repeats it"
         )
     loss = config.drift.loss
     if loss.enabled and loss.detector in OF_ERRORS and config.explain.loss != "zero_one":

@@ -40,43 +40,46 @@ GracePeriod = Annotated[int, Field(ge=1)]
 
 
 class LossDriftSettings(Section):
-    """How to watch the model's loss; by default as `[drift]` says."""
+    """Change detection over the model's loss; keys left out are taken from `[drift]`."""
 
     enabled: bool = True
-    """Whether to watch."""
+    """Whether to detect changes."""
     detector: OfErrors | None = None
-    """The detector. From `"ddm"` on they take errors, so `explain.loss` must be `"zero_one"`."""
+    """The detector. `"ddm"` and the ones after it take errors, so they need `explain.loss` =
+    `"zero_one"`."""
     delta: Delta | None = None
     """ADWIN's `delta`."""
     grace_period: GracePeriod | None = None
     """ADWIN's `grace_period`."""
     params: dict[str, Any] | None = None
-    """The detector's parameters, instead of all of `[drift.params]`."""
+    """The detector's parameters; they replace all of `[drift.params]`."""
 
 
 class MethodDriftSettings(LossDriftSettings):
-    """How to watch the explanations of one method; by default as `[drift]` says."""
+    """Change detection over one method's explanations; keys left out are taken from `[drift]`."""
 
     detector: OfNumbers | None = None
     """The detector."""
     signal: Signal | None = None
-    """What to watch: each record's contribution, or the smoothed value."""
+    """What to watch: each record's contribution (`"increment"`), or the smoothed value (`"value"`).
+    """
 
 
 class DriftSettings(Section):
     """Change detection over the explanations and the loss."""
 
     signal: Signal = "increment"
-    """What to watch: each record's contribution, or the smoothed value."""
+    """What to watch: each record's contribution (`"increment"`), or the smoothed value (`"value"`).
+    """
     detector: OfNumbers = "adwin"
-    """One of River's detectors, of which `"kswin"` is slow, or your own class with River's
-    interface (`update` and `drift_detected`)."""
+    """One of River's detectors (`"kswin"` is slow), or your own class with River's interface
+    (`update` and `drift_detected`)."""
     delta: Delta | None = None
-    """Confidence of ADWIN: a smaller one gives fewer false alarms and later detections. By default
-    0.0001 for increments of iPFI, 1e-12 for those of iPDP, and otherwise 0.002, so that a feature
-    has at most about one false alarm in 100,000 records."""
+    """ADWIN's confidence parameter: a smaller one gives fewer false alarms and later detections. By
+    default 0.0001 for increments of iPFI, 1e-12 for those of iPDP, and otherwise 0.002, so that a
+    feature has at most about one false alarm in 100,000 records."""
     grace_period: GracePeriod = 10
-    """Values before ADWIN's first alarm; it needs at least 2 · `min_window_length` anyway."""
+    """Values before ADWIN's first alarm. ADWIN needs at least 2 · `min_window_length` anyway."""
     params: dict[str, Any] = {}
     """The detector's other parameters, such as `clock = 1`. Their defaults are those of its class,
     except ADWIN's `min_window_length` = 50."""
@@ -107,12 +110,12 @@ class DriftSettings(Section):
             value = getattr(table, key)
             if detector != "adwin" and value != type(table).model_fields[key].default:
                 raise ValueError(
-                    f"{prefix}{key} is {value}, but it is of the detector 'adwin', not of "
+                    f"{prefix}{key} is {value}, but it belongs to the detector 'adwin', not to "
                     f"{detector!r}: see params"
                 )
 
     def of(self, method: Watched) -> DetectorSettings | None:
-        """Return how to watch a method or the loss; None if it is not watched."""
+        """Return the detector settings of a method or the loss; None if it is not watched."""
         own = self._own(method)
         if not own.enabled:
             return None

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from fluxplain.explain.losses import Loss
 
 MOST_POINTS = 10_000
-"""Points of all curves in a record, or of a surface: with two classes they fill half a message."""
+"""Most points of all curves in a record, or of a surface; with two classes half a message."""
 
 MINUS_SCORE = "minus_score"
 """The loss without labels; see :func:`fluxplain.models.minus_score`."""
@@ -66,15 +66,16 @@ class SAGESettings(Section):
     """iSAGE: each feature's share of the loss reduction."""
 
     imputer: Literal["interventional", "product", "observational"] = "interventional"
-    """How to replace or hide features: by values of one past observation, of a separate one for
-    each feature (`"product"`), or by values that fit the other features (`"observational"`)."""
+    """How to replace or hide features: by values of one past observation (`"interventional"`), of a
+    separate one for each feature (`"product"`), or by values that fit the other features
+    (`"observational"`)."""
     reservoir_size: Size = 100
     """Past observations to keep as sources of replacements."""
     warm_up: Size | None = None
     """Observations before the first explanation; by default, and at most, `reservoir_size`."""
     inner_samples: InnerSamples = 5
-    """Draws for each record; few bias iSAGE. `"all"` takes the whole reservoir, for the imputer
-    `"interventional"` only."""
+    """Draws for each record; few draws bias iSAGE. `"all"` uses the whole reservoir, for the
+    imputer `"interventional"` only."""
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
@@ -91,10 +92,12 @@ class PFISettings(SAGESettings):
     """iPFI: how much the loss relies on each feature."""
 
     inner_samples: InnerSamples = 1
-    """Draws for each record; `"all"`, for `"interventional"` only, takes the whole reservoir."""
+    """Draws for each record; `"all"` uses the whole reservoir, for the imputer `"interventional"`
+    only."""
     sampler: Literal["geometric", "uniform", "window"] = "geometric"
-    """Which past observations serve as replacements: rather recent ones, all alike, or the last
-    ones. The imputer `"observational"` has only `"geometric"`."""
+    """Which past observations serve as replacements: mostly recent ones (`"geometric"`), all with
+    the same probability (`"uniform"`), or the last ones (`"window"`). The imputer
+    `"observational"` has only `"geometric"`."""
 
     @model_validator(mode="after")
     def _sampler_fits(self) -> Self:
@@ -108,29 +111,33 @@ class PDPSettings(Section):
     """iPDP: each feature's effect on the prediction, as a curve."""
 
     grid: GridKind = "quantile-range"
-    """Evaluation points of a numeric feature: from the 5 % to the 95 % quantile of recent values,
-    from the smallest to the largest of the last values, or the quantiles themselves (levels from 5
-    % to 95 %). Those of a categorical feature are the categories in its storage."""
+    """Evaluation points of a numeric feature: evenly spaced from the 5 % to the 95 % quantile of
+    recent values (`"quantile-range"`) or from the smallest to the largest of the last values
+    (`"range"`); or the quantiles themselves, at levels from 5 % to 95 % (`"quantiles"`). Those of a
+    categorical feature are the categories in its store."""
     grid_size: Annotated[int, Field(ge=2, le=1000)] = 10
-    """Evaluation points of a numeric feature; with `pairs` at most 100."""
+    """Number of evaluation points of a numeric feature; with `pairs` at most 100."""
     storage: StorageKind = "frequency"
-    """Eviction policy of the value store: the oldest value, or a random one weighted by age. With
-    the grid `"range"` only categorical features have a store."""
+    """Eviction policy of the value store: the oldest value (`"frequency"`), or a random one
+    weighted by age (`"age-weighted"`). With the grid `"range"` only categorical features have a
+    store."""
     storage_size: Size = 100
     """Recent values to keep of each feature."""
     window: Size | None = None
-    """Last values that the grid `"range"` spans, and only that grid; by default `storage_size`."""
+    """How many of the last values the grid `"range"` spans; for that grid only. By default
+    `storage_size`."""
     entrance_probability: Share = 1.0
-    """Probability to store a value: the store then covers about the last `storage_size` / this
+    """Probability p to store a value: the store then covers about the last `storage_size` / p
     values. Not for numeric features with the grid `"range"`."""
     warm_up: Size | None = None
     """Values before the first curve; by default and at most `storage_size`, or a smaller
     `window`."""
     ice: Annotated[int, Field(ge=0, le=MOST_CURVES)] = 0
-    """Curves of single observations in each record; `grid_size` · (`ice` + 1) is at most 10,000."""
+    """ICE curves in each record, of the last observations; `grid_size` · (`ice` + 1) may be at most
+    10,000."""
     pairs: list[tuple[Name, Name]] = []
-    """Pairs of different features to explain together too, such as `[["age", "salary"]]`:
-    `grid_size`² points each, at most 10,000; a categorical feature has up to `storage_size`."""
+    """Pairs of different features to explain together as well, such as `[["age", "salary"]]`. Each
+    has `grid_size`² points, at most 10,000; a categorical feature has up to `storage_size`."""
 
     @model_validator(mode="after")
     def _grid_fits(self) -> Self:
@@ -143,13 +150,13 @@ class PDPSettings(Section):
         return self
 
     def grid_settings(self) -> GridSettings:
-        """Return how to choose evaluation points."""
+        """Return the settings that choose the evaluation points."""
         same = {"storage", "storage_size", "window", "entrance_probability", "warm_up"}
         return GridSettings(kind=self.grid, size=self.grid_size, **self.model_dump(include=same))
 
 
 class ExplainSettings(Section):
-    """The explanations."""
+    """Methods, loss and smoothing of the explanations."""
 
     methods: MethodNames = ["ipfi", "isage", "ipdp"]
     """The methods to compute."""
@@ -158,32 +165,33 @@ class ExplainSettings(Section):
     `"absolute_error"` or `"squared_error"`; without labels `"minus_score"`; or your own,
     `"module:function"`."""
     alpha: Alpha = 0.001
-    """Smoothing rate, or a list of them: about 2 / (N + 1) averages over the last N records."""
+    """Smoothing rate, or a list of rates. 2 / (N + 1) averages over about the last N records."""
     emit_every: Size = 10
     """Observations between two explanation records of a feature and method; each record holds all
-    increments since the one before."""
+    increments since the previous one."""
     every: Annotated[int, Field(ge=1, le=10_000)] = 1
-    """Explain one of so many observations in a row, chosen at random; the model learns from all."""
+    """Explain one of so many consecutive observations, chosen at random. The model learns from all.
+    """
     budget_ms: Annotated[float, Field(gt=0.0, le=60_000.0)] | None = None
-    """Milliseconds that the model role may take for an observation on average: if it takes more, it
-    explains fewer. By default there is no limit. Needs `control.topic`."""
+    """Average milliseconds that the model role may take for an observation; above that it explains
+    fewer observations. By default there is no limit. Needs `control.topic`."""
     file: Path | None = None
-    """Learned explanations to start from, written by `fluxplain model export` with --explanations
-    for the same features and explanations. Unpickling runs its code."""
+    """Learned explanations to start from, written by `fluxplain model export` with `--explanations`
+    for the same features and explanations. Unpickling the file runs its code."""
     features: dict[Name, MethodNames] = {}
-    """Feature or group → the methods that explain it, of those under `methods`; by default all."""
+    """Feature or group → the methods that explain it, out of `methods`; by default all."""
     groups: dict[Name, Annotated[list[Name], Field(min_length=1)]] = {}
     """Name of a group → the features that iPFI and iSAGE explain as one. A feature can be in one
-    group only. iPDP explains single features."""
+    group only. iPDP still explains single features."""
 
     @property
     def alphas(self) -> list[float]:
-        """The smoothing rates; changes are those of the explanations with the first."""
+        """The smoothing rates; changes are detected on the explanations with the first."""
         rates: list[float] = self.alpha if isinstance(self.alpha, list) else [self.alpha]
         return rates
 
     def loss_function(self) -> "Loss":
-        """Return the loss; imports the user's function if it is one."""
+        """Return the loss function; imports the user's if one is named."""
         from fluxplain.explain import get_loss  # noqa: PLC0415  loads Numba, and few need a loss
         from fluxplain.models import minus_score  # noqa: PLC0415
 

@@ -35,11 +35,11 @@ class KafkaSettings(Secrets):
         Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]+$", max_length=200)] | None
     ) = None
     """Makes workers static members of their consumer groups, so that a quick restart moves no
-    partitions. Give each worker of a role its own."""
+    partitions. Each worker of a role needs a different one."""
     security_protocol: Annotated[Protocol, BeforeValidator(_upper)] = "PLAINTEXT"
     """Authentication and encryption: `SASL_…` authenticates by password, `…SSL` encrypts by TLS."""
     sasl_mechanism: Annotated[Mechanism | None, BeforeValidator(_upper)] = None
-    """How clients prove the password; with SASL by default `"SCRAM-SHA-512"`."""
+    """SASL mechanism; with SASL by default `"SCRAM-SHA-512"`."""
     username: Annotated[str, Field(min_length=1)] | None = None
     """The user; required with SASL."""
     password: Secret = None
@@ -86,14 +86,14 @@ class KafkaSettings(Secrets):
         return context
 
     def librdkafka_settings(self) -> dict[str, str]:
-        """Return the same settings for librdkafka, the passwords among them."""
+        """Return these settings, including passwords, in librdkafka's terms."""
         settings = {
             "security.protocol": self.security_protocol,
             "sasl.mechanism": self.mechanism if self.uses_sasl else None,
             "sasl.username": self.username,
             "sasl.password": self.read_secret("password"),
             "ssl.endpoint.identification.algorithm": "https" if self.uses_tls else None,
-            # librdkafka's own OpenSSL does not know the system's folders
+            # probe: librdkafka's own OpenSSL does not know the system's folders
             "ssl.ca.location": (self.ca_file or "probe") if self.uses_tls else None,
             "ssl.certificate.location": self.client_cert_file,
             "ssl.key.location": self.client_key_file or self.client_cert_file,
@@ -137,7 +137,7 @@ class KafkaSettings(Secrets):
         password = self.read_secret("client_key_password")
 
         def ask() -> str:
-            # without this function OpenSSL would ask at the terminal
+            # without this callback OpenSSL would prompt at the terminal
             return password or _raise("client_key_password is missing: the client's key needs it")
 
         try:
@@ -156,7 +156,7 @@ def _raise(message: str) -> NoReturn:
 
 
 class TopicSettings(Section):
-    """Names and layout of the topics."""
+    """Names, partitions, replication and retention of the topics."""
 
     prefix: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]*$", max_length=200)] = "fluxplain."
     """Prefix of the names of all topics and consumer groups."""
@@ -165,14 +165,15 @@ class TopicSettings(Section):
     features_partitions: PartitionCount = 1
     """Partitions of `features`, when it is created; each has its own model."""
     replication: Annotated[int, Field(ge=1, le=10)] = 1
-    """Replicas of each message: 3 on a cluster. From 3 on, `fluxplain topics create` requires two
-    of them to have a message before it counts as written (`min.insync.replicas` = 2)."""
+    """Replication factor; use 3 on a cluster. From 3 on, `fluxplain topics create` sets
+    `min.insync.replicas` to 2: a message counts as written once two replicas have it."""
     retention_hours: Annotated[float, Field(gt=0.0)] = 168.0
-    """How long messages are kept. Checkpoints are kept for good."""
+    """Hours to keep messages. Checkpoints never expire."""
 
 
 class ControlSettings(Section):
-    """Changes while the pipeline runs."""
+    """Commands to a running pipeline."""
 
     topic: bool = False
-    """Whether there is a topic `control`, whose records change a stream while it runs."""
+    """Whether to use the topic `control`. Its records replace a running stream's model, or change
+    how many observations are explained."""

@@ -1,4 +1,4 @@
-"""Loads the settings, and checks what they refer to, before anything starts."""
+"""Loads the settings and checks the code and files that they name, before anything starts."""
 
 import inspect
 import os
@@ -16,11 +16,11 @@ from fluxplain.config.replica import Role
 from fluxplain.config.root import Config
 from fluxplain.schemas.methods import Watched
 
-Asker = Role | Literal["reader"]
-"""A process that does not use all that the settings refer to."""
+Caller = Role | Literal["reader"]
+"""A process that uses only part of the settings."""
 
 
-def load_config(path: Path, role: Asker | None = None) -> Config:
+def load_config(path: Path, role: Caller | None = None) -> Config:
     """Return the validated settings of a TOML file and the environment.
 
     Parameters
@@ -28,7 +28,8 @@ def load_config(path: Path, role: Asker | None = None) -> Config:
     path
         The file.
     role
-        The caller's role: what it does not use is not loaded, see :func:`check_references`.
+        The caller's role; code and files that it does not use are not loaded, see
+        :func:`check_references`. By default all are loaded.
 
     Raises
     ------
@@ -47,7 +48,7 @@ def load_config(path: Path, role: Asker | None = None) -> Config:
         for key in secrets_of(table):
             if isinstance(values, dict) and key in values:
                 raise ConfigError(
-                    f"{table}.{key} is a secret and must not stand in {path}: set the environment "
+                    f"{table}.{key} is a secret and must not be in {path}: set the environment "
                     f"variable {variable(table, key)}, or {table}.{key}_file"
                 )
     try:
@@ -76,11 +77,11 @@ def _parsed(path: Path) -> dict[str, Any]:
         raise ConfigError(f"{path} is not TOML that can be read: it is nested too deeply") from None
 
 
-def check_references(config: Config, role: Asker | None = None) -> None:
-    """Load what a role uses of what the settings refer to; raise ``ConfigError`` for a mistake.
+def check_references(config: Config, role: Caller | None = None) -> None:
+    """Load the code and files that a role uses; raise ``ConfigError`` for a mistake.
 
-    The explainer uses the loss, drift the detectors, the model all; join and readers of topics use
-    nothing. So they start sooner, and where the user's model is not installed.
+    The explainer uses the loss, drift the detectors, the model everything; join and readers of
+    topics use nothing. So roles start sooner, and run where the user's model is not installed.
     """
     streams = {f"streams.{each}.": config.of_stream(each) for each in config.streams}
     for prefix, settings in {"": config, **streams}.items():
@@ -150,6 +151,6 @@ def _check_model(config: Config) -> None:
         raise ConfigError(f"{settings.origin} gives a {error}") from error
     except Exception as error:  # a model that lacks what River's models have
         raise ConfigError(
-            f"{settings.origin} gives a {type(model).__name__} that cannot be asked what it is: "
+            f"{settings.origin} gives a {type(model).__name__} whose kind cannot be determined: "
             f"{error}"
         ) from error

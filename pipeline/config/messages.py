@@ -1,4 +1,4 @@
-"""Pydantic's errors in words: one line for each wrong setting, and no secrets."""
+"""Rewords Pydantic's errors: one line for each wrong setting, without secrets."""
 
 from difflib import get_close_matches
 from typing import Any, get_args
@@ -11,11 +11,11 @@ from fluxplain.errors import shown
 Location = tuple[int | str, ...]
 
 _OWN = "Value error, "
-"""Pydantic's prefix of the messages of this project's validators."""
+"""Prefix that Pydantic adds to messages of this project's validators."""
 
 
 def explain_errors(error: ValidationError) -> str:
-    """Return one line per wrong setting, which begins with its key."""
+    """Return one line per wrong setting; each begins with the key."""
     return "\n".join(map(_line, error.errors(include_url=False)))
 
 
@@ -31,19 +31,19 @@ def _line(item: Any) -> str:
         return f"{key}.{text}" if key else text  # a whole table's error begins with a key
     hidden = secrets_of(str(location[0]))
     if hidden and (len(location) == 1 or location[1] in hidden):
-        return f"{key} cannot be used: {text}"  # the value is a secret, or holds one
+        return f"{key} cannot be used: {text}"  # never show a value that is or holds a secret
     return f"{key} is {shown(item['input'])}: {text}"
 
 
 def secrets_of(table: str) -> list[str]:
-    """Return the keys of a table that come from the environment only, and are never shown."""
+    """Return a table's secret keys: set by the environment only, and never shown."""
     return [
         name for name, field in _keys([table]).items() if SecretStr in get_args(field.annotation)
     ]
 
 
 def _suggestion(location: Location) -> str:
-    """Return the key that may be meant, and the allowed ones; not secrets: a file has none."""
+    """Suggest the closest key and list the allowed ones, without secrets, which no file has."""
     *table, wrong = map(str, location)
     hidden = secrets_of(table[0]) if table else []
     names = [name for name in _keys(table) if name not in hidden]
@@ -53,7 +53,7 @@ def _suggestion(location: Location) -> str:
 
 
 def _keys(path: list[str]) -> dict[str, Any]:
-    """Return the fields of a table; none if it is no table."""
+    """Return the fields of a table; none if the path is not a table."""
     fields: dict[str, Any] = dict(Tables.model_fields)
     for part in path:
         annotation = fields[part].annotation if part in fields else None

@@ -15,19 +15,20 @@ LabelType = Literal["boolean", "integer", "string", "number", "none"]
 MissingPolicy = Literal["dead-letter", "skip", "impute"]
 
 MAX_VERSION = 200
-"""Characters of a model's name."""
+"""Longest model version, in characters."""
 
 
 class MissingSettings(Section):
     """What to do with a feature without a value: absent, or null."""
 
     policy: MissingPolicy = "dead-letter"
-    """For all features: send the observation to dead-letters, skip it, or fill in a value."""
+    """The policy of all features: send the observation to dead-letters (`"dead-letter"`), skip it
+    (`"skip"`), or fill in a value (`"impute"`)."""
     features: dict[Name, MissingPolicy] = {}
     """Feature → its own policy."""
     values: dict[Name, bool | int | float | str] = {}
-    """Feature → the value to fill in. By default the mean of a numeric feature, smoothed as
-    explanations are, and the most frequent of the last 100 values of a categorical one."""
+    """Feature → the value to fill in. By default the mean of a numeric feature, smoothed like the
+    explanations, and the most frequent of the last 100 values of a categorical one."""
 
     def of(self, feature: str) -> MissingPolicy:
         """Return a feature's policy."""
@@ -35,22 +36,22 @@ class MissingSettings(Section):
 
 
 class LabelSettings(Section):
-    """What the model predicts."""
+    """The label that the model predicts, and late labels."""
 
     type: LabelType = "boolean"
-    """Type of the labels: `"number"` is for regression, `"none"` for anomaly detectors, which need
-    no label, the others are classes."""
+    """Type of the labels: `"number"` for regression, `"none"` for anomaly detectors, which need no
+    label; the others are classes."""
     column: Name | None = None
-    """Column with the label in a file, for `fluxplain replay` and `local`; `--label` overrides
-    it."""
+    """Column of the label in a file, for `fluxplain replay` and `local`; `--label` overrides it."""
     topic: bool = False
     """Whether late labels have their own topic, `labels`; otherwise they arrive in `features`."""
     wait: Annotated[int, Field(ge=0, le=1_000_000)] = 10_000
     """How many observations an unlabelled one (with an `id`) may wait for its label."""
     wait_s: Annotated[float, Field(gt=0.0, le=10**9)] | None = None
-    """How many seconds it may wait, by the time of the messages; by default any."""
+    """How many seconds it may wait, by message timestamps; by default there is no limit."""
     unlabelled: Literal["count", "dead-letter"] = "count"
-    """What to do with an observation whose label never arrives."""
+    """What to do with an observation whose label never arrives: only count it, or also send it to
+    dead-letters."""
 
     @model_validator(mode="after")
     def _has_a_label(self) -> Self:
@@ -69,22 +70,24 @@ class ModelSettings(Section):
     file: Path | None = None
     """A pickled model to start from, instead of a factory. Unpickling runs its code."""
     params: dict[str, Any] = {}
-    """The factory's arguments; it also gets `seed`, `features`, `label`, `learn` if it takes
-    them."""
+    """The factory's arguments. It also gets `seed`, `features`, `label` and `learn`, if it has
+    parameters of these names."""
     learn: bool = True
-    """Whether the model learns; a frozen model predicts and is explained, but never learns."""
+    """Whether the model learns. A frozen model (`false`) predicts and is explained, but never
+    learns."""
     version: Annotated[str, Field(min_length=1, max_length=MAX_VERSION)] | None = None
-    """The model's name, published in every record until another model is announced."""
+    """The model's version, published in every record until another model is announced."""
     directory: Path = Path(".fluxplain/models")
-    """The folder of announced models, each in a regular file named by its digest. Whoever can write
-    there can run code here."""
+    """The folder of announced models, each in a regular file named by its digest. Anyone who can
+    write there can run code in the workers."""
     evaluator: EvaluatorKind = "auto"
-    """How to ask the model about changed inputs: `"hoeffding"` follows trees and ensembles of them,
-    `"linear"` is for linear models, `"batch"` makes one call for all inputs, `"generic"` one call
-    for each; `"auto"` takes the first of these that fits, and `fluxplain check` names it."""
+    """How to evaluate the model on perturbed inputs: `"hoeffding"` is for Hoeffding trees and
+    ensembles of them, `"linear"` for linear models; `"batch"` makes one call for all inputs,
+    `"generic"` one call for each. `"auto"` takes the first of these that fits; `fluxplain check`
+    shows which."""
     shards: Annotated[int, Field(ge=1, le=100)] = 1
-    """Replicas of the model: each learns everything and asks its copy about its share of the
-    features. At most the number of features, groups and pairs."""
+    """Replicas of the model. Each learns from every record and evaluates its share of the features.
+    At most the number of features, groups and pairs."""
 
     @model_validator(mode="after")
     def _has_one_origin(self) -> Self:
@@ -92,16 +95,20 @@ class ModelSettings(Section):
             both = "are both set" if self.file else "are both missing"
             raise ValueError(f"factory and file {both}: give one of them")
         if self.file is not None and self.params:
-            raise ValueError("params are for a factory, but file is set: its model has its own")
+            raise ValueError("params are for a factory, but file is set: remove params")
         return self
 
     @property
     def origin(self) -> str:
-        """The setting that the model comes from, for people."""
+        """The setting that names the model, for messages."""
         return f"model.factory = {self.factory!r}" if self.factory else f"model.file = {self.file}"
 
     def make(self, **known: Any) -> Any:
-        """Return a new model; the factory gets what it takes of ``known``, unless params has it."""
+        """Return a new model.
+
+        The factory gets those of the ``known`` arguments that it has parameters for; ``params``
+        override them.
+        """
         if self.file is not None:
             data = content(self.file, self.origin)
             try:

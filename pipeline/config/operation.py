@@ -9,23 +9,25 @@ from fluxplain.config.base import Name, Port, Section, variable
 from fluxplain.config.secrets import Secret, Secrets
 
 KEY_LENGTH = 32
-"""Fewest characters of the key that signs checkpoints."""
+"""Shortest key that signs checkpoints, in characters."""
 
 
 class CheckpointSettings(Secrets):
     """Where and how often workers save their state."""
 
     store: Literal["directory", "topic"] = "directory"
-    """Where to keep state: on one machine, or in a topic for workers that move between machines."""
+    """Where to keep state: `"directory"` for one machine, `"topic"` for workers that move between
+    machines."""
     directory: Path = Path(".fluxplain/checkpoints")
     """The directory, relative to the worker's working directory."""
     key: Secret = None
-    """Signs checkpoints: at least 32 characters. Required for the store `"topic"`."""
+    """Key that signs checkpoints, of at least 32 characters. Required for the store `"topic"`."""
     key_file: Path | None = None
     """A file with the key in its only line."""
     out_of_range: Literal["fail", "earliest", "latest"] = "fail"
-    """What to do when messages were deleted before a worker read them: end the worker, or resume
-    with the oldest or the next new message and publish the gap."""
+    """What to do when messages were deleted before a worker read them: `"fail"` ends the worker;
+    `"earliest"` and `"latest"` resume with the oldest or the next new message and publish the gap.
+    """
     interval_s: Annotated[float, Field(ge=0.05, le=3600.0)] = 5.0
     """Seconds between two checkpoints."""
 
@@ -41,7 +43,7 @@ class CheckpointSettings(Secrets):
 
     @property
     def place(self) -> str:
-        """Where state is kept, for people."""
+        """Where state is kept, for messages."""
         return "the topic for them" if self.store == "topic" else str(self.directory.absolute())
 
     def signing_key(self) -> bytes | None:
@@ -56,22 +58,23 @@ class HealthSettings(Section):
     host: Annotated[str, Field(min_length=1)] = "127.0.0.1"
     """Address that `/healthz`, `/readyz` and `/metrics` listen on."""
     port: Port = 0
-    """0 takes any free port and logs it. `fluxplain up` gives its n-th worker `port` + n − 1."""
+    """Port to listen on; 0 takes any free one and logs it. `fluxplain up` gives its n-th worker
+    `port` + n − 1."""
     stall_s: Annotated[float, Field(ge=1.0, le=86400.0)] = 60.0
-    """A worker ends itself after so many seconds without progress, while messages wait and the
-    broker answers. Must be longer than the model ever needs for one observation."""
+    """Seconds without progress, while messages wait and the broker answers, after which a worker
+    ends itself. Must be longer than the model ever needs for one observation."""
 
 
 class DashboardSettings(Section):
-    """The live page of what the pipeline publishes."""
+    """The live web page."""
 
     enabled: bool = True
-    """Whether `fluxplain up` serves it too."""
+    """Whether `fluxplain up` serves the page."""
     host: Annotated[str, Field(min_length=1)] = "127.0.0.1"
-    """Address to listen on. The page has no authentication: beyond this machine, put a proxy with
-    authentication in front of it."""
+    """Address to listen on. The page has no authentication: to reach it from other machines, put a
+    proxy with authentication in front of it."""
     port: Port = 8777
-    """0 takes any free port and prints it."""
+    """Port to listen on; 0 takes any free one and prints it."""
     names: list[Name] = []
     """Extra host names to accept, for example your proxy's. Requests for any other host are refused
     (protection against DNS rebinding)."""

@@ -10,11 +10,12 @@ from fluxplain.config.secrets import ReadableFile, Secret, Secrets, split_url, t
 
 
 class RegistrySettings(Secrets):
-    """A schema registry with Confluent's API, for values in its wire format."""
+    """A schema registry with Confluent's API."""
 
     url: str | None = None
-    """Its address, `https://…` or `http://…`; by default there is none. With it, workers read JSON
-    Schema and Avro in the wire format, and plain JSON as before. Needs `fluxplain[registry]`."""
+    """The registry's address, `https://…` or `http://…`; by default there is none. With it, workers
+    also read JSON Schema and Avro in the wire format, besides plain JSON. Needs
+    `fluxplain[registry]`."""
     output: Literal["none", "json", "avro"] = "none"
     """Format of predictions, explanations, changes and dead letters: plain JSON (`"none"`), or the
     wire format with JSON Schema or Avro. Workers register the schemas when they start."""

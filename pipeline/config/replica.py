@@ -1,16 +1,16 @@
-"""What the pipeline consists of: roles, and the shards of the model role."""
+"""Roles of the pipeline, and replicas: a role or one shard of the model role."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
 Role = Literal["join", "model", "explainer", "drift"]
-"""In the order of the data's flow. A pipeline has the first if labels have a topic of their own."""
+"""The roles in the order of the data flow. Only a pipeline with several input topics has join."""
 
 
 @dataclass(frozen=True, slots=True)
 class Replica:
-    """What has a consumer group and a state of its own: a role, or one shard of the model role.
+    """A role, or one shard of the model role, with its own consumer group and state.
 
     Examples
     --------
@@ -26,7 +26,7 @@ class Replica:
         return self.role if self.shards == 1 else f"{self.role}-{self.shard}of{self.shards}"
 
     def share(self, explained: Iterable[str]) -> list[str]:
-        """Return which of the features and groups this replica evaluates.
+        """Return the features, groups and pairs that this replica evaluates.
 
         Examples
         --------

@@ -1,4 +1,4 @@
-"""The settings as a whole: validated, for all streams or for one, and what they refer to."""
+"""All settings, validated together; settings of one stream; and the objects that they name."""
 
 import hashlib
 import json
@@ -11,7 +11,7 @@ from pydantic import BaseModel, ValidationError, model_validator
 from fluxplain.config import cross_checks
 from fluxplain.config.base import ConfigError, content
 from fluxplain.config.messages import explain_errors
-from fluxplain.config.stream_settings import Own, merged, refused
+from fluxplain.config.stream_settings import Own, merged, override_errors
 from fluxplain.config.tables import Tables
 from fluxplain.models import warm_start
 from fluxplain.schemas.methods import METHODS
@@ -21,19 +21,19 @@ if TYPE_CHECKING:
     from fluxplain.explain.losses import Loss
 
 OPERATION = {"kafka", "registry", "checkpoint", "health", "alerts", "dashboard"}
-"""Tables that say how the pipeline runs, not what it publishes."""
+"""Tables about operating the pipeline; they do not affect what it publishes."""
 
 NOT_PUBLISHED: Mapping[str, Any] = {
     **dict.fromkeys({*OPERATION, "streams"}, True),
-    # partitions: features are dealt to so many
+    # partitions is not among them: features are assigned to that many
     "topics": {"features_partitions", "replication", "retention_hours"},
     "label": {"column"},
-    # the answers are the same, whichever shard evaluates a feature
+    # every shard gives the same answers
     "model": {"directory", "shards"},
-    # what follows from the budget is announced in a topic
+    # the effects of the budget are recorded in a topic
     "explain": {"budget_ms"},
 }
-"""Settings that do not change what is published."""
+"""Settings that do not affect published records."""
 
 LEARNING: Mapping[str, Any] = {
     "features": True,
@@ -60,14 +60,14 @@ class Config(Tables):
         return self
 
     def _errors_of_stream(self, partition: int, own: Own) -> list[str]:
-        """Return what is wrong with a stream's own settings; each line begins with a key."""
-        if lines := [*refused(own)]:
+        """Return the errors in a stream's own settings; each line begins with a key."""
+        if lines := [*override_errors(own)]:
             return lines
         try:
             explained = self.of_stream(partition).explained
         except ValidationError as error:
             return explain_errors(error).splitlines()
-        # each name has its partition of evaluations
+        # each explained name has been assigned a partition of evaluations
         more = [name for name in explained if name not in self.explained]
         if not more:
             return []
@@ -85,7 +85,7 @@ class Config(Tables):
         operation = {name: fields.pop(name) for name in OPERATION}
         tables = {name: merged(fields[name], table) for name, table in own.items()}
         config = Config.__new__(Config)
-        # neither the file nor the environment is read again
+        # BaseModel's constructor reads neither the file nor the environment again
         BaseModel.__init__(config, **{**fields, **tables})
         return config.model_copy(update=operation)
 
@@ -96,11 +96,11 @@ class Config(Tables):
         return {stream_name(source, each): self.of_stream(each) for each in self.streams}
 
     def loss(self) -> "Loss":
-        """Return the loss; imports the user's function if it is one."""
+        """Return the loss function; imports the user's if one is named."""
         return self.explain.loss_function()
 
     def make_model(self) -> Any:
-        """Return a new model; without labels, one whose prediction is its score.
+        """Return a new model; an anomaly detector is adapted to predict its score.
 
         Raises
         ------
@@ -121,7 +121,7 @@ class Config(Tables):
         )
 
     def learned(self, part: str | None = None) -> Any:
-        """Return a part of ``explain.file``; None without the file, or if no part is asked for."""
+        """Return a part of ``explain.file``, or None; without ``part`` only validate the file."""
         if self.explain.file is None:
             return None
         origin = f"explain.file = {self.explain.file}"
@@ -137,7 +137,7 @@ class Config(Tables):
         return {key: value for key, value in _flat(tables) if value != {}}
 
     def fingerprint(self) -> dict[str, str]:
-        """Return each setting that changes what is published: key → digest of its value."""
+        """Return key → digest of its value, for each setting that affects published records."""
         common = self._digests()
         found = dict(common)
         for each in self.streams:
@@ -148,7 +148,7 @@ class Config(Tables):
 
     def _digests(self) -> dict[str, str]:
         settings = self._dumped(exclude=NOT_PUBLISHED)
-        # files: their content, wherever they are
+        # of files the content counts, not the path
         for table, file in {"model": self.model.file, "explain": self.explain.file}.items():
             if file is not None:
                 origin = f"{table}.file = {file}"
@@ -160,7 +160,7 @@ class Config(Tables):
 
     def _dumped(self, **which: Any) -> dict[str, Any]:
         tables = self.model_dump(mode="json", **which)
-        # their order is that of permutations and partitions
+        # as a list: the order of features decides permutations and partitions
         tables["features"] = [*map(list, self.features.items())]
         return tables
 
@@ -170,7 +170,7 @@ _BARE_KEY = re.compile(r"[\w-]+", re.ASCII)
 
 
 def _flat(table: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield the keys of a table and of the tables in it, as TOML writes them, and their values."""
+    """Yield dotted TOML key and value for a table and the tables in it."""
     for name, value in table.items():
         key = f"{above}{name if _BARE_KEY.fullmatch(name) else json.dumps(name)}"
         if isinstance(value, Mapping) and value:

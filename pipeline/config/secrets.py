@@ -1,4 +1,4 @@
-"""Secrets, certificates and URLs: never in the file of settings, never in an error."""
+"""Secrets, certificates and URLs; secrets are never in the configuration file or in errors."""
 
 import ssl
 from pathlib import Path
@@ -24,10 +24,10 @@ ReadableFile = Annotated[Path, AfterValidator(_readable)]
 
 
 class Secrets(Section):
-    """A table with secrets, each of them from the environment or from the file ``<key>_file``."""
+    """A table with secrets, set by environment variables or in the file ``<key>_file``."""
 
     def read_secret(self, key: str, shortest: int = 1) -> str | None:
-        """Return a secret; None if it is not set. A file is read again, since secrets rotate."""
+        """Return a secret; None if it is not set. A file is read each time: secrets rotate."""
         value: SecretStr | None = getattr(self, key)
         path: Path | None = getattr(self, f"{key}_file")
         if value is not None and path is not None:
@@ -48,7 +48,7 @@ class Secrets(Section):
 
 
 def _line_of(key: str, path: Path) -> str:
-    """Return the line of text in a file, without the newline at its end."""
+    """Return the only line of a file, without its newline."""
     where = f"{key} is {str(path)!r}, and this file"
     try:
         text = path.read_text(encoding="utf-8").removesuffix("\n").removesuffix("\r")
@@ -65,7 +65,7 @@ def trusting(ca_file: Path | None) -> ssl.SSLContext:
     """Return a TLS context that verifies the server's name, by default with the system's CAs."""
     try:
         return ssl.create_default_context(cafile=ca_file)
-    except OSError as error:  # OpenSSL's errors are of this kind too
+    except OSError as error:  # includes ssl.SSLError
         raise ValueError(
             f"ca_file is {str(ca_file)!r}, which holds no certificates in PEM format: "
             f"{reason(error)}"
@@ -73,7 +73,7 @@ def trusting(ca_file: Path | None) -> ssl.SSLContext:
 
 
 def reason(error: OSError) -> str:
-    """Return the reason that OpenSSL or the system gives."""
+    """Return the reason given by OpenSSL or the system."""
     if isinstance(error, ssl.SSLError) and error.reason:
         return error.reason.replace("_", " ").lower()
     return error.strerror or str(error)
@@ -90,7 +90,7 @@ def split_url(url: str, schemes: tuple[str, ...] = ("http", "https")) -> SplitRe
 
 
 def shown(url: str) -> str:
-    """Return scheme, host and port of a URL: the rest may be secret.
+    """Return scheme, host and port of a URL; the rest may be secret.
 
     >>> shown("https://user:password@hooks.example:8443/services/T0/token?key=1")
     'https://hooks.example:8443'

@@ -1,4 +1,4 @@
-"""Settings of a single stream: which keys it may have, and how they join the common ones."""
+"""Settings of a single stream: the keys it may override, and how they are merged."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -7,23 +7,23 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, Field
 
 TABLES = ("missing", "label", "model", "explain", "drift")
-"""Tables that a stream may have."""
+"""Tables that a stream may override."""
 
 SHARED = (
     *("label.type", "label.column", "label.topic", "model.directory", "model.shards"),
     *("explain.groups", "explain.ipdp.pairs"),
 )
-"""Keys in them that are the same for all streams: they decide about topics, roles, the fields of
-records, and the names of what is explained, each of which has a partition."""
+"""Keys in them that all streams share: they determine topics, roles, fields of records, and the
+explained names, each of which has a partition."""
 
 DEPENDENT = {
     "factory": ("params", "version", "evaluator"),
     "detector": ("params", "delta", "grace_period"),
 }
-"""Key → the keys next to it whose common value does not fit another value of this key."""
+"""Key → sibling keys whose common values no longer apply when a stream overrides this key."""
 
 MAX_PARTITION = 9_999
-"""Largest partition of ``features``; each has a state."""
+"""Largest partition number of ``features``; each partition has its own state."""
 
 
 def _partition(key: object) -> object:
@@ -35,13 +35,13 @@ def _partition(key: object) -> object:
 Partition = Annotated[int, BeforeValidator(_partition), Field(ge=0, le=MAX_PARTITION)]
 
 Own = Mapping[str, Mapping[str, Any]]
-"""Table → a stream's own keys. With ``dict``, the environment's numbers would stay texts."""
+"""Table → a stream's own keys. As ``dict``, numbers from the environment would stay strings."""
 
 
-def refused(own: Own) -> Iterator[str]:
-    """Yield an error, which begins with its key, for each table or key that a stream may not have.
+def override_errors(own: Own) -> Iterator[str]:
+    """Yield an error for each table or key that a stream may not override; it begins with the key.
 
-    >>> [line[:40] for line in refused({"model": {"shards": 2}, "drift": {"delta": 0.1}})]
+    >>> [line[:40] for line in override_errors({"model": {"shards": 2}, "drift": {"delta": 0.1}})]
     ['model.shards must be the same for all st']
     """
     for table in own:
@@ -56,7 +56,7 @@ def refused(own: Own) -> Iterator[str]:
 
 
 def merged(common: BaseModel, own: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a table's fields, a stream's own values before the common ones, at every depth."""
+    """Return a table's fields; a stream's own values override the common ones, recursively."""
     fields = dict(common)
     for key in own.keys() & DEPENDENT.keys():
         for name in DEPENDENT[key]:

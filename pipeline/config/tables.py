@@ -1,4 +1,4 @@
-"""All tables of the settings, and what follows from several of them."""
+"""All tables of the settings, and values derived from several of them."""
 
 from collections.abc import Sequence
 from typing import Annotated, Self
@@ -30,11 +30,11 @@ class Tables(BaseSettings):
         env_prefix=ENV_PREFIX,
         env_nested_delimiter="__",
         nested_model_default_partial_update=True,
-        hide_input_in_errors=True,  # it may hold a password
+        hide_input_in_errors=True,  # the input may hold a password
     )
 
     seed: Annotated[int, Field(ge=0, le=2**31 - 1)] = 42
-    """Seeds all random numbers."""
+    """Seed of all random numbers."""
     features: Annotated[dict[Name, FeatureType], Field(min_length=1)]
     """Feature → `"numeric"` (finite numbers) or `"categorical"` (strings, integers, booleans)."""
     missing: MissingSettings = MissingSettings()
@@ -45,7 +45,7 @@ class Tables(BaseSettings):
     control: ControlSettings = ControlSettings()
     streams: dict[Partition, Own] = {}
     """Partition → its stream's own settings in the tables `missing`, `label`, `model`, `explain`
-    and `drift`, as `[streams.3.model.params]`. See [Many streams](streams.md#many-streams)."""
+    and `drift`, such as `[streams.3.model.params]`. See [Many streams](streams.md#many-streams)."""
     kafka: KafkaSettings = KafkaSettings()
     topics: TopicSettings = TopicSettings()
     checkpoint: CheckpointSettings = CheckpointSettings()
@@ -73,7 +73,7 @@ class Tables(BaseSettings):
 
     @property
     def players(self) -> Players:
-        """What iPFI and iSAGE explain: features, and groups in the place of their first feature."""
+        """The players of iPFI and iSAGE: features, and groups at their first feature's position."""
         groups = self.explain.groups
         group_of = {feature: group for group, members in groups.items() for feature in members}
         names = dict.fromkeys(group_of.get(feature, feature) for feature in self.features)
@@ -81,7 +81,7 @@ class Tables(BaseSettings):
 
     @property
     def explained(self) -> list[str]:
-        """The names of all explanations: players, features that iPDP alone explains, and pairs."""
+        """Everything that is explained: players, features that only iPDP explains, and pairs."""
         curves = {METHODS[method].is_curve for method in self.explain.methods}
         players = self.players.names if False in curves else ()
         features = self.features if True in curves else ()
@@ -90,7 +90,7 @@ class Tables(BaseSettings):
 
     @property
     def members(self) -> dict[str, Sequence[str]]:
-        """Name of an explanation → the features that it is about."""
+        """Explained name → its features."""
         groups, pairs = self.explain.groups, self.pairs
         return {name: groups.get(name) or pairs.get(name) or [name] for name in self.explained}
 
@@ -135,7 +135,7 @@ class Tables(BaseSettings):
         return topics[role]
 
     def replicas(self, role: Role | None = None) -> list[Replica]:
-        """Return the parts of a role, or of the pipeline, in the order of the data's flow."""
+        """Return the replicas of a role, or of the pipeline, in the order of the data flow."""
         shards = self.model.shards
         join = [Replica("join")] if self.is_joined else []
         model = [Replica("model", shard, shards) for shard in range(shards)]
@@ -143,15 +143,15 @@ class Tables(BaseSettings):
         return [replica for replica in replicas if role in {None, replica.role}]
 
     def group(self, replica: Replica | Role) -> str:
-        """Return the consumer group of a role, or of a shard."""
+        """Return the consumer group of a role or a replica."""
         return f"{self.topics.prefix}{replica}"
 
     def group_instance_id(self, replica: Replica) -> str | None:
-        """Return a worker's name as a static member of its group, if it has one."""
+        """Return a worker's static member id, if configured."""
         name = self.kafka.group_instance_id
         return None if name is None else f"{name}-{replica}"
 
     def on_broker(self, bootstrap_servers: str) -> Self:
-        """Return the same settings for another broker."""
+        """Return these settings for another broker."""
         kafka = self.kafka.model_copy(update={"bootstrap_servers": bootstrap_servers})
         return self.model_copy(update={"kafka": kafka})

@@ -1,1 +1,1 @@
-"""What the servers of workers and dashboard share."""
+"""Shared by the HTTP servers of workers and dashboard."""

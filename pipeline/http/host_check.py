@@ -9,15 +9,15 @@ from aiohttp.typedefs import Handler, Middleware
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether an address to listen on is reachable from this machine only."""
+    """Return whether a listen address is reachable from this machine only."""
     return host == "localhost" or (_is_address(host) and ipaddress.ip_address(host).is_loopback)
 
 
 def is_known(host_header: str, names: Collection[str]) -> bool:
     """Return whether a Host header names this server.
 
-    In DNS rebinding, a foreign page resolves its own name to this machine's address, to read what
-    is here. Nobody can do that with an address: all are accepted.
+    In DNS rebinding, an attacker's page resolves its own name to this machine's address, in order
+    to read from this server. IP addresses cannot be rebound, so all of them are accepted.
     """
     try:
         host = urlsplit(f"//{host_header}").hostname
@@ -26,18 +26,21 @@ def is_known(host_header: str, names: Collection[str]) -> bool:
     return host is not None and (host in {"localhost", *names} or _is_address(host))
 
 
-def guarded(names: Collection[str], remedy: str) -> Middleware:
-    """Return a middleware that accepts addresses, localhost and some names; else sends a remedy."""
+def host_check(names: Collection[str], remedy: str) -> Middleware:
+    """Return a middleware that refuses unknown hosts and sends them a remedy.
+
+    It accepts IP addresses, localhost and ``names``.
+    """
 
     @web.middleware
-    async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
+    async def check(request: web.Request, handler: Handler) -> web.StreamResponse:
         if not is_known(request.headers.get("Host", ""), names):
             raise web.HTTPMisdirectedRequest(
-                text=f"This is not the server that was asked for; {remedy}.\n"
+                text=f"This server does not answer requests for this host; {remedy}.\n"
             )
         return await handler(request)
 
-    return guard
+    return check
 
 
 def _is_address(host: str) -> bool:

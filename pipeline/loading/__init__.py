@@ -1,1 +1,1 @@
-"""Loads code when it is needed: own modules lazily, the user's by import string."""
+"""Loads code on demand: own modules lazily, the user's by import string."""

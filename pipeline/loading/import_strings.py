@@ -9,7 +9,7 @@ from typing import Any, cast
 
 
 def load(reference: str) -> Callable[..., Any]:
-    """Return the function or class; modules may be in the working directory too.
+    """Import a function or class, ``module:name``, also from the working directory.
 
     >>> load("json:loads")("[1]")
     [1]
@@ -40,7 +40,7 @@ def load(reference: str) -> Callable[..., Any]:
 
 
 def parameters(factory: Callable[..., Any]) -> frozenset[str]:
-    """Return the names of the parameters; none if the signature is unknown."""
+    """Return the names of a factory's parameters; none if its signature is unknown."""
     try:
         return frozenset(inspect.signature(factory).parameters)
     except (TypeError, ValueError):

@@ -1,4 +1,4 @@
-"""Packages that import a module when one of its names is first asked for."""
+"""Lazy packages: a module is imported when one of its names is first used."""
 
 import sys
 from collections.abc import Callable, Sequence
@@ -9,18 +9,18 @@ from typing import Any
 def lazy(
     package: str, **modules: Sequence[str]
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """Return what a package needs to offer names of its modules before these are imported.
+    """Return functions that let a package export names of modules not yet imported.
 
-    A role of the pipeline is a process of its own: it starts sooner, and needs less memory, if it
-    imports only what it uses.
+    Each role of the pipeline is a process: it starts sooner and needs less memory if it imports
+    only what it uses.
 
     Parameters
     ----------
     package
-        Its name.
+        Name of the package.
     modules
-        Module → its names that the package offers. No module may be called as such a name: once
-        imported, it would be found in the place of the name.
+        Module → names that the package exports from it. No module may have the same name as an
+        export: once imported, it would hide the export.
 
     Returns
     -------

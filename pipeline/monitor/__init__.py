@@ -1,1 +1,1 @@
-"""What people look at: the terminal, the demo's summary and figures, from published records."""
+"""Terminal views, dashboard and figures of published records."""

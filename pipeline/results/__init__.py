@@ -1,1 +1,1 @@
-"""What the pipeline published, read back in bounded memory: one store for all faces."""
+"""Reads published records back in bounded memory, for terminal, dashboard and figures."""

@@ -1,4 +1,4 @@
-"""What was published around one change, in bounded memory: for its figure."""
+"""Collects the records around one change in bounded memory, for its figure."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -12,22 +12,22 @@ from fluxplain.schemas.methods import Method
 from fluxplain.schemas.numbers import is_moderate
 
 CONTEXT = 1_000
-"""Observations shown before and after a change, at least: about as many as a smoothing rate of
-0.001 remembers."""
+"""Fewest observations shown before and after a change: about the memory of a smoothing rate of
+0.001."""
 
 LEVELS = (
     *("before", "after", "before_std_error", "after_std_error"),
     *("loss_before", "loss_after"),
 )
-"""Fields of a change that are drawn."""
+"""Fields of a change that are plotted."""
 
 MAX_BINS = 60
-"""Means of neighbouring observations that are shown; more could not be distinguished."""
+"""Most bins in a plot; more could not be distinguished."""
 
 
 @dataclass(slots=True)
 class Moments:
-    """Mean and variance of numbers that come one by one (Welford 1962)."""
+    """Running mean and variance (Welford 1962)."""
 
     n: int = 0
     mean: float = 0.0
@@ -48,11 +48,18 @@ class Moments:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Observations around a change.
+    """Observations around a change, as seqs.
 
-    All from ``begin`` to ``end`` are shown. The detector's mean before covers nothing older than
-    ``since``. Those from ``before`` on are compared with as many from ``after`` on, if there are so
-    many, to ``seen``, where the change was seen.
+    Attributes
+    ----------
+    begin, end
+        First and last observation shown.
+    since
+        Oldest observation that the detector's mean before can include.
+    before, after
+        First observations of two equally long runs to compare, if there are enough observations.
+    seen
+        Observation at which the change was detected; the second run ends here.
     """
 
     begin: int
@@ -79,7 +86,7 @@ class Window:
 
 
 class Bins:
-    """Means of neighbouring observations; one of the bins begins where the change does."""
+    """Means of neighbouring observations; one bin begins at the change."""
 
     def __init__(self, window: Window) -> None:
         self.width = -(-(window.end - window.begin) // MAX_BINS)
@@ -87,11 +94,14 @@ class Bins:
         self._bins: dict[int, Moments] = {}
 
     def add(self, seq: int, number: float) -> None:
-        """Include an observation's number."""
+        """Include the number of one observation."""
         self._bins.setdefault((seq - self._window.after) // self.width, Moments()).add(number)
 
     def __iter__(self) -> Iterator[tuple[float, Moments]]:
-        """Yield the bins whose middle is in the window: the others have few observations."""
+        """Yield middle and moments of each bin whose middle is in the window.
+
+        Other bins hold few observations.
+        """
         for i in sorted(self._bins):
             middle = self._window.after + (i + 0.5) * self.width - 0.5
             if self._window.begin <= middle <= self._window.end:
@@ -100,7 +110,7 @@ class Bins:
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """Means of a feature's increments before a change and after it."""
+    """A feature's mean increments before and after a change."""
 
     feature: str
     before: Moments
@@ -108,21 +118,21 @@ class Move:
 
     @property
     def difference(self) -> float:
-        """How far the mean moved."""
+        """Mean after minus mean before."""
         return self.after.mean - self.before.mean
 
     @property
     def std_error(self) -> float:
-        """Standard error of the difference, of independent increments."""
+        """Standard error of the difference, assuming independent increments."""
         return math.hypot(self.before.std_error, self.after.std_error)
 
 
 class ChangeContext:
-    """Collects what is published around a drift of an explanation or of the loss."""
+    """Collects the records around a drift of an explanation or of the loss."""
 
     def __init__(self, change: Change) -> None:
         levels = {name: getattr(change, name) for name in LEVELS}
-        # anybody may have written it: what is too large cannot be drawn
+        # the record is untrusted, and huge numbers cannot be plotted
         large: dict[str, Any] = {
             name: None for name, level in levels.items() if level and not is_moderate(level)
         }
@@ -144,7 +154,7 @@ class ChangeContext:
             self.losses.add(record.seq, record.loss)
 
     def moves(self, method: Method) -> list[Move]:
-        """Return the features whose mean before and after is known, the largest move first."""
+        """Return the moves of features with a mean before and after, the largest first."""
         found = [
             move
             for (_, m), move in self._moves.items()
@@ -157,7 +167,7 @@ class ChangeContext:
         is_changed = key == (self.change.feature, self.change.method)
         if is_changed and e.seq <= self.window.end:
             self.trend.add(e.seq, e.value, e.std_error)
-        # an explainer that started again may group increments that were seen with new ones
+        # a restarted explainer may repeat increments together with new ones
         read = self._read.get(key, -1)
         self._read[key] = e.seq
         for seq, increment in zip(e.seqs, e.increments, strict=True):
@@ -175,9 +185,9 @@ class ChangeContext:
 
 
 def strongest(changes: Sequence[Change], most: int) -> list[Change]:
-    """Return those drifts whose means are most standard errors apart, in their order.
+    """Return the drifts whose means differ by most standard errors, in their original order.
 
-    Where the means have none, the explanation's standard error counts.
+    If the means have no standard errors, the explanation's is used.
     """
 
     def strength(change: Change) -> tuple[float, int]:

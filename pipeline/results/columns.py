@@ -1,12 +1,12 @@
-"""Published records as columns whose types never depend on the values, and back.
+"""Converts records to columns whose types never depend on the data, and back.
 
-The columns are made of the records' definitions in ``schemas``:
+The columns follow from the records' definitions in ``schemas``:
 
 - Text, numbers and booleans keep their type, and lists stay lists.
-- What may be any of them (an id, a time, a label, a class) is text, see :func:`as_text`.
+- Fields that may be any of them (an id, a time, a label, a class) are text, see :func:`as_text`.
 - The points of a grid are numbers in ``grid``, or text in ``categories``; the other one is null.
-- An effect always has the same depth: one surface for each class, with one row for each point of
-  the first feature of a pair; a curve is a surface of one row, and without classes there is one.
+- An effect always has the same depth: one surface per class, with one row per point of a pair's
+  first feature. A curve is a surface of one row, and without classes there is one surface.
 - Curves are structures.
 """
 
@@ -39,7 +39,7 @@ SURFACES = pa.list_(CURVES)
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column, and how to get its value of a record."""
+    """A column, and the function ``of`` that returns its value from a record."""
 
     name: str
     type: pa.DataType
@@ -57,7 +57,7 @@ def columns_of(record: type[Typed]) -> list[Column]:
 
 
 def schema_of(record: type[Record], *, nested: bool) -> pa.Schema:
-    """Return the types of all columns; in formats without nesting, lists are text."""
+    """Return the types of all columns; without ``nested``, lists and structures become text."""
     return pa.schema(
         [
             (c.name, c.type if nested or not pa.types.is_nested(c.type) else pa.string())
@@ -67,11 +67,11 @@ def schema_of(record: type[Record], *, nested: bool) -> pa.Schema:
 
 
 def table_of(records: Sequence[Record], columns: Sequence[Column], schema: pa.Schema) -> pa.Table:
-    """Return records as rows."""
+    """Return a table with one row per record."""
     arrays = []
     for column, field in zip(columns, schema, strict=True):
         values = [column.of(record) for record in records]
-        array = pa.array(values, column.type)  # also of what becomes text: it must fit
+        array = pa.array(values, column.type)  # also checks values that become text
         if field.type != column.type:
             texts = [None if value is None else orjson.dumps(value).decode() for value in values]
             array = pa.array(texts, field.type)
@@ -80,9 +80,10 @@ def table_of(records: Sequence[Record], columns: Sequence[Column], schema: pa.Sc
 
 
 def as_text(value: Value | None) -> str | None:
-    """Return a value of any type as text, from which :func:`from_text` restores it.
+    """Encode a value of any type as text, from which :func:`from_text` restores it.
 
-    Numbers and booleans are JSON. A text is itself, quoted only where it could be read as JSON.
+    Numbers and booleans become JSON. Text stays as it is, unless it could be read as JSON: then it
+    is quoted.
     """
     if value is None or (isinstance(value, str) and not _reads_as_json(value)):
         return value
@@ -90,7 +91,7 @@ def as_text(value: Value | None) -> str | None:
 
 
 def from_text(text: Any) -> Any:
-    """Return the value that :func:`as_text` wrote."""
+    """Decode a value that :func:`as_text` encoded."""
     try:
         return json.loads(text) if isinstance(text, str) else text
     except ValueError:
@@ -98,7 +99,7 @@ def from_text(text: Any) -> Any:
 
 
 def restored(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of a record, or of a curve, from the columns of a row."""
+    """Restore the fields of a record or a curve from a row's columns."""
     found = {name: value for name, value in row.items() if not name.endswith("categories")}
     for grid in ("grid", "second_grid"):
         categories = row.get(grid.replace("grid", "categories"))
@@ -116,7 +117,7 @@ def restored(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def restored_ice(row: Mapping[str, Any], *, has_classes: bool) -> dict[str, Any]:
-    """Return the fields of one observation's curve."""
+    """Restore the fields of one ICE curve."""
     effect = row["effect"]
     return {**restored({**row, "effect": None}), "effect": effect if has_classes else effect[0]}
 
@@ -147,7 +148,7 @@ def _columns(name: str, hint: Any) -> Iterator[Column]:
 
 
 def _type_of(hint: Any) -> tuple[pa.DataType, Callable[[Any], Any]]:
-    """Return the type of a field's column, and what converts its values."""
+    """Return the type of a field's column and the conversion of its values."""
     if get_origin(hint) is Literal:
         return pa.string(), _same
     if get_origin(hint) is list:
@@ -194,7 +195,7 @@ def _is_number(value: Value) -> bool:
 
 
 def _surfaces(owner: Any) -> Any:
-    """Return the effect of an explanation or a curve: [class][row][point]."""
+    """Return the effect of an explanation or a curve as [class][row][point]."""
     effect = owner.effect
     if effect is None:
         return None
@@ -203,5 +204,5 @@ def _surfaces(owner: Any) -> Any:
 
 
 def _curves(effect: list[Any]) -> Any:
-    """Return the curves of one observation: [class][point]."""
+    """Return the effect of an ICE curve as [class][point]."""
     return effect if effect and isinstance(effect[0], list) else [effect]

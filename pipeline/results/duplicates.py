@@ -1,4 +1,4 @@
-"""Recognizes records that were published before."""
+"""Recognizes duplicates, which crashes cause."""
 
 import hashlib
 from collections import OrderedDict
@@ -6,17 +6,17 @@ from collections import OrderedDict
 from fluxplain.schemas import DeadLetter, Record
 
 MAX_LETTERS = 100_000
-"""Dead letters remembered, some 20 MB; repetitions after a crash lie within far fewer."""
+"""Dead letters to remember, some 20 MB; duplicates after a crash lie within far fewer."""
 
 _IDENTITY = ("stream", "kind", "feature", "method", "alpha")
 
 
 class Duplicates:
-    """Recognizes records by their identity.
+    """Recognizes duplicates by identity.
 
-    What follows from a stream is published in order of seq, always to the same partition, and after
-    a crash again from some seq on. So in a partition nothing new lies at or below the newest seq.
-    Only dead letters come from several workers at once: of these the last are remembered.
+    A stream's results of one kind are published in order of seq to one partition, and after a crash
+    again from some earlier seq on. So a record at or below the newest seq is a duplicate. Only dead
+    letters come from several workers at once; the last ones are remembered one by one.
     """
 
     def __init__(self, max_keys: int | None = None) -> None:
@@ -25,7 +25,7 @@ class Duplicates:
         self._letters: OrderedDict[bytes, None] = OrderedDict()
 
     def is_new(self, record: Record, partition: int) -> bool | None:
-        """Remember a record; return whether it is new, None if there is no room to remember it."""
+        """Remember a record; return whether it is new, or None if there is no room for it."""
         if isinstance(record, DeadLetter):
             return self._is_new_letter(record)
         key = (partition, *(getattr(record, name, None) for name in _IDENTITY))
@@ -40,7 +40,7 @@ class Duplicates:
 
     def _is_new_letter(self, letter: DeadLetter) -> bool:
         identity = (letter.topic, letter.partition, letter.offset, letter.key)
-        # keys may be long
+        # a digest, because keys may be long
         digest = hashlib.sha256(repr(identity).encode(errors="replace")).digest()
         if digest in self._letters:
             return False

@@ -1,4 +1,4 @@
-"""Writes published records to one file for other programs: Parquet or CSV."""
+"""Exports published records to a Parquet or CSV file."""
 
 import gzip
 import os
@@ -20,17 +20,17 @@ from fluxplain.schemas import BadRecordError, Record
 BATCH_RECORDS = 10_000
 
 BATCH_BYTES = 16 * 1024 * 1024
-"""Bytes of the messages in a batch: in memory they take a few times as much."""
+"""Bytes of the messages in a batch; in memory they take a few times as much."""
 
 Values = Iterable[tuple[int, bytes | None]]
-"""Messages: their partition, and value."""
+"""Partition and value of each message."""
 
 Write = Callable[[list[Record]], None]
 
 
 @dataclass(slots=True)
 class Tally:
-    """What became of the messages."""
+    """Counts of written and unusable messages, and an inventory of all records."""
 
     written: int = 0
     unusable: int = 0
@@ -38,28 +38,28 @@ class Tally:
 
 
 def export(values: Values, kind: type[Record], path: Path, selection: Selection) -> Tally:
-    """Write the selected records of a kind to a file, each once, in the order in which they come.
+    """Write the selected records of a kind to a file, each once, in their order.
 
-    The ending chooses the format: ``.parquet``, ``.csv.gz``, else CSV. The file appears when it is
-    complete. Memory is bounded, for a bounded number of streams and features.
+    The extension decides the format: ``.parquet``, ``.csv.gz``, otherwise CSV. The file appears
+    once it is complete. Memory is bounded for a bounded number of streams and features.
     """
     tally = Tally()
-    aside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        with _table_writer(aside, path.name, kind) as write:
+        with _table_writer(temporary, path.name, kind) as write:
             for batch in _batches(_selected(values, kind, selection, tally)):
                 _write(batch, write, tally)
         if tally.written:
-            aside.replace(path)
+            temporary.replace(path)
     finally:
-        aside.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
     return tally
 
 
 def _selected(
     values: Values, kind: type[Record], selection: Selection, tally: Tally
 ) -> Iterator[tuple[Record, int]]:
-    """Yield records, and the bytes of each."""
+    """Yield each selected record and the size of its message in bytes."""
     duplicates = Duplicates()
     for partition, value in values:
         try:
@@ -90,7 +90,7 @@ def _write(batch: list[Record], write: Write, tally: Tally) -> None:
         write(batch)
         tally.written += len(batch)
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, TypeError):
-        # one of them is nothing that the pipeline publishes
+        # a record that the pipeline would never publish: bisect to find it
         if len(batch) == 1:
             tally.unusable += 1
             return
@@ -109,7 +109,7 @@ def _table_writer(path: Path, name: str, kind: type[Record]) -> Iterator[Write]:
             writer = pa.parquet.ParquetWriter(file, schema, compression="zstd")
         else:
             if name.endswith(".gz"):
-                # without the time: the same records give the same file
+                # without a timestamp, so that the same records give the same file
                 zipped = gzip.GzipFile("", "wb", fileobj=file, mtime=0)
                 file = stack.enter_context(zipped)
             writer = pa.csv.CSVWriter(file, schema)

@@ -1,4 +1,4 @@
-"""Data frames, exported or made by hand, as records."""
+"""Converts data frames, exported or handmade, to records."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -20,38 +20,38 @@ _DEFAULTS: dict[str, Any] = {
     "std_error": 0.0,
     "increments": [],
 }
-"""Columns that a frame of explanations by hand may lack."""
+"""Defaults of columns that a handmade frame of explanations may lack."""
 
 _WHOLE = {
     *("seq", "previous_seq", "after_seq", "replay_seq", "window", "delay_bound", "updates"),
     *("rank_before", "rank_after", "ranked"),
 }
-"""Columns of whole numbers, which a frame holds as fractions where some are missing."""
+"""Columns of integers, which a frame holds as floats if some are missing."""
 
 _NESTED = {
     *("grid", "categories", "second_grid", "second_categories", "effect", "classes", "ice"),
     *("seqs", "increments", "curve_before", "curve_after", "probabilities"),
 }
-"""Columns of lists and objects: as such, as arrays, or as JSON text."""
+"""Columns of lists and objects; a frame holds them as such, as arrays, or as JSON text."""
 
 
 @runtime_checkable
 class Frame(Protocol):
-    """A pandas data frame, or what has its rows in the same way."""
+    """A pandas data frame, or another class with this part of its interface."""
 
     @property
     def columns(self) -> Iterable[Any]:
         """Names of the columns."""
 
     def to_dict(self, orient: Any) -> list[dict[Any, Any]]:
-        """Return one mapping a row for ``"records"``."""
+        """Return one mapping per row for ``"records"``."""
 
 
 def records_of(frame: Frame) -> list[Explanation | Change | Prediction]:
-    """Return the records in the rows of a frame, exported or made by hand.
+    """Return the records in the rows of a frame, exported or handmade.
 
-    A frame of explanations by hand needs only ``seq``, ``feature`` and ``value``; else a
-    ``ValueError`` names what is missing.
+    A handmade frame of explanations needs only ``seq``, ``feature`` and ``value``. A ``ValueError``
+    names those that are missing.
     """
     columns = set(map(str, frame.columns))
     rows = [{str(k): _cell(str(k), v) for k, v in row.items()} for row in frame.to_dict("records")]
@@ -62,8 +62,8 @@ def records_of(frame: Frame) -> list[Explanation | Change | Prediction]:
     missing = sorted({"seq", "feature", "value"} - columns)
     if missing:
         raise ValueError(
-            f"the frame lacks the columns {', '.join(missing)}: it must have explanations (seq, "
-            "feature, value, and more as in the schema), changes or predictions"
+            f"the frame lacks the columns {', '.join(missing)}: it must hold explanations (seq, "
+            "feature, value, and optional fields of the schema), changes or predictions"
         )
     return [
         Explanation.validated({**_DEFAULTS, "seqs": [row["seq"]], **_fields(Explanation, row)})
@@ -72,12 +72,12 @@ def records_of(frame: Frame) -> list[Explanation | Change | Prediction]:
 
 
 def _fields(kind: type[Record], row: dict[str, Any]) -> dict[str, Any]:
-    """Return a row's fields with a value, and None for those without any default."""
+    """Return a row's fields that have a value, and None for missing ones without a default."""
     is_export = "categories" in row
     found = restored(row) if is_export else dict(row)
     for name in ("curve_before", "curve_after"):
         if "categories" in (found.get(name) or ()):
-            # Parquet gives whole numbers in a structure as fractions if some rows have none
+            # pandas turns integers of a Parquet structure into floats if some rows have none
             found[name] = {**restored(found[name]), "seq": int(found[name]["seq"])}
     if is_export and row.get("ice") is not None:
         has_classes = row.get("classes") is not None
@@ -88,7 +88,7 @@ def _fields(kind: type[Record], row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _cell(column: str, value: Any) -> Any:
-    if hasattr(value, "tolist"):  # of NumPy
+    if hasattr(value, "tolist"):  # NumPy
         value = value.tolist()
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return None
@@ -102,7 +102,7 @@ def _cell(column: str, value: Any) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """Return lists of lists, where Parquet gives arrays of arrays."""
+    """Convert nested arrays, as Parquet gives them, to lists."""
     if hasattr(value, "tolist"):
         value = value.tolist()
     if isinstance(value, Mapping):

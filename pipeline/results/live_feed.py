@@ -1,4 +1,4 @@
-"""Fills a store from the topics, in a thread of its own."""
+"""Fills a store from the topics, in its own thread."""
 
 import threading
 import time
@@ -14,14 +14,14 @@ from fluxplain.results.store import UNREADABLE, Store
 from fluxplain.schemas import OUTPUTS, BadRecordError, Record
 
 NEWEST = 200_000
-"""Messages of each partition that are read at the start: about 10 s each on one core."""
+"""Messages of each partition to read at the start: about 10 s per partition on one core."""
 
 BATCH = 250
-"""Messages added under one lock: readers of the store wait for them."""
+"""Messages added while holding the lock once; readers of the store wait that long."""
 
 
 class Feed:
-    """Reads the outputs as a consumer without a group, and asks for each role's lag."""
+    """Reads the output topics without a consumer group, and monitors each role's lag."""
 
     def __init__(self, config: Config, store: Store, on_failed: Callable[[], None]) -> None:
         self._config = config
@@ -32,11 +32,11 @@ class Feed:
         self.error: Exception | None = None
 
     def start(self) -> None:
-        """Start with what is in the topics."""
+        """Start reading at the newest messages that are in the topics."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Leave the broker."""
+        """Stop reading and close the connection."""
         self._stop.set()
         self._thread.join(timeout=5.0)
 
@@ -76,7 +76,7 @@ class Feed:
         with self._store.lock:
             for record, partition, at in records:
                 if record is None:
-                    # foreign messages are no reason to stop showing ours
+                    # skip foreign messages
                     self._store.left_out[UNREADABLE] += 1
                 else:
                     self._store.add(record, partition, now, at=at)

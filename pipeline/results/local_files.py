@@ -1,4 +1,4 @@
-"""What the local pipeline publishes, as files."""
+"""Writes the results of the local pipeline to files."""
 
 from contextlib import ExitStack
 from pathlib import Path
@@ -9,7 +9,7 @@ from fluxplain.schemas import OUTPUTS, DeadLetter, Record
 
 
 class LocalFiles:
-    """Writes what the pipeline publishes as lines of JSON, one file a topic."""
+    """Writes records as JSON lines, one file per topic."""
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""All streams of a store, a row each; the store's lock is held meanwhile."""
+"""Overview of all streams of a store, one row each. The caller holds the store's lock."""
 
 import re
 from collections.abc import Iterable
@@ -12,13 +12,13 @@ from fluxplain.schemas import Change
 from fluxplain.schemas.methods import Method
 
 TOP = 3
-"""Features of a row, the most important ones."""
+"""Most important features in a row."""
 
 
 class Row(NamedTuple):
-    """One stream: its results, and what is computed of them; None where there is too little.
+    """One stream: its results, and values computed from them, None with too little data.
 
-    The most important features, ``top``, are ranked by ``method`` with ``alpha``.
+    ``top`` has the most important features by ``method`` and ``alpha``.
     """
 
     stream: str
@@ -39,20 +39,20 @@ class Row(NamedTuple):
 def choose(
     stream: StreamResults, alphas: Iterable[float], method: Method | None, alpha: float | None
 ) -> tuple[Method | None, float | None]:
-    """Return which method and smoothing rate to show: what is asked for if it is there."""
+    """Choose method and smoothing rate to show: the given ones if present, else the first."""
     chosen = method if method in stream.methods else next(iter(stream.methods), None)
     known = Alphas(list(alphas)).known(None, stream.alphas(chosen))
     return chosen, alpha if alpha in known else next(iter(known), None)
 
 
 def overview(store: Store, alphas: Alphas, method: Method | None, now: float) -> list[Row]:
-    """Return a row for each stream, that with the latest change first."""
+    """Return a row for each stream, the one with the latest change first."""
     rows = [_row(name, each, alphas, method, now) for name, each in store.streams.items()]
     return latest_first(rows)
 
 
 def latest_first(rows: Iterable[Row]) -> list[Row]:
-    """Sort rows by when their stream last changed; those without a change by name."""
+    """Sort rows by their latest change, the latest first; rows without changes follow by name."""
     return sorted(rows, key=lambda row: (-row.results.changed_at, _natural(row.stream)))
 
 
@@ -75,5 +75,5 @@ def _row(
 
 
 def _natural(name: str) -> list[tuple[int, str]]:
-    """Return a key of names in which 2 comes before 10."""
+    """Return a sort key in which 2 comes before 10."""
     return [(int(part) if part.isdigit() else -1, part) for part in re.split(r"(\d+)", name)]

@@ -1,4 +1,4 @@
-"""The iPDP curves of a feature: the current one, earlier ones, and those of single observations."""
+"""History of a feature's iPDP: the current curve, earlier ones, and ICE curves."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,18 +13,18 @@ from fluxplain.schemas.explanation import Ice
 from fluxplain.schemas.numbers import are_moderate
 
 MAX_EARLIER = 12
-"""Earlier curves kept of a feature: more of them could not be distinguished on a chart."""
+"""Earlier curves to keep for a feature; more could not be distinguished on a chart."""
 
 MAX_BYTES = 1024 * 1024
-"""Curves of one feature, where no budget says otherwise."""
+"""Bytes of one feature's curves, unless a budget gives another limit."""
 
 NO_ICE = b"[]"
 
 
 class PdpHistory:
-    """Curves of one feature, as JSON, which takes a fifth of the memory of Python's numbers.
+    """Curves of one feature, stored as JSON, which takes a fifth of the memory of Python's numbers.
 
-    The earlier ones are evenly spaced; there is no current one if there was no room for it.
+    Earlier curves are evenly spaced. ``current`` is None if there was no room for it.
     """
 
     def __init__(self) -> None:
@@ -40,19 +40,19 @@ class PdpHistory:
 
     @property
     def curves(self) -> list[Curve]:
-        """Earlier curves and the current one, which is the last."""
+        """Earlier curves, then the current one."""
         texts = [*self.earlier, *([] if self.current is None else [self.current])]
         return [Curve(**orjson.loads(text)) for text in texts]
 
     @property
     def ice_curves(self) -> list[Curve]:
-        """Curves of single observations, of models with one output."""
+        """ICE curves that can be plotted: those of models with one output."""
         found: list[dict[str, Any]] = orjson.loads(self.ice)
         curves = [Curve(**fields) for fields in found]
         return [curve for curve in curves if is_drawable(curve)]
 
     def add(self, curve: Curve, ice: Sequence[Ice], *, room: int = MAX_BYTES) -> bool:
-        """Add the newest curves within so many bytes; return whether there was room for them."""
+        """Add the newest curves within ``room`` bytes; return whether all of them fit."""
         if self.current is not None and self._thinning.keeps_next():
             self.earlier.append(self.current)
         self.current, self.ice = (compact(orjson.dumps(each)) for each in (curve, ice))
@@ -61,7 +61,7 @@ class PdpHistory:
         return self.current is not None and has_ice == (self.ice != NO_ICE)
 
     def trim(self, room: int) -> None:
-        """Drop what exceeds so many bytes: earlier curves first, the current one last."""
+        """Drop curves until ``room`` bytes are enough: earlier ones first, the current one last."""
         while len(self.earlier) > MAX_EARLIER or (self.earlier and self.size > room):
             self.earlier = self.earlier[::2] if len(self.earlier) > 1 else []
             self._thinning.stride *= 2
@@ -72,12 +72,12 @@ class PdpHistory:
 
 
 def compact(text: bytes) -> bytes:
-    """Return the bytes without the up to 16 KB that orjson leaves allocated behind them."""
+    """Copy the bytes, to free the up to 16 KB that orjson over-allocates."""
     return memoryview(text).tobytes()
 
 
 def curve_of(e: Explanation) -> Curve | None:
-    """Return the curve or surface of an explanation; None if it has none that can be drawn."""
+    """Return the curve or surface of an explanation; None if it has none that can be plotted."""
     if not e.grid or not e.effect:
         return None
     curve = Curve(e.seq, e.grid, e.effect, e.classes, e.second_grid)
@@ -85,7 +85,7 @@ def curve_of(e: Explanation) -> Curve | None:
 
 
 def drawable_ice(e: Explanation) -> list[Ice]:
-    """Return those curves of single observations that can be drawn."""
+    """Return the ICE curves of an explanation that can be plotted."""
     return [
         each
         for each in e.ice or ()
@@ -94,7 +94,7 @@ def drawable_ice(e: Explanation) -> list[Ice]:
 
 
 def is_drawable(curve: Curve) -> bool:
-    """Return whether there is one moderate number for each class and point."""
+    """Return whether a curve has one moderate number for each class and point."""
     shape = [len(axis) for axis in (curve.classes, curve.grid, curve.second_grid) if axis]
     try:
         effect = np.array(curve.effect, np.float64)

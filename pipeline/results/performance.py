@@ -7,13 +7,13 @@ from typing import TypedDict
 import numpy as np
 
 MAX_BUCKETS = 1_024
-"""Buckets kept: more than a chart is wide."""
+"""Most buckets to keep; more than a chart has pixels."""
 
 WINDOW = 500
-"""Labelled records that a mean covers, or those of one bucket if they are more."""
+"""Labelled records in a moving mean; a bucket with more counts whole."""
 
 MIN_LABELLED = 20
-"""Labelled records that a mean needs."""
+"""Fewest labelled records in a mean."""
 
 
 @dataclass(slots=True)
@@ -33,9 +33,9 @@ class _Bucket:
 
 
 class Trend(TypedDict):
-    """Moving means at some seqs; None where there are too few labels.
+    """Moving means at some seqs; None with too few labels.
 
-    Each covers the last ``window`` labelled records; the newest covers ``labelled``.
+    Each mean covers the last ``window`` labelled records; the newest mean covers ``labelled``.
     """
 
     window: int
@@ -46,9 +46,9 @@ class Trend(TypedDict):
 
 
 class Performance:
-    """Sums of losses and hits in buckets of seqs, which double when there are too many.
+    """Sums of losses and hits in buckets of seqs, whose width doubles when there are too many.
 
-    Predictions may come in any order: a reader gets those of several partitions mixed.
+    Predictions may arrive in any order: a reader gets those of several partitions mixed.
     """
 
     def __init__(self) -> None:
@@ -63,7 +63,7 @@ class Performance:
             self._halve()
 
     def trend(self, most: int) -> Trend:
-        """Return moving means at no more than so many places, the newest among them."""
+        """Return at most so many moving means, including the newest."""
         if not self._buckets:
             return Trend(window=WINDOW, labelled=0, seq=[], loss=[], accuracy=[])
         indices = sorted(self._buckets)
@@ -71,7 +71,7 @@ class Performance:
         step = -(-len(rows) // most)
         ends = np.arange((len(rows) - 1) % step, len(rows), step)
         counts = np.cumsum([0, *(row.losses for row in rows)])
-        # each window is summed: differences of sums would lose a small loss after a large one
+        # sum each window: differences of running sums would lose a small loss after a large one
         starts = np.searchsorted(counts[:-1], counts[ends + 1] - WINDOW, side="right") - 1
         starts = np.maximum(starts, 0)
         bounds = np.stack([starts, ends + 1], axis=1).ravel()
@@ -98,10 +98,10 @@ class Performance:
 
 
 class Throughput:
-    """Records per second over the last seconds; the clock is the caller's."""
+    """Records per second over the last seconds; the caller provides the time."""
 
     SLOT_S = 0.25
-    """Records within that time are counted together, so that memory is bounded."""
+    """Seconds whose records are counted together, to bound memory."""
 
     def __init__(self, window_s: float = 5.0) -> None:
         self._window_s = window_s
@@ -109,7 +109,7 @@ class Throughput:
         self._start: float | None = None
 
     def add(self, now: float) -> None:
-        """Count one record at a time in seconds, of any clock that does not run back."""
+        """Count one record at a time in seconds, of any monotonic clock."""
         if self._start is None:
             self._start = now
         if self._slots and now - self._slots[-1][0] < self.SLOT_S:

@@ -1,4 +1,4 @@
-"""Reads what was published until now: from the topics, or from the files of ``fluxplain local``."""
+"""Reads all records published so far, from topics or from the files of ``fluxplain local``."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -12,14 +12,14 @@ from fluxplain.sources import SourceError
 
 
 class Published(NamedTuple):
-    """A record, and the partition of its topic."""
+    """A record and its partition."""
 
     record: Record
     partition: int = 0
 
 
 def from_files(folder: Path, topics: Sequence[str]) -> Iterator[Published]:
-    """Yield the records of some topics, one after the other, as ``fluxplain local`` wrote them."""
+    """Yield the records in the files of ``fluxplain local``, topic by topic."""
     paths = [folder / f"{topic}.jsonl" for topic in topics]
     missing = [path.name for path in paths if not path.is_file()]
     if missing:
@@ -36,10 +36,10 @@ def from_files(folder: Path, topics: Sequence[str]) -> Iterator[Published]:
 
 
 def from_topics(config: Config, topics: Sequence[str]) -> Iterator[Published]:
-    """Yield all records that are on some topics now."""
+    """Yield all records that some topics hold now."""
     with TopicReader(config, topics, from_beginning=True) as reader:
         for message in reader.until(reader.extent()):
-            # foreign messages in our topics are no reason to stop
+            # skip foreign messages
             with suppress(BadRecordError):
                 record = OUTPUTS[reader.name(message)].decode(message.value())
                 yield Published(record, message.partition() or 0)

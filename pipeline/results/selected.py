@@ -14,11 +14,11 @@ from fluxplain.schemas.change import Curve
 EVERYTHING = Selection()
 
 MAX_LISTED = 20
-"""Names of each kind in the message that nothing is selected."""
+"""Most names of each kind in the error that nothing is selected."""
 
 
-class NothingError(UserError, ValueError):
-    """There is nothing to draw. The message lists what there is."""
+class NothingToPlotError(UserError, ValueError):
+    """No record to plot is selected. The message lists the present ones."""
 
 
 class SelectedResults:
@@ -44,19 +44,19 @@ class SelectedResults:
         selection: Selection = EVERYTHING,
         contexts: Iterable[ChangeContext] = (),
     ) -> "SelectedResults":
-        """Return the selected ones of some records, whatever their order."""
+        """Return results from records in any order."""
         results = cls(selection, contexts)
         known = [r for r in records if isinstance(r, Prediction | Explanation | Change)]
         results.take(Published(record) for record in sorted(known, key=seq_of))
         return results
 
     def take(self, published: Iterable[Published]) -> None:
-        """Add records, in whatever order the topics bring them."""
+        """Add records; those of different partitions may be in any order."""
         for record, partition in published:
             self.add(record, partition)
 
     def add(self, record: Record, partition: int) -> None:
-        """Add a record; duplicates and what is not selected are dropped."""
+        """Add a record, unless it is a duplicate or not selected."""
         if not isinstance(record, Prediction | Explanation | Change):
             return
         if isinstance(record, Explanation):
@@ -70,17 +70,17 @@ class SelectedResults:
 
     @property
     def stream(self) -> str:
-        """The selected stream, or else one that has new data."""
+        """The selected stream; without a selection, one with new data."""
         if self._store.current is None:
-            raise NothingError(self._nothing())
+            raise NothingToPlotError(self._nothing())
         return self._store.current
 
     @property
     def view(self) -> StreamView:
-        """What is known of the stream."""
+        """The stream's results at the preferred smoothing rate."""
         view = self._store.streams[self.stream].at()
         if not view.series:
-            raise NothingError(self._nothing())
+            raise NothingToPlotError(self._nothing())
         return view
 
     @property
@@ -91,7 +91,7 @@ class SelectedResults:
         return {feature: curves for feature, curves in found.items() if curves}
 
     def ice(self, feature: str) -> list[Curve]:
-        """Return the newest curves of single observations."""
+        """Return the newest ICE curves of a feature."""
         view = self.view
         history = view.results.curves.get((feature, view.alpha or 0.0))
         return [] if history is None else history.ice_curves
@@ -100,6 +100,6 @@ class SelectedResults:
         if self._inventory.seqs is None:
             return "there are no explanations to plot"
         listed = self._inventory.names(MAX_LISTED).items()
-        there = "; ".join(f"{kind}: {', '.join(names)}" for kind, names in listed)
-        there += "; seq: {} to {}".format(*self._inventory.seqs)
-        return f"there are no such explanations to plot. What there is: {there}"
+        present = "; ".join(f"{kind}: {', '.join(names)}" for kind, names in listed)
+        present += "; seq: {} to {}".format(*self._inventory.seqs)
+        return f"there are no such explanations to plot. Available: {present}"

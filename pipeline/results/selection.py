@@ -1,4 +1,4 @@
-"""Which of the published records are wanted, and which there are."""
+"""Selections of published records, and inventories of present ones."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -7,12 +7,12 @@ from fluxplain.config import Config
 from fluxplain.schemas import Record
 
 MAX_NAMES = 1_000
-"""Names of each kind that are remembered to list what there is."""
+"""Most names of each kind that an inventory remembers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Alphas:
-    """Smoothing rates, the preferred one first; without any, in the order in which they appear."""
+    """Smoothing rates to show, the preferred one first; if empty, in order of appearance."""
 
     common: Sequence[float] = ()
     own: Mapping[str, Sequence[float]] = field(default_factory=dict)
@@ -25,7 +25,7 @@ class Alphas:
 
     @classmethod
     def only(cls, alpha: float | None) -> "Alphas":
-        """Return one rate for all streams; None for whichever appears first."""
+        """Return one rate for all streams; None stands for the one that appears first."""
         return cls(() if alpha is None else (alpha,))
 
     def of(self, stream: str | None) -> Sequence[float]:
@@ -33,14 +33,14 @@ class Alphas:
         return self.common if stream is None else self.own.get(stream, self.common)
 
     def known(self, stream: str | None, present: Iterable[float]) -> list[float]:
-        """Return those of a stream's rates that are present, or else whatever is present."""
-        there = list(present)
-        return [alpha for alpha in self.of(stream) if alpha in there] or there
+        """Return the present ones of a stream's rates; if none is, all present rates."""
+        rates = list(present)
+        return [alpha for alpha in self.of(stream) if alpha in rates] or rates
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Which records are wanted; empty sets stand for all names.
+    """Selects records; empty sets stand for all names.
 
     Attributes
     ----------
@@ -55,10 +55,10 @@ class Selection:
     last_seq: int | None = None
 
     def fits(self, record: Record, *, of_all_features: bool = False) -> bool:
-        """Return whether a record is wanted.
+        """Return whether a record is selected.
 
-        With ``of_all_features``, what concerns no single feature fits whatever features and methods
-        are wanted: predictions, notices and changes of the loss.
+        With ``of_all_features``, records without a feature (predictions, notices and changes of the
+        loss) fit any selection of features and methods.
         """
         wanted = {"stream": self.streams, "feature": self.features, "method": self.methods}
         if of_all_features and getattr(record, "feature", None) is None:
@@ -72,14 +72,14 @@ class Selection:
 
 
 class Inventory:
-    """Which names and seqs there are, to list them where nothing fits."""
+    """Names and seqs of present records, to list them if no record is selected."""
 
     def __init__(self, *fields: str) -> None:
         self._names: dict[str, dict[str, None]] = {name: {} for name in fields}
         self.seqs: tuple[int, int] | None = None
 
     def add(self, record: Record) -> None:
-        """Note a record."""
+        """Take a record's names and seq into account."""
         seq = seq_of(record)
         first, last = self.seqs or (seq, seq)
         self.seqs = min(first, seq), max(last, seq)
@@ -89,7 +89,7 @@ class Inventory:
                 known[f"{value:g}" if isinstance(value, float) else value] = None
 
     def names(self, most: int) -> dict[str, list[str]]:
-        """Return field → the first of its values, sorted; without fields that have none."""
+        """Return field → its first values, sorted, without fields that have none."""
         return {name: sorted(known)[:most] for name, known in self._names.items() if known}
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 MAX_POINTS = 2_000
-"""Points of a series: three times what a screen shows, for zooming in."""
+"""Most points of a series: three times what a screen shows, for zooming in."""
 
 
 class Thinning:
@@ -19,7 +19,7 @@ class Thinning:
         self._n = 0
 
     def keeps_next(self) -> bool:
-        """Count an item, and return whether it is kept."""
+        """Count an item, and return whether to keep it."""
         keeps = self._n % self.stride == 0
         self._n += 1
         return keeps
@@ -47,12 +47,12 @@ class Estimate(NamedTuple):
 
 
 class Series:
-    """Points in order of seq; when there are too many, every other one is dropped.
+    """Points in order of seq; if there are too many, every other one is dropped.
 
     Attributes
     ----------
     peak
-        The largest importance that was certain: distance from 0, less two standard errors.
+        The largest certain importance so far: distance from 0 minus two standard errors.
     """
 
     def __init__(self) -> None:
@@ -82,13 +82,13 @@ class Series:
 
     @property
     def version(self) -> int:
-        """When the newest point was added; -1 before the first."""
+        """The store's version at which the newest point was added; -1 before the first."""
         return self._versions[-1] if self._versions else -1
 
     def add(
         self, seq: int, value: float, std_error: float, *, version: int = 0, most: int = MAX_POINTS
     ) -> None:
-        """Append a point; of more than ``most`` every other one is dropped."""
+        """Append a point; drop every other one if there are more than ``most``."""
         if self._last_is_extra:
             for column in self._columns:
                 del column[-1]
@@ -104,22 +104,22 @@ class Series:
 
     @property
     def points(self) -> Points:
-        """All points that are kept: always the first and the newest."""
+        """All kept points, always including the first and the newest."""
         return self._chosen(slice(None))
 
     def before(self, seq: int) -> Estimate | None:
-        """Return the newest point before a seq that is kept."""
+        """Return the newest kept point before a seq."""
         at = bisect_left(self._seqs, seq)
         return self._at(at - 1) if at else None
 
     def between(self, first: int, last: int, *, most: int) -> Points:
-        """Return at most about so many points within a range of seqs, and one beyond each end."""
+        """Return at most about ``most`` points in a range of seqs, and one beyond each end."""
         begin = max(bisect_left(self._seqs, first) - 1, 0)
         end = min(bisect_right(self._seqs, last) + 1, len(self))
         return self._thinned(begin, end, most)
 
     def since(self, version: int, *, most: int) -> Points:
-        """Return at most about so many of the points added after a version."""
+        """Return at most about ``most`` of the points added after a version."""
         return self._thinned(bisect_right(self._versions, version), len(self), most)
 
     @property
@@ -148,7 +148,7 @@ class Series:
         return Estimate(seq, value, std_error)
 
     def _thinned(self, begin: int, end: int, most: int) -> Points:
-        """Return every n-th point, counted back from the newest, which is always in it."""
+        """Return every n-th point, counted back from the newest, which is always included."""
         step = max(-(-(end - begin) // most), 1)
         return self._chosen(slice(begin + (end - begin - 1) % step, end, step))
 
@@ -158,9 +158,10 @@ class Series:
 
 
 class Budget:
-    """Divides a fixed budget among a growing number of members; shares halve as these double.
+    """Divides a fixed budget among a growing number of members.
 
-    So all together never exceed it, and members must rarely give something back.
+    Shares halve each time the members double. So all together never exceed the budget, and members
+    must rarely give something back.
     """
 
     def __init__(self, total: int) -> None:
@@ -170,7 +171,7 @@ class Budget:
         self._places = 1
 
     def join(self) -> bool:
-        """Add a member; return whether the shares of the others shrink."""
+        """Add a member; return whether all shares shrink."""
         self.members += 1
         if self.members <= self._places:
             return False

@@ -1,9 +1,9 @@
-"""What the pipeline published, in bounded memory.
+"""Published records in bounded memory.
 
-However long the streams, however many the features, and whatever somebody else may have written
-into the topics, it keeps at most 64 streams, 1,500,000 points (48 MB) in at most 20,000 series,
-32 MB of curves, 32 MB of whole changes, 32,000 short ones, and 100,000 identities of dead letters
-(20 MB). It counts what it leaves out.
+The store keeps at most 64 streams, 1,500,000 points (48 MB) in at most 20,000 series, 32 MB of
+curves, 32 MB of whole changes, 32,000 short ones, and 100,000 identities of dead letters (20 MB):
+however long the streams, however many the features, and whatever others have written into the
+topics. It counts the records that it leaves out.
 """
 
 import threading
@@ -27,37 +27,39 @@ MAX_ALL_POINTS = 1_500_000
 """Points of all series."""
 
 MAX_CURVE_BYTES = 32 * 1024 * 1024
+"""Bytes of all curves."""
 
 MAX_STORY_BYTES = 32 * 1024 * 1024
-"""Whole changes; one with two curves has about 2 KB, and at most 1 MB."""
+"""Bytes of whole changes; one with two curves takes about 2 KB, and at most 1 MB."""
 
 MAX_CHANGES = 2_000
-"""Short changes of a stream, the newest; fewer where many streams share a budget."""
+"""Latest changes of a stream, without curves; fewer if many streams share the budget."""
 
 MAX_ALL_CHANGES = 32_000
+"""Changes of all streams, without curves."""
 
 MAX_STREAMS = 64
 
 MAX_NAME = 500
-"""Characters of a name: a pair of features of the longest names has 499."""
+"""Longest name, in characters; a pair of features with the longest names has 499."""
 
 MAX_SEQ = 2**53
-"""Above it a browser cannot distinguish neighbours."""
+"""Largest seq; above it a browser cannot distinguish neighbouring integers."""
 
 MAX_TEXT = 1_000
-"""Characters of a sentence that are shown, as many as a reason of ours may have."""
+"""Characters of a text to show, as many as a dead letter's reason may have."""
 
 LAST = 10
-"""Notices and dead letters that are shown, the newest."""
+"""Number of latest notices and dead letters to show."""
 
 PATIENCE = 1_000
 """Results of other streams after which a silent stream is no longer the current one."""
 
 # why records are left out, as the page words it
-NO_ROOM = "left out: they are of more streams, features or smoothing rates than there is room for"
+NO_ROOM = "left out: there is no room for so many streams, features or smoothing rates"
 UNFIT = "left out: their names are too long, or their numbers too large"
-UNREADABLE = "left out: they are not such as the pipeline publishes"
-NO_CURVE = "shown without all of their curves, which are too large or cannot be drawn"
+UNREADABLE = "left out: they are no valid records"
+NO_CURVE = "shown without some of their curves, which are too large or invalid"
 
 
 @dataclass(slots=True)
@@ -72,13 +74,12 @@ class PipelineStatus:
 
 
 class Store:
-    """Accumulates what the pipeline publishes, each result once; one thread adds, others read.
+    """Accumulates published records, each result once; one thread adds, others read.
 
-    Threads hold ``lock`` meanwhile; what came after a ``version`` is news. ``source`` is the topic
-    whose partitions are the streams: so one with nothing but dead letters is known, too.
+    All threads hold ``lock`` while they do. ``version`` grows with each record, so that readers can
+    get the news since a version. ``source`` is the topic whose partitions are the streams: it makes
+    streams known that have only dead letters.
     """
-
-    """Accumulates what the pipeline publishes, each result once; one thread adds, others read."""
 
     def __init__(self, source: str | None = None) -> None:
         self._source = source
@@ -100,7 +101,7 @@ class Store:
 
     @classmethod
     def of(cls, records: Iterable[Record]) -> "Store":
-        """Return a store with some records of one partition."""
+        """Return a store with the given records of one partition."""
         store = cls()
         for record in records:
             store.add(record)
@@ -109,11 +110,11 @@ class Store:
     def add(
         self, record: Record, partition: int = 0, now: float | None = None, *, at: int = 0
     ) -> bool:
-        """Add a record; return whether it is new and is kept.
+        """Add a record; return whether it is new and kept.
 
-        In a partition of its topic a stream's records must be in order, except for what is
-        published again after a crash. ``now`` is in seconds of a clock that does not run back, for
-        the throughput; ``at`` is when its message was published, in milliseconds since 1970.
+        In each partition, a stream's records must be in order, except for duplicates after a crash.
+        ``now``, in seconds of a monotonic clock, is for the throughput; ``at`` is the message's
+        timestamp, in milliseconds since 1970.
         """
         self.version += 1
         if isinstance(record, DeadLetter):
@@ -121,7 +122,7 @@ class Store:
         if not isinstance(record, Prediction | Explanation | Change) or not self._is_usable(record):
             return False
         is_notice = isinstance(record, Change) and record.kind != "drift"
-        # a notice may be of a topic that no stream is named after
+        # a notice's stream may be a partition of another topic
         stream = self.streams.get(record.stream) if is_notice else self._stream(record.stream)
         if (stream is None and not is_notice) or not self._is_new(record, partition):
             return False
@@ -133,7 +134,7 @@ class Store:
         if not _is_fit(record):
             self.left_out[UNFIT] += 1
             return False
-        # an explanation without increments repeats what is known
+        # an explanation without increments repeats the previous one
         return not isinstance(record, Explanation) or bool(record.seqs)
 
     def _is_new(self, record: Record, partition: int) -> bool:
@@ -150,7 +151,7 @@ class Store:
         at: int,
     ) -> bool:
         stream.last_result = self.version
-        # a display that jumped between streams with every record could not be read
+        # switching streams with every record would make the display unreadable
         current = None if self.current is None else self.streams[self.current]
         if current is None or self.version - current.last_result > PATIENCE:
             self.current = record.stream
@@ -187,7 +188,7 @@ class Store:
                 "reason": shortened(letter.reason),
             }
         )
-        # the stages write letters about each other's messages too, and anybody writes anything
+        # other letters are about messages between roles, or forged
         if letter.stream == f"{self._source}-{letter.partition}":
             stream = self._stream(letter.stream)
             if stream is not None:
@@ -249,7 +250,7 @@ class Store:
 
 
 class Stories:
-    """Whole changes, as JSON, by id; the oldest are evicted first."""
+    """Whole changes with curves, as JSON, by id; the oldest are evicted first."""
 
     def __init__(self, room: int | None = None) -> None:
         self._room = MAX_STORY_BYTES if room is None else room
@@ -260,7 +261,7 @@ class Stories:
         return len(self._stories)
 
     def add(self, change: Change) -> None:
-        """Keep a change, and evict old ones for it."""
+        """Keep a change; evict old ones to make room."""
         story = compact(change.encode())
         self._size += len(story) - len(self._stories.pop(change.id, b""))
         self._stories[change.id] = story
@@ -269,12 +270,12 @@ class Stories:
             self._size -= len(oldest)
 
     def get(self, change_id: str) -> bytes | None:
-        """Return a change as JSON; None if it is not kept."""
+        """Return a change as JSON; None if it is unknown or evicted."""
         return self._stories.get(change_id)
 
 
 def shortened(text: str) -> str:
-    """Return as much of a text as is shown."""
+    """Cut a text to the length that is shown."""
     return text if len(text) <= MAX_TEXT else f"{text[:MAX_TEXT]}…"
 
 
@@ -290,7 +291,7 @@ def _add_prediction(stream: StreamResults, record: Prediction, now: float | None
 
 
 def _without_curves(change: Change) -> Change:
-    """Return a change without what may be large."""
+    """Return a change without its fields that may be large."""
     return replace(
         change,
         curve_before=None,
@@ -302,7 +303,7 @@ def _without_curves(change: Change) -> Change:
 
 
 def _is_fit(record: Prediction | Explanation | Change) -> bool:
-    """Return whether a record can be kept and drawn: anybody may have written it."""
+    """Return whether a record, which is untrusted, can be kept and plotted."""
     names: tuple[str | None, ...] = (record.stream,)
     numbers: tuple[float, ...] = ()
     if isinstance(record, Explanation):

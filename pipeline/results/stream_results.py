@@ -1,4 +1,4 @@
-"""The results of one stream, and as they are drawn: with one smoothing rate."""
+"""The results of one stream, and a view of them at one smoothing rate."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -17,11 +17,12 @@ Key = tuple[str, Method]
 
 @dataclass(slots=True)
 class StreamResults:
-    """What is known of one stream.
+    """The results of one stream.
 
-    ``series`` is (method, alpha) → feature → its importance over time, ``curves`` is (feature,
-    alpha) → its curves. ``changes`` are the newest ones without their curves, by seq, each with the
-    version in which it came. ``changed_at`` is when the newest came, in milliseconds since 1970.
+    ``series`` is (method, alpha) → feature → importance over time; ``curves`` is (feature, alpha) →
+    curves. ``changes`` holds the latest changes by seq, without curves, each with the store's
+    version at which it was added. ``changed_at`` is the timestamp of the latest, in milliseconds
+    since 1970.
     """
 
     series: dict[tuple[Method, float], dict[str, Series]] = field(default_factory=dict)
@@ -39,35 +40,35 @@ class StreamResults:
     last_result: int = 0
 
     def alphas(self, method: Method | None = None) -> list[float]:
-        """Return the smoothing rates of a method, or of all, in the order in which they came."""
+        """Return the smoothing rates of a method, or of all, in order of appearance."""
         return list(dict.fromkeys(a for m, a in self.series if method in {None, m}))
 
     @property
     def methods(self) -> list[Method]:
-        """The methods that there are explanations of."""
+        """The methods with explanations."""
         return [method for method in METHODS if any(method == m for m, _ in self.series)]
 
     def at(self, alphas: Sequence[float] = ()) -> "StreamView":
-        """Return the results with the preferred smoothing rate."""
+        """Return the results at the preferred smoothing rate."""
         return StreamView(self, next(iter(Alphas(alphas).known(None, self.alphas())), None))
 
 
 @dataclass(frozen=True, slots=True)
 class StreamView:
-    """A stream's results at one smoothing rate, as the terminal and the figures draw them."""
+    """A stream's results at one smoothing rate, for terminal and figures."""
 
     results: StreamResults
     alpha: float | None
 
     @property
     def methods(self) -> list[Method]:
-        """The methods that there are explanations of."""
+        """The methods with explanations."""
         present = {method for _, method in self.series}
         return [method for method in METHODS if method in present]
 
     @property
     def series(self) -> dict[Key, Series]:
-        """(feature, method) → its importance over time."""
+        """(feature, method) → importance over time."""
         return {
             (feature, method): series
             for (method, alpha), features in self.results.series.items()
@@ -82,20 +83,20 @@ class StreamView:
 
     @property
     def changes(self) -> list[Change]:
-        """The newest changes, by seq, without their curves."""
+        """The latest changes by seq, without curves."""
         return [change for _, change in self.results.changes]
 
     def span(self) -> tuple[int, int]:
-        """Return the first seq of any series, and the newest seq of the stream."""
+        """Return the first seq of any series and the stream's newest seq."""
         firsts = [series.first_seq for series in self.series.values()]
         return min(firsts, default=0), max(self.results.newest_seq, 0)
 
     def largest(self, method: Method) -> float:
-        """Return the largest importance now by a method: the scale of its numbers."""
+        """Return the largest current importance by a method: the scale of its numbers."""
         newest = [s.newest.value for (_, m), s in self.series.items() if m == method]
         return max(map(abs, newest), default=0.0)
 
     def ranked(self, method: Method) -> list[tuple[str, Estimate]]:
-        """Return the features that a method explains, the most important now first."""
+        """Return the features that a method explains, currently most important first."""
         newest = [(f, series.newest) for (f, m), series in self.series.items() if m == method]
         return sorted(newest, key=lambda each: -each[1].value)

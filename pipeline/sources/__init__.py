@@ -1,8 +1,8 @@
-"""Recorded observations: of a CSV or Parquet file, or a River data set.
+"""Recorded observations from a CSV or Parquet file, or a River data set.
 
-Each observation is the JSON that a producer would send to the topic ``features``: ``x``, and ``y``
-where there is a label. Values that do not fit the configuration are passed on as they are, so that
-the pipeline's own validation names the problem.
+Each observation is the JSON that a producer would send to the topic ``features``: ``x`` and, with a
+label, ``y``. Values that do not fit the configuration are passed on unchanged, so that the
+pipeline's own validation names the problem.
 """
 
 from dataclasses import replace
@@ -27,21 +27,21 @@ def open_source(
     Parameters
     ----------
     source
-        Path of a ``.csv`` or ``.csv.gz`` file with a header row, UTF-8, commas; of a ``.parquet``
+        Path of a ``.csv`` or ``.csv.gz`` file (header row, UTF-8, commas), or of a ``.parquet``
         file; or ``river:NAME?parameter=value&…``. A synthetic data set without a seed gets
         ``config.seed``.
     config
-        Names the features, and the type of the label.
+        Settings with the features and the label's type.
     columns
         Columns of a file for label, id and time. The label's is by default
         ``config.label.column``; without either, observations have no label.
     limit
-        Most observations to read; None for all.
+        Maximum number of observations to read; None for all.
 
     Raises
     ------
     SourceError
-        If there is no such source, or it lacks a feature or the label. Reading raises it too, if
+        If there is no such source, or it lacks a feature or the label. Iterating raises it too, if
         the source is damaged.
 
     Examples

@@ -1,4 +1,4 @@
-"""Observations of a CSV file."""
+"""Reads observations from a CSV file."""
 
 import csv
 import gzip
@@ -21,7 +21,7 @@ from fluxplain.sources.source import (
 )
 
 COUNTED_BYTES = {".csv": 16 * 2**20, ".gz": 4 * 2**20}
-"""Largest file that is read twice to count its records; takes about a second on a small machine."""
+"""Largest file in bytes to read twice to count its records: about a second on a small machine."""
 
 
 def open_csv(source: str, config: Config, columns: Columns, limit: int | None) -> Source:
@@ -38,7 +38,7 @@ def open_csv(source: str, config: Config, columns: Columns, limit: int | None) -
     def parse(row: tuple[int, list[str]]) -> bytes:
         line, cells = row
         if len(cells) != len(names):
-            # cells in the wrong columns are no observation: a dead letter, with all of them
+            # cells may be in the wrong columns: becomes a dead letter with all of them
             return orjson.dumps({"line": line, "cells": cells})
         return observations.encode({n: cell or None for n, cell in zip(names, cells, strict=True)})
 
@@ -52,10 +52,10 @@ def open_csv(source: str, config: Config, columns: Columns, limit: int | None) -
 
 
 def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """Yield each row that is not blank, with the number of the line it ends on."""
+    """Yield each non-blank row with the number of its last line."""
     line = 0
     try:
-        # utf-8-sig: spreadsheets write a byte order mark, which would become part of a name
+        # utf-8-sig: a spreadsheet's byte order mark would become part of the first column's name
         with _open_text(path) as file:
             rows = csv.reader(file)
             for row in rows:

@@ -1,4 +1,4 @@
-"""Separates labels from their observations, to send them later."""
+"""Separates labels from their observations, in order to send them later."""
 
 from collections import deque
 from collections.abc import Iterable, Iterator
@@ -11,7 +11,7 @@ from fluxplain.schemas.late_label import LabelValue
 def with_label_delay(values: Iterable[bytes], delay: int) -> Iterator[bytes | LabelValue]:
     """Yield observations without their labels, and each label `delay` observations later.
 
-    An observation without an ``id`` gets its number. Other values are passed on as they are.
+    An observation without an ``id`` gets its number as id. Other values are passed on unchanged.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Observations of a Parquet file."""
+"""Reads observations from a Parquet file."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -21,16 +21,16 @@ from fluxplain.sources.source import (
 )
 
 BATCH_RECORDS = 1_000
-"""Records that are in memory at a time."""
+"""Records in memory at a time."""
 
 BUFFER_BYTES = 64 * 1024
-"""Part of a column that is read at a time: all records may be in one row group."""
+"""Bytes of a column to read at a time: all records may be in one row group."""
 
 
 def open_parquet(source: str, config: Config, columns: Columns, limit: int | None) -> Source:
     """Return the observations of a Parquet file; see :func:`fluxplain.sources.open_source`.
 
-    A null is no value, an empty text is one. Dates and times become text.
+    A null is a missing value, an empty text is not. Dates and times become text.
     """
     path = Path(source)
     with _opened(path) as file:
@@ -46,12 +46,12 @@ def open_parquet(source: str, config: Config, columns: Columns, limit: int | Non
 
 @contextmanager
 def _opened(path: Path) -> Iterator[Any]:
-    """Open the file; errors are one line for people."""
+    """Open the file; raise a SourceError of one line if it is damaged."""
     try:
         with path.open("rb") as handle:
             yield pa.parquet.ParquetFile(handle, buffer_size=BUFFER_BYTES, pre_buffer=False)
     except (OSError, pa.ArrowException) as error:
-        if isinstance(error, OSError) and error.strerror:  # Arrow's own have none
+        if isinstance(error, OSError) and error.strerror:  # Arrow's own errors have none
             raise SourceError(f"cannot read {path}: {error.strerror}") from None
         problem = " ".join(str(error).split())
         raise SourceError(f"{path} is not a whole Parquet file: {problem}") from None
@@ -74,7 +74,7 @@ _SINGLE = (
 
 
 def _records(path: Path, config: Config, columns: Columns) -> Iterator[bytes]:
-    # an id that is a text stays one
+    # partial(plain): a textual id stays text
     observations = Observations(config, columns, partial(plain, kind="categorical"))
     names = list(dict.fromkeys([*config.features, *columns.names.values()]))
     with _opened(path) as file:
@@ -85,7 +85,7 @@ def _records(path: Path, config: Config, columns: Columns) -> Iterator[bytes]:
 
 
 def _values(column: pa.Array) -> Sequence[Any]:
-    """Return the values; dates and times as text, in UTC where they name a zone."""
+    """Return the values; dates and times as text, in UTC if the column has a time zone."""
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     kind = column.type

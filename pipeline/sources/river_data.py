@@ -1,4 +1,4 @@
-"""Observations of a River data set, if it needs no download."""
+"""Reads observations from a River data set that needs no download."""
 
 import inspect
 from collections import deque
@@ -18,7 +18,7 @@ RIVER = "river:"
 
 def open_river(source: str, config: Config, limit: int | None) -> Source:
     """Return the observations of a data set; see :func:`fluxplain.sources.open_source`."""
-    from river.datasets import base  # noqa: PLC0415  slow, and CSV files need none of it
+    from river.datasets import base  # noqa: PLC0415  slow, and CSV files do not need it
 
     name, _, query = source.removeprefix(RIVER).partition("?")
     params = _parameters(source, query)
@@ -32,14 +32,14 @@ def open_river(source: str, config: Config, limit: int | None) -> Source:
     params = dict.fromkeys(seeds, config.seed) | params
 
     def samples() -> Generator[tuple[dict[Any, Any], Any], None, None]:
-        # any error is about the parameters, which are the user's
+        # errors come from the parameters, which the user gave
         try:
             data = iter(factory(**params))
             try:
                 yield from islice(data, limit)
             finally:
                 if issubclass(factory, base.FileDataset):
-                    # River closes the file only at its end; none has more than 50,000 records
+                    # read to the end, where River closes the file; none has over 50,000 records
                     deque(data, maxlen=0)
         except Exception as error:
             raise _failed(source, error) from error

@@ -1,4 +1,4 @@
-"""The interface of sources, and how their values become JSON."""
+"""Interface of sources, and conversion of their values to JSON."""
 
 import math
 import re
@@ -20,18 +20,18 @@ Column = tuple[str, str, Convert]
 """Field of the observation, name of the column, and conversion of its values."""
 
 MOST_WHOLE = 2**63
-"""Decimals from here on become floats: not all JSON readers have larger integers."""
+"""Magnitude from which decimals become floats: not all JSON readers have larger integers."""
 
 
 class SourceError(UserError, ValueError):
-    """Observations that cannot be read. The message is one line, for people."""
+    """Observations that cannot be read. The message is one line, written for users."""
 
 
 @dataclass(frozen=True)
 class Source:
     """Observations in order, as JSON; each iteration reads from the beginning.
 
-    `total` is None if it is not known cheaply, or there is no end.
+    `total` is None if counting would be slow, or if the source is endless.
     """
 
     name: str
@@ -39,13 +39,13 @@ class Source:
     read: Callable[[], Iterator[bytes]]
 
     def __iter__(self) -> Iterator[bytes]:
-        """Yield each observation as it goes on the topic ``features``."""
+        """Yield each observation as a value of the topic ``features``."""
         return self.read()
 
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """Columns of a file that become ``y``, ``id`` and ``ts`` of the observation, if named."""
+    """Names of the columns for ``y``, ``id`` and ``ts`` of an observation; None for none."""
 
     label: str | None = None
     id: str | None = None
@@ -53,13 +53,16 @@ class Columns:
 
     @property
     def names(self) -> dict[str, str]:
-        """Role → name of the columns that are named."""
+        """Role → column name, for the named columns."""
         named = {"label": self.label, "id": self.id, "ts": self.ts}
         return {use: name for use, name in named.items() if name is not None}
 
 
 def check_columns(source: str, header: Sequence[str], config: Config, columns: Columns) -> None:
-    """Raise SourceError unless each feature and role has one column, the label one of its own."""
+    """Raise SourceError unless each feature and role has exactly one column.
+
+    The label's column must be no feature.
+    """
     listed = f"its columns, separated by commas, are {', '.join(header)}"
     for feature in config.features:
         if feature not in header:
@@ -92,7 +95,7 @@ class Observations:
         ]
 
     def encode(self, row: Mapping[str, Any]) -> bytes:
-        """Return the observation of a row: column → value, None for none."""
+        """Return the observation of a row: column → value, or None for a missing value."""
         return orjson.dumps({"x": _converted(row, self._features), **_converted(row, self._others)})
 
 
@@ -101,7 +104,7 @@ def _converted(row: Mapping[str, Any], columns: Iterable[Column]) -> dict[str, A
 
 
 def as_written(text: str) -> int | str:
-    """Return an integer that is written as JSON writes it; else the text.
+    """Return the integer in a text in JSON's notation; otherwise the text.
 
     Examples
     --------
@@ -112,28 +115,28 @@ def as_written(text: str) -> int | str:
 
 
 _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,14}")
-"""Not all JSON readers keep more digits."""
+"""At most 15 digits: not all JSON readers keep more."""
 
 
 def finite(text: str) -> float | str:
-    """Return a finite number; else the text."""
+    """Return the finite number in a text; otherwise the text."""
     try:
         number = float(text)
     except ValueError:
         return text
-    # Python reads 1_000, but other programs do not write it
+    # Python accepts 1_000, but no other program writes it
     return number if math.isfinite(number) and "_" not in text else text
 
 
 def feature(value: Any, kind: FeatureType) -> Any:
-    """Return a feature's value; a text that is no finite number stays."""
+    """Return a feature's value; for a numeric feature, text that is no finite number stays."""
     if isinstance(value, str):
         return finite(value) if kind == "numeric" else value
     return plain(value, kind)
 
 
 def label(value: Any, kind: LabelType) -> Any:
-    """Return a label of the configured type if that is the same value; else as it is."""
+    """Convert a label to the configured type if that keeps its value; otherwise leave it."""
     y = plain(value)
     if kind == "string":
         return str(y)
@@ -147,7 +150,7 @@ def label(value: Any, kind: LabelType) -> Any:
 
 
 def plain(value: Any, kind: FeatureType = "numeric") -> Any:
-    """Return a value as JSON has it: Python's types for NumPy's, dates as text."""
+    """Convert a value to a JSON type: NumPy's types to Python's, dates to text."""
     if hasattr(value, "item"):
         value = value.item()
     if isinstance(value, date):
@@ -170,7 +173,7 @@ def _label_of_text(text: str, kind: LabelType) -> bool | float | str:
     number = finite(text)
     if kind == "number":
         return number
-    # programs that know only floating-point columns write the class 1 as 1.0
+    # programs with only floating-point columns write the class 1 as 1.0
     whole = int(number) if isinstance(number, float) and _is_whole(number) else None
     if kind == "integer":
         return text if whole is None else whole
@@ -178,5 +181,5 @@ def _label_of_text(text: str, kind: LabelType) -> bool | float | str:
 
 
 def _is_whole(number: float) -> bool:
-    """Return whether an integer is the same; beyond 2⁵³ a float is no longer exact."""
+    """Return whether a float is exactly an integer; beyond 2⁵³ floats are no longer exact."""
     return number.is_integer() and abs(number) <= 2**53

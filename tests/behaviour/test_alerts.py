@@ -68,7 +68,7 @@ class Alerts:
         return self._log.read_text() if self._log.exists() else ""
 
     def _starts(self) -> int:
-        return len(re.findall("alerts begin with new changes|reading on from what", self.log))
+        return len(re.findall("alerts begin with new changes|resuming at the committed", self.log))
 
 
 @pytest.fixture
@@ -94,7 +94,7 @@ def test_each_new_change_is_delivered_once(alerts: Alerts, receiver: Receiver) -
     log = alerts.log
     assert "offset 1 is no change: not JSON" in log
     assert f"change {refused.id}: given up" in log
-    assert "answered 500 (Internal Server Error); again in" in log
+    assert "answered 500 (Internal Server Error); retrying in" in log
     for n, what in ((1, "unreadable"), (3, "delivered"), (1, "held back by repeated")):
         assert f"{n} {what}" in log
     assert "secret-token" not in log

@@ -16,6 +16,7 @@ from tests.kit.kafka_pipeline import KafkaPipeline, Start, assert_same, referenc
 from tests.kit.streams import observations
 
 
+@pytest.mark.quick
 def test_each_role_is_alive_and_ready_and_says_how_far_it_is(start: Start) -> None:
     with start() as pipeline:
         urls = {role: address(pipeline, role) for role in ("model", "explainer", "drift")}

@@ -88,6 +88,7 @@ def test_what_waits_in_both_topics_is_joined_in_the_order_of_its_time(start: Sta
     assert counts.joined + counts.repeated == len(labels)
 
 
+@pytest.mark.quick
 def test_of_a_topic_that_has_to_wait_nothing_is_dropped(start: Start) -> None:
     labels = [Sent("labels", {"id": str(i), "y": 1}, START_MS + 10_000 + i) for i in range(6_000)]
     features = [Sent("features", {"x": {}}, START_MS + i) for i in range(6_000)]

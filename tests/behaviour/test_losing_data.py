@@ -127,6 +127,7 @@ def test_a_producer_reports_a_refused_delivery(
             producer.flush()
 
 
+@pytest.mark.quick
 def test_a_value_that_cannot_be_decoded_goes_to_dead_letters(
     config: Config, config_path: Path
 ) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import orjson
+import pytest
 from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -56,6 +57,7 @@ def scraped_when(pipeline: KafkaPipeline, done: Callable[[Scrape], bool]) -> Scr
     return scrape
 
 
+@pytest.mark.quick
 def test_metrics_tell_what_was_published_and_are_all_documented(
     start: Start, tmp_path: Path
 ) -> None:

@@ -72,7 +72,7 @@ def test_settings_that_are_replaced_begin_another_incarnation(
         pipeline.feed(values[:100])
         pipeline.wait_until_through(100)
         shown = fluxplain(pipeline, other_path, "settings", "show")
-        assert "differs here: seed" in shown.stdout
+        assert "differs: seed" in shown.stdout
         replaced = fluxplain(pipeline, other_path, "settings", "replace", "--yes")
         assert replaced.returncode == 0, replaced.stderr
         number = replaced.stdout.split()[-1].rstrip(".")

@@ -24,6 +24,7 @@ from tests.kit.settings import SETTINGS, topics, write_config
 from tests.kit.streams import observations, with_hostile
 
 
+@pytest.mark.quick
 def test_publishes_what_the_reference_publishes_bit_for_bit(start: Start) -> None:
     values = with_hostile(observations(1000))
     with start() as pipeline:
@@ -164,6 +165,7 @@ def test_shards_of_the_model_publish_the_same_also_when_one_is_killed(
     assert len(pipeline.workers.deaths) == 2
 
 
+@pytest.mark.quick
 def test_all_roles_killed_at_once_go_on_where_they_were(start: Start) -> None:
     values = observations(400)
     roles: tuple[Role, ...] = ("model", "explainer", "drift")
@@ -176,6 +178,7 @@ def test_all_roles_killed_at_once_go_on_where_they_were(start: Start) -> None:
     assert_same(pipeline.published, reference(pipeline.config, values))
 
 
+@pytest.mark.quick
 def test_stopped_in_good_order_nothing_is_repeated_at_the_next_start(start: Start) -> None:
     values = observations(240)
     with start() as pipeline:
@@ -195,6 +198,7 @@ def test_stopped_in_good_order_nothing_is_repeated_at_the_next_start(start: Star
     assert_same(again.published, reference(again.config, values))
 
 
+@pytest.mark.quick
 def test_each_partition_has_a_model_of_its_own(start: Start) -> None:
     values = {0: observations(150, seed=1), 2: observations(180, seed=2)}
     with start() as pipeline:
@@ -210,6 +214,7 @@ def test_each_partition_has_a_model_of_its_own(start: Start) -> None:
     assert_same(pipeline.published, expected)
 
 
+@pytest.mark.quick
 def test_keys_and_traces_of_what_is_published(start: Start) -> None:
     values = with_hostile(observations(120))
     traces = {

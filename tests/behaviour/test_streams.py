@@ -5,6 +5,8 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from fluxplain.cli.supervisor import ROLES
 from fluxplain.config import Config
 from fluxplain.kafka.checkpoints import CheckpointStore, open_store, slots
@@ -52,6 +54,7 @@ def all_have_partitions(pipeline: KafkaPipeline) -> bool:
     return begun >= set(map(str, pipeline.workers.running().values()))
 
 
+@pytest.mark.quick
 def test_every_stream_is_as_its_reference_also_with_settings_of_its_own(
     start: Start, config_path: Path, prefix: str
 ) -> None:

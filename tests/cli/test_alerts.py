@@ -41,7 +41,7 @@ def test_a_test_alert_is_signed_and_what_was_answered_is_told(
     result = run("alerts", "test")
     assert result.exit_code == 1
     assert "answered 403 (Forbidden): hello" in result.output
-    assert "It was not signed" in result.output
+    assert "Not signed" in result.output
 
     monkeypatch.setenv("FLUXPLAIN_ALERTS__SECRET", SECRET)
     result = run("alerts", "test")

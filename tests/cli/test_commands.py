@@ -42,7 +42,7 @@ def test_init_writes_a_configuration_that_is_valid_and_keeps_what_is_there(tmp_p
     load_config(tmp_path / "fluxplain.toml")
     again = run(tmp_path, "init")
     assert again.returncode == 2
-    assert "is there already" in again.stderr
+    assert "already exists" in again.stderr
 
 
 def test_check_names_every_wrong_setting(tmp_path: Path) -> None:
@@ -78,7 +78,7 @@ TO_RESULTS = "--out results"
             f"local {SOURCE} --limit 10 --label-delay 10001 {TO_RESULTS}",
             {},
             2,
-            "--label-delay is 10001, but label.wait is 10000",
+            "--label-delay is 10001, but must be at most label.wait, 10000",
         ),
         *(
             (f"local {source} {TO_RESULTS}", {}, 2, reason)
@@ -102,7 +102,7 @@ def test_a_mistake_on_a_broker_is_told_too(with_topics: Path) -> None:
         ("checkpoints remove --yes --role drift --partition 4", {}, "drift reads no partition 4"),
         ("checkpoints remove --yes --role nobody", {}, "nobody"),
         ("checkpoints list", IN_TOPIC, "checkpoint.store is 'topic'"),
-        ("worker --role model", SHARDS, "model.shards is 2: name one of them by --shard 0 to 1"),
+        ("worker --role model", SHARDS, "model.shards is 2: select one by --shard 0 to 1"),
         (
             "worker --role model --shard 2",
             SHARDS,
@@ -194,7 +194,7 @@ def test_checkpoints_are_listed_and_removed(with_topics: Path) -> None:
         store.save(slot, Checkpoint(1234, DriftStage(config)))
     listed = run(with_topics, "checkpoints", "list").stdout
     for slot in slots:
-        assert f"{slot}: goes on at offset 1,234" in listed
+        assert f"{slot}: resumes at offset 1,234" in listed
     assert "model fluxplain.features-0: no checkpoint" in listed
 
     remove = ("checkpoints", "remove", "--role", "drift", "--partition", "0")
@@ -211,7 +211,7 @@ def test_checkpoints_are_listed_and_removed(with_topics: Path) -> None:
     assert store.load(slots[1]) is not None
 
     everything = run(with_topics, "checkpoints", "remove", "-y").stdout
-    assert f"{slots[0]}: nothing was there" in everything
+    assert f"{slots[0]}: no checkpoint" in everything
     assert f"{slots[1]}: removed" in everything
 
 
@@ -243,7 +243,7 @@ def test_local_writes_what_the_reference_publishes(folder: Path) -> None:
     assert_same(files(folder / "results"), expected)
     assert "replaced" not in result.stdout
     again = run(folder, "local", SOURCE, "--limit", "10", "--out", "results")
-    assert "What an earlier run wrote to results is replaced." in again.stdout
+    assert "Replacing the results of an earlier run in results." in again.stdout
 
 
 def test_local_computes_a_stream_with_settings_of_its_own(

@@ -105,7 +105,7 @@ def test_changes_and_incidents_are_explained_and_listed(results: Path) -> None:
     assert story.startswith(f"{DRIFTED.detail}\n")
     assert f"change        {DRIFTED.id}" in story
     assert f"{changes_of(6)[1].id}  1,700  iPDP of f1" in story
-    assert "records 1,300 to 1,700 of what `fluxplain local` read" in story
+    assert "records 1,300 to 1,700 in the input of `fluxplain local`" in story
     incident = run("explain-change", INCIDENT, "--local", results).output
     assert f"Incident {INCIDENT}: 2 changes" in incident
     listed = run("explain-change", "--local", results).output
@@ -129,23 +129,25 @@ MISTAKES = {
     "plot pdp --out nowhere/a.png": "there is no folder 'nowhere'",
     "plot pdp --feature g --out a.png": "no such explanations.* feature: f0, f1",
     "plot pdp --from 9 --to 8 --out a.png": "--to is 8, but must be at least",
-    "plot change nonsense --out a.png": "'nonsense' is no change: give at least",
-    "plot change 0000 --out a.png": "there is no change '0000'; the (newest|nearest) are",
+    "plot change nonsense --out a.png": "'nonsense' is no id of a change: give at least",
+    "plot change 0000 --out a.png": "there is no change '0000'; the (latest|nearest) are",
     f"plot change {INCIDENT} --out a.png": f"{INCIDENT} is an incident: name one.*{DRIFTED.id}",
     "plot importance --from 9000 --out a.png": "no such explanations.* seq: 19 to 2999",
     "export predictions --out p.xlsx": "--out is 'p.xlsx', but must end with .parquet or .csv or",
     "export predictions --out no/p.csv": "--out is 'no/p.csv', but there is no folder 'no'",
-    "export predictions --out p.csv --feature f0": "--feature is for explanations and changes",
-    "export dead-letters --out d.csv --method ipfi": "--method is for explanations and changes",
+    "export predictions --out p.csv --feature f0": "--feature is only for explanations and changes",
+    "export dead-letters --out d.csv --method ipfi": "--method is only for explanations and "
+    "changes",
     "export explanations --out e.csv --method loss": "--method is 'loss', but must be one of ipfi",
     "export models --out m.csv": "there is no topic 'models' to export: use one of predictions, ",
     "export changes --out c.csv --from-seq 9 --to-seq 8": "--to-seq is 8, but must be at least",
-    "export predictions --out p.csv --from-seq 7000": r"no predictions fit the options \(--from-seq"
-    rf" 7000\). In .*predictions.jsonl, stream is {STREAM} \(the first.*; seq is 0 to 2999",
+    "export predictions --out p.csv --from-seq 7000": r"no predictions match the options \("
+    r"--from-seq 7000\). In .*predictions.jsonl, stream "
+    rf"is {STREAM} \(at most 10 each\); seq is 0 to 2999",
     "export dead-letters --out d.csv": "nothing to export: .* holds no dead-letters",
-    "export explanations --out e.csv --feature g": "no explanations fit the options. In .*feature "
-    "is f0, f1, .*; method is ipdp, ipfi, isage",
-    "explain-change 0000": "no change '0000'; the (newest|nearest) are",
+    "export explanations --out e.csv --feature g": "no explanations match the options. In .*"
+    "feature is f0, f1, .*; method is ipdp, ipfi, isage",
+    "explain-change 0000": "no change '0000'; the (latest|nearest) are",
 }
 
 
@@ -220,7 +222,7 @@ def test_topics_give_what_files_give(
         producer.flush()
         result = run("export", "predictions", "--out", "p.parquet", "--from-seq", "3000")
         assert result.stdout == (
-            "1 message was left out: it holds no such record\np.parquet: 60 predictions\n"
+            "Skipped 1 message that holds no such record\np.parquet: 60 predictions\n"
         )
         assert sorted(seqs("p.parquet")) == list(range(3000, 3060))
         with TopicReader(config, ["predictions"], from_beginning=True) as reader:
@@ -252,10 +254,10 @@ def test_a_story_of_a_topic_names_the_command_that_shows_its_observations(
         assert seen.output.splitlines() == [f'{n}  {{"x":{{"n":{n}}}}}' for n in range(3, 8)]
 
         assert "no observations 50-60" in refusal("tail", "features", "--seqs", "50-60")
-        assert "as --seqs" in refusal("tail", "features", "--seqs", "5")
+        assert "must be a range such as" in refusal("tail", "features", "--seqs", "5")
         asked = "tail", "features", "--seqs", "5-6", "--stream", "other-0"
-        assert f"as --stream {config.topic('features')}-0" in refusal(*asked)
-        assert "of features only" in refusal("tail", "changes", "--seqs", "5-6")
+        assert f"must be a stream such as {config.topic('features')}-0" in refusal(*asked)
+        assert "only for features, not for changes" in refusal("tail", "changes", "--seqs", "5-6")
         assert "topic-partition" in refusal("tail", "features", "--seqs", "5-6", "--stream", "x")
 
 

@@ -26,6 +26,8 @@ from tests.kit.kafka_pipeline import Published, assert_same, identity, reference
 from tests.kit.streams import observations
 from tests.kit.support import make_config, wait_until
 
+pytestmark = pytest.mark.slow
+
 
 def test_without_a_broker_a_worker_waits_alive_and_not_ready(folder: Path) -> None:
     command = ("worker", "--role", "drift")

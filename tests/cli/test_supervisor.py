@@ -144,10 +144,10 @@ def test_what_runs_beside_the_workers_is_started_again(workers: Supervisor, tmp_
     assert workers.deaths == [("alerts", -signal.SIGKILL)]
 
 
-def test_when_that_refuses_the_workers_go_on() -> None:
-    told: list[str] = []
+def test_workers_run_without_a_service_that_refuses() -> None:
+    reports: list[str] = []
     with Supervisor(
-        Path("any.toml"), environment_of=lambda name: {"NAME": name}, tell=told.append
+        Path("any.toml"), environment_of=lambda name: {"NAME": name}, report=reports.append
     ) as workers:
         workers.start()
         workers.add_service("alerts", [sys.executable, "-c", "import sys; sys.exit(2)"])
@@ -155,7 +155,7 @@ def test_when_that_refuses_the_workers_go_on() -> None:
         workers.check()
         workers.check()
         assert len(workers.running()) == 3
-    [line] = told
+    [line] = reports
     assert line.startswith("alerts cannot run (exit status 2)")
 
 

@@ -7,7 +7,7 @@ import pytest
 from river.base import BinaryDriftDetector
 
 from fluxplain.cli.supervisor import ROLES
-from fluxplain.config import Asker, Config, ConfigError, check_references
+from fluxplain.config import Caller, Config, ConfigError, check_references
 from fluxplain.explain.losses import brier
 from tests.kit.loading import Load
 from tests.kit.support import make_config
@@ -88,8 +88,8 @@ def test_what_settings_refer_to_is_checked_by_those_who_use_it(
     if "drift" in wrong and not stream:
         wrong = {"drift": {**wrong["drift"], "delta": None, "params": {}}}
     config = make_config(streams={2: wrong}) if stream else make_config(**wrong)
-    askers: list[Asker | None] = [None, *ROLES, "reader"]
-    for role in askers:
+    callers: list[Caller | None] = [None, *ROLES, "reader"]
+    for role in callers:
         if role in users:
             with pytest.raises(ConfigError, match=("^streams\\.2\\." if stream else "^") + key):
                 check_references(config, role)

@@ -106,6 +106,7 @@ def namespace() -> dict[str, Any]:
     return names
 
 
+@pytest.mark.slow
 def test_the_results_that_are_shown_are_those_of_the_example(
     tmp_path: Path, namespace: dict[str, Any]
 ) -> None:

@@ -58,6 +58,7 @@ def sorted_(records: Sequence[Record]) -> list[bytes]:
     return sorted(encoded(records))
 
 
+@pytest.mark.slow
 @SLOW_PROPERTY
 @given(st.integers(0, 10**6))
 def test_changes_do_not_depend_on_the_order_in_which_the_features_come(seed: int) -> None:

@@ -81,6 +81,7 @@ def test_there_are_good_messages_of_every_topic() -> None:
     assert {change["kind"] for change in published()["changes"]} == {"drift", "cold-start"}
 
 
+@pytest.mark.slow
 @FUZZ
 @given(messages())
 def test_any_results_can_be_shown(read: list[tuple[str, bytes | None]]) -> None:
@@ -101,6 +102,7 @@ def test_any_results_can_be_shown(read: list[tuple[str, bytes | None]]) -> None:
     assert "\x00" not in shown
 
 
+@pytest.mark.slow
 @SLOW_FUZZ
 @given(messages())
 @pytest.mark.filterwarnings("ignore:Glyph:UserWarning")

@@ -87,6 +87,7 @@ def digests(hash_seed: str) -> dict[str, str]:
     return dict(map(orjson.loads, result.stdout.splitlines()))
 
 
+@pytest.mark.slow
 def test_no_hash_seed_changes_anything() -> None:
     assert digests("1") == digests("2")
     assert len(digests("1")) == len([name for name in NAMES if not is_refused(name)])

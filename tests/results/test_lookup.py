@@ -49,10 +49,10 @@ def test_an_incident_is_found_with_all_its_changes_whole() -> None:
     [
         ("abcd", "2 changes begin with 'abcd': abcd00000001, abcd00000002"),
         ("ffff00000004", "no change 'ffff00000004'; the nearest are ffff00000003"),
-        ("0000", "no change '0000'; the newest are 123400000004, ffff00000003, abcd00000002"),
-        ("abc", "'abc' is no change: give at least the first 4"),
-        ("ABCD", "'ABCD' is no change"),
-        ("../../etc", "is no change"),
+        ("0000", "no change '0000'; the latest are 123400000004, ffff00000003, abcd00000002"),
+        ("abc", "'abc' is no id of a change: give at least the first 4"),
+        ("ABCD", "'ABCD' is no id of a change"),
+        ("../../etc", "is no id of a change"),
         ("features-0@2", "no incident 'features-0@2'; the nearest are features-0@"),
     ],
 )

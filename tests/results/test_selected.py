@@ -8,7 +8,7 @@ import pytest
 
 from fluxplain.results.pdp_history import MAX_EARLIER
 from fluxplain.results.published import Published
-from fluxplain.results.selected import EVERYTHING, NothingError, SelectedResults
+from fluxplain.results.selected import EVERYTHING, NothingToPlotError, SelectedResults
 from fluxplain.results.selection import Alphas, Selection
 from fluxplain.schemas import Explanation, Record
 from tests.kit.records import STREAM, explanation, loss_change
@@ -78,7 +78,7 @@ def test_a_stream_may_have_smoothing_rates_of_its_own() -> None:
 
 
 def test_if_nothing_is_selected_the_message_lists_what_there_is() -> None:
-    with pytest.raises(NothingError, match="there are no explanations to plot"):
+    with pytest.raises(NothingToPlotError, match="there are no explanations to plot"):
         _ = SelectedResults.of([]).view
     for selection, alphas in (
         (Selection(streams=frozenset({"features-7"})), Alphas()),
@@ -87,7 +87,7 @@ def test_if_nothing_is_selected_the_message_lists_what_there_is() -> None:
     ):
         results = SelectedResults(selection, alphas=alphas)
         results.take(map(Published, stream_of(6)))
-        with pytest.raises(NothingError) as error:
+        with pytest.raises(NothingToPlotError) as error:
             _ = results.view
         for part in (STREAM, "f0, f1", "alpha: 0.001", "seq: 19 to 2999"):
             assert part in str(error.value)

@@ -202,6 +202,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(performance, "MAX_BUCKETS", 40)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("small")
 def test_memory_does_not_grow_with_the_stream() -> None:
     tracemalloc.start()

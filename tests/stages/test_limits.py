@@ -44,6 +44,7 @@ def test_a_record_that_is_too_long_goes_to_dead_letters(record: bytes, reason: s
     assert len(letter.encode()) < MAX_MESSAGE_BYTES
 
 
+@pytest.mark.slow
 def test_answers_that_fill_no_message_go_to_dead_letters() -> None:
     settings = {**SETTINGS, "explain": {**SETTINGS["explain"]}}
     settings["explain"]["ipdp"] = {"grid_size": 1000, "storage_size": 5}

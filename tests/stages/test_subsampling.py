@@ -108,6 +108,7 @@ def test_what_is_not_explained_costs_no_model_calls() -> None:
     assert fourth["learning"] == once["learning"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["ipfi", "isage", "ipdp"])
 def test_what_is_estimated_has_the_same_mean_also_in_a_stream_with_a_period(method: str) -> None:
     """Of period 4, with every = 4; the model is as it is."""

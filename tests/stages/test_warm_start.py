@@ -56,6 +56,7 @@ def explained(config: Config, values: Sequence[bytes]) -> list[Explanation]:
     return of_kind(LocalPipeline(config).run(values), Explanation)
 
 
+@pytest.mark.slow
 @SLOW_PROPERTY
 @given(
     cut=st.integers(20, 100),

@@ -13,7 +13,7 @@ from prometheus_client.aiohttp import make_aiohttp_handler
 
 from fluxplain.config import Config, ConfigError
 from fluxplain.config.replica import Replica
-from fluxplain.http.host_check import guarded, is_loopback
+from fluxplain.http.host_check import host_check, is_loopback
 from fluxplain.kafka.worker.partition import PartitionProgress
 from fluxplain.kafka.worker.stall_detector import StallDetector
 
@@ -71,8 +71,8 @@ class HealthServer:
         self._loop.close()
 
     async def _listen(self) -> int:
-        guards = [guarded((), "ask localhost")] if is_loopback(self._settings.host) else []
-        app = web.Application(middlewares=guards)
+        checks = [host_check((), "ask localhost")] if is_loopback(self._settings.host) else []
+        app = web.Application(middlewares=checks)
         app.router.add_get("/healthz", self._healthz)
         app.router.add_get("/readyz", self._readyz)
         app.router.add_get("/metrics", make_aiohttp_handler(self._metrics))

@@ -1,5 +1,5 @@
-"""The dashboard: one page that shows live what the model relies on, and what changed.
+"""The dashboard: a live web page of importances, effects and changes.
 
-Data flow one way: topics → :mod:`fluxplain.results.live_feed` → :mod:`fluxplain.results.store`
+Data flows one way: topics → :mod:`fluxplain.results.live_feed` → :mod:`fluxplain.results.store`
 (in bounded memory) → :mod:`views` → :mod:`server` → the page.
 """

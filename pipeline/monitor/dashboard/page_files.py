@@ -1,4 +1,4 @@
-"""The page's files, in memory: few, small, and no path that a request could leave."""
+"""The page's files, held in memory, so that no request can reach another path."""
 
 import gzip
 import hashlib
@@ -14,12 +14,12 @@ TYPES = {
     ".svg": "image/svg+xml",
     ".woff2": "font/woff2",
 }
-"""Suffix → content type; what has another suffix, such as a licence, is not served."""
+"""Suffix → content type; files with other suffixes, such as licences, are not served."""
 
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A file as it is sent: plain or zipped, and its ETag."""
+    """A file's content, plain and gzipped, and its ETag."""
 
     content_type: str
     body: bytes
@@ -28,7 +28,7 @@ class File:
 
 
 def page_files() -> dict[str, File]:
-    """Return path → file; the page itself is at ``/``."""
+    """Return URL path → file; the page itself is at ``/``."""
     files = {}
     for path in sorted(PAGE.rglob("*")):
         if path.suffix in TYPES:

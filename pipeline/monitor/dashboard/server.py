@@ -1,4 +1,4 @@
-"""Serves the dashboard: read only, from one process, independent of the pipeline's workers."""
+"""Serves the dashboard: read-only, in one process, independent of the workers."""
 
 import asyncio
 import signal
@@ -8,7 +8,7 @@ from typing import TypeVar, cast, get_args
 from aiohttp import web
 
 from fluxplain.config import Config, ConfigError
-from fluxplain.http.host_check import guarded, is_loopback
+from fluxplain.http.host_check import host_check, is_loopback
 from fluxplain.monitor.dashboard.page_files import page_files
 from fluxplain.monitor.dashboard.views import Choice, View
 from fluxplain.results.live_feed import Feed
@@ -18,16 +18,16 @@ from fluxplain.schemas.methods import Method
 N = TypeVar("N", int, float)
 
 UPDATE_S = 0.5
-"""Time between two updates of a page."""
+"""Seconds between two updates of a page."""
 
 KEEP_ALIVE_S = 10.0
-"""Longest time without an update, so that a lost connection shows."""
+"""Longest time without an update, in seconds, so that pages detect a lost connection."""
 
 MAX_LISTENERS = 50
-"""Pages that are kept up to date at the same time."""
+"""Most pages that receive updates at the same time."""
 
-MAX_ASKED = 200
-"""Features that one request for series may name."""
+MAX_REQUESTED = 200
+"""Most features in one request for series."""
 
 HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
@@ -39,7 +39,7 @@ HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cross-Origin-Opener-Policy": "same-origin",
 }
-"""Headers of every answer, errors included, that restrict the browser."""
+"""Headers that restrict the browser, in every response including errors."""
 
 
 async def run(config: Config, report: Callable[[str], None]) -> None:
@@ -57,8 +57,8 @@ async def run(config: Config, report: Callable[[str], None]) -> None:
     report(f"Dashboard: {await server.start()}")
     if not is_loopback(config.dashboard.host):
         report(
-            f"dashboard.host is {config.dashboard.host!r}: whoever reaches it sees the dashboard, "
-            "there is no authentication. Put a proxy before it that has."
+            f"dashboard.host is {config.dashboard.host!r}: the page has no authentication, so "
+            "anyone who can reach it can read it. Put a proxy with authentication in front of it."
         )
     feed.start()
     try:
@@ -80,8 +80,8 @@ class Server:
         self._files = page_files()
         self._listeners = 0
         self._closing = asyncio.Event()
-        guard = guarded(config.dashboard.names, "dashboard.names may allow it")
-        app = web.Application(middlewares=[guard])
+        check = host_check(config.dashboard.names, "dashboard.names may allow it")
+        app = web.Application(middlewares=[check])
         app.on_response_prepare.append(_add_headers)
         app.router.add_get("/api/overview", self._overview)
         app.router.add_get("/api/streams", self._streams)
@@ -94,7 +94,7 @@ class Server:
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0)
 
     async def start(self) -> str:
-        """Listen and return the address, ``http://host:port``."""
+        """Start to listen; return the address, ``http://host:port``."""
         host, port = self._settings.host, self._settings.port
         await self._runner.setup()
         try:
@@ -102,13 +102,13 @@ class Server:
         except OSError as error:
             await self._runner.cleanup()
             raise ConfigError(
-                f"dashboard.port is {port} and dashboard.host {host!r}: cannot listen there: "
-                f"{error.strerror}; 0 takes any free port"
+                f"dashboard.port is {port} and dashboard.host {host!r}, but cannot listen there: "
+                f"{error.strerror}; port 0 takes any free one"
             ) from None
         return f"http://{f'[{host}]' if ':' in host else host}:{self._runner.addresses[0][1]}"
 
     async def stop(self) -> None:
-        """Disconnect every page."""
+        """Disconnect all pages and stop listening."""
         self._closing.set()
         await self._runner.cleanup()
 
@@ -130,8 +130,8 @@ class Server:
 
     async def _series(self, request: web.Request) -> web.Response:
         features = request.query.getall("feature", [])
-        if len(features) > MAX_ASKED:
-            raise web.HTTPBadRequest(text=f"feature may be given {MAX_ASKED} times at most\n")
+        if len(features) > MAX_REQUESTED:
+            raise web.HTTPBadRequest(text=f"feature may be given at most {MAX_REQUESTED} times\n")
         first, last = (_number(request, name, int) for name in ("from", "to"))
         return _json(self._view.series(_choice(request), features, first, last))
 
@@ -146,11 +146,11 @@ class Server:
         with self._store.lock:
             story = self._store.stories.get(request.match_info["id"])
         if story is None:
-            raise web.HTTPNotFound(text="no such change is kept\n")
+            raise web.HTTPNotFound(text="there is no such change, or it was evicted\n")
         return _json(story)
 
     async def _events(self, request: web.Request) -> web.StreamResponse:
-        """Send what is new, as server-sent events, until the page is closed."""
+        """Send updates as server-sent events until the page is closed."""
         choice, since = _choice(request), _number(request, "since", int) or 0
         if self._listeners >= MAX_LISTENERS:
             raise web.HTTPServiceUnavailable(text=f"{MAX_LISTENERS} pages are open already\n")
@@ -167,7 +167,7 @@ class Server:
                 if news != sent or quiet_s >= KEEP_ALIVE_S:
                     await response.write(b"data: " + news + b"\n\n")
                     quiet_s, sent = 0.0, news
-                await _unless(self._closing, UPDATE_S)
+                await _wait_for(self._closing, UPDATE_S)
         except ConnectionResetError:
             pass  # the page was closed
         finally:
@@ -204,8 +204,8 @@ def _number(request: web.Request, name: str, kind: Callable[[str], N]) -> N | No
         raise web.HTTPBadRequest(text=f"{name} must be a number\n") from None
 
 
-async def _unless(event: asyncio.Event, seconds: float) -> None:
-    """Wait for an event, but not longer than so many seconds."""
+async def _wait_for(event: asyncio.Event, seconds: float) -> None:
+    """Wait for an event, at most so many seconds."""
     try:
         await asyncio.wait_for(event.wait(), seconds)
     except TimeoutError:

@@ -1,4 +1,4 @@
-"""What the page shows, as JSON; the store's lock is held meanwhile."""
+"""JSON for the page, made from the store while holding its lock."""
 
 import time
 from collections.abc import Sequence
@@ -17,32 +17,32 @@ from fluxplain.schemas import Change
 from fluxplain.schemas.methods import METHODS, Method
 
 SHOWN_POINTS = 600
-"""Points of a line that a screen shows."""
+"""Most points of a line on a screen."""
 
 FRESH_POINTS = 30
-"""Points of a line in one update."""
+"""Most points of a line in one update."""
 
 TREND_POINTS = 300
-"""Points of loss and accuracy."""
+"""Most points of loss and accuracy."""
 
 ROW_POINTS = 40
-"""Points of a feature in the row of a stream."""
+"""Most points of a feature in a stream's row."""
 
 LISTED_CHANGES = 500
-"""Changes that the page lists, the newest."""
+"""Number of latest changes that the page lists."""
 
 OVERVIEW_S = 1.0
-"""Age until which the rows of all streams are sent again."""
+"""Seconds for which the rows of all streams are cached."""
 
 _BRIEF = (
     *("id", "kind", "seq", "feature", "method", "before", "after", "direction", "after_seq"),
     *("incident", "detail"),
 )
-"""Fields of a change in the list."""
+"""Fields of a change in the page's list."""
 
 
 class Choice(NamedTuple):
-    """What a page shows; None for whatever there is."""
+    """Stream, method and smoothing rate that a page shows; None leaves the choice open."""
 
     stream: str | None = None
     method: Method | None = None
@@ -65,23 +65,23 @@ class View:
             "categorical": [f for f, kind in config.features.items() if kind == "categorical"],
         }
 
-    def overview(self, asked: Choice) -> bytes:
-        """Return what the page starts with: choices, newest values, changes, numbers."""
+    def overview(self, requested: Choice) -> bytes:
+        """Return the page's initial data: choices, newest values, changes, numbers."""
         with self._store.lock:
-            state = self._state(asked, since=-1, most=1)
+            state = self._state(requested, since=-1, most=1)
             return _json({"about": {**self._about, "loss": self._loss(state["stream"])}, **state})
 
-    def news(self, asked: Choice, since: int) -> tuple[int, bytes]:
-        """Return what came after a version, and the version up to which that is."""
+    def news(self, requested: Choice, since: int) -> tuple[int, bytes]:
+        """Return the store's version, and the updates since an earlier version."""
         with self._store.lock:
-            return self._store.version, _json(self._state(asked, since, FRESH_POINTS))
+            return self._store.version, _json(self._state(requested, since, FRESH_POINTS))
 
     def series(
-        self, asked: Choice, features: Sequence[str], first: int | None, last: int | None
+        self, requested: Choice, features: Sequence[str], first: int | None, last: int | None
     ) -> bytes:
-        """Return some features over time, whole or within a range of seqs."""
+        """Return features over time, in full or within a range of seqs."""
         with self._store.lock:
-            chosen, lines = self._chosen(asked)
+            chosen, lines = self._chosen(requested)
             found = {name: lines[name] for name in features if name in lines}
             points = {
                 name: line.between(
@@ -111,7 +111,7 @@ class View:
             )
 
     def streams(self, method: Method | None) -> bytes:
-        """Return a row for each stream; all pages share it for a while."""
+        """Return a row for each stream, cached for all pages."""
         now = time.monotonic()
         made_at, rows = self._rows.get(method, (-OVERVIEW_S, b""))
         if now - made_at >= OVERVIEW_S:
@@ -121,16 +121,20 @@ class View:
             self._rows[method] = now, rows
         return rows
 
-    def _chosen(self, asked: Choice) -> tuple[Choice, dict[str, Series]]:
-        """Return what is shown, also where the page left it open."""
+    def _chosen(self, requested: Choice) -> tuple[Choice, dict[str, Series]]:
+        """Complete a page's choice, and return it with the lines to show."""
         streams = self._store.streams
-        # not one with nothing but dead letters, unless there is no other
+        # a stream with only dead letters is the last resort
         known = (name for name, stream in streams.items() if stream.newest_seq >= 0)
-        name = asked.stream if asked.stream in streams else next(known, next(iter(streams), None))
+        name = (
+            requested.stream
+            if requested.stream in streams
+            else next(known, next(iter(streams), None))
+        )
         if name is None:
-            return asked, {}
+            return requested, {}
         stream = streams[name]
-        method, alpha = choose(stream, self._alphas.of(name), asked.method, asked.alpha)
+        method, alpha = choose(stream, self._alphas.of(name), requested.method, requested.alpha)
         chosen = Choice(name, method, alpha)
         if method is None or alpha is None:
             return chosen, {}
@@ -143,10 +147,10 @@ class View:
         loss = self._own.get(stream or "", self._config).explain.loss
         return loss.rpartition(":")[2].replace("_", " ")
 
-    def _state(self, asked: Choice, since: int, most: int) -> dict[str, Any]:
-        """Return the numbers of now, and what came after a version."""
+    def _state(self, requested: Choice, since: int, most: int) -> dict[str, Any]:
+        """Return the current numbers, and the updates since a version."""
         store, status = self._store, self._store.status
-        chosen, lines = self._chosen(asked)
+        chosen, lines = self._chosen(requested)
         stream = self._stream(chosen.stream)
         loading = {"read": status.read, "to_read": status.to_read}
         changes = stream.changes[-LISTED_CHANGES:]
@@ -207,7 +211,7 @@ def _brief(change: Change) -> dict[str, Any]:
 
 
 def _drawn(points: Points) -> dict[str, Any]:
-    """Return points with seven digits: more than a screen shows."""
+    """Return points in single precision: seven digits are more than a screen shows."""
     value, std_error = (each.astype(np.float32) for each in (points.value, points.std_error))
     return {"seq": points.seq, "value": value, "std_error": std_error}
 

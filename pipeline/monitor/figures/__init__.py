@@ -1,6 +1,6 @@
-"""Figures of published results, and of explainers in a notebook: for print, and for a report.
+"""Figures of published results and of explainers in a notebook, for print and for reports.
 
-A module is imported when one of its names is first used: matplotlib is slow to import.
+Modules are imported when one of their names is first used, because matplotlib is slow to import.
 """
 
 from typing import TYPE_CHECKING

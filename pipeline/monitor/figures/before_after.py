@@ -1,4 +1,4 @@
-"""The partial dependence of a feature, or of a pair, before a change and after it."""
+"""Plots the iPDP of a feature or a pair before and after a change."""
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -13,11 +13,11 @@ from fluxplain.schemas.change import Curve
 from fluxplain.schemas.record import Label
 
 ROOMY_IN = 2.6
-"""Narrowest panel that has room for the seq of each curve."""
+"""Width in inches from which a panel has room for the seq of each curve."""
 
 
 def drawable_curves(change: Change) -> list[tuple[str, Curve]]:
-    """Return the curves before and after, as far as known; of different classes only the latter."""
+    """Return the known curves before and after; only the latter if they have no class in common."""
     both = (("before", change.curve_before), ("after", change.curve_after))
     curves = [(name, curve) for name, curve in both if curve is not None and is_drawable(curve)]
     if len(curves) == 2 and not set(effect_of(curves[0][1])) & set(effect_of(curves[1][1])):
@@ -30,7 +30,7 @@ def draw_before_after(
 ) -> None:
     """Draw a feature's curves into one panel, or a pair's surfaces into two.
 
-    With more than two classes: of the class whose curve moved most.
+    With more than two classes, draw the class whose curve moved most.
     """
     curves = drawable_curves(change)
     label = _moved_most([curve for _, curve in curves])
@@ -64,7 +64,7 @@ def draw_before_after(
 
 
 def _moved_most(curves: list[Curve]) -> Label | None:
-    """Return the class whose curve moved most, of more than two; None if there is one curve."""
+    """Return the class whose curve moved most; None if there are no classes."""
     effects = [effect_of(curve) for curve in curves]
     labels = [label for label in effects[0] if label in effects[-1]]
 

@@ -1,4 +1,4 @@
-"""One change in one picture: its context over time, its curves, and how the shares moved."""
+"""Figure of one change: its context over time, its curves, and the moves of all features."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -16,7 +16,7 @@ from fluxplain.schemas.methods import METHOD_NAMES, Method, unit_of
 from fluxplain.schemas.wording import compared, signal_name
 
 RIGHT_IN, TREND_IN, LOSS_IN, GAP_IN, CURVES_IN = 1.5, 1.7, 0.8, 0.42, 1.6
-"""Room for labels; heights of the explanation, of the loss, between them, and of the curves."""
+"""In inches: width for labels; heights of the explanation, the loss, the gap, and the curves."""
 
 BEFORE, AFTER = style.Look(style.GREY, style.MUTED), style.LOOKS[1]
 
@@ -31,11 +31,12 @@ class Level(NamedTuple):
 def story_figure(
     context: ChangeContext, *, title: str | None = None, width_in: float = style.WIDTH_IN
 ) -> style.Picture:
-    """Return what happened at a change.
+    """Return the figure of a change.
 
-    From top to bottom: the explanation around it, with the means that the detector compared; the
-    model's loss; the curve before and after; and how the features' means moved, for iSAGE as steps
-    from the loss reduction before to that after, since its shares add up.
+    From top to bottom: the explanation around the change, with the means that the detector
+    compared; the model's loss; the curve before and after; and the moves of the features' means.
+    For iSAGE the moves are steps from the loss reduction before to the one after, since its shares
+    add up.
     """
     change = context.change
     method, rows = rows_of(context)
@@ -73,7 +74,7 @@ def story_figure(
 
 
 def _heights(context: ChangeContext) -> list[float]:
-    """Return the heights of the explanation, if one changed, and of the loss, if it is known."""
+    """Return the heights of the panels: the explanation, if one changed, and the loss, if known."""
     has_losses = any(True for _ in context.losses)
     if context.change.feature is None:
         return [TREND_IN] * has_losses
@@ -169,7 +170,7 @@ def _draw_levels(
 
 
 def _name_times(axes: Axes, context: ChangeContext) -> None:
-    """Write where the change lies and where it was detected, with room above the lines."""
+    """Label the change and its detection above the lines."""
     low, high = axes.get_ylim()
     axes.set_ylim(low, high + 0.14 * (high - low))
     window = context.window
@@ -191,7 +192,7 @@ def _draw_lower(
     top: float,
     room: float,
 ) -> None:
-    """Draw the curves, and the moves at their right."""
+    """Draw the curves, and the moves to their right."""
     has_curves = bool(drawable_curves(change))
     moves_in = (0.5 if has_curves else 1.0) * room - names_width(rows)
     if has_curves:
@@ -206,7 +207,7 @@ def _draw_lower(
 
 def _title(change: Change) -> str:
     of = "the model" if change.feature is None else change.feature
-    return f"What changed: {signal_name(change)} of {of}, seen at seq {change.seq:,}"
+    return f"What changed: {signal_name(change)} of {of}, detected at seq {change.seq:,}"
 
 
 def _facts(change: Change) -> list[str]:
@@ -220,10 +221,10 @@ def _facts(change: Change) -> list[str]:
 
 def _note(context: ChangeContext, method: Method | None, rows: Sequence[Row]) -> str:
     window = context.window
-    note = f"Shaded: the observations of the mean “after”, {window.after:,} to {window.seen:,}."
+    note = f"Shaded: observations of the mean “after”, {window.after:,} to {window.seen:,}."
     if context.change.before_std_error is not None:
         note += " Bands and whiskers: ± standard error."
     if method is not None and rows:
         n = max(0, window.after - window.before)
-        note += f" {METHOD_NAMES[method]}: means of these, and of the {n:,} observations before."
+        note += f" {METHOD_NAMES[method]}: means of these and of the {n:,} observations before."
     return note

@@ -1,4 +1,4 @@
-"""How the features' shares moved from before a change to after it."""
+"""Plots the moves of all features' means at a change."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -13,16 +13,16 @@ from fluxplain.schemas.methods import METHOD_NAMES, METHODS, Method
 from fluxplain.schemas.wording import number
 
 MAX_ROWS = 8
-"""Features with a row of their own; the others share one."""
+"""Most features with a row of their own; the others share one."""
 
 NAME_IN = 1.15
-"""Width of the longest name, in inches."""
+"""Longest name, in inches."""
 
 RISE, FALL = style.LOOKS[2], style.LOOKS[4]
 
 
 class Row(NamedTuple):
-    """A bar from one mean to another; a step begins where the row above ends."""
+    """A bar from one mean to another; a step begins at the end of the row above."""
 
     name: str
     begin: float
@@ -32,10 +32,10 @@ class Row(NamedTuple):
 
 
 def rows_of(context: ChangeContext) -> tuple[Method | None, list[Row]]:
-    """Return how the features' means moved, and by which method; nothing if that is not known.
+    """Return the method of the moves, and a row for each feature; None and no rows if unknown.
 
-    By iSAGE if it is there, since its shares add up to the model's loss reduction; else by the
-    method that changed.
+    The method is iSAGE if available, since its shares add up to the model's loss reduction;
+    otherwise the method that changed.
     """
     if moves := context.moves("isage"):
         return "isage", steps(moves)
@@ -47,7 +47,7 @@ def rows_of(context: ChangeContext) -> tuple[Method | None, list[Row]]:
 
 
 def steps(moves: Sequence[Move], most: int = MAX_ROWS) -> list[Row]:
-    """Return steps from the sum before to the sum after; of many moves the last is the rest."""
+    """Return steps from the sum before to the sum after; one row sums up moves beyond ``most``."""
     level = sum(move.before.mean for move in moves)
     rows = []
     for move in moves if len(moves) <= most + 1 else moves[:most]:
@@ -62,12 +62,12 @@ def steps(moves: Sequence[Move], most: int = MAX_ROWS) -> list[Row]:
 
 
 def rows_in(rows: Sequence[Row]) -> float:
-    """Return how high a panel should be, in inches."""
+    """Return the height of a panel for some rows, in inches."""
     return 0.21 * (len(rows) + 2 * rows[0].is_step) if rows else 0.0
 
 
 def names_width(rows: Sequence[Row]) -> float:
-    """Return how much room the names need at the left of the panel, in inches."""
+    """Return the width that the names need left of the panel, in inches."""
     names = ("before", *(row.name for row in rows))
     return 0.08 + max(
         text_width(shortened(name, NAME_IN, style.TEXT_PT), style.TEXT_PT) for name in names
@@ -75,9 +75,9 @@ def names_width(rows: Sequence[Row]) -> float:
 
 
 def draw_moves(axes: Axes, rows: Sequence[Row], method: Method, *, feature: str | None) -> None:
-    """Draw a line a feature, from its mean before to that after; whiskers are standard errors.
+    """Draw one bar per feature, from the mean before to the mean after, with standard errors.
 
-    At least one row; the name of the feature that changed is bold.
+    There must be at least one row. The name of the changed feature is bold.
     """
     add_up = rows[0].is_step
     of = "the loss reduction" if add_up else "the importance"

@@ -1,4 +1,4 @@
-"""One partial dependence curve in a panel, and the axis of its points."""
+"""Draws one iPDP curve into a panel, and the axis of its points."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -16,17 +16,17 @@ from fluxplain.schemas.record import Label, Value
 Floats = npt.NDArray[np.float64]
 
 Looks = Mapping[Label | None, style.Look | None]
-"""Class → look, or None for no curve; the key is None where there is one output only."""
+"""Class → look, or None to hide its curve; the key is None if there is only one output."""
 
 
 def effect_of(curve: Curve) -> dict[Label | None, Floats]:
-    """Return class → effect; None → effect where there is one only."""
+    """Return class → effect; the key is None if there is only one output."""
     effect = np.array(curve.effect, np.float64)
     return dict(zip(curve.classes, effect, strict=True)) if curve.classes else {None: effect}
 
 
 def class_looks(labels: Sequence[Label]) -> dict[Label | None, style.Look]:
-    """Return how the curves of each class look; None stands for the only one."""
+    """Return the look of each class's curve; the key None is for a single output."""
     return {
         None: style.LOOKS[0],
         **{c: style.LOOKS[i % len(style.LOOKS)] for i, c in enumerate(labels)},
@@ -34,22 +34,22 @@ def class_looks(labels: Sequence[Label]) -> dict[Label | None, style.Look]:
 
 
 class Positions:
-    """Places of the points of a feature's curves on an axis."""
+    """Positions of a feature's grid points on an axis."""
 
     def __init__(self, grids: Iterable[Sequence[Value]]) -> None:
         points = [point for grid in grids for point in grid]
-        # smoothed points of a numeric feature are fractions
+        # grid points of a numeric feature are floats, since they are smoothed
         self.is_numeric = all(isinstance(point, float) for point in points)
         names = [] if self.is_numeric else dict.fromkeys(map(str, points))
         self._places = {category: float(i) for i, category in enumerate(names)}
 
     @property
     def categories(self) -> list[str]:
-        """The names on the axis; none for numbers."""
+        """The category names on the axis; none for a numeric feature."""
         return list(self._places)
 
     def of(self, grid: Sequence[Value]) -> list[float]:
-        """Return the place of each point."""
+        """Return the position of each point."""
         if self.is_numeric:
             return [float(point) for point in grid]
         return [self._places[str(point)] for point in grid]
@@ -64,7 +64,7 @@ def draw_curve(
     alpha: float = 1.0,
     dashed: bool = False,
 ) -> None:
-    """Draw a curve, one a class that has a look, with a mark at each point; faded ones without."""
+    """Draw the curve of each class with a look; mark the points unless the curve is faded."""
     x = positions.of(curve.grid)
     if min(x) == max(x):  # a feature that did not vary
         x = x[:1]
@@ -93,7 +93,7 @@ def draw_curve(
 
 
 def number_points(axes: Axes, positions: Positions, *, vertical: bool = False) -> None:
-    """Number an axis with the feature's values: as many as there is room for."""
+    """Label an axis with as many of the feature's values as fit."""
     axis, length = (axes.yaxis if vertical else axes.xaxis), style.size_in(axes)[vertical]
     if positions.is_numeric:
         axis.set_major_locator(MaxNLocator(max(2, int(length / (0.35 if vertical else 0.6)))))
@@ -113,5 +113,5 @@ def number_points(axes: Axes, positions: Positions, *, vertical: bool = False) -
 
 
 def plain(value: float) -> str:
-    """Return a number as people write it, unless it is very large or small."""
+    """Format a number without an exponent, unless it is very large or small."""
     return f"{value:,.6g}" if value == 0 or 1e-4 <= abs(value) < 1e6 else f"{value:.3g}"

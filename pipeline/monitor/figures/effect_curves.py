@@ -1,4 +1,4 @@
-"""Partial dependence: the curve now, earlier ones, and those of single observations."""
+"""Figure of iPDP curves: the current ones, earlier ones, and ICE curves."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -23,22 +23,22 @@ from fluxplain.schemas.record import Label
 from fluxplain.schemas.wording import measured
 
 MAX_EARLIER = 6
-"""Earlier curves in a panel: more could not be distinguished."""
+"""Most earlier curves in a panel; more could not be distinguished."""
 
 MAX_ICE = 50
 
 MAX_PANELS = 20
 
 NAME_SHARE = 0.7
-"""Share of a panel's width for the name; the importance is left out where it does not fit."""
+"""Share of a panel's width for the name; the importance is left out if it does not fit then."""
 
 PANEL_IN, GAP_IN, SPACE_IN, NARROWEST_IN = 1.35, 0.62, 0.18, 1.55
-"""Height of a panel; distance to those below and beside it; narrowest width with that distance."""
+"""In inches: height of a panel; vertical and horizontal gap; narrowest panel including the gap."""
 
 
 @dataclass(frozen=True, slots=True)
 class Effects:
-    """The curves of one feature over time, of single observations, and its importance now."""
+    """One feature's curves over time, its ICE curves, and its current importance as text."""
 
     feature: str
     curves: Sequence[Curve]
@@ -52,19 +52,19 @@ class Effects:
 
     @property
     def earlier(self) -> list[Curve]:
-        """Some of the curves before, evenly spread; none of other classes."""
+        """Some of the earlier curves with the same classes, evenly spaced."""
         before = [curve for curve in self.curves[:-1] if curve.classes == self.now.classes]
         n = min(len(before), MAX_EARLIER)
         return [before[int((i + 0.5) * len(before) / n)] for i in range(n)]
 
     @property
     def recent(self) -> Sequence[Curve]:
-        """Curves of the last observations; none where each class has a curve."""
+        """ICE curves of the last observations; none if there is a curve per class."""
         return [] if self.now.classes else self.ice[-MAX_ICE:]
 
 
 def effects_of(results: SelectedResults, *, features: Iterable[str] | None = None) -> list[Effects]:
-    """Return the features that have curves, the most important first; pairs have surfaces."""
+    """Return the effects of all features with curves, the most important first; no pairs."""
     wanted = None if features is None else set(features)
     newest = {f: s.newest for (f, m), s in results.view.series.items() if METHODS[m].is_curve}
     curves = {
@@ -87,11 +87,11 @@ def effects_of(results: SelectedResults, *, features: Iterable[str] | None = Non
 def curves_figure(
     effects: Sequence[Effects], *, title: str | None = None, width_in: float = style.WIDTH_IN
 ) -> style.Picture:
-    """Return one panel a feature: its iPDP now, earlier ones fading, and the recent ICE curves.
+    """Return a figure with one panel per feature: current iPDP, fading earlier ones, ICE curves.
 
-    All panels have the same vertical axis, so that effects can be compared. Dots are the points of
-    the grid; categories are not joined, since nothing lies between them. With more than two classes
-    each has a curve, and ICE curves are left out.
+    All panels have the same vertical axis, so that effects can be compared. Dots are grid points;
+    categories are not connected, since nothing lies between them. With more than two classes each
+    class has a curve, and there are no ICE curves.
     """
     shown = effects[:MAX_PANELS]
     labels = list(dict.fromkeys(c for each in shown for c in each.now.classes or ()))
@@ -132,7 +132,7 @@ def curves_figure(
 
 def _columns(panels: int, room: float) -> int:
     columns = min(panels, max(1, int(room / NARROWEST_IN)))
-    if panels > columns:  # no last row with a single panel, if that can be
+    if panels > columns:  # avoid a last row with a single panel
         columns = min(range(max(2, columns - 1), columns + 1), key=lambda n: -panels % n)
     return columns
 
@@ -158,7 +158,7 @@ def _draw_panel(axes: Axes, each: Effects, looks: Looks, *, is_left: bool) -> No
 
 
 def _name_times(axes: Axes, each: Effects) -> None:
-    """Write the seq of each curve beside it."""
+    """Label each curve with its seq."""
     curves = [*each.earlier, each.now]
     positions = Positions([curve.grid for curve in reversed(curves)])
     ends = []
@@ -200,11 +200,11 @@ def _note(shown: Sequence[Effects], total: int) -> str:
     seqs = sorted({curve.seq for each in shown for curve in each.earlier})
     newest = max(each.now.seq for each in shown)
     when = "now" if newest < 0 else f"at seq {newest:,}"
-    note = f"{METHOD_NAMES['ipdp']} {when}; dots: the points of its grid."
+    note = f"{METHOD_NAMES['ipdp']} {when}; dots: grid points."
     if seqs:
-        note += f" Fading: earlier ones, from seq {seqs[0]:,} on."
+        note += f" Fading: earlier curves, from seq {seqs[0]:,} on."
     if most := max(len(each.recent) for each in shown):
-        note += f" Grey: the last {most} single observations (ICE)."
+        note += f" Grey: ICE curves of the last {most} observations."
     if any(each.importance for each in shown):
         note += " Numbers: importance ± standard error."
     if total > len(shown):

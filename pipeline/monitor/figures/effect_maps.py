@@ -1,4 +1,4 @@
-"""The partial dependence of the model's output on two features together, as a map."""
+"""Figure of iPDP surfaces of pairs, as maps."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -12,15 +12,16 @@ from fluxplain.monitor.figures.text_fit import shortened
 from fluxplain.schemas.change import Curve
 
 COLORS = "cividis"
-"""Nuñez, Anderton, Renslow (2018): the same for all kinds of colour vision, and in grey."""
+"""Colour map that reads alike for all kinds of colour vision, and in grey: Nuñez, Anderton, Renslow
+(2018)."""
 
 MAX_CELLS = 1_000
-"""Cells drawn as shapes; more are drawn as an image."""
+"""Most cells to draw as shapes; more become an image."""
 
 MAX_MAPS = 12
 
 RIGHT_IN, SPACE_IN, PANEL_IN, GAP_IN = 0.9, 0.6, 1.6, 0.75
-"""Room for the scale; distance beside a map; its height; distance below it."""
+"""In inches: width for the scale; horizontal gap; height of a map; vertical gap."""
 
 
 def surfaces_figure(
@@ -29,7 +30,7 @@ def surfaces_figure(
     title: str = "How the model's output depends on two features together",
     width_in: float = style.WIDTH_IN,
 ) -> style.Picture:
-    """Return one map a pair; with more than two classes one a class. At most 12."""
+    """Return a figure with at most 12 maps: one per pair or, with several classes, per class."""
     maps = [
         (pair if label is None else f"{pair}: {label}", pair, curve, effect)
         for pair, curve in surfaces.items()
@@ -55,7 +56,7 @@ def surfaces_figure(
 
 
 def surface_limits(effects: Sequence[Floats]) -> tuple[float, float]:
-    """Return the smallest and the largest output of some maps, for a common scale."""
+    """Return the smallest and largest output of some maps, for a common scale."""
     return min(float(e.min()) for e in effects), max(float(e.max()) for e in effects)
 
 
@@ -76,7 +77,7 @@ def draw_surface(
 
 
 def _edges(centres: Sequence[float]) -> Floats:
-    """Return where the cells around some centres begin and end."""
+    """Return the edges of cells around the given centres."""
     x = np.array(centres, np.float64)
     if len(x) == 1:
         return np.array([x[0] - 0.5, x[0] + 0.5])

@@ -1,4 +1,4 @@
-"""The importance of each feature to a model at one time."""
+"""Figure of the current importances of an explainer in a notebook."""
 
 import math
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ def snapshot_figure(
     unit: str,
     width_in: float = style.WIDTH_IN,
 ) -> style.Picture:
-    """Return one row a feature, the most important first: its importance ± its standard error.
+    """Return a figure with one row per feature, the most important first: importance ± error.
 
     Features within two standard errors of 0 are grey.
     """
@@ -66,7 +66,7 @@ def _draw_row(axes: Axes, place: int, name: str, value: float, std_error: float)
 
 
 def _note(shown: int, total: int) -> str:
-    note = "Whiskers: ± standard error. Grey: within two of them of 0."
+    note = "Whiskers: ± standard error. Grey: within two standard errors of 0."
     if total > shown:
         note += f" The {total - shown:,} least important features are left out."
     return note

@@ -1,4 +1,4 @@
-"""The importance of each feature over time, with its uncertainty and the changes."""
+"""Figure of importances over time, with uncertainty and changes."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -13,16 +13,16 @@ from fluxplain.results.stream_results import StreamView
 from fluxplain.schemas.methods import METHODS, Method
 
 PANEL_IN, GAP_IN, NAME_IN = 1.95, 0.42, 1.25
-"""Height of a panel; distance between two; width of the longest name beside one."""
+"""In inches: height of a panel; gap between panels; width for the longest name."""
 
 LINE_POINTS, BACKGROUND_POINTS = 800, 200
-"""Points of a line, and of a grey one: a hundred of these make no file too large."""
+"""Points of a coloured and of a grey line; a hundred grey ones make no file too large."""
 
 IMPORTANT = 0.15
-"""Share of the largest importance that a feature must reach, in one method, to be coloured."""
+"""Share of the largest importance that a feature must reach in some method to be coloured."""
 
 MAX_COLORED = int(PANEL_IN * 72 / (style.LINE * style.TEXT_PT)) - 1
-"""Features whose labels fit beside a panel, above that of the others."""
+"""Number of labels that fit beside a panel, besides the one for all other features."""
 
 
 def importance_figure(
@@ -32,10 +32,10 @@ def importance_figure(
     title: str = "What the model relies on",
     width_in: float = style.WIDTH_IN,
 ) -> style.Picture:
-    """Return one panel a method: the importance of each feature ± its standard error, over time.
+    """Return a figure with one panel per method: each feature's importance ± its standard error.
 
-    Features that matter little throughout are grey. Triangles on the axis are detected changes, and
-    those at the top changes of the loss.
+    Features that never matter much are grey. Triangles on the axis are detected changes; those at
+    the top are changes of the loss.
     """
     methods = view.methods
     if not methods:
@@ -80,7 +80,7 @@ def importance_figure(
 
 
 def feature_looks(view: StreamView) -> dict[str, style.Look]:
-    """Return the look of each feature, the same in all panels; the most important come first."""
+    """Return the look of each feature, equal in all panels; the most important come first."""
     shares = dict.fromkeys(view.features, 0.0)
     for method in view.methods:
         peaks = {f: _peak(s.points) for (f, m), s in view.series.items() if m == method}
@@ -98,7 +98,7 @@ def feature_looks(view: StreamView) -> dict[str, style.Look]:
 
 
 def draw_trend(axes: Axes, points: Points, look: style.Look, *, z: float = 3) -> None:
-    """Draw one explanation over time; its standard error is a band, unless it is background."""
+    """Draw one explanation over time, with a band of its standard error unless it is background."""
     n = len(points.seq)
     step = n // (LINE_POINTS if look.important else BACKGROUND_POINTS) + 1
     which = [*range(0, n - 1, step), *range(max(n - 1, 0), n)]
@@ -118,7 +118,7 @@ def _peak(points: Points) -> float:
 
 
 def _settled(points: Points) -> Points:
-    """Return the points without the first ones, which are means of a few observations."""
+    """Return the points without the first ones, which are means of few observations."""
     return points.last(len(points.seq) - len(points.seq) // 20)
 
 
@@ -137,7 +137,7 @@ def _draw_panel(
     for z, (feature, look) in enumerate(reversed(looks.items())):
         if feature in found:
             draw_trend(axes, found[feature], look, z=3 + z)
-    # the settled values and 0, with room for the markers below
+    # fit the settled values and 0, with room for the markers below
     values = np.concatenate([[0.0], *(_settled(points).value for points in found.values())])
     style.set_values(axes, values.tolist(), below=0.14, above=0.06)
     axes.set_xlim(*_seqs(view))
@@ -155,14 +155,14 @@ def _draw_panel(
 
 
 def _seqs(view: StreamView) -> tuple[float, float]:
-    """Return which observations to show; from the first one on, unless the log begins later."""
+    """Return the range of observations to show: from 0, unless the log begins much later."""
     first, newest = view.span()
     newest = max(1, newest)
     return (0 if first < 0.1 * newest else first), max(newest, first + 1)
 
 
 def _mark(axes: Axes, seqs: Sequence[int], height: float, *, z: float = 20, **marker: Any) -> None:
-    """Mark changes at a share of the panel's height."""
+    """Mark changes at a height given as a share of the panel's."""
     heights, where = [height] * len(seqs), axes.get_xaxis_transform()
     axes.plot(seqs, heights, transform=where, ls="", zorder=z, clip_on=False, **marker)
 
@@ -170,7 +170,7 @@ def _mark(axes: Axes, seqs: Sequence[int], height: float, *, z: float = 20, **ma
 def _labels(
     ends: dict[str, float], looks: dict[str, style.Look], names: dict[str, str]
 ) -> Iterable[End]:
-    """Yield each name at the end of its line; the grey ones together, if there are several."""
+    """Yield a label at the end of each line; several grey lines share one."""
     for feature, look in looks.items():
         if look.important and feature in ends:
             yield End(ends[feature], names[feature], look.text)

@@ -1,4 +1,4 @@
-"""One call that draws any explanation, for notebooks."""
+"""One function that plots any explanation, for notebooks."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
@@ -21,7 +21,7 @@ from fluxplain.schemas.wording import measured
 
 @runtime_checkable
 class Explainer(Protocol):
-    """iPFI, iSAGE and iPDP: an importance of each feature now; iPDP has curves or surfaces too."""
+    """An explainer of :mod:`fluxplain.explain`, with a current importance for each feature."""
 
     @property
     def values(self) -> Mapping[str, float]:
@@ -40,36 +40,36 @@ def draw(
     title: str | None = None,
     width_in: float = WIDTH_IN,
 ) -> Picture:
-    """Draw an explanation; a notebook shows what this returns.
+    """Plot an explanation; a notebook displays the returned figure.
 
     Parameters
     ----------
     what
         An explainer (:class:`~fluxplain.explain.IncrementalPFI`, ``IncrementalSAGE``,
-        ``IncrementalPDP``, ``IncrementalPairPDP``): its values now. Or records that the pipeline
-        published, as such or as pandas frames, one or a list: importances over time. A frame by
-        hand needs the columns ``seq``, ``feature`` and ``value``, and may have ``method``
-        (``"ipfi"``, ``"isage"``, ``"ipdp"``), ``std_error``, ``grid`` and ``effect``.
+        ``IncrementalPDP``, ``IncrementalPairPDP``), to plot its current values. Or published
+        records, to plot importances over time: a list of records, a pandas frame, or a list of
+        frames. A handmade frame needs the columns ``seq``, ``feature`` and ``value``, and may have
+        ``method`` (``"ipfi"``, ``"isage"``, ``"ipdp"``), ``std_error``, ``grid`` and ``effect``.
     feature
-        With an explainer, only this feature or pair. With records, the curves of this feature
+        With an explainer: only this feature or pair. With records: the curves of this feature
         instead of the importances.
     change
-        With records: this change, or the one with this id, and its context instead.
+        With records: plot this change, given itself or by its id, instead of the importances.
     title
-        The headline; None for a fitting one.
+        Title of the figure; None for a default.
     width_in
         Width of the figure, in inches.
 
     Returns
     -------
-    A matplotlib figure, to change or to save as any other.
+    A matplotlib figure, which can be changed and saved like any other.
 
     Raises
     ------
     ValueError
-        If there is nothing to draw; the message lists what there is.
+        If there is nothing to plot; the message lists what is available.
     TypeError
-        If it is none of the above.
+        If ``what`` is none of the above.
 
     Examples
     --------
@@ -91,7 +91,7 @@ def draw(
     if isinstance(what, Iterable):
         records = [record for each in what for record in _records(each)]
         return _draw_records(records, feature, change, given)
-    raise TypeError(f"cannot draw {type(what).__name__}: give an explainer, records or a frame")
+    raise TypeError(f"cannot plot {type(what).__name__}: give an explainer, records or a frame")
 
 
 def _records(what: Frame | Record) -> Sequence[Record]:
@@ -102,7 +102,7 @@ def _draw_records(
     records: Sequence[Record], feature: str | None, change: Change | str | None, given: Any
 ) -> Picture:
     if change is not None:
-        context = ChangeContext(_found(records, change))
+        context = ChangeContext(_find_change(records, change))
         SelectedResults.of(records, contexts=[context])
         return story_figure(context, **given)
     results = SelectedResults.of(records)
@@ -116,7 +116,7 @@ def _draw_records(
     return curves_figure(effects, **given)
 
 
-def _found(records: Sequence[Record], change: Change | str) -> Change:
+def _find_change(records: Sequence[Record], change: Change | str) -> Change:
     if isinstance(change, Change):
         return change
     changes = [record for record in records if isinstance(record, Change)]
@@ -124,11 +124,13 @@ def _found(records: Sequence[Record], change: Change | str) -> Change:
         if record.id == change:
             return record
     known = ", ".join(record.id for record in changes[-10:])
-    raise ValueError(f"there is no change {change!r} among the records: {known or 'there is none'}")
+    raise ValueError(
+        f"there is no change {change!r} among the records: {known or 'they have none'}"
+    )
 
 
 def _draw_importances(what: Explainer, feature: str | None, given: Any) -> Picture:
-    values = dict(_chosen(what.values, feature))
+    values = dict(_selected(what.values, feature))
     method = _METHODS.get(type(what).__name__)
     name = "Importance" if method is None else METHOD_NAMES[method]
     title = {"title": f"{name}: what the model relies on now"}
@@ -141,7 +143,7 @@ _METHODS: dict[str, Method] = {f"Incremental{m.title[1:]}": n for n, m in METHOD
 def _effects(what: Any, feature: str | None) -> list[Effects]:
     values, errors = what.values, what.std_errors
     scale = max(map(abs, values.values()), default=0.0)
-    curves = {f: c for f, c in _chosen(what.curves, feature).items() if c[0]}
+    curves = {f: c for f, c in _selected(what.curves, feature).items() if c[0]}
     if not curves:
         raise ValueError("there is no curve yet: the explainer is still warming up")
     return [
@@ -156,7 +158,7 @@ def _effects(what: Any, feature: str | None) -> list[Effects]:
 
 
 def _ice(ice: Sequence[Any]) -> list[Curve]:
-    """Return curves of single observations, of models with one output."""
+    """Return the ICE curves of a model with one output."""
     curves = [Curve(e.seq, e.grid, e.effect) for e in ice if not isinstance(e.effect, Mapping)]
     return [curve for curve in curves if is_drawable(curve)]
 
@@ -164,7 +166,7 @@ def _ice(ice: Sequence[Any]) -> list[Curve]:
 def _surfaces(what: Any, feature: str | None) -> dict[str, Curve]:
     surfaces = {
         name: _curve(first, effect, second)
-        for name, ((first, second), effect) in _chosen(what.surfaces, feature).items()
+        for name, ((first, second), effect) in _selected(what.surfaces, feature).items()
         if first and second
     }
     if not surfaces:
@@ -178,13 +180,13 @@ def _curve(grid: list[Any], effect: Any, second: list[Any] | None = None) -> Cur
     return Curve(-1, grid, effect, None, second)
 
 
-def _chosen(all_of_them: Mapping[str, Any], feature: str | None) -> Mapping[str, Any]:
+def _selected(values: Mapping[str, Any], feature: str | None) -> Mapping[str, Any]:
     if feature is None:
-        return all_of_them
-    if feature not in all_of_them:
-        raise ValueError(_no_feature(feature, list(all_of_them)))
-    return {feature: all_of_them[feature]}
+        return values
+    if feature not in values:
+        raise ValueError(_no_feature(feature, list(values)))
+    return {feature: values[feature]}
 
 
 def _no_feature(feature: str, known: Sequence[str]) -> str:
-    return f"nothing is known of {feature!r}; known: {', '.join(known[:20]) or 'nothing'}"
+    return f"there is no explanation of {feature!r}; there are: {', '.join(known[:20]) or 'none'}"

@@ -1,4 +1,4 @@
-"""All figures of a stream in one page that needs nothing else: no network, no script."""
+"""HTML report of one stream in a single file, without network or scripts."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -28,19 +28,20 @@ from fluxplain.schemas.wording import measured, plural, signal_name
 PAGE, CSS = (Path(__file__).with_name(name) for name in ("report.html", "report.css"))
 
 MAX_CHANGES = 300
-"""Rows of the table of changes, the newest."""
+"""Most rows in the table of changes; older changes are left out."""
 
 MAX_TABLES = 20
 
 TOP = 3
-"""Features that the summary names."""
+"""Number of most important features that the summary names."""
 
 
 def report_page(results: SelectedResults, *, title: str | None = None) -> str:
-    """Return a report on one stream as an HTML page.
+    """Return an HTML report of one stream.
 
     It has a summary in words, the importances over time, the curves, all changes, and figures of
-    some; each figure also as a table. It follows the reader's choice of light or dark, and prints.
+    some of them. Each figure is repeated as a table. The page follows the reader's preference for
+    light or dark, and can be printed.
     """
     view, stream = results.view, results.stream
     contexts = [context for context in results.contexts if context.change.stream == stream]
@@ -69,13 +70,13 @@ def _summary(view: StreamView, stream: str) -> str:
         ranked = view.ranked(method)[:TOP]
         scale = max(abs(e.value) for _, e in ranked)
         named = ", ".join(f"{f} ({measured(e.value, e.std_error, scale)})" for f, e in ranked)
-        sentences.append(f"By {METHOD_NAMES[method]} it now relies most on {named}.")
+        sentences.append(f"By {METHOD_NAMES[method]}, the model now relies most on {named}.")
     trend = view.results.performance.trend(most=1)
     if trend["loss"] and trend["loss"][-1] is not None:
-        sentence = f"Over the last {trend['labelled']:,} labelled observations its mean loss is "
+        sentence = f"Over the last {trend['labelled']:,} labelled observations, its mean loss is "
         sentence += f"{trend['loss'][-1]:.3g}"
         if trend["accuracy"][-1] is not None:
-            sentence += f", and {100 * trend['accuracy'][-1]:.1f} % of its predictions are right"
+            sentence += f", and its accuracy is {100 * trend['accuracy'][-1]:.1f} %"
         sentences.append(f"{sentence}.")
     drifts = list(filter(_is_drift, view.changes))
     incidents = {change.incident for change in drifts if change.incident}
@@ -93,8 +94,8 @@ def _importances(view: StreamView) -> str:
         "Importance over time",
         importance_figure(view, title=""),
         "importance",
-        f"Lines of {methods} of each feature; the newest values are in the table.",
-        ("The newest values as a table", importance_table(view)),
+        f"Lines of {methods} for each feature; the newest values are in the table.",
+        ("Table of the newest values", importance_table(view)),
     )
 
 
@@ -106,9 +107,9 @@ def _curves(results: SelectedResults) -> str:
         "Effect of each feature",
         curves_figure(effects, title=""),
         "curves",
-        "A panel a feature, with its curve now and earlier ones; the points of the newest curves "
-        "are in the tables.",
-        ("The curves as tables", curve_tables(effects[:MAX_TABLES])),
+        "One panel per feature, with its current curve and earlier ones; the points of the current "
+        "curves are in the tables.",
+        ("Tables of the curves", curve_tables(effects[:MAX_TABLES])),
     )
 
 
@@ -131,7 +132,7 @@ def _section(
 def _stories(contexts: Sequence[ChangeContext]) -> str:
     if not contexts:
         return ""
-    note = "<p>Those whose means before and after are most standard errors apart.</p>"
+    note = "<p>The changes whose means before and after differ by most standard errors.</p>"
     parts = "".join(_story(context, f"story-{i}") for i, context in enumerate(contexts, 1))
     return f"<section><h2>The clearest changes</h2>{note}{parts}</section>\n"
 
@@ -143,21 +144,21 @@ def _story(context: ChangeContext, place: str) -> str:
         f"{place}-figure",
         title=change.detail,
         description="The explanation around the change, the loss, the curve before and after, and "
-        "how the features' means moved; the numbers are in the tables.",
+        "the moves of the features' means; the numbers are in the tables.",
     )
     of = f" of {change.feature}" if change.feature else ""
     heading = safe(f"{change.seq:,}: {signal_name(change)}{of}")
-    tables = _details("The numbers as tables", story_tables(context))
+    tables = _details("Tables of the numbers", story_tables(context))
     return f'<section id="{place}"><h3>{heading}</h3><figure>{svg}</figure>\n{tables}</section>\n'
 
 
 def _changes(view: StreamView, contexts: Sequence[ChangeContext]) -> str:
     kept = view.changes[-MAX_CHANGES:]
     if not kept:
-        return "<section><h2>Changes</h2><p>None was reported.</p></section>\n"
+        return "<section><h2>Changes</h2><p>No changes were reported.</p></section>\n"
     note, total = "", view.results.change_count
     if total > len(kept):
-        note = f"<p>The newest {len(kept):,} of {total:,}.</p>"
+        note = f"<p>The latest {len(kept):,} of {total:,}.</p>"
     notices = [each for each in kept if not _is_drift(each)]
     if notices:
         items = "".join(f"<li>{each.seq:,}: {safe(each.detail)}</li>" for each in notices)

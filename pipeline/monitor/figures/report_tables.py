@@ -1,4 +1,4 @@
-"""The numbers of the figures as tables: for screen readers, and for reading off values."""
+"""Tables of the figures' numbers, for screen readers and for reading off values."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
@@ -24,9 +24,9 @@ def table(
     texts: int = 1,
     links: Mapping[str, str] | None = None,
 ) -> str:
-    """Return a table whose cells are plain text, numbers from column ``texts`` on.
+    """Return an HTML table of plain text; cells from column ``texts`` on are numbers.
 
-    The first cell of a row is its heading. ``links`` is the text of a cell → the id it links to.
+    The first cell of a row is its header. ``links`` maps a cell's text to the id it links to.
     """
 
     def cell(i: int, text: str, *, is_header: bool = False) -> str:
@@ -70,7 +70,7 @@ def curve_tables(effects: Iterable[Effects]) -> str:
 
 
 def changes_table(changes: Sequence[Change], places: Mapping[str, str]) -> str:
-    """Return one row a change; ``places`` is the id of a change → the id of its figure."""
+    """Return one row per change; ``places`` maps a change's id to the id of its figure."""
     rows = []
     for change in changes:
         errors = change.before_std_error, change.after_std_error
@@ -87,7 +87,7 @@ def changes_table(changes: Sequence[Change], places: Mapping[str, str]) -> str:
             ]
         )
     header = ["seq", "feature", "method", "before", "after", "rank", "incident", "id"]
-    caption = "Changes, in their order; an incident is named by its first change"
+    caption = "Changes in order; an incident is named by the seq of its first change"
     return table(caption, header, rows, texts=3, links=places)
 
 
@@ -112,7 +112,7 @@ def story_tables(context: ChangeContext) -> str:
 
 
 def safe(text: str) -> str:
-    """Return text that is no markup."""
+    """Escape text for HTML, and replace unprintable characters."""
     return escape(printable(text))
 
 

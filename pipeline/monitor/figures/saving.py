@@ -1,4 +1,4 @@
-"""Figures as files and within a page: the same records give the same bytes."""
+"""Saves figures to files or as inline SVG: the same records give the same bytes."""
 
 import io
 import re
@@ -26,7 +26,7 @@ FORMATS: tuple[Format, ...] = get_args(Format)
 
 DPI = 200
 
-# without the time and the library's version
+# leave out the time and matplotlib's version
 _METADATA: dict[Format, dict[str, Any]] = {
     "png": {"Software": None},
     "svg": {"Date": None, "Creator": None},
@@ -43,11 +43,11 @@ DARK = {
     FAINT: "#4A4A4A",
     **dict(zip((*PALETTE, *TEXT_COLORS), 2 * _BRIGHT, strict=True)),
 }
-"""Colour on white → colour of the same thing on a dark page."""
+"""Colour on white → its counterpart on a dark page."""
 
 
 def format_of(path: Path) -> Format:
-    """Return the format that a file's ending names."""
+    """Return the format of a file's extension."""
     ending = path.suffix.lower().removeprefix(".")
     if ending not in FORMATS:
         raise ValueError(f"{path} must end with {', '.join('.' + each for each in FORMATS)}")
@@ -55,7 +55,7 @@ def format_of(path: Path) -> Format:
 
 
 def rendered(figure: Figure, kind: Format, *, dpi: float = DPI) -> bytes:
-    """Return a figure as the content of a file."""
+    """Render a figure as the content of a file."""
     buffer = io.BytesIO()
     with styled():
         figure.savefig(buffer, format=kind, dpi=dpi, metadata=_METADATA[kind])
@@ -63,12 +63,12 @@ def rendered(figure: Figure, kind: Format, *, dpi: float = DPI) -> bytes:
 
 
 def save(figure: Figure, path: Path, *, dpi: float = DPI) -> None:
-    """Write a figure to a file: PNG, SVG or PDF, by its ending."""
+    """Write a figure to a PNG, SVG or PDF file; the extension decides."""
     path.write_bytes(rendered(figure, format_of(path), dpi=dpi))
 
 
 def theme_css() -> str:
-    """Return the colours as variables: light, and dark where the reader prefers that on screen."""
+    """Return the colours as CSS variables: light, and dark if the reader prefers that on screen."""
     light = "".join(f"{_variable(color)}:{color};" for color in DARK)
     dark = "".join(f"{_variable(color)}:{other};" for color, other in DARK.items())
     return (
@@ -79,7 +79,7 @@ def theme_css() -> str:
 
 
 def inline_svg(figure: Figure, name: str, *, title: str, description: str) -> str:
-    """Return a figure as an element of a page, whose theme and width it follows."""
+    """Render a figure as an SVG element that follows the page's theme and width."""
     svg = rendered(figure, "svg").decode()
     svg = svg[svg.index("<svg") :]
     svg = re.sub(r"<metadata>.*?</metadata>|<style[^>]*>.*?</style>", "", svg, flags=re.DOTALL)

@@ -1,4 +1,4 @@
-"""The style of all figures: print width, colours for all kinds of colour vision, quiet axes."""
+"""Style of all figures: print width, colours for all kinds of colour vision, quiet axes."""
 
 from collections.abc import Iterable
 from contextlib import AbstractContextManager
@@ -17,34 +17,34 @@ from fluxplain.monitor.figures.text_fit import shortened, text_width, wrapped
 PAPER, INK, MUTED, GREY, FAINT = "#FFFFFF", "#222222", "#5A5A5A", "#9A9A9A", "#D0D0D0"
 
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-"""Okabe, Ito (2008), for all kinds of colour vision; without yellow, too pale for lines."""
+"""Colours for all kinds of colour vision (Okabe, Ito 2008), without yellow, too pale for lines."""
 
 TEXT_COLORS = ("#00639B", "#AD4C00", "#00734F", "#A04276", "#855A00", "#1C6F9E", "#000001")
-"""The same hues, dark enough to be read on white: a contrast of at least 4.5 to 1."""
+"""The same hues, dark enough for text on white: a contrast of at least 4.5 to 1."""
 
 LINE_STYLES = ("-", (0, (4, 1.5)))
 
 Dashes = str | tuple[int, tuple[float, ...]]
 
 WIDTH_IN = 7.2
-"""Text width of a paper."""
+"""Text width of a paper, in inches."""
 
 MARGIN_IN = 0.18
 
 AXIS_IN = 0.68
-"""Room for the numbers and the label of a vertical axis."""
+"""Width for the numbers and the label of a vertical axis, in inches."""
 
 TITLE_PT, HEADING_PT, TEXT_PT, SMALL_PT = 10.0, 9.0, 8.0, 7.0
 
 LINE = 1.2
-"""Height of a line of text, relative to the letters' size."""
+"""Height of a line of text, relative to the font size."""
 
 SETTINGS = Path(__file__).with_name("print.mplstyle")
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """The colours of a line and of its name, its dashes, and whether it is more than background."""
+    """Colours of a line and its name, dashes, and whether the line is more than background."""
 
     color: str
     text: str
@@ -59,11 +59,11 @@ LOOKS = tuple(
     for dashes in LINE_STYLES
     for color, text in zip(PALETTE, TEXT_COLORS, strict=True)
 )
-"""As many as can be distinguished."""
+"""All looks that can be distinguished."""
 
 
 class Picture(Figure):
-    """A figure that a notebook shows when it is the value of a cell, without further setup."""
+    """A figure that a notebook displays as the value of a cell, without further setup."""
 
     def _repr_png_(self) -> bytes:
         from fluxplain.monitor.figures.saving import rendered  # noqa: PLC0415  which imports this
@@ -72,7 +72,7 @@ class Picture(Figure):
 
 
 def styled() -> AbstractContextManager[None]:
-    """Draw inside with our settings and matplotlib's defaults only, whatever the user's are."""
+    """Return a context in which matplotlib uses these settings instead of the user's."""
     return mpl.rc_context(fname=SETTINGS)
 
 
@@ -93,7 +93,7 @@ def titled_figure(
     title_left: float = AXIS_IN,
     gap: float = 0.3,
 ) -> tuple[Picture, float]:
-    """Return a figure with a headline and a note, and where its body of some height begins."""
+    """Return a figure with a title and a note, and the top of its body, in inches."""
     headline = wrapped(title, width_in - title_left - MARGIN_IN, TITLE_PT, bold=True)
     small = wrapped(note, width_in - left - MARGIN_IN, SMALL_PT)
     top = MARGIN_IN + lines_in(headline, TITLE_PT) + gap
@@ -109,7 +109,7 @@ def lines_in(text: str, size_pt: float) -> float:
 
 
 class Box(NamedTuple):
-    """A place in a figure, in inches from its left and upper edge."""
+    """A rectangle in a figure, in inches from its left and upper edge."""
 
     left: float
     top: float
@@ -118,7 +118,7 @@ class Box(NamedTuple):
 
 
 def add_panel(figure: Figure, box: Box, **shared: Any) -> Axes:
-    """Return new axes, which may share an axis with others."""
+    """Add axes in a box; they may share an axis with others."""
     width, height = figure.get_size_inches()
     bottom = height - box.top - box.height
     place = box.left / width, bottom / height, box.width / width, box.height / height
@@ -128,7 +128,7 @@ def add_panel(figure: Figure, box: Box, **shared: Any) -> Axes:
 def size_in(axes: Axes) -> tuple[float, float]:
     """Return width and height of a panel, in inches."""
     figure = axes.get_figure(root=True)
-    assert figure is not None  # noqa: S101  for the type: they were made in one
+    assert figure is not None  # noqa: S101  for the type checker
     box = axes.get_position()
     width, height = figure.get_size_inches()
     return float(box.width * width), float(box.height * height)
@@ -144,7 +144,7 @@ def write(
     color: str = INK,
     weight: str = "normal",
 ) -> float:
-    """Write lines of text from a place in inches downwards; return where the next one begins."""
+    """Write lines of text at a position in inches; return the top of the next line."""
     width, height = figure.get_size_inches()
     for line in text.split("\n") if text else []:
         at = left / width, 1 - top / height
@@ -154,7 +154,7 @@ def write(
 
 
 class Piece(NamedTuple):
-    """A part of the line above a panel."""
+    """A part of a panel's heading."""
 
     text: str
     color: str = MUTED
@@ -163,7 +163,7 @@ class Piece(NamedTuple):
 
 
 def heading(axes: Axes, title: str, *pieces: Piece, left: float = 0.0) -> None:
-    """Write a line above a panel: its title, shortened if need be, and the pieces that fit."""
+    """Write a line above a panel: its title, shortened if necessary, and the pieces that fit."""
     width, height = size_in(axes)
     title = shortened(title, width - left, HEADING_PT, bold=True)
     for i, piece in enumerate((Piece(title, INK, HEADING_PT, "bold"), *pieces)):
@@ -179,7 +179,7 @@ def heading(axes: Axes, title: str, *pieces: Piece, left: float = 0.0) -> None:
 def annotate(
     axes: Axes, text: str, place: tuple[float, float], shift: tuple[float, float], **look: Any
 ) -> None:
-    """Write text some points from a place."""
+    """Write text at an offset, in points, from a position."""
     points: Any = {"xytext": shift, "textcoords": "offset points"}
     axes.annotate(text, place, **points, **look)
 
@@ -187,26 +187,26 @@ def annotate(
 def name_line(
     axes: Axes, seq: int, text: str, shift: tuple[float, float], *, size: float, side: str = "left"
 ) -> None:
-    """Write a name beside a vertical line, some points from its upper end."""
+    """Label a vertical line at an offset, in points, from its upper end."""
     box = {"facecolor": PAPER, "edgecolor": "none", "alpha": 0.7, "pad": 0.5}
     top: Any = {"xycoords": axes.get_xaxis_transform(), "va": "top", "ha": side, "zorder": 9}
     annotate(axes, text, (seq, 1), shift, fontsize=size, bbox=box, **top)
 
 
 def name_row(axes: Axes, place: float, name: str, *, gap: float = 0.03, **text: Any) -> None:
-    """Write a row's name at the left of a panel."""
+    """Write a row's name left of a panel."""
     where: Any = {"transform": axes.get_yaxis_transform(), "ha": "right", "va": "center"}
     axes.text(-gap / size_in(axes)[0], place, name, **where, **{"fontsize": TEXT_PT, **text})
 
 
 def label_values(axes: Axes, label: str) -> None:
-    """Label the vertical axis, always at the same distance."""
+    """Label the vertical axis at a fixed distance."""
     axes.set_ylabel(label)
     axes.yaxis.set_label_coords(-0.47 / size_in(axes)[0], 0.5)
 
 
 def set_values(axes: Axes, values: Iterable[float], *, below: float, above: float) -> None:
-    """Set the limits of the vertical axis: all values, with these shares of their range as room."""
+    """Fit the vertical axis to all values, with margins given as shares of their range."""
     shown = list(values)
     low, high = min(shown), max(shown)
     extent = (high - low) or abs(high) or 1.0
@@ -214,7 +214,7 @@ def set_values(axes: Axes, values: Iterable[float], *, below: float, above: floa
 
 
 def number_values(axes: Axes, n: int = 5) -> None:
-    """Number the vertical axis sparsely, with a line at zero if that is in sight."""
+    """Number the vertical axis sparsely, with a line at zero if zero is in its range."""
     axes.yaxis.set_major_locator(MaxNLocator(n))
     low, high = axes.get_ylim()
     if low <= 0 <= high:
@@ -222,7 +222,7 @@ def number_values(axes: Axes, n: int = 5) -> None:
 
 
 def number_observations(axes: Axes, *, label: str = "observations (seq)") -> None:
-    """Number the horizontal axis with seqs, as many as there is room for."""
+    """Number the horizontal axis with as many seqs as fit."""
     widest = text_width(f"{max(map(abs, axes.get_xlim())):,.0f}", SMALL_PT)
     room = max(2, int(size_in(axes)[0] / (1.9 * widest)))
     axes.xaxis.set_major_locator(MaxNLocator(min(room, 8), integer=True))

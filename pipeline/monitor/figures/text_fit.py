@@ -1,4 +1,4 @@
-"""Text that fits: names shortened to the room, lines wrapped, labels kept apart."""
+"""Fits text: shortens names, wraps lines, and keeps labels apart."""
 
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
@@ -13,14 +13,14 @@ from fluxplain.schemas.wording import printable
 ELLIPSIS, UNKNOWN = "…", "□"
 
 FONT = "DejaVu Sans"
-"""Comes with matplotlib, so that figures look the same everywhere."""
+"""Font that comes with matplotlib, so that figures look the same everywhere."""
 
 MAX_READ = 200
-"""Longest name that is measured whole; none that long fits anywhere."""
+"""Longest name to measure whole, in characters; none that long fits anywhere."""
 
 
 def legible(text: str) -> str:
-    """Return text with a box for each character that the font lacks, or that cannot be printed."""
+    """Replace each character that is unprintable or missing in the font by a box."""
     return "".join(c if c == " " or _has_glyph(c) else UNKNOWN for c in printable(text))
 
 
@@ -39,9 +39,9 @@ def text_width(text: str, size_pt: float, *, bold: bool = False) -> float:
 
 
 def shortened(name: str, room_in: float, size_pt: float, *, bold: bool = False) -> str:
-    """Return a name that is not wider than the room, without its middle if need be.
+    """Shorten a name to a width by cutting out its middle.
 
-    Names of features often begin alike, and often end alike.
+    Names of features often share their beginning or their end, so both are kept.
     """
     name = legible(name[:MAX_READ] if len(name) <= MAX_READ else name[:50] + name[-50:])
     if text_width(name, size_pt, bold=bold) <= room_in:
@@ -62,7 +62,7 @@ def _cut(name: str, kept: int) -> str:
 
 
 def short_names(names: Iterable[str], room_in: float, size_pt: float) -> dict[str, str]:
-    """Return name → shortened name; no two alike."""
+    """Return name → shortened name, all different."""
     short: dict[str, str] = {}
     used: dict[str, int] = {}
     for name in names:
@@ -73,7 +73,7 @@ def short_names(names: Iterable[str], room_in: float, size_pt: float) -> dict[st
 
 
 def wrapped(text: str, room_in: float, size_pt: float, *, bold: bool = False) -> str:
-    """Return text broken into lines that are not wider than the room."""
+    """Wrap text into lines of a maximal width."""
     lines: list[str] = []
     for word in legible(text).split():
         longer = f"{lines[-1]} {word}" if lines else word
@@ -85,7 +85,7 @@ def wrapped(text: str, room_in: float, size_pt: float, *, bold: bool = False) ->
 
 
 class End(NamedTuple):
-    """A label for the end of a line at some height; ``at`` is None at the panel's right edge."""
+    """A label for the end of a line; ``at`` is its x position, None for the panel's right edge."""
 
     value: float
     text: str
@@ -94,9 +94,10 @@ class End(NamedTuple):
 
 
 def spread(wanted: Sequence[float], gap: float, low: float, high: float) -> list[float]:
-    """Return positions in [low, high] at least ``gap`` apart, close to the wanted, which increase.
+    """Return positions in [low, high], at least ``gap`` apart, close to the wanted ascending ones.
 
-    Least squares: neighbours that are too close are placed around their common mean.
+    The positions minimize squared distances: neighbours that are too close are placed around their
+    common mean.
     """
     blocks: list[tuple[float, int]] = []  # mean of the wanted positions, less their gaps; size
     for i, position in enumerate(wanted):
@@ -113,7 +114,7 @@ def spread(wanted: Sequence[float], gap: float, low: float, high: float) -> list
 def label_ends(
     axes: Axes, ends: Iterable[End], *, size_pt: float, height_in: float, leads: bool = True
 ) -> None:
-    """Write labels at the right of a panel, near the ends of their lines and apart."""
+    """Write labels right of a panel, near the ends of their lines, without overlaps."""
     low, high = axes.get_ylim()
     newest = axes.get_xlim()[1]
     labels = sorted(ends, key=lambda end: end.value)

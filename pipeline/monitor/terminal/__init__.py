@@ -1,1 +1,1 @@
-"""What the pipeline published, in a terminal."""
+"""Views of published records for a terminal."""

@@ -1,4 +1,4 @@
-"""All streams side by side in a terminal, of one pipeline or several."""
+"""Terminal view of all streams of one or several pipelines."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
@@ -17,17 +17,17 @@ from fluxplain.schemas.methods import METHOD_NAMES, METHODS, Method
 from fluxplain.schemas.wording import compared, plural, printable, signal_name
 
 AROUND = 6
-"""Lines of the table's heading, its legend, and empty ones."""
+"""Lines for the table's header, the legend and blank lines."""
 
 NAME_CELLS = 30
-"""Width of a stream's name; a longer one is cut."""
+"""Longest stream name, in cells; longer ones are cut."""
 
 MIN_CELLS = 12
-"""Width of each column of words, however narrow the terminal is."""
+"""Narrowest text column, in cells, however narrow the terminal is."""
 
 
-class Watched(NamedTuple):
-    """A pipeline: the prefix of its topics, what it published, and preferred smoothing rates."""
+class PipelineResults(NamedTuple):
+    """A pipeline's topic prefix, results, and smoothing rates to show."""
 
     prefix: str
     store: Store
@@ -36,9 +36,12 @@ class Watched(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class StreamsView:
-    """A line for each of at least one pipeline, and a row for each stream, at a time."""
+    """A line for each pipeline (at least one) and a row for each stream.
 
-    pipelines: Sequence[Watched]
+    ``now`` is a time of the clock given to :meth:`Store.add`.
+    """
+
+    pipelines: Sequence[PipelineResults]
     now: float
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
@@ -65,7 +68,7 @@ class StreamsView:
         yield self._table(rows[:most], method, options.max_width)
         legend = [plural(len(rows) - most, "more stream")] if len(rows) > most else []
         if any(each.store.has_more_streams for each in self.pipelines):
-            legend.append("and more, for which there is no room")
+            legend.append("further streams exceed the limit")
         if method is not None:
             legend.append(f"importance by {METHOD_NAMES[method]}")
         yield one_line("; ".join([*legend, "latest change first"]), style="dim")
@@ -93,7 +96,7 @@ class StreamsView:
         return table
 
     def _name(self, row: Row) -> str:
-        """Return as much of a stream's name as distinguishes it from the others."""
+        """Return a stream's name, without the prefix if there is only one pipeline."""
         if len(self.pipelines) > 1:
             return row.stream
         return row.stream.removeprefix(self.pipelines[0].prefix)
@@ -108,7 +111,7 @@ def _heading(prefix: str, rows: Sequence[Row], store: Store) -> Text:
     text.append(plural(letters, "dead letter"), style="bold red" if letters else "")
     status = store.status
     if not status.is_loaded and status.to_read:
-        text.append(f" · reading the past, {100 * status.read // status.to_read} %")
+        text.append(f" · reading the history, {100 * status.read // status.to_read} %")
     if status.roles:
         lags = ", ".join(f"{role['part']} {role['lag']:,}" for role in status.roles)
         text.append(f" · lag: {lags}")
@@ -116,7 +119,7 @@ def _heading(prefix: str, rows: Sequence[Row], store: Store) -> Text:
 
 
 def _numbers(rows: Sequence[Row]) -> dict[str, list[str]]:
-    """Return column → its cells; all empty where no stream has any."""
+    """Return column → its cells; all are empty if no stream has a value."""
     results = [row.results for row in rows]
     has_letters = any(each.letters for each in results)
     return {

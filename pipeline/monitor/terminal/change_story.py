@@ -1,4 +1,4 @@
-"""One change, or an incident, explained so that a person can check it."""
+"""Explains one change or incident in the terminal, with all evidence to verify it."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -18,17 +18,17 @@ MEANING: dict[Watched, str] = {
 }
 
 NOTICES: dict[str, str] = {
-    "cold-start": "a model began without the beginning of its log",
-    "model": "another model takes over, or was withdrawn before it did",
+    "cold-start": "a role started without the beginning of its log",
+    "model": "another model takes over, or its announcement was withdrawn",
     "schema": "observations have other features than before",
-    "gap": "something that an explanation needed was lost before it was read",
+    "gap": "messages that an explanation needed were lost before they were read",
 }
 
 MORE = "`fluxplain explain-change ID` explains each of them."
 
 
 class SeqRange(NamedTuple):
-    """Observations of a stream, both ends included."""
+    """A range of a stream's observations, both ends included."""
 
     stream: str
     first: int
@@ -36,7 +36,7 @@ class SeqRange(NamedTuple):
 
 
 def range_of(changes: Sequence[Change]) -> SeqRange | None:
-    """Return the observations that show all of these changes; None where none are known."""
+    """Return the observations that show all of these changes; None if unknown."""
     shown = [(e.replay_seq, e.seq, e.stream) for e in changes if e.replay_seq is not None]
     if not shown:
         return None
@@ -44,7 +44,10 @@ def range_of(changes: Sequence[Change]) -> SeqRange | None:
 
 
 def render_story(change: Change, incident: Sequence[Change], look: str | None) -> RenderableType:
-    """Return the story of a change for a terminal; 80 columns are enough."""
+    """Render the explanation of a change; 80 columns are enough.
+
+    ``incident`` holds all changes of its incident; ``look`` is a hint how to see the observations.
+    """
     facts = _facts()
     facts.add_row("change", printable(change.id))
     facts.add_row("when", f"{printable(change.stream)} seq {change.seq:,}{_time(change)}")
@@ -70,7 +73,7 @@ def render_story(change: Change, incident: Sequence[Change], look: str | None) -
 
 
 def render_incident(changes: Sequence[Change], look: str | None) -> RenderableType:
-    """Return the story of an incident, of which these are all changes, at least one."""
+    """Render the explanation of an incident from all of its changes, at least one."""
     first, last = changes[0], changes[-1]
     features = list(dict.fromkeys(each.feature for each in changes if each.feature))
     facts = _facts()
@@ -79,12 +82,12 @@ def render_incident(changes: Sequence[Change], look: str | None) -> RenderableTy
     facts.add_row("features", printable(", ".join(features)))
     _add_loss(facts, first)
     title = f"Incident {printable(first.incident or '')}: {plural(len(changes), 'change')}"
-    ask = Text(MORE, style="dim")
-    return Group(Text(title, style="bold"), facts, Text(), _table(changes), ask, *_look(look))
+    hint = Text(MORE, style="dim")
+    return Group(Text(title, style="bold"), facts, Text(), _table(changes), hint, *_look(look))
 
 
 def render_list(changes: Sequence[Change]) -> RenderableType:
-    """Return some changes with their ids, to choose one."""
+    """Render a list of changes with their ids."""
     if not changes:
         return Text("There are no changes yet.")
     streams = {each.stream for each in changes}
@@ -105,7 +108,7 @@ def _time(change: Change) -> str:
 
 
 def _add_measures(facts: Table, change: Change) -> None:
-    """Add before and after, by how much they differ, and the explanation then."""
+    """Add the means before and after, their difference, and the smoothed value."""
     before, after, method = change.before, change.after, change.method
     if method is not None:
         facts.add_row("measured", f"{METHOD_NAMES[method]}: {MEANING[method]}")
@@ -146,5 +149,5 @@ def _table(changes: Sequence[Change], *, streams: bool = False) -> Table:
 
 
 def _look(look: str | None) -> list[RenderableType]:
-    # a command must not be broken into lines
+    # a command must not be wrapped
     return [] if look is None else [Text(), Text(look, no_wrap=True, overflow="ignore")]

@@ -1,4 +1,4 @@
-"""Summary of a known drift: the importances before and after it, and when it was detected."""
+"""Summary of a known drift: importances before and after it, and the delay of detections."""
 
 from dataclasses import dataclass
 
@@ -15,12 +15,12 @@ from fluxplain.schemas.methods import METHOD_NAMES, Method
 from fluxplain.schemas.wording import compared, measured, plural, printable, signal_name
 
 Ranking = list[tuple[str, Estimate]]
-"""Features and their importance, the largest first."""
+"""Features and their importances, the largest first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """The changes before a drift, and the first of each explanation and of the loss since."""
+    """Changes before a known drift, and the first detection by each explanation and the loss."""
 
     drift_seq: int
     view: StreamView
@@ -29,7 +29,7 @@ class Summary:
     loss: Change | None
 
     def before(self, method: Method) -> Ranking:
-        """Return the importances just before the drift."""
+        """Return the latest importances before the drift."""
         found = [
             (f, s.before(self.drift_seq)) for (f, m), s in self.view.series.items() if m == method
         ]
@@ -38,7 +38,7 @@ class Summary:
 
 
 def summarize(store: Store, drift_seq: int, *, stream: str | None = None) -> Summary:
-    """Return the effect of a known drift on a stream; None for one that has new data."""
+    """Summarize a known drift of a stream; by default of one with new data."""
     name = stream or store.current
     if name is None or name not in store.streams:
         raise ValueError(f"there is no stream {name!r}: {', '.join(store.streams)}")
@@ -55,7 +55,7 @@ def summarize(store: Store, drift_seq: int, *, stream: str | None = None) -> Sum
 
 
 def render_summary(summary: Summary, *, top: int = 3, loss_watched: bool = True) -> RenderableType:
-    """Return the summary for a terminal, with so many features before and after the drift."""
+    """Render a summary with the ``top`` features before and after the drift."""
     seq, first = summary.drift_seq, next(iter(summary.detections.values()), None)
     detected = "it was not"
     if first is not None:
@@ -113,7 +113,7 @@ def _cells(ranking: Ranking, rank: int, scale: float) -> tuple[Text, Text]:
 
 
 def _detections(summary: Summary) -> Table:
-    """Return one row a feature, in the order of their first detection."""
+    """Return one row per feature, in the order of their first detection."""
     table = plain_table(left=1)
     table.add_column("records later", no_wrap=True, overflow="ellipsis", max_width=16)
     for method in summary.view.methods:

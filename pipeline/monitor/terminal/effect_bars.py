@@ -1,4 +1,4 @@
-"""The effect of a feature before and after a change, as charts of text."""
+"""Text charts of a feature's effect before and after a change."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any, TypeVar
@@ -13,23 +13,23 @@ from fluxplain.schemas.record import Label, Value
 from fluxplain.schemas.wording import number, printable
 
 MAX_CLASSES = 4
-"""Of more classes, those with the widest range of effects are shown."""
+"""Most classes to show: those with the widest range of effects."""
 
 MAX_ROWS = 20
-"""Of more points, so many are shown, evenly chosen."""
+"""Most points to show, evenly chosen."""
 
 BAR_CELLS = 14
 
 Lines = list[Any]
-"""Of a curve: the effects. Of a surface: a list of them for each point of the first feature."""
+"""The effects of a curve; for a surface, a list of effects for each point of the first feature."""
 
 T = TypeVar("T")
 
 
 def render_curves(before: Curve | None, after: Curve | None) -> RenderableType:
-    """Return the iPDP before and after for a terminal: side by side, on one scale.
+    """Render the iPDP before and after, side by side and on one scale.
 
-    A curve has a bar for each point; a surface, of a pair, a line for each point of the first
+    A curve has a bar for each point. A pair's surface has a line for each point of the first
     feature, along the points of the second.
     """
     curves = {name: c for name, c in (("before", before), ("after", after)) if c is not None}
@@ -56,7 +56,7 @@ def render_curves(before: Curve | None, after: Curve | None) -> RenderableType:
 
 
 def _by_class(curve: Curve) -> dict[Label | None, Lines]:
-    """Return class → effect; with at most two classes there is one, called None."""
+    """Return class → effect; with at most two classes there is one effect, of class None."""
     if curve.classes is None:
         return {None: list(curve.effect)}
     pairs = zip(curve.classes, curve.effect, strict=False)
@@ -76,7 +76,7 @@ def _side_by_side(
             (Text(_point(point, curve.grid)), Text(_drawn(effect, low, high)))
             for point, effect in zip(curve.grid, halves[name], strict=False)
         ]
-        # categories are aligned by name, the points of numbers by rank
+        # align categories by name, numeric points by rank
         keys: Sequence[Any] = curve.grid if by_point else range(len(rows))
         columns.append(dict(zip(keys, rows, strict=False)))
     everything = list(dict.fromkeys(key for column in columns for key in column))
@@ -113,7 +113,7 @@ def _range(halves: Sequence[Lines]) -> float:
 
 
 def _evenly(items: list[T], n: int) -> list[T]:
-    """Return at most n of the items, with the first and the last."""
+    """Return at most n evenly chosen items, including the first and the last."""
     if len(items) <= n:
         return items
     return [items[round(i * (len(items) - 1) / (n - 1))] for i in range(n)]

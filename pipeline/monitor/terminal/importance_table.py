@@ -1,4 +1,4 @@
-"""The table of importances: each with its standard error, and its trend."""
+"""Terminal table of importances with standard errors and trends."""
 
 from collections.abc import Sequence
 
@@ -19,19 +19,19 @@ from fluxplain.schemas.methods import METHOD_NAMES, Method
 from fluxplain.schemas.wording import decimals, measured, printable
 
 MIN_CELLS = 8
-"""Width of the narrowest trend."""
+"""Narrowest trend, in cells."""
 
 EACH_CELLS = 24
-"""Each method has a trend if there is so much room for each; else the first has one."""
+"""Cells that each method needs for a trend of its own; with fewer only the first method has one."""
 
 FEATURE_CELLS = (8, 30)
-"""A feature's name is cut to the first if there is no room, and always at the second."""
+"""Longest feature name in cells, with little room and with enough room."""
 
 
 def render_importances(
     view: StreamView, methods: Sequence[Method], width: int, max_features: int | None
 ) -> Table:
-    """Return one row a feature, the most important by the first of the methods on top."""
+    """Render one row per feature, the most important by the first method on top."""
     features = sorted_features(view, methods[0])[:max_features]
     numbers = {method: _numbers(view, method, features) for method in methods}
     name_cells = min(max(map(len, features)), FEATURE_CELLS[1])
@@ -55,7 +55,7 @@ def render_importances(
 
 
 def sorted_features(view: StreamView, method: Method) -> list[str]:
-    """Return the features by importance; those that read the same stay in their order."""
+    """Return the features by importance; those with the same printed value keep their order."""
     digits = decimals(view.largest(method))
     series = view.series
 
@@ -76,7 +76,7 @@ def _numbers(view: StreamView, method: Method, features: Sequence[str]) -> list[
 
 
 def _trend_cells(methods: Sequence[Method], left: int) -> dict[Method, int]:
-    """Return the widths of the trends that there is room for."""
+    """Return the widths of the trends that fit."""
     each = left // len(methods) - GAP
     if each >= EACH_CELLS:
         return dict.fromkeys(methods, min(each, MAX_CELLS))
@@ -84,14 +84,14 @@ def _trend_cells(methods: Sequence[Method], left: int) -> dict[Method, int]:
 
 
 def _trends(view: StreamView, method: Method, features: Sequence[str], cells: int) -> list[Text]:
-    """Return the trends of some features on one scale, with marks of their changes."""
+    """Return the trends of features on one scale, with marks of their changes."""
     span, series, changes = view.span(), view.series, view.changes
     rows: list[list[float | None]] = []
     for feature in features:
         found = series.get((feature, method))
         points = found.points if found else None
         rows.append(binned(points.seq, points.value, span, cells) if points else [None] * cells)
-    # the first estimates are means of a few observations, and would make all others flat
+    # skip the first estimates: means of few observations, whose scale would flatten all others
     settled = [value for row in rows for value in _settled(row)]
     low, high = min(settled, default=0.0), max(settled, default=0.0)
     texts = []

@@ -1,4 +1,4 @@
-"""One line of text for each record, for ``fluxplain tail``."""
+"""Formats each record as one line, for ``fluxplain tail``."""
 
 import orjson
 
@@ -6,7 +6,7 @@ from fluxplain.schemas import Change, DeadLetter, Explanation, Prediction, Recor
 
 
 def line(record: Record) -> str:
-    """Return a record as one line for people."""
+    """Format a record as one line."""
     match record:
         case Prediction():
             label = "" if record.y is None else f"  y={record.y}"

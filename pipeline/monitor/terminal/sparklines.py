@@ -1,4 +1,4 @@
-"""Charts of one line of text."""
+"""One-line text charts."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -18,16 +18,16 @@ EIGHTHS = " ▏▎▍▌▋▊▉█"
 MARKS = {"rose": "▲", "fell": "▼"}
 
 MAX_CELLS = 80
-"""Width of a trend."""
+"""Widest trend, in cells."""
 
 GAP = 2
 """Cells between columns."""
 
 
 def sparkline(values: Sequence[float | None], low: float, high: float) -> str:
-    """Return one block a value, whose height is its place between ``low`` and ``high``.
+    """Return one block per value, whose height is its position between ``low`` and ``high``.
 
-    Values outside are drawn at the edge, None as a space.
+    Values outside are clipped; None is a space.
     """
     top = len(BLOCKS) - 1
     cells = [" " if v is None else BLOCKS[round(top * share(v, low, high))] for v in values]
@@ -35,14 +35,14 @@ def sparkline(values: Sequence[float | None], low: float, high: float) -> str:
 
 
 def bar(value: float, low: float, high: float, cells: int) -> str:
-    """Return a horizontal bar whose length is the value's place between ``low`` and ``high``."""
+    """Return a horizontal bar whose length is the value's position between ``low`` and ``high``."""
     eighths = round(8 * cells * share(value, low, high))
     return "█" * (eighths // 8) + EIGHTHS[eighths % 8].strip()
 
 
 def share(value: float, low: float, high: float) -> float:
-    """Return a value's place between ``low`` (0) and ``high`` (1), clipped; 0 if they are equal."""
-    # divided first: the difference of the largest numbers would be infinite
+    """Return a clipped position between ``low`` (0) and ``high`` (1); 0 if both are equal."""
+    # divide first: the difference of the largest numbers would be infinite
     scale = max(abs(low), abs(high)) or 1.0
     width = high / scale - low / scale
     at = (value / scale - low / scale) / width if width > 0.0 else 0.0
@@ -52,9 +52,9 @@ def share(value: float, low: float, high: float) -> float:
 def binned(
     seqs: npt.ArrayLike, values: npt.ArrayLike, span: tuple[int, int], cells: int
 ) -> list[float | None]:
-    """Return the mean of the values in each of so many equal parts of a range of seqs.
+    """Return the mean of the values in each of ``cells`` equal parts of a range of seqs.
 
-    An empty part repeats the one before it; it is None before the first.
+    An empty part repeats the previous one; it is None before the first value.
     """
     at = np.array([cell(int(seq), span, cells) for seq in np.asarray(seqs)], np.int64)
     counts = np.bincount(at, minlength=cells)
@@ -67,7 +67,7 @@ def binned(
 
 
 def cell(seq: int, span: tuple[int, int], cells: int) -> int:
-    """Return which of so many equal parts of a range contains a seq, or is the nearest."""
+    """Return the index of the part of a range that contains a seq or is nearest."""
     first, last = span
     at = (seq - first) * cells // max(last - first + 1, 1)
     return min(max(at, 0), cells - 1)
@@ -76,7 +76,7 @@ def cell(seq: int, span: tuple[int, int], cells: int) -> int:
 def marks(
     changes: Sequence[Change], key: tuple[str, str], span: tuple[int, int], cells: int
 ) -> dict[int, str]:
-    """Return cell → mark, of the drifts of one explanation."""
+    """Return cell → mark for the drifts of one explanation."""
     return {
         cell(change.seq, span, cells): mark(change)
         for change in changes
@@ -85,17 +85,17 @@ def marks(
 
 
 def mark(change: Change) -> str:
-    """Return the mark of a change: whether the importance rose or fell."""
+    """Return the mark of a change, which shows whether the importance rose or fell."""
     rose = change.before is None or change.after is None or change.after > change.before
     return MARKS[change.direction or ("rose" if rose else "fell")]
 
 
 def plain_table(*, left: int = 0, right: int = 1) -> Table:
-    """Return a table with a line below its header, and some cells between columns."""
+    """Return a table with only a line below its header."""
     padding = (0, right, 0, left)
     return Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=padding)
 
 
 def one_line(text: str, **style: Any) -> Text:
-    """Return text that is cut at the terminal's edge."""
+    """Return text that is cut, not wrapped, at the terminal's edge."""
     return Text(text, no_wrap=True, overflow="ellipsis", **style)

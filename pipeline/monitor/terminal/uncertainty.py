@@ -1,4 +1,4 @@
-"""An importance over time with a band of its uncertainty, some lines high."""
+"""Text chart of an importance over time with its uncertainty band."""
 
 from collections.abc import Sequence
 
@@ -11,19 +11,19 @@ from fluxplain.schemas.methods import METHOD_NAMES
 from fluxplain.schemas.wording import compared, printable
 
 ERRORS = 2.0
-"""Standard errors on each side, as on the dashboard."""
+"""Standard errors on each side of the band, as on the dashboard."""
 
 SHADE = "░"
 
 HALVES = "▄▀"
-"""The importance in the lower and in the upper half of a line."""
+"""Characters for an importance in the lower and in the upper half of a line."""
 
 MIN_CELLS = 48
-"""Width that each of several bands side by side needs."""
+"""Narrowest band, in cells, if several are side by side."""
 
 
 def render_bands(view: StreamView, keys: Sequence[Key], width: int, lines: int) -> Table:
-    """Return the first bands that fit the width side by side, each with a title and a scale."""
+    """Render as many of the first bands as fit side by side, each with a title and a scale."""
     drawn = keys[: max(width // MIN_CELLS, 1)]
     cells = (width - GAP * (len(drawn) - 1)) // len(drawn)
     table = Table.grid(padding=(0, GAP, 0, 0), pad_edge=False)
@@ -38,7 +38,7 @@ def render_bands(view: StreamView, keys: Sequence[Key], width: int, lines: int) 
 def _band(view: StreamView, key: Key, width: int, lines: int) -> Text:
     points = view.series[key].points
     edges = points.value - ERRORS * points.std_error, points.value + ERRORS * points.std_error
-    # the first estimates are means of a few observations, and would make all others flat
+    # skip the first estimates: means of few observations, whose scale would flatten all others
     settled = len(points.seq) // 10
     low, high = float(edges[0][settled:].min()), float(edges[1][settled:].max())
     labels = _labels(low, high, lines)
@@ -59,7 +59,7 @@ def _band(view: StreamView, key: Key, width: int, lines: int) -> Text:
 
 
 def _labels(low: float, high: float, lines: int) -> dict[int, str]:
-    """Return line, from below → label: the ends of the scale, and 0 between them."""
+    """Return line, counted from below → label: the ends of the scale, and 0 between them."""
     bottom, top = compared(low, high)
     zero = {_line(0.0, (low, high), lines): "0"} if low < 0.0 < high else {}
     return zero | ({} if low == high else {lines - 1: top}) | {0: bottom}
@@ -84,5 +84,5 @@ def _drawn(
 
 
 def _line(value: float, limits: tuple[float, float], lines: int) -> int:
-    """Return on which line a value lies, from below; the nearest if on none."""
+    """Return the line of a value, counted from below; the nearest one if it is outside."""
     return min(int(share(value, *limits) * lines), lines - 1)

@@ -1,4 +1,4 @@
-"""Live view of one stream: importances now, their trends, and the latest changes."""
+"""Terminal view of one stream: importances, their trends, and the latest changes."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,32 +18,47 @@ from fluxplain.schemas.methods import METHOD_NAMES, Method
 from fluxplain.schemas.wording import in_short, plural, printable
 
 LOSS_CELLS = 20
-"""Width of the trends of loss and accuracy."""
+"""Width of the trends of loss and accuracy, in cells."""
 
 LOSS_POINTS = 300
 
 FEATURES, CHANGES, BAND_LINES = 5, 3, 4
-"""Lines of each part in a low terminal; features and changes have them however low it is."""
+"""Lines of each part in a low terminal. The band disappears first; the others never shrink further.
+"""
 
 MAX_BAND_LINES = 8
 
 AROUND_BAND = 2
-"""Lines of its title, and an empty one."""
+"""Lines for the band's title and a blank line."""
 
 AROUND_PARTS = 7
-"""Two lines each of the view's and the table's heading, the legend of the trends, and the heading
-of the changes with an empty line."""
+"""Lines of the view's heading (2), the table's heading (2), the legend of the trends (1), and the
+heading of the changes with a blank line (2)."""
 
 
 @dataclass(frozen=True, slots=True)
 class WatchView:
-    """What a terminal shows of a store; 80 columns are enough, colour is not needed.
+    """Terminal view of a store; 80 columns are enough, and colour is not needed.
 
-    More columns lengthen the trends, and give one to each method. More lines show more features,
-    then more changes, then a higher band; all is shown where the height is not known.
+    More columns lengthen the trends, and give each method one. More lines show more features, then
+    more changes, then a higher band. If the height is unknown, everything is shown.
 
-    ``alphas`` are smoothing rates, the preferred one first; ``lags`` is role → lag in messages;
-    ``now`` is a time of the clock that :meth:`Store.add` was given. None shows whatever there is.
+    Attributes
+    ----------
+    store
+        The results to show.
+    title
+        The heading.
+    stream, method, feature
+        What to show; None for a stream with new data, all methods, the most important feature.
+    alphas
+        Smoothing rates, the preferred one first.
+    lags
+        Role → lag in messages.
+    now
+        Current time of the clock given to :meth:`Store.add`; without it no throughput is shown.
+    max_changes
+        Most changes to list.
     """
 
     store: Store
@@ -62,11 +77,11 @@ class WatchView:
         yield self._heading(shown)
         if results is None:
             yield Text(f"waiting for records{f' of {shown}' if shown else ''} …")
-            yield from self._last_letter()
+            yield from self._last_dead_letter()
             return
         view = results.at(self.alphas)
         yield self._numbers(view)
-        above = [*_losses(view), *self._last_letter(), Text()]
+        above = [*_losses(view), *self._last_dead_letter(), Text()]
         yield from above
         methods = [m for m in view.methods if self.method in {None, m}]
         lines = Lines(0, min(len(results.changes), self.max_changes), 0)
@@ -74,10 +89,10 @@ class WatchView:
             of = "" if self.method is None else f" by {METHOD_NAMES[self.method]}"
             yield Text(f"no explanation{of} yet: the explainers are still warming up")
         else:
-            missing = self._missing(view)
-            yield from missing
+            warnings = self._warnings(view)
+            yield from warnings
             height = _height(console, options)
-            room = None if height is None else height - len(above) - len(missing) - AROUND_PARTS
+            room = None if height is None else height - len(above) - len(warnings) - AROUND_PARTS
             lines = Lines.of(room, len(view.features), lines.changes)
             yield from _importances(view, methods, options.max_width, lines.features)
             yield from self._bands(view, methods, options.max_width, lines.band)
@@ -107,19 +122,19 @@ class WatchView:
         letters = self.store.letter_count
         return text.append(plural(letters, "dead letter"), style="bold red" if letters else "")
 
-    def _last_letter(self) -> list[Text]:
+    def _last_dead_letter(self) -> list[Text]:
         if not self.store.letters:
             return []
         letter = self.store.letters[-1]
         where = f"{letter['topic']}-{letter['partition']} offset {letter['offset']:,}"
         return [one_line(printable(f"last dead letter: {where}: {letter['reason']}"), style="red")]
 
-    def _missing(self, view: StreamView) -> list[Text]:
-        """Return warnings where something else is shown than was asked for."""
+    def _warnings(self, view: StreamView) -> list[Text]:
+        """Return warnings about options that match nothing."""
         lines = []
         if self.alphas and view.alpha != self.alphas[0]:
-            there = ", ".join(f"{alpha:g}" for alpha in view.results.alphas())
-            shown = f"shown are those with {view.alpha:g} (there are: {there})"
+            present = ", ".join(f"{alpha:g}" for alpha in view.results.alphas())
+            shown = f"showing alpha {view.alpha:g} (available: {present})"
             lines.append(f"no explanation with alpha {self.alphas[0]:g}: {shown}")
         if self.feature is not None and self.feature not in view.features:
             lines.append(f"no explanation of {printable(self.feature)} yet")
@@ -128,7 +143,7 @@ class WatchView:
     def _bands(
         self, view: StreamView, methods: Sequence[Method], width: int, lines: int
     ) -> Sequence[RenderableType]:
-        # what was asked for comes first, and by a method that explains it
+        # the chosen feature comes first; each is shown by the first method that explains it
         features = sorted_features(view, methods[0])
         features.sort(key=lambda feature: feature != self.feature)
         series = view.series
@@ -139,7 +154,7 @@ class WatchView:
 
 @dataclass(frozen=True, slots=True)
 class Lines:
-    """How many features, changes and lines of a band are shown."""
+    """Numbers of features, changes and lines of the band to show."""
 
     features: int
     changes: int
@@ -147,7 +162,7 @@ class Lines:
 
     @classmethod
     def of(cls, room: int | None, features: int, changes: int) -> "Lines":
-        """Divide the lines that there are; None if there are enough."""
+        """Divide the available lines; None stands for enough."""
         if room is None:
             return cls(features, changes, MAX_BAND_LINES)
         shown, news, band = min(features, FEATURES), min(changes, CHANGES), 0
@@ -162,7 +177,7 @@ class Lines:
 
 
 def _height(console: Console, options: ConsoleOptions) -> int | None:
-    """Return how many lines there are; None where all are wanted, as in a file."""
+    """Return the number of available lines; None if unlimited, as in a file."""
     if options.height is not None:
         return options.height
     return options.max_height if console.is_terminal else None

@@ -215,7 +215,7 @@ class Run:
                 config.replicas(),
                 environment_of=self._environment_of,
                 stderr=log,
-                tell=say,
+                report=say,
             )
         )
         feeds: list[RecordedFeed] = []

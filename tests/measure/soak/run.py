@@ -69,7 +69,7 @@ class Soak:
         }
         log = stack.enter_context((self._folder / LOG).open("wb"))
         return Supervisor(
-            path, config.replicas(), environment=environment, stderr=log, tell=self._clock.say
+            path, config.replicas(), environment=environment, stderr=log, report=self._clock.say
         )
 
     def _feed(self, config: Config, workers: Supervisor) -> None:

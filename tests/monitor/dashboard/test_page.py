@@ -147,7 +147,7 @@ def test_the_curve_of_a_chosen_feature_is_shown(open_page: Open) -> None:
     expect(visit.page.locator("#effect-title")).to_have_text("Effect of f1")
     legend = visit.page.locator("#effect-legend")
     expect(legend).to_contain_text(re.compile(r"\d+ earlier curves"))
-    expect(legend).to_contain_text("5 single observations")
+    expect(legend).to_contain_text("5 ICE curves")
     visit.page.locator("#effect [data-table]").click()
     expect(visit.page.locator("#effect-table tbody tr")).to_have_count(5)
 

@@ -50,7 +50,7 @@ def test_one_picture_has_importance_loss_curves_and_moves() -> None:
     assert panels(figure) == ["iSAGE of f0", "Loss of the model", "iPDP", "iSAGE"]
     text = written(figure)
     for part in (
-        "What changed: iSAGE of f0, seen at seq 1,700",
+        "What changed: iSAGE of f0, detected at seq 1,700",
         drift_of("f0").detail,
         f"change {drift_of('f0').id}",
         f"incident features-0@{DRIFT + 150}",

@@ -24,6 +24,7 @@ def curves(draw: st.DrawFn) -> Curve:
     return Curve(draw(st.integers(0, 10**9)), grid or [*GRID], draw(st.lists(NUMBERS, max_size=4)))
 
 
+@pytest.mark.slow
 @settings(SLOW_PROPERTY, max_examples=5)
 @given(st.lists(NUMBERS, min_size=12, max_size=12), curves(), st.integers(0, MAX_SEQ - 10))
 @pytest.mark.filterwarnings("ignore:overflow:RuntimeWarning")

@@ -86,7 +86,7 @@ def test_one_feature_of_an_explainer() -> None:
     figure = draw(asked(pdp()), "b")
     assert "How the model's output depends on b" in written(figure)
     assert len(figure.axes) == 1
-    with pytest.raises(ValueError, match="nothing is known of 'c'; known: a, b"):
+    with pytest.raises(ValueError, match="there is no explanation of 'c'; there are: a, b"):
         draw(asked(pdp()), "c")
 
 
@@ -106,7 +106,7 @@ def test_records_draw_as_importances_curves_and_stories() -> None:
     assert "My title" in written(draw(records, title="My title"))
     with pytest.raises(ValueError, match=f"no change 'nonsense' among the records: .*{change.id}"):
         draw(records, change="nonsense")
-    with pytest.raises(ValueError, match="nothing is known of 'g'; known: f1, f0"):
+    with pytest.raises(ValueError, match="there is no explanation of 'g'; there are: f1, f0"):
         draw(records, "g")
 
 
@@ -155,5 +155,5 @@ def test_a_frame_by_hand_needs_little() -> None:
 
 
 def test_anything_else_is_an_error() -> None:
-    with pytest.raises(TypeError, match="cannot draw int"):
+    with pytest.raises(TypeError, match="cannot plot int"):
         draw(7)  # type: ignore[arg-type]

@@ -42,6 +42,7 @@ def test_text_can_be_read_on_white_and_in_the_dark(color: str) -> None:
     assert contrast(DARK[color], DARK[PAPER]) >= 4.5
 
 
+@pytest.mark.slow
 def test_the_same_records_give_the_same_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
     def files() -> list[bytes]:
         drawn = figures()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from fluxplain.monitor.terminal.all_streams import StreamsView, Watched
+from fluxplain.monitor.terminal.all_streams import PipelineResults, StreamsView
 from fluxplain.results.selection import Alphas
 from fluxplain.results.store import Store
 from tests.kit.records import letter
@@ -23,7 +23,7 @@ def pipeline(*streams: str, prefix: str = "fluxplain.") -> tuple[str, Store]:
 
 def shown(*pipelines: tuple[str, Store], width: int = 80, height: int | None = None) -> str:
     alphas = Alphas.configured(CONFIG)
-    view = StreamsView([Watched(*each, alphas) for each in pipelines], now=0.0)
+    view = StreamsView([PipelineResults(*each, alphas) for each in pipelines], now=0.0)
     return printed(view, width=width, terminal_height=height)
 
 

@@ -180,7 +180,7 @@ def test_another_smoothing_rate_is_shown_with_a_warning() -> None:
     store = Store.of([explanation("a", 1, 0.25)])
     text = shown(store, alphas=[0.5])
     assert "0.250 ±" in text
-    assert "no explanation with alpha 0.5: shown are those with 0.001 (there are: 0.001)" in text
+    assert "no explanation with alpha 0.5: showing alpha 0.001 (available: 0.001)" in text
     store.add(replace(explanation("a", 1, 0.75), alpha=0.5))
     text = shown(store, alphas=[0.5])
     assert "0.750 ±" in text

@@ -1,9 +1,9 @@
-// The server's answers, and its news as they come.
+// Requests to the server, and its stream of updates.
 
-/** The server says something every 10 s; a network that is gone says nothing at all. */
+/** Silence after which the connection counts as lost; the server sends something every 10 s. */
 const SILENCE_MS = 25_000;
 
-async function ask(path, parameters, signal) {
+async function get(path, parameters, signal) {
   const query = new URLSearchParams();
   for (const [name, value] of Object.entries(parameters)) {
     for (const each of Array.isArray(value) ? value : [value]) {
@@ -18,26 +18,26 @@ async function ask(path, parameters, signal) {
 
 const selection = ({ stream, method, alpha }) => ({ stream, method, alpha });
 
-export const overview = (view, signal) => ask("/api/overview", selection(view), signal);
+export const overview = (view, signal) => get("/api/overview", selection(view), signal);
 
-export const streams = (method) => ask("/api/streams", { method });
+export const streams = (method) => get("/api/streams", { method });
 
 export const series = (view, features, range, signal) =>
-  ask("/api/series", { ...selection(view), feature: features, ...range }, signal);
+  get("/api/series", { ...selection(view), feature: features, ...range }, signal);
 
 export const curves = (view, feature) =>
-  ask("/api/curves", { stream: view.stream, alpha: view.alpha, feature });
+  get("/api/curves", { stream: view.stream, alpha: view.alpha, feature });
 
-export const story = (id) => ask(`/api/changes/${encodeURIComponent(id)}`, {});
+export const story = (id) => get(`/api/changes/${encodeURIComponent(id)}`, {});
 
-/** Calls `update` with each update; `lost` once, when the server is gone. */
+/** Calls `update` with each update, and `lost` once when the connection is lost. */
 export function listen(view, since, update, lost) {
   const query = new URLSearchParams({ since });
   for (const [name, value] of Object.entries(selection(view))) if (value !== null) query.set(name, value);
   const source = new EventSource(`/api/events?${query}`);
-  let patience = 0;
+  let timeout = 0;
   const stop = () => {
-    clearTimeout(patience);
+    clearTimeout(timeout);
     source.close();
   };
   const end = () => {
@@ -45,14 +45,14 @@ export function listen(view, since, update, lost) {
     lost();
   };
   const wait = () => {
-    clearTimeout(patience);
-    patience = setTimeout(end, SILENCE_MS);
+    clearTimeout(timeout);
+    timeout = setTimeout(end, SILENCE_MS);
   };
   source.onmessage = (event) => {
     wait();
     update(JSON.parse(event.data));
   };
-  // what was missed meanwhile is asked for anew, by whoever connects again
+  // the caller reconnects and fetches what it has missed
   source.onerror = end;
   wait();
   return stop;

@@ -1,4 +1,4 @@
-// Connects the parts: requests, updates, drawing, navigation.
+// Connects the parts: requests, updates, drawing and navigation.
 
 import { $, options, segments, setText } from "./dom.js";
 import { METHOD_NAMES, count, plural, titleOf } from "./format.js";
@@ -19,8 +19,8 @@ const RANGES = [500, 2_000, 10_000];
 const TABLES = { importance: importanceTable, effect: effectTable, performance: performanceTable };
 
 let stop = () => {};
-let current = 0; // which connection: answers to earlier ones are dropped
-let patience = 500;
+let current = 0; // number of the connection; responses to earlier ones are dropped
+let retryMs = 500;
 let fresh = [];
 let isDrawn = true;
 let featureColor = null;
@@ -36,7 +36,7 @@ async function connect() {
     replaceAll(answer);
     await Promise.all([fetchLines(), fetchEffect({ force: true })]);
     if (mine !== current) return;
-    patience = 500;
+    retryMs = 500;
     connected(true);
     writeFragment();
     draw();
@@ -51,13 +51,13 @@ async function connect() {
   function again() {
     if (mine !== current) return;
     connected(false);
-    setTimeout(() => mine === current && connect(), patience);
-    patience = Math.min(patience * 2, 10_000);
+    setTimeout(() => mine === current && connect(), retryMs);
+    retryMs = Math.min(retryMs * 2, 10_000);
   }
 }
 
 function receive(news) {
-  // a stream or method has appeared that the page left open
+  // a stream, method or rate has appeared for a choice that the page left open
   if (news.stream !== view.stream || news.method !== view.method || news.alpha !== view.alpha) {
     connect();
     return;
@@ -74,7 +74,7 @@ function receive(news) {
   fetchStreams();
 }
 
-/** Fetches the lines of features that were not shown before; returns whether there were any. */
+/** Fetches the lines of newly shown features; returns whether there were any. */
 async function fetchLines() {
   const missing = shown().filter((name) => !data.lines.has(name));
   const closer = view.range === "all" ? [] : shown().filter((name) => !data.closer.has(name));
@@ -126,7 +126,7 @@ function drawChoices() {
     { value: "all", text: "All" },
     ...RANGES.filter((n) => n < newest).map((n) => ({ value: String(n), text: `Last ${count(n)}` })),
     ...(view.range === "zoom" ? [{ value: "zoom", text: "Zoomed" }] : []),
-  ], view.range, look);
+  ], view.range, setRange);
   const what = data.about.methods[view.method]?.unit === "output"
     ? "spread of the effect, in units of the output"
     : `increase of the loss (${data.about.loss}) without the feature`;
@@ -148,16 +148,16 @@ function connected(isConnected) {
   $("banner").hidden = isConnected;
   if (isConnected) return;
   const until = data.numbers ? ` The page shows its state at record ${count(data.numbers.newest_seq)}.` : "";
-  setText($("banner"), `The dashboard does not answer; trying again.${until}`);
+  setText($("banner"), `The dashboard's server does not answer; trying again.${until}`);
   setText($("status-text"), "Connection lost");
 }
 
-let tabled = 0;
+let tablesDrawnAt = 0;
 
 function drawTables({ force = false } = {}) {
   const now = performance.now();
-  if (!force && now - tabled < 5_000) return;
-  tabled = now;
+  if (!force && now - tablesDrawnAt < 5_000) return;
+  tablesDrawnAt = now;
   for (const [name, make] of Object.entries(TABLES)) {
     const place = $(`${name}-table`);
     if (!place.hidden) place.replaceChildren(make());
@@ -172,7 +172,7 @@ function announce() {
   fresh = [];
 }
 
-/** Shows another stream, method or smoothing rate. */
+/** Switches to another stream, method or smoothing rate. */
 function go(choice) {
   Object.assign(view, choice);
   view.range = "all";
@@ -187,7 +187,7 @@ function go(choice) {
 
 const chooseStream = (stream) => go({ stream, method: null, alpha: null });
 
-function look(chosen, first = null, last = null) {
+function setRange(chosen, first = null, last = null) {
   Object.assign(view, { range: chosen, first, last });
   data.closer = new Map();
   draw();
@@ -200,7 +200,7 @@ function zoomed(first, last) {
   const newest = Math.max(data.numbers.newest_seq, 1);
   const isAll = first <= oldest() && last >= newest;
   clearTimeout(zooming);
-  zooming = setTimeout(() => look(isAll ? "all" : "zoom", first, last), 200);
+  zooming = setTimeout(() => setRange(isAll ? "all" : "zoom", first, last), 200);
   Object.assign(view, { range: isAll ? "all" : "zoom", first, last });
 }
 

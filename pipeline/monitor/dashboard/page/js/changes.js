@@ -1,4 +1,4 @@
-// The list of changes; those of one incident stand together.
+// The list of changes, grouped by incident.
 
 import { $, h, setText } from "./dom.js";
 import { METHOD_NAMES, count, number, plural, titleOf } from "./format.js";
@@ -31,7 +31,7 @@ export function drawChanges(fresh = []) {
     left -= group.length;
     parts.push(group.length > 1 ? incident(group, news) : h("ul", {}, entry(group[0], news)));
   }
-  if (!parts.length) parts.push(h("p", { class: "empty" }, "No change yet. A change appears when the detector is certain that an explanation, or the loss, has moved."));
+  if (!parts.length) parts.push(h("p", { class: "empty" }, "No changes yet. A change appears when the detector is confident that an explanation or the loss has changed."));
   $("change-list").replaceChildren(...parts);
   if (focused) $("change-list").querySelector(`[data-id="${CSS.escape(focused)}"]`)?.focus();
 }

@@ -1,4 +1,4 @@
-// What all charts share.
+// Shared by all charts.
 
 import { css, isDark } from "./palette.js";
 import { tick } from "./format.js";
@@ -14,7 +14,7 @@ export function chart(element) {
 
 const drawn = new WeakMap();
 
-/** Draws what an option says; what is drawn already is only given its new data. */
+/** Draws an option; if the series are the same as before, only the data is replaced. */
 export function draw(plot, option) {
   const ids = JSON.stringify(option.series.map((series) => series.id));
   const isSame = drawn.get(plot) === ids;
@@ -27,7 +27,7 @@ export const FONT = "Inter, system-ui, sans-serif";
 
 const ruler = document.createElement("canvas").getContext("2d");
 
-/** As much of a text as so many pixels hold. */
+/** Cuts a text to a width in pixels. */
 export function fitted(text, width) {
   ruler.font = `600 11px ${FONT}`;
   if (ruler.measureText(text).width <= width) return text;
@@ -36,7 +36,7 @@ export function fitted(text, width) {
   return `${text.slice(0, most)}…`;
 }
 
-/** Room at the left for the values and at the right for the names, in pixels. */
+/** Margins in pixels: on the left for the values, on the right for the names. */
 export function margins(element, names) {
   const narrow = element.clientWidth < 520;
   ruler.font = `600 11px ${FONT}`;
@@ -44,7 +44,7 @@ export function margins(element, names) {
   return { left: narrow ? 44 : 56, right: Math.ceil(Math.min(longest, narrow ? 62 : 120)) + 30 };
 }
 
-/** The ends and step of an axis of about so many parts that shows from low to high. */
+/** Ends and step of an axis from low to high with about so many parts. */
 export function nice(low, high, parts) {
   const size = (high - low || Math.abs(high) || 1) / parts;
   const unit = 10 ** Math.floor(Math.log10(size));

@@ -1,4 +1,4 @@
-// How curves of iPDP are drawn: numbers as lines, categories as points, pairs as a heat map.
+// Draws iPDP: numeric features as lines, categorical ones as points, pairs as a heat map.
 
 import { base, colors, valueAxis } from "./charts.js";
 import { number, tick } from "./format.js";
@@ -7,14 +7,14 @@ import { data } from "./store.js";
 export const isCategorical = (feature, curve) =>
   data.about.categorical.includes(feature) || curve.grid.some((value) => typeof value !== "number");
 
-/** The part of an effect that is drawn: of several classes that of one. */
+/** The effect to draw; with several classes, that of one class. */
 export function effectOf(curve, classIndex) {
   if (!curve.classes) return curve.effect;
   return curve.effect[Math.min(classIndex, curve.effect.length - 1)];
 }
 
 /**
- * What a chart shows of some curves of a feature.
+ * Chart option for curves of a feature.
  * Each of `strokes` is { curve, color, width, opacity, dash, name, points, hollow }.
  */
 export function curveOption(feature, strokes, { classIndex = 0, size = "normal" } = {}) {
@@ -109,7 +109,7 @@ function surfaceOption(pair, curve, classIndex) {
       itemWidth: 10,
       formatter: (value) => number(value),
       textStyle: { color: text, fontSize: 10 },
-      // from blue over a neutral tone to orange: it reads without red and green
+      // from blue over a neutral tone to orange: readable without red and green
       inRange: { color: isDark ? ["#56b4e9", "#2a3139", "#e69f00"] : ["#0072b2", "#f1f3f5", "#d55e00"] },
     },
     tooltip: { ...base().tooltip, trigger: "item", formatter: ({ value }) => document.createTextNode(number(value[2])) },

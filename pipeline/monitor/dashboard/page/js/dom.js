@@ -1,4 +1,4 @@
-// Elements. What comes from the topics goes in as text, never as HTML.
+// Builds elements. Values from topics are inserted as text, never as HTML.
 
 export const $ = (id) => document.getElementById(id);
 

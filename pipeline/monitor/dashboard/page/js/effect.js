@@ -1,4 +1,4 @@
-// The PDP of the chosen feature: now, earlier, and on single observations.
+// The chosen feature's iPDP: current curve, earlier ones, and ICE curves.
 
 import { $, h, options, setText, table } from "./dom.js";
 import { count, number } from "./format.js";
@@ -9,7 +9,7 @@ import { styleOf } from "./palette.js";
 import * as api from "./api.js";
 
 let plot;
-let known = null; // curves, and whose they are: see chosen()
+let known = null; // curves, with the key of chosen() in `of`
 let classIndex = 0;
 let asked = 0;
 let later = null;
@@ -24,19 +24,19 @@ export function makeEffect() {
   });
 }
 
-/** The feature whose curve is shown: the chosen one, or the most important that has one. */
+/** The feature to show: the chosen one, or the most important with a curve. */
 export function effectFeature() {
   const curves = new Set(data.numbers?.curves);
   return view.feature ?? ranked().find((feature) => curves.has(feature.name))?.name ?? null;
 }
 
-/** Whose curves are to be shown. */
+/** Key of the curves to show. */
 const chosen = () => JSON.stringify([view.stream, view.alpha, effectFeature()]);
 
-/** What is known of the chosen feature; null before it was asked for. */
+/** The chosen feature's curves; null before they have been fetched. */
 const shown = () => (known?.of === chosen() ? known : null);
 
-/** Asks for the curves; soon, if that was done for the same ones a moment ago. */
+/** Fetches the curves; later, if the same ones have just been fetched. */
 export async function fetchEffect({ force = false } = {}) {
   const feature = effectFeature();
   if (feature === null || view.stream === null) return;
@@ -51,7 +51,7 @@ export async function fetchEffect({ force = false } = {}) {
   }
   asked = performance.now();
   const answer = await api.curves(view, feature);
-  // the answer may come after another stream, smoothing rate or feature was chosen
+  // meanwhile another stream, smoothing rate or feature may have been chosen
   if (of !== chosen()) return;
   known = { current: null, ...answer, of };
   drawEffect();
@@ -65,7 +65,7 @@ export function drawEffect() {
   $("class-field").hidden = !current?.classes;
   if (!current) {
     plot.clear();
-    setText($("effect-unit"), shown() ? "iPDP has no curve of it" : "");
+    setText($("effect-unit"), shown() ? "iPDP has no curve of this feature" : "");
     $("effect-legend").replaceChildren();
     return;
   }
@@ -78,9 +78,9 @@ export function drawEffect() {
   plot.setOption(curveOption(feature, strokes(color), { classIndex }), { notMerge: true });
   const isSurface = Boolean(current.second_grid);
   $("effect-legend").replaceChildren(...(isSurface ? [] : [
-    item("now", "now, with its grid", color),
+    item("now", "now, with grid points", color),
     known.earlier.length ? item("earlier", plural(known.earlier.length, "earlier curve"), color) : null,
-    known.ice.length ? item("ice", plural(known.ice.length, "single observation")) : null,
+    known.ice.length ? item("ice", plural(known.ice.length, "ICE curve")) : null,
   ].filter(Boolean)));
   $("effect-chart").setAttribute("aria-label", summary(feature));
 }

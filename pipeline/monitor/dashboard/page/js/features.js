@@ -1,4 +1,4 @@
-// The list of features: a legend of the chart, a search, and the choice of one.
+// The list of features: legend of the chart, search, and choice of one feature.
 
 import { $, h, options, setText } from "./dom.js";
 import { number, plural } from "./format.js";
@@ -52,7 +52,7 @@ export function drawFeatures({ force = false } = {}) {
   }
   reorder(list, features, force);
   $("feature-empty").hidden = found > 0;
-  setText($("feature-empty"), most === 0 ? "No explanation yet: they begin after the warm-up." : `None of ${plural(most, "feature")} is called like that.`);
+  setText($("feature-empty"), most === 0 ? "No explanation yet: explanations begin after the warm-up." : `No match among ${plural(most, "feature")}.`);
 }
 
 function add(name, list) {
@@ -92,7 +92,7 @@ function update(row, { name, value, std_error: error, peak }, scale, isShown) {
   row.bar.style.backgroundColor = mark.style.borderTopColor;
 }
 
-/** Rows that move under a finger or the focus cannot be hit. */
+/** Sorts the rows, but not while one is hovered or focused: it would move away. */
 function reorder(list, features, force) {
   const now = performance.now();
   if (!force && (now - reordered < 2_000 || list.matches(":hover, :focus-within"))) return;

@@ -1,4 +1,4 @@
-// Numbers and names for people.
+// Formats numbers and names.
 
 /** Method → its name; the server knows the methods. */
 export const METHOD_NAMES = { loss: "loss" };
@@ -11,7 +11,7 @@ export const compact = (n) => (Math.abs(n) < 10_000 ? grouped.format(n) : short.
 export const plural = (n, thing) => `${count(n)} ${thing}${n === 1 ? "" : "s"}`;
 export const percent = (share) => `${(100 * share).toFixed(1)} %`;
 
-/** Three digits of the scale, so that numbers of one list line up. */
+/** Formats a number with three digits of the scale, so that the numbers of a list line up. */
 export function number(value, scale = Math.abs(value)) {
   if (value === null || value === undefined || !Number.isFinite(value)) return "–";
   if (scale === 0) return "0";
@@ -23,7 +23,7 @@ export function number(value, scale = Math.abs(value)) {
 
 export const signed = (value, scale) => (value > 0 ? "+" : "") + number(value, scale);
 
-/** Axis labels: a true minus sign, and no digits that say nothing. */
+/** Formats an axis label, with a true minus sign and no superfluous digits. */
 export function tick(value) {
   if (value === 0) return "0";
   const size = Math.abs(value);
@@ -36,7 +36,7 @@ const minus = (text) => text.replace(/^-/, "−").replace("e-", "e−").replace(
 
 export function titleOf(change) {
   const verb = change.direction ?? "changed";
-  if (change.kind !== "drift") return change.kind === "gap" ? "Gap: something was lost" : "Cold start";
+  if (change.kind !== "drift") return change.kind === "gap" ? "Gap: messages were lost" : "Cold start";
   if (change.method === "loss") return `The loss ${verb}`;
   return `${METHOD_NAMES[change.method]} of ${change.feature} ${verb}`;
 }

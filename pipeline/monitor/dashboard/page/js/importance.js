@@ -1,4 +1,4 @@
-// Importance over time, with bands of two standard errors, and the changes beneath it.
+// Chart of importance over time, with bands of two standard errors and the changes below.
 
 import { $, h, table } from "./dom.js";
 import { METHOD_NAMES, count, number, titleOf } from "./format.js";
@@ -74,7 +74,7 @@ function drawMain(names) {
   });
 }
 
-/** What the values take, and nearly all of the bands: those of the first records are very wide. */
+/** Value range of all lines and most of the bands; the first records' bands are very wide. */
 function extent(names, first, last) {
   const lows = [0];
   const highs = [0];
@@ -90,7 +90,7 @@ function extent(names, first, last) {
   return nice(Math.min(...lows), Math.max(...highs), 5);
 }
 
-/** How far each name must go from the end of its line so that none covers another. */
+/** Vertical offset of each name from the end of its line, so that no name covers another. */
 function spread(names, last, place) {
   const labels = [];
   for (const name of names) {
@@ -102,7 +102,7 @@ function spread(names, last, place) {
   labels.forEach((label, i) => {
     label.y = Math.max(label.wanted, i ? labels[i - 1].y + LABEL_HEIGHT : -Infinity);
   });
-  // back up by half of what the lowest of a crowd was pushed down
+  // move back up by half of the largest push downwards
   const pushed = Math.max(0, ...labels.map((label) => label.y - label.wanted)) / 2;
   labels.reverse().forEach((label, i) => {
     const below = i ? labels[i - 1].y - LABEL_HEIGHT : Infinity;
@@ -142,7 +142,7 @@ function lineAndBand(name, right, offset) {
   ];
 }
 
-/** Braces and bars mean styles to the chart. */
+/** Replaces braces and bars, which the chart would read as styles. */
 const plain = (name) => name.replace(/[{}|]/g, (c) => ({ "{": "(", "}": ")", "|": "×" })[c]);
 
 function band(name, line, color, isChosen) {
@@ -251,15 +251,15 @@ function drawLane(names) {
 }
 
 function mark(change, muted, text) {
-  const isTold = change.id === view.change;
+  const isOpen = change.id === view.change;
   return {
     id: change.id,
     value: [change.seq, lanes().indexOf(change.method)],
     symbol: change.direction ? "triangle" : "circle",
     symbolRotate: change.direction === "fell" ? 180 : 0,
-    symbolSize: isTold ? 13 : 9,
-    z: isTold ? 5 : 3,
-    itemStyle: { color: styleOf(change.feature)?.color ?? muted, borderColor: isTold ? text : "transparent", borderWidth: 1.5 },
+    symbolSize: isOpen ? 13 : 9,
+    z: isOpen ? 5 : 3,
+    itemStyle: { color: styleOf(change.feature)?.color ?? muted, borderColor: isOpen ? text : "transparent", borderWidth: 1.5 },
   };
 }
 

@@ -1,4 +1,4 @@
-// Key figures, and the status of the pipeline.
+// Key figures and the status of the pipeline.
 
 import { $, h, setText, svg } from "./dom.js";
 import { compact, count, number, percent, plural } from "./format.js";
@@ -54,7 +54,7 @@ export function drawOperations() {
     h("section", {}, h("h3", {}, "Lag of each role"), lags(roles, trouble)),
     h("section", {}, h("h3", {}, `Dead letters (${count(total)})`), letters.length
       ? h("ul", { class: "reasons", tabIndex: 0 }, ...[...letters].reverse().map(reason))
-      : h("p", { class: "empty" }, "None: every record could be used.")),
+      : h("p", { class: "empty" }, "None: all records were valid.")),
     ...(notices.length || leftOut.length ? [h("section", {}, h("h3", {}, "Notices"), h("ul", { class: "reasons", tabIndex: 0 },
       ...leftOut.map(([why, n]) => h("li", {}, `${plural(n, "record")} ${why}.`)),
       ...[...notices].reverse().map((notice) => h("li", {}, notice.detail, h("span", { class: "muted" }, ` – ${notice.stream}, ${count(notice.seq)}`)))))] : []),
@@ -63,7 +63,7 @@ export function drawOperations() {
 
 function lags(roles, trouble) {
   if (trouble) return h("p", { class: "empty" }, trouble);
-  if (!roles.length) return h("p", { class: "empty" }, "Asking the broker …");
+  if (!roles.length) return h("p", { class: "empty" }, "Reading the lag from the broker …");
   return h(
     "table", { class: "lags" },
     h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "Role"), h("th", { scope: "col" }, "Reads"), h("th", { scope: "col", class: "n" }, "Lag, messages"))),

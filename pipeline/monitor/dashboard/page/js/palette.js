@@ -1,5 +1,5 @@
-// One colour and one dash for each shown feature, kept as long as it is shown.
-// Okabe and Ito's colours: they differ for colour-blind people too, and dashes distinguish the rest.
+// A colour and a dash for each shown feature, kept as long as it is shown.
+// Okabe and Ito's colours differ for colour-blind people too; dashes distinguish further features.
 
 const LIGHT = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#3d4551"];
 const DARK = ["#56b4e9", "#e69f00", "#2bbd92", "#cc79a7", "#f0e442", "#e8743b", "#c9d1dc"];
@@ -23,7 +23,7 @@ export function styleOf(name) {
   const slot = slots.get(name);
   if (slot === undefined) return null;
   const colors = isDark() ? DARK : LIGHT;
-  // seven and four have no common divisor: 28 pairs before one comes again
+  // 7 and 4 have no common divisor: 28 different pairs
   const dash = DASHES[slot % DASHES.length];
   return { color: colors[slot % colors.length], dash };
 }

@@ -1,4 +1,4 @@
-// Loss and accuracy over the same records as the importances.
+// Charts of loss and accuracy, over the same records as the importances.
 
 import { $, h, table } from "./dom.js";
 import { count, number, percent } from "./format.js";

@@ -1,4 +1,4 @@
-// What the page shows (view) and what it knows (data).
+// The page's state: what it shows (view), and the data it has received (data).
 
 import { METHOD_NAMES } from "./format.js";
 
@@ -11,7 +11,7 @@ export const view = {
   top: 5,
   order: "peak",
   query: "",
-  range: "all", // or how many of the latest records, or "zoom"
+  range: "all", // or a number of latest records, or "zoom"
   first: null,
   last: null,
 };
@@ -19,10 +19,10 @@ export const view = {
 export const data = {
   about: { loss: "", regression: false, categorical: [], methods: {} },
   version: 0,
-  features: new Map(), // name → newest seq, value, std_error, and peak
-  lines: new Map(), // name → { seq, value, std_error } of the shown features, whole
-  closer: new Map(), // the same within the visible range
-  changes: new Map(), // id → change in short
+  features: new Map(), // name → newest seq, value and std_error, and peak
+  lines: new Map(), // name → { seq, value, std_error } of the shown features, over all records
+  closer: new Map(), // the same, over the visible range
+  changes: new Map(), // id → change without curves
   stories: new Map(), // id → whole change
   numbers: null,
   rates: [],
@@ -46,7 +46,7 @@ export function replaceAll(answer) {
   view.alpha = answer.alpha;
 }
 
-/** Takes an update; returns the changes that are new. */
+/** Applies an update; returns the new changes. */
 export function takeNews(news) {
   data.version = news.version;
   data.numbers = { ...data.numbers, ...news };
@@ -117,7 +117,7 @@ export function oldest() {
   return Number.isFinite(first) ? first : 0;
 }
 
-/** Groups of changes: those of one incident together, the latest first. */
+/** Changes grouped by incident, the latest first. */
 export function incidents() {
   const groups = new Map();
   for (const change of [...data.changes.values()].sort((a, b) => b.seq - a.seq)) {
@@ -128,7 +128,7 @@ export function incidents() {
   return [...groups.values()];
 }
 
-/** All changes in the order of the list, the latest first. */
+/** All changes in the order of the list. */
 export const ordered = () => incidents().flat();
 
 export function readFragment() {

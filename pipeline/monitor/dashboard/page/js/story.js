@@ -1,4 +1,4 @@
-// One change: before and after, its certainty and timing, related changes, and the curves.
+// One change: before and after, confidence, timing, related changes, and the curves.
 
 import { $, h, svg } from "./dom.js";
 import { METHOD_NAMES, count, number, plural, signed, titleOf } from "./format.js";
@@ -25,7 +25,7 @@ export function makeStory({ chosen, closed }) {
   });
 }
 
-/** Shows the open change; with `again` also if it is shown already, as in other colours. */
+/** Shows the open change; with `again`, redraws it even if it is shown already. */
 export async function drawStory({ focus = false, again = false } = {}) {
   const id = view.change;
   $("story").hidden = id === null;
@@ -43,14 +43,14 @@ export async function drawStory({ focus = false, again = false } = {}) {
     keepFocus ||= $("story").contains(document.activeElement);
     drawn = id;
     plot?.dispose();
-    $("story").replaceChildren(...(story ? parts(story) : lost(id)));
+    $("story").replaceChildren(...(story ? parts(story) : notFound(id)));
   }
   if (story) drawCurves(story);
   if (keepFocus) $("story-title").focus();
 }
 
-function lost(id) {
-  return [navigation(id), h("h2", { id: "story-title", tabIndex: -1 }, "This change is not kept"), h("p", { class: "empty" }, "It is not in the topic any more, or belongs to another pipeline.")];
+function notFound(id) {
+  return [navigation(id), h("h2", { id: "story-title", tabIndex: -1 }, "Change not found"), h("p", { class: "empty" }, "It is no longer kept, or belongs to another pipeline.")];
 }
 
 function parts(story) {
@@ -85,7 +85,7 @@ function navigation(id) {
   );
 }
 
-/** Both means ± their standard errors, and thin lines of twice that, on one scale. */
+/** Both means ± their standard errors, with thin lines of ± 2 standard errors, on one scale. */
 function beforeAfter(story) {
   const rows = [
     { name: "Before", mean: story.before, error: story.before_std_error },
@@ -172,6 +172,6 @@ async function copy(button) {
     await navigator.clipboard.writeText(location.href);
     button.textContent = "Copied";
   } catch {
-    button.textContent = "The address bar has it";
+    button.textContent = "Copy it from the address bar";
   }
 }

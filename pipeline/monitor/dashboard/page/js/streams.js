@@ -1,4 +1,4 @@
-// All streams side by side, where there are several: a row each, and the choice of one.
+// The table of all streams, if there are several: one row each, and the choice of one.
 
 import { $, h, setText, svg } from "./dom.js";
 import { METHOD_NAMES, compact, count, number, percent } from "./format.js";
@@ -9,7 +9,7 @@ const EVERY_MS = 2_000;
 const WIDTH = 90;
 const HEIGHT = 24;
 
-const rows = new Map(); // stream → its row, and the parts of it that change
+const rows = new Map(); // stream → its row, and the cells that change
 let asked = 0;
 let order = [];
 
@@ -20,7 +20,7 @@ export function makeStreams({ chosen }) {
   });
 }
 
-/** Asks for all streams, but not too often; a page that shows one only needs none of it. */
+/** Fetches all streams, but not too often, and only if there are several. */
 export async function fetchStreams({ force = false } = {}) {
   const now = performance.now();
   const isShown = data.numbers?.streams.length > 1 && !document.hidden;
@@ -76,7 +76,7 @@ function update(row, each) {
   once(row, "change", each.change?.id ?? null, () => [each.change ? latest(each.change) : h("span", { class: "muted" }, "none yet")]);
 }
 
-/** Draws a cell again if its content has changed. */
+/** Draws a cell if its content has changed. */
 function once(row, name, shown, make) {
   const key = JSON.stringify(shown);
   if (row.drawn[name] === key) return;
@@ -107,7 +107,7 @@ function latest(change) {
     ` ${what}`, h("span", { class: "muted" }, `${moved}, record ${count(change.seq)}`));
 }
 
-/** Rows that move under a finger or the focus cannot be hit. */
+/** Sorts the rows, but not while one is hovered or focused: it would move away. */
 function reorder(streams) {
   const list = $("streams-rows");
   const isNew = streams.length !== order.length;

@@ -1,4 +1,4 @@
-// Light, dark, or as the system says.
+// The theme: light, dark, or the system's.
 
 import { $, h, svg } from "./dom.js";
 import { isDark } from "./palette.js";
@@ -20,7 +20,7 @@ export function themeSwitch(changed) {
     try {
       localStorage.setItem("theme", theme);
     } catch {
-      // storage is forbidden: it lasts as long as the page
+      // storage is forbidden: the choice lasts as long as the page
     }
     show();
   });
