@@ -23,7 +23,11 @@ EMBEDDED := not kafka and not browser and not site and not dist and not torch
 test: $(STAMP)  ## the quick suite: what each part promises, and ten whole pipelines; under four minutes
 	$(BIN)/python -m pytest -n 4 --dist worksteal --durations 20 -m "not slow and $(EMBEDDED)"
 
-test-all: test-slow test-browser test-kafka docs test-dist check-deploy  ## all else: slow tests, browser, real Kafka, site, packages, deploy files
+test-all:  ## all else: site, packages, deploy files, slow tests, browser, real Kafka
+	$(MAKE) --jobs 2 --output-sync docs test-dist check-deploy
+	$(MAKE) test-slow
+	$(MAKE) test-browser
+	$(MAKE) test-kafka
 
 test-slow: $(STAMP)  ## the other tests that need nothing but the embedded broker
 	$(BIN)/python -m pytest -n 5 --dist worksteal --durations 20 -m "slow and $(EMBEDDED)" tests

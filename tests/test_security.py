@@ -71,6 +71,7 @@ def test_what_acls_do_not_let_a_producer_send_is_told() -> None:
             send()
 
 
+@pytest.mark.slow
 def test_what_acls_do_not_let_a_group_do_is_told() -> None:
     with FaultyBroker() as broker:
         config = make_config(kafka={"bootstrap_servers": broker.bootstrap_servers})

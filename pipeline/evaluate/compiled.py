@@ -11,8 +11,6 @@ try:
 except ImportError:
     numba = None
 
-IS_COMPILED = numba is not None
-
 F = TypeVar("F", bound=Callable[..., Any])
 
 

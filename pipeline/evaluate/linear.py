@@ -12,8 +12,6 @@ from fluxplain.evaluate.encoding import Floats, Inputs
 from fluxplain.evaluate.generic import GenericEvaluator
 from fluxplain.evaluate.table import Table
 
-LINEAR = (linear_model.LinearRegression, linear_model.LogisticRegression)
-
 LARGE = 30.0
 """Limit of the exponent beyond which River's sigmoid is 0 or 1."""
 

@@ -18,25 +18,6 @@ CROSS_ENTROPY, ZERO_ONE, BRIER, ABSOLUTE_ERROR, SQUARED_ERROR = range(5)
 
 
 @compiled
-def replace_one(rows: Floats, columns: Places, values: Floats) -> None:
-    """Replace one feature in each input.
-
-    Parameters
-    ----------
-    rows
-        The observation in each row, shape (features · m, columns).
-    columns
-        The column of each feature.
-    values
-        Of each feature m values, shape (features, m).
-    """
-    m = values.shape[1]
-    for i in range(columns.shape[0]):
-        for j in range(m):
-            rows[i * m + j, columns[i]] = values[i, j]
-
-
-@compiled
 def replace_drawn(
     rows: Floats, columns: Places, stored: Floats, chosen: Places, starts: Places
 ) -> None:

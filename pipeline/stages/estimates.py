@@ -24,7 +24,7 @@ from fluxplain.schemas.numbers import MAX_NUMBER, are_moderate, is_moderate
 from fluxplain.schemas.record import FIRST_INCARNATION, Label, describe
 from fluxplain.stages.chain import Chain, Gap
 from fluxplain.stages.limits import NUMBER_BYTES, text_bytes
-from fluxplain.stages.methods import increments_of
+from fluxplain.stages.method_code import increments_of
 from fluxplain.stages.pair_points import split
 
 UNLIKE = "its outputs are not all alike: numbers, or one probability for each class"

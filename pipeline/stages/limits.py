@@ -6,7 +6,6 @@ The pipeline's own topics are checked too: anybody may have written to them.
 from collections.abc import Container, Iterable, Sequence
 from itertools import pairwise
 
-from fluxplain.evaluate import Output
 from fluxplain.schemas import BadRecordError, parse_stream
 from fluxplain.schemas.dead_letter import MAX_KEY_BYTES
 from fluxplain.schemas.record import MAX_RECORD_BYTES, Label, Value
@@ -100,14 +99,3 @@ def check_order(previous_seq: int | None, seqs: Sequence[int]) -> None:
     before = -1 if previous_seq is None else previous_seq
     if before < -1 or any(later <= seq for seq, later in pairwise((before, *seqs))):
         raise BadRecordError("seqs must be offsets that increase, beginning behind previous_seq")
-
-
-def flattened(outputs: Iterable[Output]) -> list[float]:
-    """Return all numbers of some outputs."""
-    numbers: list[float] = []
-    for output in outputs:
-        if isinstance(output, dict):
-            numbers += output.values()
-        else:
-            numbers.append(output)
-    return numbers

@@ -16,7 +16,7 @@ from fluxplain.explain.points import RNGOf
 from fluxplain.schemas.methods import METHODS, Method
 from fluxplain.schemas.numbers import MAX_NUMBER
 from fluxplain.stages.metering import Work
-from fluxplain.stages.methods import make_method
+from fluxplain.stages.method_code import make_method
 from fluxplain.stages.pair_points import joined
 
 

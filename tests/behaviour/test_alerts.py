@@ -133,4 +133,4 @@ def test_what_was_not_committed_comes_again_and_a_receiver_that_hangs_does_not_k
     wait(lambda: receiver.ids[-1] == other.id)
     assert alerts.end(signal.SIGINT) == 0
     end_of_test.set()
-    assert f"change {other.id}: not delivered before the end" in alerts.log
+    assert f"change {other.id}: not delivered before shutdown" in alerts.log

@@ -59,6 +59,7 @@ def test_a_worker_that_raises_ends_and_commits_nothing_it_did_not_finish(
     _assert_nothing_lost(config, config_path, values)
 
 
+@pytest.mark.quick
 def test_a_message_that_is_dropped_on_its_way_is_read_again(
     config: Config, config_path: Path
 ) -> None:
@@ -136,6 +137,7 @@ def test_a_value_that_cannot_be_decoded_goes_to_dead_letters(
     _assert_nothing_lost(config, config_path, values)
 
 
+@pytest.mark.quick
 def test_a_large_record_goes_to_dead_letters_and_the_next_one_is_used(
     config: Config, config_path: Path
 ) -> None:

@@ -178,7 +178,6 @@ def test_all_roles_killed_at_once_go_on_where_they_were(start: Start) -> None:
     assert_same(pipeline.published, reference(pipeline.config, values))
 
 
-@pytest.mark.quick
 def test_stopped_in_good_order_nothing_is_repeated_at_the_next_start(start: Start) -> None:
     values = observations(240)
     with start() as pipeline:
@@ -214,7 +213,6 @@ def test_each_partition_has_a_model_of_its_own(start: Start) -> None:
     assert_same(pipeline.published, expected)
 
 
-@pytest.mark.quick
 def test_keys_and_traces_of_what_is_published(start: Start) -> None:
     values = with_hostile(observations(120))
     traces = {

@@ -110,7 +110,8 @@ def test_mistakes_are_told(start: Start, config_path: Path, tmp_path: Path) -> N
             pipeline, config_path, "announce", str(tmp_path / "list.pickle"), "--version", "v2"
         )
         assert (
-            "is no model that can take over: it is a list, which has no predict_one" in wrong.stderr
+            "holds no model that can take over: it is a list, which has no predict_one"
+            in wrong.stderr
         )
         for each in (nothing, missing, wrong):
             assert "Traceback" not in each.stderr

@@ -96,6 +96,7 @@ def test_a_mistake_is_told_without_a_stack_trace(
     _assert_refused(run(folder, *command.split(), **environment), status, reason)
 
 
+@pytest.mark.slow
 def test_a_mistake_on_a_broker_is_told_too(with_topics: Path) -> None:
     cases: list[tuple[str, dict[str, str], str]] = [
         ("checkpoints remove --yes --partition 99", {}, "no role reads partition 99"),
@@ -124,6 +125,7 @@ def _assert_refused(result: "subprocess.CompletedProcess[str]", status: int, rea
     assert "Traceback" not in result.stderr
 
 
+@pytest.mark.slow
 def test_check_names_the_model_and_how_it_is_asked(folder: Path) -> None:
     result = run(folder, "check", FLUXPLAIN_MODEL__LEARN="false", **NOWHERE)
     assert "valid" in result.stdout

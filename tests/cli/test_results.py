@@ -199,6 +199,7 @@ def send(config: Config, *records: Record) -> None:
     producer.flush()
 
 
+@pytest.mark.slow
 def test_topics_give_what_files_give(
     results: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -197,6 +197,7 @@ def without_answers(n: int) -> list[Evaluation]:
     return records
 
 
+@pytest.mark.slow
 @SLOW_PROPERTY
 @given(st.lists(st.integers(1, 200), min_size=1, max_size=60))
 def test_a_feature_that_is_silent_says_how_far_it_is_however_runs_are_cut(
@@ -249,6 +250,7 @@ def changes_of_twins(model: type[Twins]) -> list[Change]:
     return changes(sorted(explained, key=attrgetter("seq")), config)
 
 
+@pytest.mark.slow
 def test_features_on_which_the_model_always_fails_do_not_hold_up_the_others() -> None:
     found = changes_of_twins(Twins)
     calm = [change for change in changes_of_twins(Calm) if change.feature == "a"]

@@ -17,7 +17,7 @@ from fluxplain.evaluate import GenericEvaluator, Value, choose
 from tests.kit.outputs import assert_same, question
 from tests.kit.support import Row, outputs_of
 
-RECORDS = 2000
+RECORDS = 1200
 
 HT, HTR = tree.HoeffdingTreeClassifier, tree.HoeffdingTreeRegressor
 HAT, HATR = tree.HoeffdingAdaptiveTreeClassifier, tree.HoeffdingAdaptiveTreeRegressor

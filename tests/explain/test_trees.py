@@ -144,6 +144,7 @@ def test_leaves_go_when_the_tree_learns_that_another_feature_decides(is_categori
         assert (sum(high) > 100) == (c > 0.5)
 
 
+@pytest.mark.slow
 @SLOW_PROPERTY
 @given(st.integers(0, 1_500), st.sampled_from(["", "b"]))
 def test_a_pickled_storage_goes_on_the_same(cut: int, categorical: str) -> None:

@@ -187,6 +187,7 @@ def contents(records: list[Record]) -> list[Any]:
     ]
 
 
+@pytest.mark.slow
 @PROPERTY
 @given(st.integers(0, 10**6))
 def test_what_is_passed_on_again_changes_nothing(seed: int) -> None:

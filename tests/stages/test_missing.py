@@ -291,6 +291,7 @@ def test_a_category_that_was_never_seen_is_explained_as_any_other() -> None:
     assert any("new" in grid for grid in grids)
 
 
+@pytest.mark.slow
 @PROPERTY
 @given(st.integers(0, 10**6), st.sampled_from(["impute", "skip", "dead-letter"]))
 def test_whatever_is_missing_shards_and_a_copy_of_the_state_say_the_same(

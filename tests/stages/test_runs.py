@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import orjson
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -188,6 +189,7 @@ def cut(rng: random.Random, singles: Sequence[Evaluation], mean: int) -> list[Ev
     return made
 
 
+@pytest.mark.slow
 @FUZZ
 @given(
     SEEDS,

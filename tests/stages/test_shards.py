@@ -172,7 +172,10 @@ def of_shards(config: Config, messages: Iterable[Message], shards: int) -> list[
 
 
 @pytest.mark.parametrize("shards", [1, 2, 3])
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(
+    "case",
+    [pytest.param(n, marks=[pytest.mark.slow] if "forest" in n else []) for n in CASES],
+)
 def test_shards_publish_what_a_single_one_does(case: str, shards: int) -> None:
     config, messages = CASES[case]()
     whole = run(ModelStage(config, STREAM), messages)

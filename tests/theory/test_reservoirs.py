@@ -32,7 +32,7 @@ def uniform(seen: int) -> list[float]:
 
 
 @pytest.mark.parametrize(("sampler", "shares"), [("geometric", geometric), ("uniform", uniform)])
-@pytest.mark.parametrize("seen", [3 * SIZE, 5 * SIZE])
+@pytest.mark.parametrize("seen", [3 * SIZE, pytest.param(5 * SIZE, marks=pytest.mark.slow)])
 def test_ages_follow_the_sampling_probabilities(sampler: str, shares: object, seen: int) -> None:
     """Pearson's χ² of independent draws; at 20,000 each cell expects 30 or more."""
     assert callable(shares)
@@ -45,7 +45,7 @@ def test_ages_follow_the_sampling_probabilities(sampler: str, shares: object, se
     assert chi_squared([counts[r] for r in range(seen)], expected) < high
 
 
-@pytest.mark.parametrize("beyond", [0, 2, 20])
+@pytest.mark.parametrize("beyond", [0, 2, pytest.param(20, marks=pytest.mark.slow)])
 def test_lemma_1_two_geometric_draws_collide_as_often_as_it_says(beyond: int) -> None:
     """Of independent reservoirs: p/(2-p) (1 + (1-p)^(2(s-t0)+1)), with s - t0 = ``beyond``.
 

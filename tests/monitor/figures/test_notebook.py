@@ -96,6 +96,7 @@ def test_an_explainer_that_is_warming_up_says_so(make: Callable[[], Any]) -> Non
         draw(make())
 
 
+@pytest.mark.slow
 def test_records_draw_as_importances_curves_and_stories() -> None:
     records = stream_of(6)
     assert len(draw(records).axes) == 3
