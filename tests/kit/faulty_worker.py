@@ -6,6 +6,7 @@ Usage: ``python -m tests.kit.faulty_worker CONFIG FAULT [ROLE]``
 import os
 import signal
 import sys
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, cast
@@ -149,6 +150,7 @@ def freezes_deciding() -> None:
         if not stopped:
             stopped = True
             os.kill(os.getpid(), signal.SIGSTOP)
+            time.sleep(1)  # another thread may take the signal, and stop this one somewhat later
         return sound(self, *args)
 
     Register.decide = decide  # type: ignore[method-assign,assignment]
