@@ -132,6 +132,19 @@ class _Tree:
         self.feature = np.array(feature, np.int32)
         self.threshold = np.array(threshold, np.float64)
         self.below = np.array([first, second, otherwise], np.int32).reshape(3, -1)
+        self.ways = np.array([edge.node for edge in self.edges], np.int32)
+        self._codes: Floats | None = None
+        self._mark: object = None
+        self._lacks_code = True
+
+    def codes(self, encoding: Encoding) -> Floats:
+        """Return the codes of the edges' categories; NaN for a category without one yet."""
+        if self._codes is None or self._lacks_code or self._mark is not encoding.mark:
+            codes = [encoding.code(feature, value) for feature, value, _ in self.edges]
+            self._codes = np.array(codes, np.float64)
+            self._mark = encoding.mark
+            self._lacks_code = bool(np.isnan(self._codes).any())
+        return self._codes
 
     def _add(self, root: Any, before: dict[int, int]) -> None:
         """Number the nodes below a root, each branch before its children."""
@@ -143,6 +156,7 @@ class _Tree:
                 slot = before.get(id(node))
                 slot = self._slots.take() if slot is None else slot
                 self.leaves[slot] = node
+                self._slots.leaves[slot] = node, self.model
                 self._nodes.append((LEAF, -1, 0.0, slot, 0, -1))
                 continue
             if kind == OTHER or getattr(node, "_alternate_tree", None):
@@ -187,10 +201,11 @@ _WAYS: dict[Any, int] = {
 
 
 class Slots:
-    """Numbers the leaves from 0 on, reusing freed numbers."""
+    """Numbers the leaves from 0 on, reusing freed numbers; knows each leaf and its tree."""
 
     def __init__(self) -> None:
         self.size = 0
+        self.leaves: dict[int, tuple[Any, Any]] = {}
         self._free: list[int] = []
 
     def take(self) -> int:
@@ -202,6 +217,7 @@ class Slots:
 
     def free(self, slot: int) -> None:
         """Release a number."""
+        del self.leaves[slot]
         self._free.append(slot)
 
 
@@ -212,8 +228,6 @@ class Branches:
         self.names = Names()
         self.slots = Slots()
         self._trees: list[_Tree] = []
-        self._mark: object = None
-        self._unknown = True  # whether a category has no code yet
         self._join()
 
     def follow(self, trees: Sequence[Any]) -> None:
@@ -240,7 +254,7 @@ class Branches:
 
     def leaf(self, slot: int) -> tuple[Any, Any]:
         """Return a leaf, and its tree."""
-        return self._leaves[slot]
+        return self.slots.leaves[slot]
 
     def reach(self, observed: Observed, x: Floats) -> Integers:
         """Return the slot of the leaf that each row reaches in each tree.
@@ -249,7 +263,8 @@ class Branches:
         -------
         Shape (trees, rows); -1 where the tree must be asked.
         """
-        self._encode(observed.encoding)
+        none = np.zeros(0)
+        codes = np.concatenate([none, *(each.codes(observed.encoding) for each in self._trees)])
         reached = np.empty((len(self._roots), len(x)), np.int32)
         common = np.full(len(self._kind), -1, np.int32)
         lost = np.zeros(len(self._kind), np.bool_)
@@ -264,7 +279,7 @@ class Branches:
                 self._feature,
                 self._threshold,
                 self._below,
-                self._codes,
+                codes,
                 self._ways,
                 common,
                 lost,
@@ -284,15 +299,6 @@ class Branches:
         place, _ = tree.branches[node - start].most_common_path()
         return start + tree.children[node - start] + int(place)
 
-    def _encode(self, encoding: Encoding) -> None:
-        """Find the codes of the edges' categories."""
-        # an unknown category may have a code by now
-        if self._unknown or self._mark is not encoding.mark:
-            codes = [encoding.code(feature, value) for feature, value, _ in self._edges]
-            self._codes = np.array(codes, np.float64)
-            self._mark = encoding.mark
-            self._unknown = bool(np.isnan(self._codes).any())
-
     def _join(self) -> None:
         """Concatenate the trees' arrays."""
         trees = self._trees
@@ -305,25 +311,14 @@ class Branches:
         self._threshold = np.concatenate([none.astype(float), *(each.threshold for each in trees)])
         self._below = np.concatenate([none.reshape(3, 0), *(each.below for each in trees)], axis=1)
         shift = np.repeat(starts[:-1], sizes)
-        self._edges = [edge for each in trees for edge in each.edges]
         edges = np.repeat(
             np.cumsum([0, *(len(each.edges) for each in trees)])[:-1].astype(np.int32), sizes
         )
         numeric, nominal = self._kind == NUMERIC, self._kind == NOMINAL
         self._below[:2] += shift * numeric + edges * nominal
         self._below[2] += shift * (self._below[2] >= 0)
-        self._ways = np.array(
-            [
-                edge.node + start
-                for each, start in zip(trees, starts.tolist(), strict=False)
-                for edge in each.edges
-            ],
-            np.int32,
-        )
-        self._leaves = {
-            slot: (leaf, each.model) for each in trees for slot, leaf in each.leaves.items()
-        }
-        self._unknown = True
+        ways = [each.ways + start for each, start in zip(trees, starts.tolist(), strict=False)]
+        self._ways = np.concatenate([none, *ways], dtype=np.int32)
 
 
 def is_text(observed: Observed) -> NDArray[np.bool_]:
