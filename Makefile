@@ -20,7 +20,7 @@ demo: $(STAMP)  ## the whole pipeline on the embedded broker; ends by itself
 
 EMBEDDED := not kafka and not browser and not site and not dist and not torch
 
-test: $(STAMP)  ## the quick suite: what each part promises, and ten whole pipelines; under four minutes
+test: $(STAMP)  ## the quick suite: what each part promises, and ten whole pipelines; about four minutes
 	$(BIN)/python -m pytest -n 4 --dist worksteal --durations 20 -m "not slow and $(EMBEDDED)"
 
 test-all:  ## all else: site, packages, deploy files, slow tests, browser, real Kafka
