@@ -146,7 +146,7 @@ lock: $(PUBLISH)  ## resolve the dependencies of pyproject.toml anew
 	$(BIN)/$(LOCK) pyproject.toml --extra registry --no-annotate --constraint requirements.lock \
 		--output-file deploy/requirements.lock
 
-# the folder changes when there is something new on its ground floor, which needs a link
+# a new entry of pipeline/ changes the folder, and needs a link in build/package
 $(STAMP): pyproject.toml requirements.lock pipeline/__init__.py pipeline
 	$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("fluxplain needs Python 3.11 or newer: make PYTHON=python3.11 ...")'
 	$(PYTHON) -m venv $(VENV)

@@ -1,1 +1,1 @@
-"""What is needed to run the project somewhere, and no part of the package that is published."""
+"""Files and programs to run the project, outside of the published package."""

@@ -1,8 +1,8 @@
-"""The package as it is imported from a clone: ``build/package/fluxplain``, a folder of links.
+"""Makes ``build/package/fluxplain``, a folder of links through which a clone imports the package.
 
-``pipeline`` is its ground floor, ``agents`` and ``schemas`` are packages in it. An editable install
-adds ``build/package`` to the path, where type checkers and editors find it too. Run as a program,
-it renews the links.
+It has the modules of ``pipeline``, and ``agents`` and ``schemas`` as packages in it. An editable
+install adds ``build/package`` to the path, where type checkers and editors find it too. Run as a
+program, it renews the links.
 """
 
 import os

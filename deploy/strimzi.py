@@ -40,7 +40,7 @@ WRITES: dict[Role, tuple[str, ...]] = {
 """Role → the topics that no other role writes; see :func:`_own` for control."""
 
 EVERY_ROLE_WRITES = ("changes", "dead-letters")
-"""Gaps and cold starts are told of on ``changes``, by whoever sees them."""
+"""Every role publishes the gaps and cold starts that it finds to ``changes``."""
 
 Manifest = dict[str, Any]
 

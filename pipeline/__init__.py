@@ -1,4 +1,4 @@
-"""fluxplain: explanations of an online model, kept up to date beside it."""
+"""Explains an online model with every record that it learns from, on Kafka or in Python."""
 
 from typing import TYPE_CHECKING
 

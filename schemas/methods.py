@@ -6,14 +6,17 @@ Method = Literal["ipfi", "isage", "ipdp"]
 
 Unit = Literal["loss", "output"]
 
+DELTA = 2e-3
+"""ADWIN's default delta, which is River's."""
+
 
 class MethodInfo(NamedTuple):
-    """What the pipeline knows of a method without loading it.
+    """Facts about a method that the pipeline needs before it loads the method.
 
     Attributes
     ----------
     title
-        The name that people read.
+        Display name.
     meaning
         What its importance measures, as part of a sentence.
     unit
@@ -41,7 +44,7 @@ class MethodInfo(NamedTuple):
     settings: str
     needs_label: bool = True
     is_curve: bool = False
-    delta: float = 2e-3
+    delta: float = DELTA
     averages: bool = False
 
 
@@ -83,11 +86,11 @@ METHOD_NAMES: dict[Watched, str] = {
     **{name: info.title for name, info in METHODS.items()},
     "loss": "loss",
 }
-"""The name that people read of each."""
+"""Display names."""
 
 WATCHED: tuple[Watched, ...] = get_args(Watched)
 
 
 def unit_of(watched: Watched | None) -> Unit:
-    """Return the unit of what is watched."""
+    """Return the unit of a method's importance, or of the loss."""
     return METHODS[watched].unit if watched in METHODS else "loss"

@@ -14,10 +14,7 @@ from fluxplain.drift.detectors import (
     Signal,
     check_parameters,
 )
-from fluxplain.schemas.methods import METHODS, WATCHED, Watched
-
-DELTA = 2e-3
-"""ADWIN's default delta, which is River's; that of a method's increments may be smaller."""
+from fluxplain.schemas.methods import DELTA, METHODS, WATCHED, Watched
 
 _NAMES = {reference: name for name, reference in DETECTORS.items()}
 

@@ -3,6 +3,7 @@
 import json
 from contextlib import suppress
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, cast
 
 from pydantic import AfterValidator, Field, WithJsonSchema, model_validator
@@ -10,7 +11,6 @@ from pydantic import AfterValidator, Field, WithJsonSchema, model_validator
 from fluxplain.config.base import Name, Section, Share, Size, load, with_tables, wrong
 from fluxplain.explain.grids import MOST_CURVES, GridKind, GridSettings, StorageKind, check_pairs
 from fluxplain.explain.parameter_checks import ALL
-from fluxplain.loading import import_strings
 from fluxplain.schemas.methods import METHODS, Method
 
 if TYPE_CHECKING:
@@ -206,15 +206,7 @@ class ExplainSettings(Section):
         return getattr(self, method)
 
 
-def _tables_of_methods() -> dict[str, type[Section]]:
-    own = globals()
-    found: dict[str, type[Section]] = {}
-    for method, info in METHODS.items():
-        module, _, name = info.settings.partition(":")
-        kind = own[name] if module == __name__ else import_strings.load(info.settings)
-        found[method] = cast(type[Section], kind)
-    return found
-
-
 if not TYPE_CHECKING:
-    ExplainSettings = with_tables(ExplainSettings, _tables_of_methods())
+    ExplainSettings = with_tables(
+        ExplainSettings, {method: resolve_name(info.settings) for method, info in METHODS.items()}
+    )

@@ -54,7 +54,7 @@ class Answers(NamedTuple):
 
 
 class Given(NamedTuple):
-    """What a method gets beside its own settings.
+    """Arguments that every method gets besides its settings.
 
     Attributes
     ----------

@@ -1,7 +1,8 @@
-"""Makes the methods of explanation from the settings."""
+"""Loads the code of a method, and makes the method from the settings."""
 
 from collections.abc import Callable, Collection, Sequence
 from functools import cache
+from pkgutil import resolve_name
 from typing import Any, cast
 
 from fluxplain.config import Config
@@ -11,7 +12,6 @@ from fluxplain.explain.losses import Loss, Target
 from fluxplain.explain.method import Given
 from fluxplain.explain.method import Method as Asks
 from fluxplain.explain.points import RNGOf
-from fluxplain.loading.import_strings import load
 from fluxplain.schemas.methods import METHODS, Method
 
 Increments = Callable[[Loss, Sequence[Target], Labels, Floats, Floats], Floats]
@@ -33,11 +33,11 @@ def make_method(method: Method, config: Config, asked: Collection[str], rng_of: 
 
 
 def increments_of(method: Method) -> Increments:
-    """Return what turns the answers of a method of importance into increments."""
+    """Return the function that turns a method's answers into increments."""
     return cast(Increments, _code(method).increments)
 
 
 @cache
 def _code(method: Method) -> Any:
     """Return the class of a method; imported when it is first needed."""
-    return load(METHODS[method].code)
+    return resolve_name(METHODS[method].code)

@@ -36,10 +36,10 @@ from fluxplain.kafka.topics import create_topics, topic_specs
 from fluxplain.kafka.topics.progress import GroupOffsets
 from fluxplain.kafka.worker.budget import WINDOW
 from tests.kit.kafka_pipeline import KafkaPipeline, assert_same, reference_of
-from tests.kit.receiver import Receiver, receiver, wait
+from tests.kit.receiver import Receiver, receiver
 from tests.kit.records import change
 from tests.kit.settings import SETTINGS, topic_store, write_config
-from tests.kit.support import agrawal
+from tests.kit.support import agrawal, wait_until
 
 pytestmark = pytest.mark.kafka
 
@@ -298,11 +298,14 @@ def test_each_user_may_do_what_its_process_does_and_nothing_else(
                     assert offsets.lag() == 0
         assert dashboard.stdout is not None
         url = dashboard.stdout.readline().split()[-1]
-        wait(lambda: [role["lag"] for role in overview(url)["roles"]] == [0] * len(roles))
+        wait_until(
+            lambda: [role["lag"] for role in overview(url)["roles"]] == [0] * len(roles),
+            timeout_s=60,
+        )
         one = change("a", 7)
         with_all_rights = RecordProducer(config)
         with_all_rights.send(config.topic("changes"), one.encode(), partition=0)
-        wait(lambda: receiver.ids[-1:] == [one.id])
+        wait_until(lambda: receiver.ids[-1:] == [one.id], timeout_s=60)
     assert setup.audited("Denied") == set()
     unused = setup.granted() - setup.audited("Allowed")
     assert {right for right in unused if right.name not in EMERGENCIES} == set()

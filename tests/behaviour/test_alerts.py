@@ -15,9 +15,10 @@ from fluxplain.config import load_config
 from fluxplain.kafka.producer import RecordProducer
 from fluxplain.kafka.topics import create_topics
 from fluxplain.schemas import Change
-from tests.kit.receiver import Receiver, receiver, wait
+from tests.kit.receiver import Receiver, receiver
 from tests.kit.records import change
 from tests.kit.settings import SETTINGS, topics, write_config
+from tests.kit.support import wait_until
 
 __all__ = ["receiver"]  # a fixture
 
@@ -56,7 +57,7 @@ class Alerts:
                 },
                 stderr=log,
             )
-        wait(lambda: self._starts() > before)
+        wait_until(lambda: self._starts() > before, timeout_s=60)
 
     def end(self, with_signal: signal.Signals = signal.SIGTERM) -> int:
         assert self.process is not None
@@ -88,7 +89,7 @@ def test_each_new_change_is_delivered_once(alerts: Alerts, receiver: Receiver) -
     alerts.start()
     receiver.respond = lambda n: {1: 400, 2: 500}.get(n, 200)
     alerts.publish(b"no change", one, one, refused, ill, last)
-    wait(lambda: receiver.ids[-1:] == [last.id])
+    wait_until(lambda: receiver.ids[-1:] == [last.id], timeout_s=60)
     assert receiver.ids == [one.id, refused.id, ill.id, ill.id, last.id]
     assert alerts.end() == 0
     log = alerts.log
@@ -119,18 +120,20 @@ def test_what_was_not_committed_comes_again_and_a_receiver_that_hangs_does_not_k
     alerts.start()
     receiver.respond = killing
     alerts.publish(one)
-    wait(lambda: alerts.process is not None and alerts.process.poll() is not None)
+    wait_until(
+        lambda: alerts.process is not None and alerts.process.poll() is not None, timeout_s=60
+    )
     assert receiver.ids == [one.id]
 
     receiver.respond = lambda _n: 200
     alerts.publish(missed)  # while nobody reads
     alerts.start()
-    wait(lambda: f"change {missed.id}: http" in alerts.log)
+    wait_until(lambda: f"change {missed.id}: http" in alerts.log, timeout_s=60)
     assert receiver.ids == [one.id, one.id, missed.id]
 
     receiver.respond = hanging
     alerts.publish(other)
-    wait(lambda: receiver.ids[-1] == other.id)
+    wait_until(lambda: receiver.ids[-1] == other.id, timeout_s=60)
     assert alerts.end(signal.SIGINT) == 0
     end_of_test.set()
     assert f"change {other.id}: not delivered before shutdown" in alerts.log

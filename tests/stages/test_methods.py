@@ -3,14 +3,13 @@
 import inspect
 import pickle
 from itertools import islice
-from typing import Any
+from pkgutil import resolve_name
 
 import orjson
 import pytest
 from river.datasets import synth
 
 from fluxplain.config import Config
-from fluxplain.loading.import_strings import load
 from fluxplain.local import LocalPipeline
 from fluxplain.schemas import Explanation, Record
 from fluxplain.schemas.methods import METHODS, Method
@@ -39,8 +38,7 @@ def published(pipeline: LocalPipeline, begin: int, end: int, *, every_label: boo
 @every_method
 def test_its_class_is_what_the_list_says_of_it(method: Method) -> None:
     info = METHODS[method]
-    code: Any = load(info.code)
-    settings: Any = load(info.settings)
+    code, settings = resolve_name(info.code), resolve_name(info.settings)
     assert code.needs_label == info.needs_label
     assert hasattr(code, "increments") != info.is_curve
     configured = inspect.signature(code.configured).parameters

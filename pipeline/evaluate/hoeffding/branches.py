@@ -98,7 +98,7 @@ class _Tree:
 
     def __init__(self, model: Any, names: Names, slots: "Slots") -> None:
         self.model = model
-        self.leaves: dict[int, Any] = {}
+        self.leaves: set[int] = set()  # their slots
         self._names, self._slots = names, slots
         self.copy()
 
@@ -114,8 +114,8 @@ class _Tree:
     def copy(self) -> None:
         """Copy all nodes; existing leaves keep their slots."""
         model = self.model
-        before = {id(leaf): slot for slot, leaf in self.leaves.items()}
-        kept, self.leaves = self.leaves, {}
+        before = {id(self._slots.leaves[slot][0]): slot for slot in self.leaves}
+        kept, self.leaves = self.leaves, set()
         self._root, self._growth = model._root, GROWTH[type(model)](model)
         self._multiway: list[tuple[Any, int]] = []
         self.branches: dict[int, Any] = {}
@@ -124,7 +124,7 @@ class _Tree:
         self._nodes: list[tuple[int, int, float, int, int, int]] = []
         if self._root is not None:
             self._add(self._root, before)
-        for slot in kept.keys() - self.leaves.keys():
+        for slot in kept - self.leaves:
             self._slots.free(slot)
         columns = zip(*self._nodes, strict=True) if self._nodes else [()] * 6
         kind, feature, threshold, first, second, otherwise = columns
@@ -154,9 +154,8 @@ class _Tree:
             kind = _kind(node)
             if kind == LEAF:
                 slot = before.get(id(node))
-                slot = self._slots.take() if slot is None else slot
-                self.leaves[slot] = node
-                self._slots.leaves[slot] = node, self.model
+                slot = self._slots.take(node, self.model) if slot is None else slot
+                self.leaves.add(slot)
                 self._nodes.append((LEAF, -1, 0.0, slot, 0, -1))
                 continue
             if kind == OTHER or getattr(node, "_alternate_tree", None):
@@ -208,12 +207,12 @@ class Slots:
         self.leaves: dict[int, tuple[Any, Any]] = {}
         self._free: list[int] = []
 
-    def take(self) -> int:
-        """Return an unused number."""
-        if self._free:
-            return self._free.pop()
-        self.size += 1
-        return self.size - 1
+    def take(self, leaf: Any, tree: Any) -> int:
+        """Give a leaf an unused number."""
+        slot = self._free.pop() if self._free else self.size
+        self.size = max(self.size, slot + 1)
+        self.leaves[slot] = leaf, tree
+        return slot
 
     def free(self, slot: int) -> None:
         """Release a number."""
