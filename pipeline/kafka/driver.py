@@ -9,7 +9,7 @@
   ``load`` each one and read from the offset that this returns.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Protocol
 
 from fluxplain.kafka.client import TopicPartition
@@ -42,8 +42,8 @@ class Driver(Protocol):
     async def seek(self, offsets: Mapping[TopicPartition, int]) -> None:
         """Read partitions again from these offsets."""
 
-    async def commit(self, tp: TopicPartition, offset: int, done: Sequence[Received]) -> bool:
-        """Acknowledge messages, all below the offset, and commit it; False to try again."""
+    async def commit(self, offsets: Mapping[TopicPartition, int]) -> bool:
+        """Commit the next offset of each partition; False to try again."""
 
     def log_end(self, tp: TopicPartition) -> int | None:
         """Return the end of the log as of the last fetch; None before it."""

@@ -1,6 +1,6 @@
 """Faust's consumer as the driver of a worker."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import faust
@@ -35,17 +35,13 @@ class FaustDriver:
         """Read partitions again from these offsets."""
         await self._consumer.seek_wait({TP(*tp): offset for tp, offset in offsets.items()})
 
-    async def commit(self, tp: TopicPartition, offset: int, done: Sequence[Any]) -> bool:
-        """Acknowledge messages, in order, and commit; False while Faust's own commit is under way.
-
-        Acknowledging a message twice is harmless.
-        """
-        consumer = self._consumer
-        if not done:
-            return bool(await consumer._commit({TP(*tp): offset}))
-        for message in done:
-            message.ack(consumer)
-        return bool(await consumer.commit({TP(*tp)}))
+    async def commit(self, offsets: Mapping[TopicPartition, int]) -> bool:
+        """Commit offsets; False if a rebalance is under way."""
+        consumer, sensors = self._consumer, self._app.sensors
+        state = sensors.on_commit_initiated(consumer)
+        is_committed = await consumer._commit({TP(*tp): at for tp, at in offsets.items()})
+        sensors.on_commit_completed(consumer, state)
+        return bool(is_committed)
 
     def log_end(self, tp: TopicPartition) -> int | None:
         """Return the end of the log as of the last fetch; None before it."""

@@ -38,6 +38,11 @@ class _ConsumerThread(driver.AIOKafkaConsumerThread):
         consumer._isolation_level = "read_committed"
         return consumer
 
+    async def _commit(self, offsets: Mapping[TP, int]) -> bool:
+        """Commit what is still assigned: Faust crashes at a commit of nothing."""
+        held = {tp: offset for tp, offset in offsets.items() if tp in self.assignment()}
+        return bool(held) and bool(await super()._commit(held))
+
     async def _fetch_records(self, *args: Any, **kwargs: Any) -> Any:
         fetch.DRAIN.begin()
         return await super()._fetch_records(*args, **kwargs)
@@ -69,12 +74,19 @@ class _Consumer(FastWaitService, driver.Consumer):
         # all fetched messages: Faust would drop the rest of a partition that is paused meanwhile
         return records, None
 
+    async def commit(self, *_args: Any, **_kwargs: Any) -> bool:
+        """Commit nothing: only the worker knows what is done."""
+        return False
+
+    async def _add_gap(self, tp: TP, offset_from: int, offset_to: int) -> None:
+        """Keep no gaps: Faust commits nothing. They would grow with each transaction."""
+
     def _holds_messages(self) -> bool:
         """Return whether messages wait for the role's agent."""
         return not all(channel.queue.empty() for channel in self.app.topics)
 
     async def perform_seek(self) -> None:
-        """Load new partitions; seek each to its committed offset, or else to its state's offset.
+        """Load new partitions, and seek each to its state's offset.
 
         Messages that arrive while a state is loaded are dropped, so a seek always follows.
         """
@@ -96,12 +108,9 @@ class _Consumer(FastWaitService, driver.Consumer):
             if position is None:
                 continue
             committed = self._committed_offset[tp]
-            if committed is None or not earliest[tp] <= committed <= position:
+            if committed != position:
                 self.owner.on_offset_mismatch(TopicPartition(*tp), committed)
-                committed = position
-                self._committed_offset[tp] = position or None
-            # messages between the committed and the state's offset are read to be acknowledged
-            positions[tp] = committed
+            positions[tp] = position
         if positions:
             await self.seek_wait(positions)
 

@@ -1,11 +1,12 @@
 """The commit protocol.
 
-Faust acknowledges a message when its agent continues, even after an exception, which loses data. So
-messages are acknowledged here. For all partitions of a worker, every ``checkpoint.interval_s``:
+Faust commits a message when its agent continues, even after an exception, which loses data. So it
+commits nothing, and offsets are committed here. For all partitions of a worker, every
+``checkpoint.interval_s``:
 
 1. Wait until every output produced so far is acknowledged by the broker.
 2. Write the checkpoints: stage, next offset, versions, digest.
-3. Acknowledge the messages below the next offset, in order, and commit.
+3. Commit the next offsets.
 
 The worker waits for the first step, then takes snapshots of the states. It continues while these
 are written and committed.
@@ -25,28 +26,20 @@ from prometheus_client import Histogram
 
 from fluxplain.config.replica import Replica
 from fluxplain.kafka.checkpoints import SLOW_S, Checkpoint, CheckpointStore, Snapshot, SnapshotError
-from fluxplain.kafka.driver import Driver, Received
+from fluxplain.kafka.driver import Driver
 from fluxplain.kafka.exits import fail
 from fluxplain.kafka.worker.outbox import Outbox
 from fluxplain.kafka.worker.partition import AssignedPartition, Assignment, SavedCheckpoint
 
 log = logging.getLogger("fluxplain.worker")
 
-COMMIT_ATTEMPTS = 20
-"""Attempts to commit while another commit is under way, 50 ms apart; then the next interval
-retries."""
-
-MAX_PENDING = 50_000
-"""Largest number of unacknowledged messages of a worker; then it commits early."""
-
 
 @dataclass(frozen=True, slots=True)
 class PendingCommit:
-    """A partition's snapshot (None: already saved) and the messages to acknowledge."""
+    """A partition's offset to commit, and its snapshot (None: already saved)."""
 
     partition: AssignedPartition
     next_offset: int
-    messages: Sequence[Received]
     snapshot: Snapshot | None
 
 
@@ -73,14 +66,14 @@ class Committer:
 
     async def commit_if_due(self) -> None:
         """Commit if the interval is over, or at once if something depends on it."""
-        waiting = sum(len(partition.pending) for partition in self.assignment)
         # later records may depend on the checkpoint, or need room
         urgent = any(p.must_save or p.must_commit for p in self.assignment)
-        if urgent or self.outbox.is_full or waiting >= MAX_PENDING:
+        if urgent or self.outbox.is_full:
             await self.commit()
             return
+        waits = any(p.next_offset > p.committed_offset for p in self.assignment)
         late = time.monotonic() - self._ended_at >= self.interval_s
-        if waiting and late and (self._finishing is None or self._finishing.done()):
+        if waits and late and (self._finishing is None or self._finishing.done()):
             await self._finished()
             self._finishing = asyncio.create_task(self._finish_aside(await self._begin(aside=True)))
 
@@ -106,11 +99,11 @@ class Committer:
         saved = [each for each in prepared if await self._save(each)]
         self.is_saving = False
         # 3. the messages are done
-        committed = [await self._commit(each) for each in saved]
+        is_committed = await self._commit(saved)
         self._ended_at = time.monotonic()
         if any(each.snapshot for each in saved):
             self.duration.observe(self._ended_at - self._began_at)
-        return len(saved) == len(prepared) and all(committed)
+        return len(saved) == len(prepared) and is_committed
 
     async def _finish_aside(self, prepared: list[PendingCommit]) -> None:
         try:
@@ -130,8 +123,7 @@ class Committer:
             checkpoint = Checkpoint(p.next_offset, p.stage, p.life, p.fence, p.epoch)
             snapshot = Snapshot(checkpoint, aside=aside and p.is_large)
             p.is_large = p.is_large or snapshot.seconds > SLOW_S
-        messages, p.pending = p.pending, []
-        return PendingCommit(p, p.next_offset, messages, snapshot)
+        return PendingCommit(p, p.next_offset, snapshot)
 
     async def _save(self, prepared: PendingCommit) -> bool:
         """Write a snapshot; return whether it is safe, and the partition still held."""
@@ -149,31 +141,24 @@ class Committer:
         except SnapshotError as error:
             log.warning("%s: %s; the state is pickled in-process instead", partition.slot, error)
             partition.is_large = False
-            partition.pending[:0] = prepared.messages
             return False
         partition.saved_offset = prepared.next_offset
         partition.saved = SavedCheckpoint(time.time(), snapshot.size_bytes)
         partition.must_save = False
         return True
 
-    async def _commit(self, prepared: PendingCommit) -> bool:
-        """Acknowledge and commit, if necessary; return whether nothing is left to commit."""
-        partition, driver = prepared.partition, self.driver
-        if not partition.is_held:
+    async def _commit(self, saved: Sequence[PendingCommit]) -> bool:
+        """Commit what is new; return whether nothing is left to commit."""
+        new = [
+            each
+            for each in saved
+            if (p := each.partition).is_held
+            and (p.must_commit or each.next_offset > p.committed_offset)
+        ]
+        if new and not await self.driver.commit({e.partition.tp: e.next_offset for e in new}):
             return False
-        if not prepared.messages:
-            if partition.must_commit:
-                committed = await driver.commit(partition.tp, partition.saved_offset, ())
-                partition.must_commit = not committed
-            return not partition.must_commit
-        for _ in range(COMMIT_ATTEMPTS):
-            committed = await driver.commit(partition.tp, prepared.next_offset, prepared.messages)
-            if not partition.is_held:
-                return False
-            if committed:
-                partition.committed_offset = prepared.next_offset
-                partition.must_commit = False
-                self.committed_at = time.time()
-                return True
-            await asyncio.sleep(0.05)
-        return False
+        for each in new:
+            each.partition.committed_offset = each.next_offset
+            each.partition.must_commit = False
+            self.committed_at = time.time()
+        return all(each.partition.is_held for each in saved)

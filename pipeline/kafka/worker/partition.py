@@ -6,7 +6,6 @@ from typing import Literal
 
 from fluxplain.kafka.checkpoints import Slot
 from fluxplain.kafka.client import TopicPartition
-from fluxplain.kafka.driver import Received
 from fluxplain.kafka.ownership.lives import FIRST, Life
 from fluxplain.kafka.ownership.writers import Fence, Writer
 from fluxplain.kafka.worker.budget import StreamBudget
@@ -60,7 +59,7 @@ class ModelWait:
 
 @dataclass(slots=True, eq=False)
 class AssignedPartition:
-    """State and unacknowledged messages of one partition, from its assignment to its revocation."""
+    """State of one partition, from its assignment to its revocation."""
 
     slot: Slot
     stage: Stage
@@ -72,7 +71,6 @@ class AssignedPartition:
     fence: Fence = field(default_factory=Fence)
     tp: TopicPartition = field(init=False)
     is_held: bool = True
-    pending: list[Received] = field(default_factory=list)
     in_step: bool = False
     jumped_to: int | None = None
     sought_at: float | None = None
@@ -122,11 +120,9 @@ class AssignedPartition:
         """Expect dropped messages again."""
         self.in_step, self.jumped_to, self.sought_at = False, None, now
 
-    def finish(self, message: Received) -> None:
-        """Advance past a message, and keep it without its content until it is acknowledged."""
-        self.next_offset = max(self.next_offset, message.offset + 1)
-        message.key = message.value = message.headers = None
-        self.pending.append(message)
+    def finish(self, offset: int) -> None:
+        """Advance past the message at an offset."""
+        self.next_offset = offset + 1
 
 
 class Assignment:

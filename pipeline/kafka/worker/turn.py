@@ -24,7 +24,6 @@ class Turn:
 
     partition: AssignedPartition
     message: Message
-    received: Received
     publisher: Publisher
     seconds: Histogram
     after: Callable[[AssignedPartition], Awaitable[None]]
@@ -54,8 +53,8 @@ class Turn:
             self.publisher.announce(Control(every=every), self.message.partition)
 
     async def done(self) -> None:
-        """Finish the message; it is acknowledged with the next checkpoint."""
-        self.partition.finish(self.received)
+        """Finish the message; it is committed with the next checkpoint."""
+        self.partition.finish(self.message.offset)
         await self.after(self.partition)
 
 

@@ -219,13 +219,12 @@ class RoleWorker:
         if not await self._is_next(partition, message):
             return None
         if message.offset < partition.next_offset:
-            partition.finish(message)  # done before; only its acknowledgement is missing
-            return None
+            return None  # done before
         incoming = await self._admitted(partition, message)
         if incoming is None:
             return None
         seconds, after = self.metrics.step, self._waits.begin
-        return Turn(partition, incoming, message, self._publisher, seconds, after)
+        return Turn(partition, incoming, self._publisher, seconds, after)
 
     async def _is_next(self, partition: AssignedPartition, message: Received) -> bool:
         """Return whether a message is the next one or was done before; any other is read again."""
@@ -254,7 +253,7 @@ class RoleWorker:
             return None
         if checked is None:
             self.metrics.outdated.inc()
-            partition.finish(message)
+            partition.finish(message.offset)
         return checked
 
     def _more_waits(self, message: Received) -> bool:
