@@ -17,7 +17,14 @@ F = TypeVar("F", bound=Callable[..., Any])
 def compiled(function: F) -> F:
     """Return the function, compiled when it is first called."""
     # error_model: a division by zero gives an infinity, as in NumPy
-    return numba.njit(cache=True, error_model="numpy")(function) if numba else function
+    return cast(F, numba.njit(cache=True, error_model="numpy")(function)) if numba else function
+
+
+def inlined(function: F) -> F:
+    """Return the function, compiled into those that call it: arrays are dear to pass on."""
+    if not numba:
+        return function
+    return cast(F, numba.njit(inline="always", error_model="numpy")(function))
 
 
 def plain(function: F) -> F:

@@ -10,6 +10,7 @@ from typing import Any, Self, cast
 import numpy as np
 
 from fluxplain.evaluate import Encoding, Evaluator, Observation, Observed, Table
+from fluxplain.evaluate.encoding import columns_of
 from fluxplain.explain.curve import Effect, Grid
 from fluxplain.explain.effects import Effects
 from fluxplain.explain.grids import GridKind, GridSettings, StorageKind, check_ice
@@ -77,27 +78,30 @@ class PDP:
         """Return one input per point; None while all features warm up."""
         self.storage.learn_kinds(observed.x)
         points = self.storage.points(observed.encoding)
-        asked: list[tuple[str, tuple[str, ...]]]
-        asked = [(name, (name,)) for name in self.features if name in points]
-        asked += [(name, pair) for name, pair in self.pairs.items() if points.keys() >= {*pair}]
-        if not asked:
+        singles = [name for name in self.features if name in points]
+        pairs = {name: pair for name, pair in self.pairs.items() if points.keys() >= {*pair}}
+        if not singles and not pairs:
             return None
-        axes = [[points[feature].codes for feature in members] for _, members in asked]
-        sizes = [int(np.prod([len(axis) for axis in each])) for each in axes]
+        sizes = [len(points[name].codes) for name in singles]
+        sizes += [len(points[a].codes) * len(points[b].codes) for a, b in pairs.values()]
         rows = copies(observed, sum(sizes))
-        begin = 0
-        for (_, members), codes, size in zip(asked, axes, sizes, strict=True):
-            columns = [observed.features.index(feature) for feature in members]
+        begin = sum(sizes[: len(singles)])
+        if singles:
+            columns = columns_of(observed.features, tuple(singles)).repeat(sizes[: len(singles)])
+            codes = np.concatenate([points[name].codes for name in singles])
+            rows[np.arange(begin), columns] = codes
+        for pair, size in zip(pairs.values(), sizes[len(singles) :], strict=True):
+            a, b = (points[feature].codes for feature in pair)
             own = rows[begin : begin + size]
-            if len(columns) == 1:
-                own[:, columns[0]] = codes[0]
-            else:
-                own[:, columns[0]] = codes[0].repeat(len(codes[1]))
-                own[:, columns[1]] = np.tile(codes[1], len(codes[0]))
+            own[:, columns_of(observed.features, pair)] = np.stack(
+                [a.repeat(len(b)), np.tile(b, len(a))], axis=1
+            )
             begin += size
+        names: list[tuple[str, tuple[str, ...]]] = [(name, (name,)) for name in singles]
+        names += pairs.items()
         about = [
             (name, size, _axes(members, points))
-            for (name, members), size in zip(asked, sizes, strict=True)
+            for (name, members), size in zip(names, sizes, strict=True)
         ]
         return Question(rows, about)
 

@@ -1,12 +1,14 @@
 """Makes evaluations of the model's outputs: one for each feature, group and pair."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from fluxplain.config import Config
-from fluxplain.evaluate import Label, Table
+from fluxplain.evaluate import Table, Value
 from fluxplain.evaluate.table import MIXED, Labels, aligned
 from fluxplain.schemas import DeadLetter, Evaluation, Record
 from fluxplain.schemas.evaluation import Row
@@ -14,7 +16,7 @@ from fluxplain.schemas.methods import METHODS, Method
 from fluxplain.stages.intake.missing import Coverage
 from fluxplain.stages.intake.sample import Sample
 from fluxplain.stages.limits import check_fits
-from fluxplain.stages.method_set import Block, MethodSet, Outputs, Questions
+from fluxplain.stages.method_set import Block, MethodSet, Outputs, Questions, rows_of
 
 LONGEST_START = 1000
 """Observations after which every feature gets evaluations, even one that was never asked about."""
@@ -24,7 +26,7 @@ LONGEST_START = 1000
 class Published:
     """The classes, and the seq of the last evaluation, of one feature, group or pair."""
 
-    classes: list[Label] = field(default_factory=list)
+    classes: Labels = ()
     seq: int | None = None
 
 
@@ -37,7 +39,13 @@ class Evaluations:
 
     def __init__(self, config: Config, stream: str, explained: Sequence[str]) -> None:
         self._stream = stream
-        self._methods = {name: config.methods_of(name) for name in explained}
+        # of each name its methods, as if none had answered
+        self._nothing = {name: _none(config.methods_of(name)) for name in explained}
+        curves = [method for method, info in METHODS.items() if info.is_curve]
+        self._no_points = {
+            name: _none([m for m in methods if m in curves])
+            for name, methods in self._nothing.items()
+        }
         needs_label = {METHODS[method].needs_label for method in config.explain.methods}
         self._any_needs_label, self._any_needs_none = True in needs_label, False in needs_label
         self._published = {name: Published() for name in explained}
@@ -60,6 +68,7 @@ class Evaluations:
         if not self._is_explained(sample):
             return []
         blocks, failed = methods.answers(questions, outputs)
+        own = Block(outputs.prediction.labels, rows_of(outputs.prediction), None)
         common = {
             "stream": self._stream,
             "seqs": [sample.seq],
@@ -70,17 +79,17 @@ class Evaluations:
             "model_version": model_version,
         }
         records: list[Record] = []
-        for name in self._methods:
-            own, fields = blocks.get(name, {}), {**common, "coverage": [coverage.of(name)]}
+        for name in self._nothing:
+            answers, fields = blocks.get(name, {}), {**common, "coverage": [coverage.of(name)]}
             try:
                 if name in failed:
                     raise ValueError(failed[name])
-                if own or self._is_awaited(name):
-                    records.append(self._evaluation(name, outputs.prediction, own, fields))
+                if answers or self._is_awaited(name):
+                    records.append(self._evaluation(name, own, answers, fields))
             except ValueError as error:
                 records.append(_unusable(sample, name, str(error)))
                 with suppress(ValueError):
-                    records.append(self._evaluation(name, outputs.prediction, {}, fields))
+                    records.append(self._evaluation(name, own, {}, fields))
         return records
 
     def _is_explained(self, sample: Sample) -> bool:
@@ -92,48 +101,52 @@ class Evaluations:
         return self._published[name].seq is not None or self._seen >= LONGEST_START
 
     def _evaluation(
-        self,
-        name: str,
-        prediction: Table,
-        blocks: Mapping[Method, Block],
-        fields: Mapping[str, Any],
+        self, name: str, own: Block, answers: Mapping[Method, Block], fields: Mapping[str, Any]
     ) -> Evaluation:
         """Return the next evaluation of a feature.
 
         Raises ``ValueError`` if the outputs are of different kinds, or too large for a message.
         """
-        published, methods = self._published[name], self._methods[name]
-        tables = [prediction, *[block.outputs for block in blocks.values()]]
-        labels = _labels(published.classes, tables)
+        published = self._published[name]
+        blocks = [own, *answers.values()]
+        labels = _labels(published.classes, blocks)
         is_number = labels == (None,)
         classes = [] if is_number else [label for label in labels if label is not None]
-        numbers = sum([len(table.numbers) for table in tables]) * len(labels)
-        points = [point for block in blocks.values() for point in block.points or ()]
-        check_fits(f"the answers about {name}", numbers + len(points), [*classes, *points])
+        numbers, texts = 0, list[Value](classes)
+        for block in blocks:
+            numbers += len(block.rows) * len(labels)
+            texts += block.points or ()
+        check_fits(f"the answers about {name}", numbers + len(texts) - len(classes), texts)
+        outputs: dict[Method, list[list[Row] | None]] = dict(self._nothing[name])
+        points: dict[Method, list[list[Value] | None]] = dict(self._no_points[name])
+        for method, block in answers.items():
+            outputs[method] = [_rows(block, labels)]
+            if method in points:
+                points[method] = [block.points]
         evaluation = Evaluation(
             **fields,
             feature=name,
             previous_seq=published.seq,
-            prediction=_rows(prediction, labels),
-            outputs={
-                method: [_rows(blocks[method].outputs, labels) if method in blocks else None]
-                for method in methods
-            },
-            points={
-                method: [blocks[method].points if method in blocks else None]
-                for method in methods
-                if METHODS[method].is_curve
-            },
+            prediction=_rows(own, labels),
+            outputs=outputs,
+            points=points,
             classes=None if is_number else classes,
         )
         published.seq = evaluation.seqs[0]
-        published.classes = published.classes if is_number else classes
+        published.classes = published.classes if is_number else labels
         return evaluation
 
 
-def _labels(known: Sequence[Label], tables: Sequence[Table]) -> Labels:
+def _none(methods: Iterable[Method]) -> dict[Method, list[Any]]:
+    return {method: [None] for method in methods}
+
+
+def _labels(known: Labels, blocks: Sequence[Block]) -> Labels:
     """Return the known labels, followed by the new ones of some outputs."""
-    labels = tuple(dict.fromkeys(label for table in tables for label in table.labels))
+    first = blocks[0].labels
+    if first in {known, (None,)} and {block.labels for block in blocks} == {first}:
+        return first
+    labels = tuple(dict.fromkeys(label for block in blocks for label in block.labels))
     if None not in labels:
         return tuple(dict.fromkeys((*known, *labels)))
     if labels != (None,):
@@ -141,11 +154,12 @@ def _labels(known: Sequence[Label], tables: Sequence[Table]) -> Labels:
     return labels
 
 
-def _rows(table: Table, labels: Labels) -> list[Row]:
+def _rows(block: Block, labels: Labels) -> list[Row]:
     """Return outputs as rows of an evaluation, one column per label."""
-    numbers = aligned(table, labels)
-    rows: list[Row] = (numbers[:, 0] if labels == (None,) else numbers).tolist()
-    return rows
+    if block.labels == labels:
+        return block.rows
+    numbers = np.array(block.rows).reshape(len(block.rows), -1)
+    return rows_of(Table(labels, aligned(Table(block.labels, numbers), labels)))
 
 
 def _unusable(sample: Sample, feature: str, reason: str) -> DeadLetter:

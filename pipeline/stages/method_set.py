@@ -13,6 +13,7 @@ from fluxplain.evaluate.table import Labels, aligned
 from fluxplain.explain.method import Axis, Question, as_grid
 from fluxplain.explain.method import Method as Asks
 from fluxplain.explain.points import RNGOf
+from fluxplain.schemas.evaluation import Row
 from fluxplain.schemas.methods import METHODS, Method
 from fluxplain.schemas.numbers import MAX_NUMBER
 from fluxplain.stages.metering import Work
@@ -21,10 +22,14 @@ from fluxplain.stages.pair_points import joined
 
 
 class Block(NamedTuple):
-    """The answers of a method about one feature, group or pair; only curves have points."""
+    """The answers of a method about one feature, group or pair; only curves have points.
 
+    ``rows`` are the outputs, one number for each label, or the number itself of a regressor.
+    """
+
+    labels: Labels
+    rows: list[Row]
     points: list[Value] | None
-    outputs: Table
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,10 +103,14 @@ class MethodSet:
         for method, question in questions.by_method.items():
             table = outputs.tables[method]
             answers = self.methods[method].answer(question, outputs.prediction, table)
-            for place, name in enumerate(answers.names):
-                points = None if answers.points is None else _published(answers.points[place])
-                block = Block(points, Table(answers.labels, answers.blocks[place]))
-                blocks.setdefault(name, {})[method] = block
+            points = [None] * len(answers.names) if answers.points is None else answers.points
+            all_rows = rows_of(Table(answers.labels, np.concatenate(answers.blocks)))
+            begin = 0
+            for name, block, axes in zip(answers.names, answers.blocks, points, strict=True):
+                rows = all_rows[begin : begin + len(block)]
+                begin += len(block)
+                published = None if axes is None else _published(axes)
+                blocks.setdefault(name, {})[method] = Block(answers.labels, rows, published)
             reasons = {row: why for (of, row), why in outputs.failures.items() if of == method}
             failed |= self._failed(method, question, outputs, reasons)
         return blocks, failed
@@ -191,6 +200,13 @@ def evaluate_each(evaluator: Evaluator, questions: Questions) -> Outputs:
             numbers[row] = aligned(table, labels)[0]
         tables[method] = Table(labels, numbers)
     return Outputs(own.prediction, tables, failures)
+
+
+def rows_of(table: Table) -> list[Row]:
+    """Return outputs as an evaluation has them."""
+    numbers = table.numbers[:, 0] if table.labels == (None,) else table.numbers
+    rows: list[Row] = numbers.tolist()
+    return rows
 
 
 def _published(axes: Axis | tuple[Axis, Axis]) -> list[Value]:

@@ -4,8 +4,8 @@ Formula and order of operations are those of ``do_naive_bayes_prediction`` in Ri
 """
 
 import math
-from collections.abc import Hashable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from river.tree.nodes.hatc_nodes import AdaLeafClassifier
@@ -13,26 +13,13 @@ from river.tree.nodes.htc_nodes import LeafMajorityClass, LeafNaiveBayes, LeafNa
 from river.tree.splitter import GaussianSplitter
 from river.tree.splitter.nominal_splitter_classif import NominalSplitterClassif
 
-from fluxplain.evaluate.encoding import Encoding, Floats, Observed
-from fluxplain.evaluate.evaluator import Label, Value
+from fluxplain.evaluate.encoding import Floats, Observed
+from fluxplain.evaluate.evaluator import Label
 from fluxplain.evaluate.hoeffding import tree_kernels
-from fluxplain.evaluate.hoeffding.branches import Branches, is_text
+from fluxplain.evaluate.hoeffding.branches import Branches
+from fluxplain.evaluate.hoeffding.categories import Tables
 from fluxplain.evaluate.hoeffding.leaves import Leaves
 from fluxplain.evaluate.hoeffding.tree_kernels import Flags, Integers
-
-
-class Table(NamedTuple):
-    """A leaf's statistics of one categorical feature, at ``position`` among its features.
-
-    ``values`` are the categories, ``weights`` has the shape (categories, classes), and ``totals``
-    has the sum of each class's weights.
-    """
-
-    feature: str
-    position: int
-    values: list[Value]
-    weights: Floats
-    totals: Floats
 
 
 class BayesLeaves(Leaves):
@@ -44,25 +31,41 @@ class BayesLeaves(Leaves):
         self._answers: Floats = np.zeros((0, 0))
         self._features: Integers = np.zeros((0, 0), np.int32)
         self._prior: Floats = np.zeros((0, 0))
-        self._terms: Floats = np.zeros((0, 3, 0, 0))  # mean, -2 variance, half of its logarithm
-        self._flat: Floats = np.zeros((0, 0))
-        self._tables: dict[int, list[Table]] = {}
+        self._terms: Floats = np.zeros((0, 0, 3, 0))  # mean, -2 variance, half of its logarithm
+        self._flat: Floats = np.zeros((0, 0, 0))
+        self._tables: Integers = np.zeros((0, 0, 0), np.int32)
+        self._categories = Tables()
+        # node → leaf, its features, and what each class had learned
+        self._written: dict[int, tuple[Any, tuple[str, ...], dict[Label, float]]] = {}
+
+    def answers(
+        self, trees: Sequence[Any], observed: Observed, x: Floats
+    ) -> tuple[Floats, Integers]:
+        """Return the predictions; see :meth:`Leaves.answers`."""
+        if self._categories.lists.is_wasteful:
+            self._categories, self._written = Tables(), {}
+            self._tables[:] = -1
+            self.forget()
+        return super().answers(trees, observed, x)
+
+    def _weight(self, leaf: Any) -> float:
+        weight: float = sum(leaf.stats.values())
+        return weight
 
     def _version(self, leaf: Any) -> Hashable:
         return (leaf.splitters is None, *leaf.stats.values())
 
-    def _fill(self, slot: int, leaf: Any, tree: Any) -> bool:
+    def _fill(self, node: int, leaf: Any, tree: Any) -> bool:
         stats = leaf.stats
         for label in stats:
             self.labels.setdefault(label, len(self.labels))
         how = _reading(leaf, tree)
         self._reserve(len(leaf.splitters or ()))
-        self._tables.pop(slot, None)
-        self._fixed[slot] = is_fixed = how == "majority" or not sum(stats.values())
+        self._fixed[node] = is_fixed = how == "majority" or not sum(stats.values())
         if is_fixed:
-            self._answers[slot] = self._shares(stats) if how == "majority" else 0.0
+            self._answers[node] = self._shares(stats) if how == "majority" else 0.0
         elif how == "bayes":
-            return self._fill_bayes(slot, stats, leaf.splitters)
+            return self._fill_bayes(node, leaf)
         return how is not None
 
     def _shares(self, stats: Mapping[Label, float]) -> list[float]:
@@ -73,132 +76,107 @@ class BayesLeaves(Leaves):
             shares[self.labels[label]] = weight * factor
         return shares
 
-    def _fill_bayes(
-        self, slot: int, stats: Mapping[Label, float], splitters: Mapping[str, Any]
-    ) -> bool:
-        most, classes = self._terms.shape[2:]
-        total, labels = sum(stats.values()), self.labels
-        prior = [-math.inf] * classes
-        size = most * classes
-        terms = [0.0] * size + [-math.inf] * size + [0.0] * size
-        counted = {label for label, weight in stats.items() if weight > 0}
+    def _fill_bayes(self, node: int, leaf: Any) -> bool:
+        """Copy the densities of the classes that have learned since they were last copied."""
+        stats, labels, features = leaf.stats, self.labels, tuple(leaf.splitters)
+        of, known, written = self._written.get(node, _NOTHING)
+        if of is not leaf or known != features:
+            if {type(each) for each in leaf.splitters.values()} - _SPLITTERS:
+                return False
+            written = {}
+            self._reset(node)
+            self._features[node, : len(features)] = list(map(self._branches.number, features))
+        total = sum(stats.values())
         for label, weight in stats.items():
             # as in River, a class of weight 0 counts as certain
-            prior[labels[label]] = math.log(weight / total) if weight > 0 else 0.0
-        features = [-1] * most
-        tables = []
-        for position, (feature, splitter) in enumerate(splitters.items()):
-            features[position] = self._branches.names.number(feature)
-            if type(splitter) is NominalSplitterClassif:
-                tables.append(self._table(feature, position, splitter, counted))
-                continue
-            if type(splitter) is not GaussianSplitter:
-                return False
-            for label, density in splitter._att_dist_per_class.items():
-                spread = density._var
-                mean = spread.mean
-                degrees = mean.n - spread.ddof
-                if degrees > 0 and label in counted:
-                    variance = spread._S / degrees
-                    if variance > 0.0:
-                        i = position * classes + labels[label]
-                        terms[i] = mean._mean
-                        terms[size + i] = -2.0 * variance
-                        terms[2 * size + i] = 0.5 * math.log(variance)
-        self._features[slot] = features
-        self._prior[slot] = prior
-        self._flat[slot] = terms
-        if tables:
-            self._tables[slot] = tables
+            self._prior[node, labels[label]] = math.log(weight / total) if weight > 0 else 0.0
+        for label, weight in stats.items():
+            if weight > 0 and written.get(label) != weight:
+                self._fill_class(node, leaf, label)
+        self._written[node] = leaf, features, dict(stats)
         return True
 
-    def _table(self, feature: str, position: int, splitter: Any, counted: set[Label]) -> Table:
-        learned = {
-            label: weights
-            for label, weights in splitter._att_dist_per_class.items()
-            if label in counted
-        }
-        places = {
-            value: i
-            for i, value in enumerate(dict.fromkeys(v for w in learned.values() for v in w))
-        }
-        weights = np.zeros((len(places), self._prior.shape[1]))
-        totals = np.ones(self._prior.shape[1])
-        for label, of in learned.items():
-            column = self.labels[label]
-            for value, weight in of.items():
-                weights[places[value], column] = weight
-            totals[column] = sum(of.values())
-        return Table(feature, position, list(places), weights, totals)
+    def _reset(self, node: int) -> None:
+        """Forget the leaf that had a node's number before."""
+        self._features[node], self._prior[node], self._terms[node, :, 1] = -1, -math.inf, -math.inf
+        tables = self._tables[node]
+        for number in tables[tables >= 0].tolist():
+            self._categories.release(number)
+        tables[:] = -1
+
+    def _fill_class(self, node: int, leaf: Any, label: Label) -> None:
+        """Copy the densities of one class."""
+        column, most = self.labels[label], self._terms.shape[3]
+        terms = [0.0] * most + [-math.inf] * most + [0.0] * most
+        for position, (feature, splitter) in enumerate(leaf.splitters.items()):
+            learned = splitter._att_dist_per_class.get(label)
+            if type(splitter) is NominalSplitterClassif:
+                if learned is not None:
+                    place = node, column, position
+                    number = int(self._tables[place])
+                    self._tables[place] = self._categories.write(number, feature, learned)
+            elif learned is not None:
+                spread = learned._var
+                degrees = spread.mean.n - spread.ddof
+                variance = spread._S / degrees if degrees > 0 else 0.0
+                if variance > 0.0:
+                    terms[position] = spread.mean._mean
+                    terms[most + position] = -2.0 * variance
+                    terms[2 * most + position] = 0.5 * math.log(variance)
+        self._flat[node, column] = terms
 
     def _reserve(self, features: int) -> None:
-        """Make room for all slots, so many features per leaf, and all labels."""
-        slots, most, classes = old = (*self._prior.shape[:1], *self._terms.shape[2:])
-        size = self._branches.slots.size
-        if size <= slots and features <= most and len(self.labels) <= classes:
+        """Make room for all nodes, so many features per leaf, and all labels."""
+        nodes, classes, _, most = old = self._terms.shape
+        size = len(self._branches.nodes.kind)
+        if size <= nodes and features <= most and len(self.labels) <= classes:
             return
-        slots = slots if size <= slots else 2 * size
+        nodes = size
         most, classes = max(features, most, 1), max(len(self.labels), classes, 1)
-        kept = (slice(0, old[0]), slice(0, old[1]), slice(0, old[2]))
-        before = self._features, self._prior, self._terms, self._answers
-        fixed = self._fixed
-        self._features = np.full((slots, most), -1, np.int32)
-        self._prior = np.full((slots, classes), -math.inf)
-        self._terms = np.zeros((slots, 3, most, classes))
-        self._terms[:, 1] = -math.inf
-        self._flat = self._terms.reshape(slots, -1)  # a view with one row per slot
-        self._answers = np.zeros((slots, classes))
-        self._fixed = np.zeros(slots, np.bool_)
-        self._features[kept[:2]] = before[0]
-        self._prior[kept[0], kept[2]] = before[1]
-        self._terms[kept[0], :, kept[1], kept[2]] = before[2]
-        self._answers[kept[0], kept[2]] = before[3]
-        self._fixed[kept[0]] = fixed
+        before = self._features, self._prior, self._terms, self._answers, self._tables, self._fixed
+        self._features = np.full((nodes, most), -1, np.int32)
+        self._prior = np.full((nodes, classes), -math.inf)
+        self._terms = np.zeros((nodes, classes, 3, most))
+        self._terms[:, :, 1] = -math.inf
+        self._flat = self._terms.reshape(nodes, classes, -1)  # a view
+        self._tables = np.full((nodes, classes, most), -1, np.int32)
+        self._answers = np.zeros((nodes, classes))
+        self._fixed = np.zeros(nodes, np.bool_)
+        nodes, classes, _, most = old
+        self._features[:nodes, :most], self._prior[:nodes, :classes] = before[:2]
+        self._terms[:nodes, :classes, :, :most], self._answers[:nodes, :classes] = before[2:4]
+        self._tables[:nodes, :classes, :most], self._fixed[:nodes] = before[4:]
 
     def _given(self, observed: Observed, x: Floats, reached: Integers) -> Floats:
         given = np.zeros((*reached.shape, self._prior.shape[1]))
         if not len(self._prior):
             return given[:, :, : len(self.labels)]
+        columns, is_text = self._branches.columns(observed)
+        places, codes, weights, totals = self._categories.arrays(observed.encoding)
         tree_kernels.vote(
             x,
-            self._branches.names.columns(observed),
-            is_text(observed),
+            columns,
+            is_text,
             reached,
             self._fixed,
             self._answers,
             self._features,
             self._prior,
             self._terms,
-            *self._joined(observed.encoding, reached),
+            self._tables,
+            places,
+            codes,
+            weights,
+            totals,
             2.0,
             given,
         )
         return given[:, :, : len(self.labels)]
 
-    def _joined(
-        self, encoding: Encoding, reached: Integers
-    ) -> tuple[Integers, Integers, Floats, Floats, Floats]:
-        """Return the tables of the reached leaves, one after the other; see the kernel."""
-        classes = self._prior.shape[1]
-        which = np.full(self._features.shape, -1, np.int32)
-        if not self._tables:
-            none = np.zeros((0, classes))
-            return which, np.zeros(1, np.int32), np.zeros(0), none, none
-        slots = set(reached.ravel().tolist()) & self._tables.keys()
-        tables = [(slot, table) for slot in slots for table in self._tables[slot]]
-        starts = [0]
-        codes: list[float] = []
-        for number, (slot, table) in enumerate(tables):
-            which[slot, table.position] = number
-            codes += [encoding.code(table.feature, value) for value in table.values]
-            starts.append(len(codes))
-        wide = np.zeros((len(codes), classes))
-        totals = np.ones((len(tables), classes))
-        for number, (_, table) in enumerate(tables):
-            known = table.weights.shape[1]  # other leaves may have added classes
-            wide[starts[number] : starts[number + 1], :known] = table.weights
-            totals[number, :known] = table.totals
-        return which, np.array(starts, np.int32), np.array(codes), wide, totals
+
+_SPLITTERS = {GaussianSplitter, NominalSplitterClassif}
+
+_NOTHING: tuple[Any, tuple[str, ...], dict[Label, float]] = (None, (), {})
 
 
 def _reading(leaf: Any, tree: Any) -> str | None:

@@ -10,6 +10,7 @@ from river.forest.adaptive_random_forest import BaseTreeClassifier
 from fluxplain.evaluate.encoding import Inputs
 from fluxplain.evaluate.evaluator import Label
 from fluxplain.evaluate.generic import plain_label
+from fluxplain.evaluate.hoeffding import tree_kernels
 from fluxplain.evaluate.hoeffding.bayes import BayesLeaves
 from fluxplain.evaluate.hoeffding.trees import TreeEvaluator, covers
 from fluxplain.evaluate.hoeffding.votes import VOTES
@@ -50,15 +51,17 @@ class TreeClassifierEvaluator(TreeEvaluator):
             return None
         trees = [t for t, _ in voting]
         given = self._answers(trees, inputs)
-        for t, voter in enumerate(trees):
-            if isinstance(voter, _ADAPTIVE):
-                # River scales the leaf's prediction by its error, then normalizes it
-                total = given[t].sum(axis=1, keepdims=True)
-                given[t] /= np.where(total == 0.0, 1.0, total)
-        given *= np.array([weight for _, weight in voting])[:, None, None]
-        shares = vote.shares(given.sum(axis=0))
+        if type(trees[0]) is _ADAPTIVE:
+            # River scales the leaf's prediction by its error, then normalizes it
+            total = given.sum(axis=2, keepdims=True)
+            given /= np.where(total == 0.0, 1.0, total)
+        votes = np.zeros(given.shape[1:])
+        tree_kernels.weighted_sum(given, np.array([weight for _, weight in voting]), votes)
+        shares = vote.shares(votes)
         known = self._leaves.labels
-        labels = list(dict.fromkeys(label for t in trees for label in _classes(t)))
+        labels = _classes(trees)
+        if list(known) == labels:
+            return Table(tuple(map(plain_label, labels)), shares)
         numbers = np.zeros((len(shares), len(labels)))
         for column, label in enumerate(labels):
             if label in known:  # otherwise no reached leaf has seen it
@@ -66,6 +69,15 @@ class TreeClassifierEvaluator(TreeEvaluator):
         return Table(tuple(map(plain_label, labels)), numbers)
 
 
-def _classes(model: Any) -> Sequence[Label]:
-    """Return a tree's classes, in the order of its answers."""
-    return list(model.classes) if isinstance(model, _ADAPTIVE) else sorted(model.classes)
+def _classes(trees: Sequence[Any]) -> list[Label]:
+    """Return the classes of all trees, in the order of their answers."""
+    first, *others = trees
+    if all(each.classes == first.classes for each in others):
+        trees = [first]
+    return list(
+        dict.fromkeys(
+            label
+            for each in trees
+            for label in (each.classes if type(each) is _ADAPTIVE else sorted(each.classes))
+        )
+    )

@@ -12,7 +12,7 @@ from river.tree.nodes.htr_nodes import LeafAdaptive, LeafMean, LeafModel
 
 from fluxplain.evaluate.encoding import Floats, Observed
 from fluxplain.evaluate.hoeffding import tree_kernels
-from fluxplain.evaluate.hoeffding.branches import Branches, is_text
+from fluxplain.evaluate.hoeffding.branches import Branches
 from fluxplain.evaluate.hoeffding.leaves import Leaves
 from fluxplain.evaluate.hoeffding.tree_kernels import Flags, Integers
 from fluxplain.evaluate.linear import is_linear
@@ -29,11 +29,14 @@ class RegressionLeaves(Leaves):
         self._weights: Floats = np.zeros((0, 0))
         self._intercepts: Floats = np.zeros(0)
 
-    def _version(self, leaf: Any) -> Hashable:
-        seen: float = leaf.stats.mean.n
-        return seen
+    def _weight(self, leaf: Any) -> float:
+        weight: float = leaf.stats.mean.n
+        return weight
 
-    def _fill(self, slot: int, leaf: Any, tree: Any) -> bool:  # noqa: ARG002
+    def _version(self, leaf: Any) -> Hashable:
+        return self._weight(leaf)
+
+    def _fill(self, node: int, leaf: Any, tree: Any) -> bool:  # noqa: ARG002
         prediction = type(leaf).prediction
         if prediction is LeafAdaptive.prediction:
             better = leaf._fmse_mean < leaf._fmse_model
@@ -43,33 +46,33 @@ class RegressionLeaves(Leaves):
         numbers = {}
         if is_model:
             weights = leaf._leaf_model.weights
-            numbers = {self._branches.names.number(f): w for f, w in weights.items()}
+            numbers = {self._branches.number(f): w for f, w in weights.items()}
         self._reserve()
-        self._fixed[slot] = is_mean
+        self._fixed[node] = is_mean
         if is_mean:
-            self._means[slot] = leaf.stats.mean.get()
+            self._means[node] = leaf.stats.mean.get()
         elif is_model:
-            self._weights[slot] = 0.0
-            self._weights[slot, list(numbers)] = list(numbers.values())
-            self._intercepts[slot] = leaf._leaf_model.intercept
+            self._weights[node] = 0.0
+            self._weights[node, list(numbers)] = list(numbers.values())
+            self._intercepts[node] = leaf._leaf_model.intercept
         return is_mean or is_model
 
     def _reserve(self) -> None:
-        """Make room for all slots and features."""
-        slots, features = self._branches.slots.size, len(self._branches.names)
+        """Make room for all nodes and features."""
+        nodes, features = len(self._branches.nodes.kind), self._branches.n_features
         old = self._weights.shape
-        if slots <= old[0] and features <= old[1]:
+        if nodes <= old[0] and features <= old[1]:
             return
-        more = (0, 2 * slots - old[0] if slots > old[0] else 0)
+        more = (0, max(nodes - old[0], 0))
         self._fixed = np.pad(self._fixed, more)
         self._means, self._intercepts = np.pad(self._means, more), np.pad(self._intercepts, more)
         self._weights = np.pad(self._weights, (more, (0, max(features - old[1], 0))))
 
     def _given(self, observed: Observed, x: Floats, reached: Integers) -> Floats:
-        features = self._branches.names.numbers(observed)
+        features = self._branches.numbers(observed)
         given = np.zeros(reached.shape)
         self._reserve()
-        any_text = bool(is_text(observed).any())
+        any_text = bool(self._branches.columns(observed)[1].any())
         linear = self._fixed, self._means, self._weights, self._intercepts
         tree_kernels.regress(x, features, any_text, reached, *linear, given)
         return given[:, :, None]

@@ -8,7 +8,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from fluxplain.evaluate.compiled import compiled
+from fluxplain.evaluate.compiled import compiled, inlined
 from fluxplain.evaluate.encoding import Floats
 
 Integers = NDArray[np.int32]
@@ -25,7 +25,7 @@ in large terms; above it, the difference is less than 1e-13."""
 
 
 @compiled
-def reach(  # noqa: PLR0917  compiled functions take arrays and loops
+def reach(  # noqa: PLR0912, PLR0917  compiled functions take arrays and loops
     x: Floats,
     columns: Integers,
     is_text: Flags,
@@ -39,6 +39,7 @@ def reach(  # noqa: PLR0917  compiled functions take arrays and loops
     common: Integers,
     lost: Flags,
     reached: Integers,
+    seen: Flags,
 ) -> None:
     """Find the leaf that each row reaches in each tree.
 
@@ -55,9 +56,9 @@ def reach(  # noqa: PLR0917  compiled functions take arrays and loops
     kind, feature, threshold
         Kind, feature and threshold of each node.
     below
-        Of each node, shape (3, nodes): of a leaf its slot; of a numeric branch the two nodes below;
-        of a nominal one the first edge and that behind the last, and the node for all other
-        categories, -1 if there is none.
+        Of each node, shape (3, nodes): of a numeric branch the two nodes below; of a nominal one
+        the first edge and that behind the last, and the node for all other categories, -1 if there
+        is none.
     codes, ways
         Of each edge the category, and the node that it leads to.
     common
@@ -65,7 +66,9 @@ def reach(  # noqa: PLR0917  compiled functions take arrays and loops
     lost
         Set for each node where it is needed: a feature is missing, or a category new.
     reached
-        Filled with the leaves' slots, shape (trees, rows); -1 where no leaf is found.
+        Filled with the leaves, shape (trees, rows); -1 where no leaf is found.
+    seen
+        Set for each node that is reached.
     """
     for t in range(roots.shape[0]):
         for row in range(x.shape[0]):
@@ -93,54 +96,59 @@ def reach(  # noqa: PLR0917  compiled functions take arrays and loops
                         lost[node] = True
                         way = common[node]
                     node = way
-            reached[t, row] = below[0, node] if node >= 0 else -1
+            reached[t, row] = node
+            if node >= 0:
+                seen[node] = True
 
 
-@compiled
-def joint(  # noqa: PLR0917  compiled functions take arrays
+@inlined
+def joint(  # noqa: PLR0917  compiled functions take arrays; slices of them would cost time
     x: Floats,
     columns: Integers,
     is_text: Flags,
     features: Integers,
-    log_share: float,
+    prior: Floats,
     terms: Floats,
     tables: Integers,
-    table_start: Integers,
-    table_codes: Floats,
-    table_weights: Floats,
-    table_totals: Floats,
+    places: Integers,
+    codes: Floats,
+    weights: Floats,
+    totals: Floats,
     two: float,
+    row: int,
+    leaf: int,
+    c: int,
 ) -> float:
     """Return the logarithm of a class's share in a leaf times the densities of an input.
 
-    NaN if River must compute it. The parameters are those of :func:`vote`, for one row, slot and
-    class.
+    NaN if River must compute it. The parameters are those of :func:`vote`.
     """
+    log_share = float(prior[leaf, c])
     if log_share == -np.inf:
-        return log_share
-    for k in range(features.shape[0]):
-        if features[k] < 0:
+        return -math.inf
+    for k in range(features.shape[1]):
+        if features[leaf, k] < 0:
             break
-        column = columns[features[k]]
+        column = columns[features[leaf, k]]
         if column < 0:
             continue
-        value, table = x[column], tables[k]
+        value, table = x[row, column], tables[leaf, c, k]
         if table >= 0:
-            for entry in range(table_start[table], table_start[table + 1]):
-                if table_codes[entry] == value:
-                    if table_weights[entry] > 0.0:
-                        log_share += math.log(table_weights[entry] / table_totals[table])
+            for entry in range(places[0, table], places[1, table]):
+                if codes[entry] == value:
+                    if weights[entry] > 0.0:
+                        log_share += math.log(weights[entry] / totals[table])
                     break
             continue
-        scale = terms[1, k]
+        scale = terms[leaf, c, 1, k]
         if scale == -np.inf:
             continue
-        distance = value - terms[0, k]
+        distance = value - terms[leaf, c, 0, k]
         if is_text[column] or math.isinf(distance * distance):
             return math.nan
-        term = distance * distance / scale - HALF_LOG_TAU - terms[2, k]
+        term = distance * distance / scale - HALF_LOG_TAU - terms[leaf, c, 2, k]
         if term < FAR:
-            term = math.pow(distance, two) / scale - HALF_LOG_TAU - terms[2, k]
+            term = math.pow(distance, two) / scale - HALF_LOG_TAU - terms[leaf, c, 2, k]
         if term > -np.inf:
             log_share += term
     return log_share
@@ -158,10 +166,10 @@ def vote(  # noqa: PLR0912, PLR0917  compiled functions take arrays and loops
     prior: Floats,
     terms: Floats,
     tables: Integers,
-    table_start: Integers,
-    table_codes: Floats,
-    table_weights: Floats,
-    table_totals: Floats,
+    places: Integers,
+    codes: Floats,
+    weights: Floats,
+    totals: Floats,
     two: float,
     given: Floats,
 ) -> None:
@@ -174,75 +182,93 @@ def vote(  # noqa: PLR0912, PLR0917  compiled functions take arrays and loops
     columns, is_text
         See :func:`reach`.
     reached
-        Slots, shape (trees, rows); -1, now also where a leaf has no answer here, is left out.
+        Leaves, shape (trees, rows); -1, now also where a leaf has no answer here, is left out.
     fixed, answers
-        Of each slot: whether its answer depends on nothing, and that answer.
+        Of each leaf: whether its answer depends on nothing, and that answer.
     features, prior, terms
-        Of each slot: its features (-1 behind the last), logarithms of the classes' shares, and for
-        each feature and class the mean, -2 variance and half its logarithm.
+        Of each leaf: its features (-1 behind the last), logarithms of the classes' shares, and for
+        each class and feature the mean, -2 variance and half its logarithm.
     tables
-        Of each slot and feature, which table of categories; -1 of a numeric one.
-    table_start, table_codes, table_weights, table_totals
-        Where each table begins; its categories; of each of them and each class the weight that was
-        learned; and of each table the sums of the classes' weights.
+        Of each leaf, class and feature, which table of categories; -1 of a numeric one.
+    places, codes, weights, totals
+        Where each table begins and ends; its categories; the weights that were learned of them; and
+        of each table their sum.
     two
         2.0: as a constant, the compiler would square differently from Python.
     given
         Filled, shape (trees, rows, classes).
     """
     trees, rows, classes = given.shape
-    most = features.shape[1]
     itself = rows - 1
-    own = np.zeros(classes)
+    own, shares = np.zeros(classes), np.zeros(classes)
     for t in range(trees):
         for i in range(rows):
             row = itself - i  # the observation itself first
-            slot = reached[t, row]
-            if slot < 0:
+            leaf = reached[t, row]
+            if leaf < 0:
                 continue
-            shares = given[t, row]
-            if fixed[slot]:
+            if fixed[leaf]:
                 for c in range(classes):
-                    shares[c] = answers[slot, c]
+                    given[t, row, c] = answers[leaf, c]
                 continue
-            same = i > 0 and slot == reached[t, itself]
-            for k in range(most):
-                if not same or features[slot, k] < 0:
-                    break
-                column = columns[features[slot, k]]
-                same = column < 0 or x[row, column] == x[itself, column]
+            same = i > 0 and leaf == reached[t, itself]
+            if same:
+                for k in range(features.shape[1]):
+                    if features[leaf, k] < 0:
+                        break
+                    column = columns[features[leaf, k]]
+                    if column >= 0 and x[row, column] != x[itself, column]:
+                        same = False
+                        break
             if same:
                 for c in range(classes):
-                    shares[c] = own[c]
+                    given[t, row, c] = own[c]
                 continue
             highest = -np.inf
             for c in range(classes):
-                shares[c] = joint(
-                    x[row],
+                share = joint(
+                    x,
                     columns,
                     is_text,
-                    features[slot],
-                    prior[slot, c],
-                    terms[slot, :, :, c],
-                    tables[slot],
-                    table_start,
-                    table_codes,
-                    table_weights[:, c],
-                    table_totals[:, c],
+                    features,
+                    prior,
+                    terms,
+                    tables,
+                    places,
+                    codes,
+                    weights,
+                    totals,
                     two,
+                    row,
+                    leaf,
+                    c,
                 )
-                if math.isnan(shares[c]):
+                if math.isnan(share):
                     reached[t, row] = -1
-                highest = max(highest, shares[c])
+                shares[c] = share
+                highest = max(highest, share)
             total = 0.0
             for c in range(classes):
                 total += math.exp(shares[c] - highest)
             total = highest + math.log(total)
             for c in range(classes):
-                shares[c] = math.exp(shares[c] - total)
+                given[t, row, c] = math.exp(shares[c] - total)
             if i == 0:
                 for c in range(classes):
-                    own[c] = shares[c]
+                    own[c] = given[t, row, c]
+
+
+@compiled
+def weighted_sum(given: Floats, weights: Floats, votes: Floats) -> None:
+    """Add the trees' predictions times their weights, in their order.
+
+    ``given`` has the shape (trees, rows, classes), ``votes`` the shape (rows, classes).
+    """
+    trees, rows, classes = given.shape
+    for t in range(trees):
+        for row in range(rows):
+            for c in range(classes):
+                votes[row, c] += given[t, row, c] * weights[t]
 
 
 @compiled
@@ -268,25 +294,25 @@ def regress(  # noqa: PLR0917  compiled functions take arrays
     any_text
         Whether a column has codes of categories; no linear model multiplies them.
     reached
-        Slots, shape (trees, rows); -1, now also where a leaf has no answer here, is left out.
+        Leaves, shape (trees, rows); -1, now also where a leaf has no answer here, is left out.
     fixed, means
-        Of each slot: whether its answer is a mean, and that mean.
+        Of each leaf: whether its answer is a mean, and that mean.
     weights, intercepts
-        Of each slot the linear model; shapes (slots, features) and (slots,).
+        Of each leaf the linear model; shapes (leaves, features) and (leaves,).
     given
         Filled, shape (trees, rows).
     """
     for t in range(given.shape[0]):
         for row in range(given.shape[1]):
-            slot = reached[t, row]
-            if slot < 0:
+            leaf = reached[t, row]
+            if leaf < 0:
                 continue
-            if fixed[slot]:
-                given[t, row] = means[slot]
+            if fixed[leaf]:
+                given[t, row] = means[leaf]
             elif any_text:
                 reached[t, row] = -1
             else:
                 total = 0.0
                 for column in range(x.shape[1]):
-                    total += x[row, column] * weights[slot, features[column]]
-                given[t, row] = total + intercepts[slot]
+                    total += x[row, column] * weights[leaf, features[column]]
+                given[t, row] = total + intercepts[leaf]

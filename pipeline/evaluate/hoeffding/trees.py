@@ -50,12 +50,12 @@ class TreeEvaluator(ABC):
         x = np.concatenate([rows, observed.numbers[None, :]])
         given, reached = self._leaves.answers(trees, observed, x)
         given = given[:, :-1]
-        left_out = np.argwhere(reached[:, :-1] < 0).tolist()
-        if not left_out:
+        is_left_out = reached[:, :-1] < 0
+        if not is_left_out.any():
             return given
         xs = inputs.dicts()
         labels = self._leaves.labels
-        for t, row in left_out:
+        for t, row in np.argwhere(is_left_out).tolist():
             if trees[t]._root is None:
                 continue
             for label, number in _asked(trees[t], xs[row]).items():
