@@ -14,6 +14,7 @@ from river import ensemble, forest, linear_model, preprocessing, tree
 from river.datasets import synth
 
 from fluxplain.evaluate import GenericEvaluator, Value, choose
+from fluxplain.evaluate.hoeffding import categories
 from tests.kit.outputs import assert_same, question
 from tests.kit.support import Row, outputs_of
 
@@ -37,6 +38,7 @@ CLASSIFIERS: dict[str, Factory] = {
     "adaptive": lambda: HAT(**Grace, seed=1),
     "adaptive-majority": lambda: HAT(**Grace, seed=1, leaf_prediction="mc"),
     "fast": lambda: tree.ExtremelyFastDecisionTreeClassifier(**Grace, min_samples_reevaluate=100),
+    "tree-poor": lambda: HT(**Grace, remove_poor_attrs=True, leaf_prediction="nb"),
     "forest": lambda: forest.ARFClassifier(n_models=4, grace_period=30, seed=1),
     "forest-equal": lambda: forest.ARFClassifier(
         n_models=3, seed=1, disable_weighted_vote=True, leaf_prediction="mc"
@@ -159,6 +161,26 @@ def check(name: str, monkeypatch: pytest.MonkeyPatch, *, categorical: bool, miss
             restored, _ = pickle.loads(pickle.dumps((kept, model)))
             assert list(outputs_of(restored, x, replacements)) == outputs
             assert list(outputs_of(choose(model).evaluator, x, replacements)) == outputs
+
+
+@pytest.mark.parametrize("few", [categories.FEW, 0], ids=["", "wasteful"])
+@pytest.mark.parametrize("name", [*CLASSIFIERS, "regression-tree", "regression-forest"])
+def test_what_is_asked_before_each_record_is_learned(
+    name: str, few: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Then the evaluator knows which leaves have learned, unless something else was learned too."""
+    monkeypatch.setattr(categories, "FEW", few)
+    model, rng, past = ALL[name](), random.Random(4), list[Row]()
+    evaluate = choose(model).evaluator
+    for i, (x, y) in enumerate(stream(600, categorical=name in CLASSIFIERS)):
+        replacements = question(x, past or [x], rng)[:12]
+        outputs = list(outputs_of(evaluate, x, replacements))
+        if i % 9 == 0:
+            assert_same(outputs, outputs_of(GenericEvaluator(model), x, replacements))
+        learned = [x, rng.choice(past or [x])] if i % 10 == 5 else [x][: i % 25]
+        for row in learned:
+            model.learn_one(row, target(name, row, y))
+        past = [*past[-50:], x]
 
 
 @pytest.mark.parametrize("value", ["text", None])
