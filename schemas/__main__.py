@@ -15,22 +15,17 @@ def schema_path(record: type[Record]) -> Path:
     return FOLDER / f"{record.TOPIC}.schema.json"
 
 
-def schema_text(record: type[Record]) -> bytes:
-    """Return the content of a record's JSON Schema file."""
-    return orjson.dumps(record.json_schema(), option=orjson.OPT_INDENT_2) + b"\n"
-
-
-def avro_path(record: type[Record]) -> Path:
-    """Return the path of a record's Avro schema."""
-    return FOLDER / f"{record.TOPIC}.avsc"
-
-
-def avro_text(record: type[Record]) -> bytes:
-    """Return the content of a record's Avro schema file."""
-    return orjson.dumps(avro_schema(record), option=orjson.OPT_INDENT_2) + b"\n"
+def files(record: type[Record]) -> dict[Path, bytes]:
+    """Return the content of a record's JSON Schema and Avro schema files."""
+    schemas = {
+        schema_path(record): record.json_schema(),
+        FOLDER / f"{record.TOPIC}.avsc": avro_schema(record),
+    }
+    indent = orjson.OPT_INDENT_2
+    return {path: orjson.dumps(each, option=indent) + b"\n" for path, each in schemas.items()}
 
 
 if __name__ == "__main__":
-    for each in RECORDS:
-        schema_path(each).write_bytes(schema_text(each))
-        avro_path(each).write_bytes(avro_text(each))
+    for kind in RECORDS:
+        for path, content in files(kind).items():
+            path.write_bytes(content)

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
-from fluxplain.schemas.record import BadRecordError, Record, Typed, load_object
+from fluxplain.schemas.record import BadRecordError, Record, Typed
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
@@ -50,25 +50,8 @@ class Control(Record):
     withdraw: str | None = None
 
     @classmethod
-    def decode(cls, value: bytes | None) -> Self:
-        """Return the control record in a message.
-
-        Raises
-        ------
-        BadRecordError
-            If it is no such record, holds no command, or both announces and withdraws a model.
-        """
-        return cls.of(load_object(value))
-
-    @classmethod
     def of(cls, fields: dict[str, Any]) -> Self:
-        """Return the control record of these fields.
-
-        Raises
-        ------
-        BadRecordError
-            If it is no such record, holds no command, or both announces and withdraws a model.
-        """
+        """Return the record of these fields, which hold a command, and not two about a model."""
         control = cls.validated(fields)
         if control.every is None and control.model is None and control.withdraw is None:
             raise BadRecordError("there is none of every, model and withdraw in it")

@@ -18,6 +18,8 @@ MAX_KEY_BYTES = 64 * 1024
 MAX_REASON = 1_000
 """Longest reason, in characters; it may quote the record."""
 
+Encoding = Literal["utf-8", "base64"]
+
 
 @dataclass(frozen=True, slots=True)
 class DeadLetter(Record):
@@ -57,13 +59,13 @@ class DeadLetter(Record):
     reason: str
     key: str | None
     value: str | None
-    encoding: Literal["utf-8", "base64"]
+    encoding: Encoding
     truncated: bool
     sha256: str | None
     incarnation: Incarnation = FIRST_INCARNATION
 
     @classmethod
-    def of(
+    def wrapping(
         cls,
         *,
         stream: str,
@@ -74,14 +76,11 @@ class DeadLetter(Record):
         key: bytes | None,
         value: bytes | None,
         reason: str,
-        incarnation: Incarnation = FIRST_INCARNATION,
     ) -> "DeadLetter":
         """Return the dead letter of a message."""
         kept = None if value is None else value[:MAX_BYTES]
         short_key = None if key is None else key[:MAX_KEY_BYTES]
-        encoding: Literal["utf-8", "base64"] = (
-            "utf-8" if _is_plain(kept) and _is_plain(short_key) else "base64"
-        )
+        encoding: Encoding = "utf-8" if _is_plain(kept) and _is_plain(short_key) else "base64"
         return cls(
             stream=stream,
             seq=seq,
@@ -94,7 +93,6 @@ class DeadLetter(Record):
             encoding=encoding,
             truncated=value is not None and len(value) > MAX_BYTES,
             sha256=None if value is None else hashlib.sha256(value).hexdigest(),
-            incarnation=incarnation,
         )
 
     def message_key(self) -> str | None:
@@ -109,7 +107,7 @@ class DeadLetter(Record):
 
         Examples
         --------
-        >>> letter = DeadLetter.of(
+        >>> letter = DeadLetter.wrapping(
         ...     stream="features-0",
         ...     seq=7,
         ...     topic="features",
@@ -138,7 +136,7 @@ def _is_plain(data: bytes | None) -> bool:
     return not any(c < " " and c not in "\n\r\t" for c in text)
 
 
-def _text(data: bytes | None, encoding: Literal["utf-8", "base64"]) -> str | None:
+def _text(data: bytes | None, encoding: Encoding) -> str | None:
     if data is None:
         return None
     return data.decode() if encoding == "utf-8" else base64.b64encode(data).decode()

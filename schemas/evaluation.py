@@ -19,7 +19,6 @@ from fluxplain.schemas.record import (
     Target,
     Timestamp,
     Value,
-    load_object,
 )
 
 # left to right: pydantic's search for the best fit takes three times as long
@@ -94,25 +93,8 @@ class Evaluation(Record):
         return self.feature
 
     @classmethod
-    def decode(cls, value: bytes | None) -> Self:
-        """Return the run in a message.
-
-        Raises
-        ------
-        BadRecordError
-            If it is no such record, or its lists are not equally long.
-        """
-        return cls.of(load_object(value))
-
-    @classmethod
     def of(cls, fields: dict[str, Any]) -> Self:
-        """Return the run of these fields.
-
-        Raises
-        ------
-        BadRecordError
-            If they are no run, or the lists are not equally long.
-        """
+        """Return the run of these fields, whose lists are equally long and not empty."""
         seqs, answers = fields.get("seqs"), {}
         if isinstance(seqs, list) and len(seqs) >= LONG:
             answers = {name: _plain(name, fields.get(name)) for name in ("prediction", *_BLOCKS)}

@@ -13,7 +13,6 @@ from fluxplain.schemas.record import (
     Timestamp,
     Typed,
     Value,
-    load_object,
 )
 
 Effect = list[float] | list[list[float]] | list[list[list[float]]]
@@ -133,25 +132,8 @@ class Explanation(Record):
         return self.seqs[0] if self.seqs else self.seq
 
     @classmethod
-    def decode(cls, value: bytes | None) -> Self:
-        """Return the explanation in a message.
-
-        Raises
-        ------
-        BadRecordError
-            If it is no such record, or ``increments`` and ``seqs`` differ in length.
-        """
-        return cls.of(load_object(value))
-
-    @classmethod
     def of(cls, fields: dict[str, Any]) -> Self:
-        """Return the explanation of these fields.
-
-        Raises
-        ------
-        BadRecordError
-            If they are none, or ``increments`` and ``seqs`` differ in length.
-        """
+        """Return the record of these fields, with ``increments`` as long as ``seqs``."""
         explanation = cls.validated(fields)
         if len(explanation.seqs) != len(explanation.increments):
             raise BadRecordError(f"increments must be as long as seqs ({len(explanation.seqs)})")

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 from fluxplain.schemas.observation import Id, optional
-from fluxplain.schemas.record import BadRecordError, Record, Target, Timestamp, load_object
+from fluxplain.schemas.record import BadRecordError, Record, Target, Timestamp
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,31 +38,13 @@ class LateLabel(Record):
     ts: Timestamp | None = None
 
     @classmethod
-    def decode(cls, value: bytes | None) -> Self:
-        """Return the label in a message.
-
-        Other fields are ignored.
-
-        Raises
-        ------
-        BadRecordError
-            If it is not JSON, or has no ``id`` or no ``y``.
+    def of(cls, fields: dict[str, Any]) -> Self:
+        """Return the record of these fields; others are ignored.
 
         Examples
         --------
         >>> LateLabel.decode(b'{"id": "tx-1", "y": true}')
         LateLabel(id='tx-1', y=True, ts=None)
-        """
-        return cls.of(load_object(value))
-
-    @classmethod
-    def of(cls, fields: dict[str, Any]) -> Self:
-        """Return the label of these fields.
-
-        Raises
-        ------
-        BadRecordError
-            If there is no ``id`` or no ``y``, or one is nested.
         """
         id_, y = optional(fields, "id", Id), optional(fields, "y", Target)
         if id_ is None:

@@ -11,7 +11,6 @@ from fluxplain.schemas.record import (
     Timestamp,
     Value,
     describe,
-    load_object,
 )
 
 Id = Number | str
@@ -41,31 +40,13 @@ class Observation(Record):
     ts: Timestamp | None = None
 
     @classmethod
-    def decode(cls, value: bytes | None) -> Self:
-        """Return the observation in a message.
-
-        Other fields are ignored. The parser refuses NaN and infinity, which are not JSON.
-
-        Raises
-        ------
-        BadRecordError
-            If it is not JSON, has no ``x``, or a value is nested.
+    def of(cls, fields: dict[str, Any]) -> Self:
+        """Return the record of these fields; others are ignored.
 
         Examples
         --------
         >>> Observation.decode(b'{"x": {"age": 61}, "y": 1}')
         Observation(x={'age': 61}, y=1, id=None, ts=None)
-        """
-        return cls.of(load_object(value))
-
-    @classmethod
-    def of(cls, fields: dict[str, Any]) -> Self:
-        """Return the observation of these fields.
-
-        Raises
-        ------
-        BadRecordError
-            If there is no ``x``, or a value is nested.
         """
         if "x" not in fields:
             raise BadRecordError("no x: an observation needs an object of feature values")
@@ -84,13 +65,7 @@ class Observation(Record):
 
 
 def optional(fields: dict[str, Any], name: str, kind: Any) -> Any:
-    """Return the single value of a field, or None without one.
-
-    Raises
-    ------
-    BadRecordError
-        If it is nested, or of another type.
-    """
+    """Return the single value of a field, None without one; raise if it is of another type."""
     value = fields.get(name)
     if value is not None and not isinstance(value, kind):
         raise BadRecordError(f"{name} must be a single value, not {describe(value)}")

@@ -80,19 +80,18 @@ class Record(Typed):
         Raises
         ------
         BadRecordError
-            If the message is not JSON, or not a record of this kind.
+            If the message is not JSON, or :meth:`of` refuses its fields.
         """
-        return cls.validated(load_object(value))
+        return cls.of(load_object(value))
+
+    @classmethod
+    def of(cls, fields: dict[str, Any]) -> Self:
+        """Return the record of these fields; raise ``BadRecordError`` if they are none."""
+        return cls.validated(fields)
 
     @classmethod
     def validated(cls, fields: dict[str, Any]) -> Self:
-        """Return the record of these fields.
-
-        Raises
-        ------
-        BadRecordError
-            If they are not one of this kind.
-        """
+        """Return the record of fields that have its types, or raise ``BadRecordError``."""
         try:
             record: Self = _adapter(cast(Hashable, cls)).validate_python(fields)
             return record

@@ -7,8 +7,8 @@ incidents must not depend on it: they wait until every feature has reached the s
 from bisect import insort
 from collections import deque
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
-from operator import attrgetter
+from dataclasses import replace
+from operator import itemgetter
 
 from fluxplain.drift.history import ThinnedHistory
 from fluxplain.drift.sentences import sentence
@@ -22,14 +22,6 @@ about 100 bytes per snapshot and method."""
 
 Means = dict[Watched | None, dict[str, float]]
 """Method → feature → mean of the signal."""
-
-
-@dataclass(frozen=True, slots=True)
-class Draft:
-    """A change, still without ranks and incident, and the seq of its explanation."""
-
-    seq: int
-    change: Change
 
 
 Course = deque[tuple[int, float]]
@@ -53,7 +45,8 @@ class Incidents:
         self._progress = dict.fromkeys(explained, -1)
         self._reached = -1
         self._window = window
-        self._drafts: list[Draft] = []
+        # changes without ranks and incident, by the seq of their explanation
+        self._drafts: list[tuple[int, Change]] = []
         self._courses: dict[tuple[Method, str], Course] = {}
         self._means: Means = {}
         self._past: ThinnedHistory[Means] = ThinnedHistory()
@@ -70,7 +63,7 @@ class Incidents:
 
     def add(self, seq: int, change: Change) -> None:
         """Take a change, found in the explanation with this seq."""
-        insort(self._drafts, Draft(seq, change), key=attrgetter("seq"))
+        insort(self._drafts, (seq, change), key=itemgetter(0))
 
     def advance(self, feature: str, seq: int) -> list[Change]:
         """Record a feature's progress; return the changes that all features have reached."""
@@ -95,8 +88,8 @@ class Incidents:
     def _release(self, seq: int) -> list[Change]:
         """Return the changes up to a seq, in order."""
         ready = []
-        while self._drafts and self._drafts[0].seq <= seq:
-            ready.append(self._completed(self._drafts.pop(0)))
+        while self._drafts and self._drafts[0][0] <= seq:
+            ready.append(self._completed(*self._drafts.pop(0)))
         return ready
 
     def _close(self, frame: int) -> None:
@@ -108,10 +101,10 @@ class Incidents:
         self._means = means
         self._past.add(frame, means)
 
-    def _completed(self, draft: Draft) -> Change:
-        change = draft.change
-        if self._began is None or draft.seq - self._began > self._window:
-            self._began, self._name = draft.seq, f"{change.stream}@{draft.seq}"
+    def _completed(self, seq: int, change: Change) -> Change:
+        """Return a change with its ranks and incident; ``seq`` is that of its explanation."""
+        if self._began is None or seq - self._began > self._window:
+            self._began, self._name = seq, f"{change.stream}@{seq}"
         then = self._past.at((change.after_seq or 0) // FRAME - 1)
         rank_after, ranked = _rank(change, change.after, self._means)
         rank_before, _ = _rank(change, change.before, then or {})

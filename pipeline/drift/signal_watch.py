@@ -106,6 +106,7 @@ class SignalWatch:
         feature: str | None = None,
         value: float | None = None,
         std_error: float | None = None,
+        model_version: str | None = None,
         incarnation: Incarnation = FIRST_INCARNATION,
     ) -> Change:
         """Return the record of a change."""
@@ -137,6 +138,7 @@ class SignalWatch:
             std_error=std_error,
             loss_before=shift.loss_before,
             loss_after=shift.loss_after,
+            model_version=model_version,
             incarnation=incarnation,
         )
         return replace(change, detail=sentence(change))

@@ -21,20 +21,15 @@ from fluxplain.schemas.change import Curve
 from fluxplain.schemas.methods import Method
 from fluxplain.schemas.numbers import MAX_NUMBER, is_moderate
 from fluxplain.stages.chain import Chain, Gap, Sight
-from fluxplain.stages.incarnations import ChecksIncarnations
-from fluxplain.stages.limits import (
-    check_key,
-    check_length,
-    check_order,
-    check_origin,
-)
+from fluxplain.stages.limits import check_length, check_order
 from fluxplain.stages.stage import Message
+from fluxplain.stages.streams import KeyedStage
 
 LIVES = 2
 """Number of incarnations of a stream's model that are followed: the newest and the one before."""
 
 
-class DriftStage(ChecksIncarnations):
+class DriftStage(KeyedStage[Explanation]):
     """One detector per (stream, feature, method) in one partition of ``explanations``.
 
     All explanations of a stream are in one partition. A change is published once all features have
@@ -51,38 +46,29 @@ class DriftStage(ChecksIncarnations):
     Data with Adaptive Windowing".
     """
 
-    INPUT = Explanation
+    INPUT, RESUMES = Explanation, "detection resumes"
 
     def __init__(self, config: Config) -> None:
-        self._source = config.topic(config.source)
-        self._explained = config.explained
+        super().__init__(config)
         self._alphas = config.explain.alphas
         self._seed = config.seed
         self._window = config.drift.incident_window
         self._detectors = {method: config.drift.of(method) for method in get_args(Method)}
         self._lives: dict[str, dict[int, _Stream]] = {}
 
-    def decode(self, message: Message) -> tuple[Message, Explanation]:
-        """Return the explanation in a message; raise ``BadRecordError`` if it cannot be used."""
-        check_key(message)
-        return self.accept(message, Explanation.of(message.fields()))
-
-    def accept(self, message: Message, explanation: Explanation) -> tuple[Message, Explanation]:
-        """Check a decoded explanation and return it with its message; raises as :meth:`decode`."""
-        check_origin(self._source, self._explained, explanation.stream, explanation.feature)
-        self.check_incarnation(explanation.incarnation)
-        if explanation.alpha not in self._alphas:
-            raise BadRecordError(f"alpha {explanation.alpha} is not configured")
-        check_length("ts", explanation.ts)
-        check_order(explanation.previous_seq, explanation.seqs or [explanation.seq])
-        if explanation.seqs and explanation.seqs[-1] > explanation.seq:
-            raise BadRecordError(f"seqs must not go beyond seq ({explanation.seq})")
-        numbers = (explanation.value, explanation.loss or 0.0, *explanation.increments)
+    def check(self, record: Explanation) -> None:
+        """Raise ``BadRecordError`` for another alpha, disorder, or a number or time too large."""
+        if record.alpha not in self._alphas:
+            raise BadRecordError(f"alpha {record.alpha} is not configured")
+        check_length("ts", record.ts)
+        check_order(record.previous_seq, record.seqs or [record.seq])
+        if record.seqs and record.seqs[-1] > record.seq:
+            raise BadRecordError(f"seqs must not go beyond seq ({record.seq})")
+        numbers = (record.value, record.loss or 0.0, *record.increments)
         if not all(map(is_moderate, numbers)):
             raise BadRecordError(
                 f"value, increments and loss must lie between -{MAX_NUMBER:g} and {MAX_NUMBER:g}"
             )
-        return message, explanation
 
     def step(self, record: tuple[Message, Explanation]) -> Sequence[Record]:
         """Feed an explanation to its detector; return the changes that are now due."""
@@ -138,7 +124,8 @@ class DriftStage(ChecksIncarnations):
         if seq <= read:
             return records
         if gap is not None and state.watch is not None and explanation.previous_seq is not None:
-            records.append(_gap(explanation, gap))
+            lost = f"explanations ({method} of {feature})"
+            records.append(self.gap_notice(explanation, gap, seq, explanation.ts, lost))
         _remember_curve(stream, explanation)
         if state.watch is not None and settings is not None:
             for own_seq, number in _signal(explanation, settings.signal, read):
@@ -153,9 +140,9 @@ class DriftStage(ChecksIncarnations):
                         feature=feature,
                         value=explanation.value,
                         std_error=explanation.std_error,
+                        model_version=explanation.model_version,
                         incarnation=explanation.incarnation,
                     )
-                    change = replace(change, model_version=explanation.model_version)
                     curves = stream.curves.get(feature)
                     stream.incidents.add(seq, _with_curves(change, curves, seq))
             if explanation.seqs:
@@ -236,22 +223,3 @@ def _signal(e: Explanation, signal: Signal, read: int) -> list[tuple[int, float]
     # a restarted explainer may group known increments with new ones
     numbers = zip(e.seqs, e.increments, strict=True)
     return [(seq, increment) for seq, increment in numbers if seq > read]
-
-
-def _gap(e: Explanation, gap: Gap) -> Change:
-    seq = gap.begin - 1
-    missing = "its beginning" if seq < 0 else f"what follows seq {seq}"
-    return Change.notice(
-        kind="gap",
-        stream=e.stream,
-        seq=e.seq,
-        previous_seq=None if seq < 0 else seq,
-        ts=e.ts,
-        feature=e.feature,
-        method=e.method,
-        detail=(
-            f"explanations ({e.method} of {e.feature}) are lost: {missing}, "
-            f"up to seq {e.previous_seq}; detection resumes at seq {e.seq}"
-        ),
-        incarnation=e.incarnation,
-    )

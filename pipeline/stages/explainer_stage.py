@@ -9,7 +9,6 @@ from fluxplain.config import Config
 from fluxplain.explain.ice import IceCurves
 from fluxplain.schemas import (
     BadRecordError,
-    Change,
     DeadLetter,
     Evaluation,
     Explanation,
@@ -20,25 +19,18 @@ from fluxplain.schemas import (
 from fluxplain.schemas.explanation import Ice
 from fluxplain.schemas.methods import Method
 from fluxplain.schemas.record import MAX_RECORD_BYTES
-from fluxplain.stages.chain import Gap, Sight
+from fluxplain.stages.chain import Sight
 from fluxplain.stages.estimates import FeatureState, Pending
-from fluxplain.stages.incarnations import ChecksIncarnations
-from fluxplain.stages.limits import (
-    MAX_RUN,
-    NUMBER_BYTES,
-    check_key,
-    check_length,
-    check_order,
-    check_origin,
-)
+from fluxplain.stages.limits import MAX_RUN, NUMBER_BYTES, check_length, check_order
 from fluxplain.stages.stage import Message
+from fluxplain.stages.streams import KeyedStage
 
 SILENCE = 1000
 """Observations after which a feature without an explanation gets one without news: ranks and
 incidents wait for each feature."""
 
 
-class ExplainerStage(ChecksIncarnations):
+class ExplainerStage(KeyedStage[Evaluation]):
     """Keeps the explanations of every (stream, feature) in one partition of ``evaluations``.
 
     iPFI and iSAGE explain a group of features like a single one. Each smoothing rate has its own
@@ -49,10 +41,10 @@ class ExplainerStage(ChecksIncarnations):
     them, and they become dead letters.
     """
 
-    INPUT = Evaluation
+    INPUT, RESUMES = Evaluation, "explanations resume"
 
     def __init__(self, config: Config) -> None:
-        self._source = config.topic(config.source)
+        super().__init__(config)
         categorical = {name for name, kind in config.features.items() if kind == "categorical"}
         self._categorical = {
             name: tuple(feature in categorical for feature in config.pairs.get(name, (name,)))
@@ -69,21 +61,14 @@ class ExplainerStage(ChecksIncarnations):
         # kept in checkpoints: a stream that restarts begins with it again
         self._learned: dict[str, FeatureState] = config.learned("estimates") or {}
 
-    def decode(self, message: Message) -> tuple[Message, Evaluation]:
-        """Return the run of evaluations; raise ``BadRecordError`` if it cannot be used."""
-        check_key(message)
-        return self.accept(message, Evaluation.of(message.fields()))
-
-    def accept(self, message: Message, run: Evaluation) -> tuple[Message, Evaluation]:
-        """Check a decoded run and return it with its message; raises as :meth:`decode`."""
-        check_origin(self._source, self._categorical, run.stream, run.feature)
-        self.check_incarnation(run.incarnation)
-        if len(run.seqs) > MAX_RUN:
-            raise BadRecordError(f"seqs has {len(run.seqs):,} items, but at most {MAX_RUN} may be")
-        check_order(run.previous_seq, run.seqs)
-        for ts in run.ts:
+    def check(self, record: Evaluation) -> None:
+        """Raise ``BadRecordError`` if a run is too long, disordered, or has too long a time."""
+        n = len(record.seqs)
+        if n > MAX_RUN:
+            raise BadRecordError(f"seqs has {n:,} items, but at most {MAX_RUN} may be")
+        check_order(record.previous_seq, record.seqs)
+        for ts in record.ts:
             check_length("ts", ts)
-        return message, run
 
     def step(self, record: tuple[Message, Evaluation]) -> Sequence[Record]:
         """Return the explanations that are due, in the order of their seq.
@@ -102,7 +87,8 @@ class ExplainerStage(ChecksIncarnations):
         state.set_model(run.model_version)
         gap = state.take(run, first)
         if gap is not None and run.previous_seq is not None:
-            records.append(_gap(run, gap))
+            lost = f"evaluations of {run.feature}"
+            records.append(self.gap_notice(run, gap, run.seqs[0], run.ts[0], lost))
         reading = state.read(run, first, self._loss, self._room)
         for i in range(first, len(run.seqs)):
             due: list[Explanation] = []
@@ -209,24 +195,6 @@ def _ice(ice: IceCurves) -> list[Ice]:
         Ice(seq, grid, list(each.values()) if isinstance(each, dict) else each)
         for seq, grid, each in ice.curves
     ]
-
-
-def _gap(run: Evaluation, gap: Gap) -> Change:
-    seq = gap.begin - 1
-    missing = "its beginning" if seq < 0 else f"what follows seq {seq}"
-    return Change.notice(
-        kind="gap",
-        stream=run.stream,
-        seq=run.seqs[0],
-        previous_seq=None if seq < 0 else seq,
-        ts=run.ts[0],
-        feature=run.feature,
-        detail=(
-            f"evaluations of {run.feature} are lost: {missing}, up to seq {run.previous_seq}; "
-            f"explanations resume at seq {run.seqs[0]}"
-        ),
-        incarnation=run.incarnation,
-    )
 
 
 def _unusable(message: Message, run: Evaluation, error: Exception | str) -> DeadLetter:

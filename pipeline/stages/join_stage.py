@@ -10,8 +10,14 @@ from typing import ClassVar
 
 from fluxplain.schemas import BadRecordError, Record
 from fluxplain.schemas.record import MAX_RECORD_BYTES
-from fluxplain.stages.limits import check_headers, check_key, headers_bytes
+from fluxplain.stages.limits import check_at_most, check_key
 from fluxplain.stages.stage import Message
+
+MAX_HEADERS = 1_000
+"""Most headers of a message that is passed on."""
+
+HEADER_BYTES = 10
+"""Bytes of a header in a record besides its name and value, for their lengths."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,14 +56,12 @@ class JoinStage:
         if message.flaw is not None:
             raise BadRecordError(message.flaw)
         check_key(message)
-        check_headers(message)
+        check_at_most("the message", len(message.headers), "headers", MAX_HEADERS)
         if message.value is None:
             raise BadRecordError("the message has no value (a tombstone)")
-        size = len(message.value) + headers_bytes(message)
-        if size > MAX_RECORD_BYTES:
-            raise BadRecordError(
-                f"the message has {size:,} bytes, but must have at most {MAX_RECORD_BYTES:,}"
-            )
+        headers = message.headers.items()
+        size = sum(len(name.encode()) + len(value) + HEADER_BYTES for name, value in headers)
+        check_at_most("the message", len(message.value) + size, "bytes", MAX_RECORD_BYTES)
         return message
 
     def step(self, message: Message) -> Sequence[Record]:

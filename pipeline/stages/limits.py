@@ -22,12 +22,6 @@ be configured."""
 MAX_RUN = 256
 """Most observations in one message of evaluations: four times what a worker writes."""
 
-MAX_HEADERS = 1_000
-"""Most headers of a message that is passed on."""
-
-HEADER_BYTES = 10
-"""Bytes of a header in a record besides its name and value, for their lengths."""
-
 HEADER_MEMORY_BYTES = 200
 """Approximate memory of a header, in bytes, besides its own content."""
 
@@ -50,35 +44,21 @@ def check_fits(what: str, numbers: int, texts: Iterable[Label | Value] = ()) -> 
         )
 
 
+def check_at_most(name: str, n: int, unit: str, most: int) -> None:
+    """Raise ``BadRecordError`` if something has more of a unit than it may have."""
+    if n > most:
+        raise BadRecordError(f"{name} has {n:,} {unit}, but must have at most {most:,}")
+
+
 def check_length(name: str, value: object) -> None:
     """Raise ``BadRecordError`` if the value is a text that is too long."""
-    if isinstance(value, str) and len(value) > MAX_TEXT:
-        raise BadRecordError(
-            f"{name} has {len(value):,} characters, but must have at most {MAX_TEXT:,}"
-        )
+    if isinstance(value, str):
+        check_at_most(name, len(value), "characters", MAX_TEXT)
 
 
 def check_key(message: Message) -> None:
     """Raise ``BadRecordError`` if the message's key is too long to be passed on."""
-    if message.key is not None and len(message.key) > MAX_KEY_BYTES:
-        raise BadRecordError(
-            f"the key has {len(message.key):,} bytes, but must have at most {MAX_KEY_BYTES:,}"
-        )
-
-
-def check_headers(message: Message) -> None:
-    """Raise ``BadRecordError`` if the message has too many headers to be passed on."""
-    if len(message.headers) > MAX_HEADERS:
-        raise BadRecordError(
-            f"the message has {len(message.headers):,} headers, but must have at most "
-            f"{MAX_HEADERS:,}"
-        )
-
-
-def headers_bytes(message: Message) -> int:
-    """Return how many bytes the headers of a message take in one that passes it on."""
-    headers = message.headers.items()
-    return sum(len(name.encode()) + len(value) + HEADER_BYTES for name, value in headers)
+    check_at_most("the key", len(message.key or b""), "bytes", MAX_KEY_BYTES)
 
 
 def check_origin(source: str, explained: Container[str], stream: str, feature: str) -> None:

@@ -3,7 +3,6 @@
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
@@ -228,9 +227,9 @@ class ModelStage:
         shift = self._watch.update(sample.seq, loss, loss)
         if shift is None:
             return []
-        about: dict[str, Any] = {"stream": self.stream, "seq": sample.seq, "ts": sample.ts}
-        change = self._watch.change(shift, **about, method="loss")
-        return [replace(change, model_version=self.active.version)]
+        seq, ts, version = sample.seq, sample.ts, self.active.version
+        about: dict[str, Any] = {"stream": self.stream, "model_version": version}
+        return [self._watch.change(shift, **about, seq=seq, ts=ts, method="loss")]
 
 
 @contextmanager

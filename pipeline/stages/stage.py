@@ -119,7 +119,7 @@ class Message:
     def dead_letter(self, reason: str) -> DeadLetter:
         """Return the dead letter of this message."""
         topic, partition, offset = self.origin
-        return DeadLetter.of(
+        return DeadLetter.wrapping(
             stream=stream_name(self.topic, self.partition),
             seq=self.offset,
             topic=topic,

@@ -1,31 +1,96 @@
-"""Dispatches records to a stage per stream, where streams have their own settings."""
+"""Stages that keep a state per stream, and their dispatch where streams have their own settings."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
 from fluxplain.config import Config
-from fluxplain.schemas import Evaluation, Explanation, Record
-from fluxplain.stages.incarnations import ChecksIncarnations, IsLife
-from fluxplain.stages.limits import check_key
-from fluxplain.stages.stage import Message, Stage
+from fluxplain.schemas import BadRecordError, Change, Evaluation, Explanation, Record
+from fluxplain.schemas.record import Timestamp
+from fluxplain.stages.chain import Gap
+from fluxplain.stages.limits import check_key, check_origin
+from fluxplain.stages.stage import Message, state_without
+
+R = TypeVar("R", bound=Evaluation | Explanation)
+
+IsLife = Callable[[int], bool]
+"""Returns whether a number in an incarnation is registered."""
 
 
-class KeyedStage(Stage, Protocol):
-    """A stage that keeps a state per stream of its input."""
+class ChecksIncarnations:
+    """Base of the stages that read records with incarnations.
 
-    is_life: IsLife | None
+    Attributes
+    ----------
+    is_life
+        Injected by the worker; None accepts all incarnations.
+    """
 
-    @property
-    def INPUT(self) -> type[Evaluation] | type[Explanation]:  # noqa: N802  a constant of the class
-        """The record type that it reads."""
-        ...
+    is_life: IsLife | None = None
 
-    def accept(self, message: Message, record: Any) -> Any:
-        """Return the input of :meth:`step` for a message's record, or raise ``BadRecordError``."""
-        ...
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the picklable state, without injected collaborators."""
+        return state_without(self, "is_life")
 
 
-S = TypeVar("S", bound=KeyedStage)
+class KeyedStage(ChecksIncarnations, ABC, Generic[R]):
+    """A stage that reads records of one kind (``INPUT``) and keeps a state per stream of them.
+
+    ``RESUMES`` is what goes on after a gap in them.
+    """
+
+    INPUT: type[R]
+    RESUMES: str
+
+    def __init__(self, config: Config) -> None:
+        self._source = config.topic(config.source)
+        self._explained = config.explained
+
+    def decode(self, message: Message) -> tuple[Message, R]:
+        """Return the record with its message; raise ``BadRecordError`` if it cannot be used."""
+        check_key(message)
+        record: Any = self.INPUT.of(message.fields())
+        return message, self.accept(record)
+
+    def accept(self, record: R) -> R:
+        """Return a decoded record, or raise ``BadRecordError`` if it cannot be used."""
+        check_origin(self._source, self._explained, record.stream, record.feature)
+        numbers = map(int, record.incarnation.split("/"))
+        if self.is_life is not None and not all(map(self.is_life, numbers)):
+            # it would end the real one
+            raise BadRecordError(f"no worker has registered the incarnation {record.incarnation}")
+        self.check(record)
+        return record
+
+    @abstractmethod
+    def check(self, record: R) -> None:
+        """Raise ``BadRecordError`` if a record cannot be used."""
+
+    @abstractmethod
+    def step(self, record: tuple[Message, R]) -> Sequence[Record]:
+        """Take one record and return the records to publish."""
+
+    def gap_notice(self, record: R, gap: Gap, seq: int, ts: Timestamp | None, lost: str) -> Change:
+        """Return the notice of a gap before ``seq``; ``lost`` names what is missing."""
+        before = gap.begin - 1
+        missing = "its beginning" if before < 0 else f"what follows seq {before}"
+        return Change.notice(
+            kind="gap",
+            stream=record.stream,
+            seq=seq,
+            previous_seq=None if before < 0 else before,
+            ts=ts,
+            feature=record.feature,
+            method=record.method if isinstance(record, Explanation) else None,
+            detail=(
+                f"{lost} are lost: {missing}, up to seq {record.previous_seq}; "
+                f"{self.RESUMES} at seq {seq}"
+            ),
+            incarnation=record.incarnation,
+        )
+
+
+S = TypeVar("S", bound=KeyedStage[Any])
 
 
 def by_stream(config: Config, make: Callable[[Config], S]) -> "S | ByStream":
@@ -37,7 +102,7 @@ def by_stream(config: Config, make: Callable[[Config], S]) -> "S | ByStream":
 class ByStream(ChecksIncarnations):
     """Passes each record to its stream's ``own`` stage, or else to the ``common`` one."""
 
-    def __init__(self, common: KeyedStage, own: Mapping[str, KeyedStage]) -> None:
+    def __init__(self, common: KeyedStage[Any], own: Mapping[str, KeyedStage[Any]]) -> None:
         self._common = common
         self._own = own
 
@@ -51,18 +116,16 @@ class ByStream(ChecksIncarnations):
         for stage in (self._common, *self._own.values()):
             stage.is_life = is_life
 
-    def decode(self, message: Message) -> tuple[KeyedStage, Any]:
-        """Return the stage of the record's stream and its input, or raise ``BadRecordError``."""
+    def decode(self, message: Message) -> tuple[Message, Any]:
+        """Return the record with its message; raise ``BadRecordError`` if it cannot be used."""
         check_key(message)
-        record = self._common.INPUT.of(message.fields())
-        stage = self.of(record.stream)
-        return stage, stage.accept(message, record)
+        record: Evaluation | Explanation = self._common.INPUT.of(message.fields())
+        return message, self.of(record.stream).accept(record)
 
-    def of(self, stream: str) -> KeyedStage:
+    def of(self, stream: str) -> KeyedStage[Any]:
         """Return the stage of a stream."""
         return self._own.get(stream, self._common)
 
-    def step(self, record: tuple[KeyedStage, Any]) -> Sequence[Record]:
-        """Return the records that this stage publishes."""
-        stage, accepted = record
-        return stage.step(accepted)
+    def step(self, record: tuple[Message, Any]) -> Sequence[Record]:
+        """Return the records that the stream's stage publishes."""
+        return self.of(record[1].stream).step(record)

@@ -13,33 +13,20 @@ from hypothesis import strategies as st
 
 from fluxplain.config import Config
 from fluxplain.schemas import Change, Evaluation, Explanation, Record
-from fluxplain.stages import DriftStage, ExplainerStage, ModelStage
+from fluxplain.stages import DriftStage
 from fluxplain.stages.explainer_stage import SILENCE
-from tests.kit.support import (
-    SLOW_PROPERTY,
-    by_feature,
-    chunks,
-    encoded,
-    linear_config,
-    linear_records,
-    messages_of,
-    of_kind,
-    passed_on,
-    pickled,
-    run,
-)
-
-STREAM = "fluxplain.features-0"
+from tests.kit import support as kit
+from tests.kit.stages import explained, local, merged, modelled
 
 WINDOW = 150
 
-CONFIG = linear_config(explain={"emit_every": 4}, drift={"incident_window": WINDOW})
+CONFIG = kit.linear_config(explain={"emit_every": 4}, drift={"incident_window": WINDOW})
 
 # the numbers are larger in the second half, and so are all importances
-EVALUATIONS = by_feature(run(ModelStage(CONFIG, STREAM), messages_of(linear_records(800))))
+EVALUATIONS = kit.by_feature(modelled(CONFIG, kit.linear_records(800)))
 
 EXPLANATIONS = {
-    feature: of_kind(run(ExplainerStage(CONFIG), passed_on(runs)), Explanation)
+    feature: kit.of_kind(explained(CONFIG, runs), Explanation)
     for feature, runs in EVALUATIONS.items()
 }
 
@@ -51,28 +38,33 @@ def in_step() -> list[Explanation]:
 
 
 def changes(records: Sequence[Record], config: Config = CONFIG) -> list[Change]:
-    return of_kind(run(DriftStage(config), passed_on(records)), Change)
+    return kit.of_kind(kit.run(DriftStage(config), kit.passed_on(records)), Change)
 
 
 def sorted_(records: Sequence[Record]) -> list[bytes]:
-    return sorted(encoded(records))
+    return sorted(kit.encoded(records))
+
+
+def begin_of(change: Change) -> int:
+    """Return the seq of the first change of its incident."""
+    return int(str(change.incident).partition("@")[2])
 
 
 @pytest.mark.slow
-@SLOW_PROPERTY
+@kit.SLOW_PROPERTY
 @given(st.integers(0, 10**6))
 def test_changes_do_not_depend_on_the_order_in_which_the_features_come(seed: int) -> None:
     rng = random.Random(seed)
     expected = changes(in_step())
     assert {change.feature for change in expected} >= {"a", "b"}
-    rest = {feature: passed_on(own)[::-1] for feature, own in EXPLANATIONS.items()}
+    rest = {feature: kit.passed_on(own)[::-1] for feature, own in EXPLANATIONS.items()}
     weights = {feature: rng.random() ** 3 + 0.001 for feature in rest}
     stage, published = DriftStage(CONFIG), list[Record]()
     while rest:
         if rng.random() < 0.02:
-            stage = pickled(stage)
+            stage = kit.pickled(stage)
         [feature] = rng.choices(list(rest), [weights[name] for name in rest])
-        published += run(stage, [rest[feature].pop()])
+        published += kit.run(stage, [rest[feature].pop()])
         rest = {name: own for name, own in rest.items() if own}
     assert sorted_(published) == sorted_(expected)
 
@@ -80,18 +72,18 @@ def test_changes_do_not_depend_on_the_order_in_which_the_features_come(seed: int
 def test_a_change_waits_until_every_feature_is_as_far() -> None:
     others = [each for each in in_step() if each.feature != "c"]
     expected = changes(in_step())
-    first = min(int(str(change.incident).partition("@")[2]) for change in expected)
+    first = min(map(begin_of, expected))
     stage = DriftStage(CONFIG)
-    assert run(stage, passed_on(others)) == []
+    assert kit.run(stage, kit.passed_on(others)) == []
     early = [each for each in EXPLANATIONS["c"] if each.seq < first]
-    assert run(stage, passed_on(early)) == []
+    assert kit.run(stage, kit.passed_on(early)) == []
     rest = EXPLANATIONS["c"][len(early) :]
-    assert sorted_(run(stage, passed_on(rest))) == sorted_(expected)
+    assert sorted_(kit.run(stage, kit.passed_on(rest))) == sorted_(expected)
 
 
 def test_a_change_in_the_last_explanation_of_a_stream_does_not_wait_for_another() -> None:
     everything = in_step()
-    for last in {int(str(change.incident).partition("@")[2]) for change in changes(everything)}:
+    for last in set(map(begin_of, changes(everything))):
         until = [each for each in everything if each.seq <= last]
         found = changes(until)
         assert any(change.seq + 4 > last for change in found)
@@ -103,17 +95,14 @@ def test_a_change_in_the_last_explanation_of_a_stream_does_not_wait_for_another(
 
 def test_changes_within_the_window_are_one_incident_and_those_beyond_another() -> None:
     found = changes(in_step())
-    begins = {change.incident: 0 for change in found}
-    for name in begins:
-        stream, _, seq = str(name).rpartition("@")
-        assert stream == STREAM
-        begins[name] = int(seq)
-    assert all(after - before > WINDOW for before, after in pairwise(sorted(begins.values())))
+    begins = sorted(set(map(begin_of, found)))
+    assert {c.incident for c in found} == {f"{kit.STREAM}@{begin}" for begin in begins}
+    assert all(after - before > WINDOW for before, after in pairwise(begins))
     # what is found is in an explanation of up to three observations more
-    assert all(0 <= c.seq + 3 - begins[c.incident] <= WINDOW + 3 for c in found)
+    assert all(0 <= c.seq + 3 - begin_of(c) <= WINDOW + 3 for c in found)
     several = {c.feature for c in found if c.incident == found[0].incident}
     assert len(several) > 1
-    apart = linear_config(explain={"emit_every": 4}, drift={"incident_window": 0})
+    apart = kit.linear_config(explain={"emit_every": 4}, drift={"incident_window": 0})
     assert len({c.incident for c in changes(in_step(), apart)}) > len(begins)
 
 
@@ -167,16 +156,16 @@ def test_a_change_holds_the_curve_before_and_after_it() -> None:
     found = [c for c in changes(in_step()) if c.curve_before and c.curve_after]
     assert found
     for change in found:
-        assert change.curve_before is not None
-        assert change.curve_after is not None
+        before, after = change.curve_before, change.curve_after
+        assert before is not None
+        assert after is not None
         assert change.after_seq is not None
-        assert change.curve_before.seq <= change.after_seq < change.curve_after.seq
-        assert change.curve_before.effect == curves[str(change.feature), change.curve_before.seq]
-        assert change.curve_after.effect == curves[str(change.feature), change.curve_after.seq]
-        assert change.curve_after.seq - change.seq < 4
+        assert before.seq <= change.after_seq < after.seq < change.seq + 4
+        for curve in (before, after):
+            assert curve.effect == curves[str(change.feature), curve.seq]
 
 
-SILENT = linear_config(explain={"emit_every": 10})
+SILENT = kit.linear_config(explain={"emit_every": 10})
 
 
 def without_answers(n: int) -> list[Evaluation]:
@@ -198,19 +187,19 @@ def without_answers(n: int) -> list[Evaluation]:
 
 
 @pytest.mark.slow
-@SLOW_PROPERTY
+@kit.SLOW_PROPERTY
 @given(st.lists(st.integers(1, 200), min_size=1, max_size=60))
 def test_a_feature_that_is_silent_says_how_far_it_is_however_runs_are_cut(
     lengths: list[int],
 ) -> None:
     singles = without_answers(2 * SILENCE + 50)
-    expected = of_kind(run(ExplainerStage(SILENT), passed_on(singles)), Explanation)
+    expected = kit.of_kind(explained(SILENT, singles), Explanation)
     early, empty = expected[-2:]
     assert (empty.seqs, empty.increments, empty.loss) == ([], [], None)
     assert empty.seq - early.seq == SILENCE
     assert empty.value == early.value
-    cut = [runs[0].extended(list(runs[1:])) for runs in chunks(singles, cycle(lengths))]
-    assert encoded(run(ExplainerStage(SILENT), passed_on(cut))) == encoded(expected)
+    cut = [merged(runs) for runs in kit.chunks(singles, cycle(lengths))]
+    assert kit.encoded(explained(SILENT, cut)) == kit.encoded(expected)
 
 
 class Twins:
@@ -232,22 +221,16 @@ class Calm(Twins):
 
 
 def changes_of_twins(model: type[Twins]) -> list[Change]:
-    config = linear_config(
+    config = kit.linear_config(
         features={"a": "numeric", "b": "numeric", "c": "numeric"},
         model={"factory": f"{__name__}:{model.__name__}"},
         explain={"emit_every": 4, "methods": ["ipfi", "ipdp"]},
     )
     # many after the change at half of them, so that the silent features are known to be as far
     n = 4 * SILENCE
-    records = [{**r, "x": {**r["x"], "c": r["x"]["b"]}} for r in linear_records(n)]
-    messages = messages_of(records)
-    evaluations = by_feature(run(ModelStage(config, STREAM), messages))
-    explained = [
-        each
-        for runs in evaluations.values()
-        for each in of_kind(run(ExplainerStage(config), passed_on(runs)), Explanation)
-    ]
-    return changes(sorted(explained, key=attrgetter("seq")), config)
+    records = [{**r, "x": {**r["x"], "c": r["x"]["b"]}} for r in kit.linear_records(n)]
+    everything = kit.of_kind(local(config, records), Explanation)
+    return changes(sorted(everything, key=attrgetter("seq")), config)
 
 
 @pytest.mark.slow

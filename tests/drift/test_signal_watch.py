@@ -42,9 +42,15 @@ def watch(name: str, **parameters: Any) -> SignalWatch:
     return SignalWatch(DetectorSettings("increment", name, parameters), seed="1")
 
 
-def shifts(watch: SignalWatch, numbers: list[float]) -> list[tuple[int, Shift]]:
-    found = [(t, watch.update(t, number, None)) for t, number in enumerate(numbers)]
-    return [(t, shift) for t, shift in found if shift]
+def shifts(
+    watch: SignalWatch, numbers: list[float], *, copies: bool = False
+) -> list[tuple[int, Shift]]:
+    found = []
+    for t, number in enumerate(numbers):
+        watch = pickled(watch) if copies and t % 7 == 0 else watch
+        if shift := watch.update(t, number, None):
+            found.append((t, shift))
+    return found
 
 
 @every_detector
@@ -59,14 +65,7 @@ def test_a_rise_of_the_errors_is_found_and_what_is_after_is_larger(name: str) ->
 @every_detector
 def test_pickled_in_between_it_finds_the_same(name: str) -> None:
     expected = shifts(watch(name), errors())
-    watched, found = watch(name), list[tuple[int, Shift]]()
-    for t, number in enumerate(errors()):
-        if t % 7 == 0:
-            watched = pickled(watched)
-        shift = watched.update(t, number, None)
-        if shift:
-            found.append((t, shift))
-    assert found == expected
+    assert shifts(watch(name), errors(), copies=True) == expected
 
 
 @every_detector

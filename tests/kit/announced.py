@@ -9,11 +9,11 @@ from fluxplain.config import Config
 from fluxplain.local import LocalPipeline
 from fluxplain.schemas import Record
 from fluxplain.stages import Message
-from tests.kit.support import (
-    linear_config,
-)
+from tests.kit.support import linear_config
 
 STREAM = "fluxplain.observations-0"
+
+COMMANDS = frozenset({"every", "model", "withdraw"})
 
 
 def config_of(folder: Path, **model: Any) -> Config:
@@ -27,7 +27,7 @@ def messages(config: Config, values: list[Any]) -> list[Message]:
     made = []
     newest: dict[str, int] = {}
     for offset, value in enumerate(values):
-        is_control = isinstance(value, dict) and not value.keys().isdisjoint({"model", "withdraw"})
+        is_control = isinstance(value, dict) and not COMMANDS.isdisjoint(value)
         topic = config.topic("control" if is_control else "features")
         data = orjson.dumps(value)
         headers = {"fluxplain-origin": f"{topic}-0@{offset}".encode()}

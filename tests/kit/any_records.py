@@ -102,7 +102,7 @@ ANY: dict[type[Record], st.SearchStrategy[Any]] = {
     Evaluation: _as_long_as_seqs(Evaluation, *EVALUATION_LISTS),
     Explanation: _as_long_as_seqs(Explanation, "increments"),
     DeadLetter: st.builds(
-        DeadLetter.of,
+        DeadLetter.wrapping,
         stream=TEXT,
         seq=SEQS,
         topic=TEXT,

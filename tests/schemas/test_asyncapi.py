@@ -3,7 +3,7 @@
 import copy
 import json
 import lzma
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import reduce
 from pathlib import Path
 from typing import Any, get_args
@@ -39,24 +39,18 @@ def test_it_is_valid(validator: Any) -> None:
     assert not errors
 
 
-def without_title(broken: Any) -> None:
-    del broken["info"]["title"]
-
-
-def with_an_action_that_is_none(broken: Any) -> None:
-    broken["operations"]["drift-sends-changes"]["action"] = "publish"
-
-
-def with_a_binding_that_is_none(broken: Any) -> None:
-    broken["channels"]["changes"]["bindings"]["kafka"]["partitions"] = "many"
-
-
 @pytest.mark.parametrize(
-    "spoil", [without_title, with_an_action_that_is_none, with_a_binding_that_is_none]
+    ("place", "value"),
+    [
+        ("info.title", None),
+        ("operations.drift-sends-changes.action", "publish"),
+        ("channels.changes.bindings.kafka.partitions", "many"),
+    ],
 )
-def test_what_is_wrong_would_be_seen(validator: Any, spoil: Callable[[Any], None]) -> None:
+def test_what_is_wrong_would_be_seen(validator: Any, place: str, value: Any) -> None:
     broken = copy.deepcopy(document())
-    spoil(broken)
+    *parts, last = place.split(".")
+    reduce(lambda part, name: part[name], parts, broken)[last] = value
     assert not validator.is_valid(broken)
 
 

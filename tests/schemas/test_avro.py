@@ -12,18 +12,11 @@ from hypothesis import strategies as st
 
 from fluxplain.kafka.registry.avro_values import reader, writer
 from fluxplain.schemas import RECORDS, Prediction, Record
-from fluxplain.schemas.__main__ import avro_path, avro_text
 from fluxplain.schemas.avro import avro_schema
 from tests.kit.any_records import ANY, types
 from tests.kit.support import PROPERTY
 
 every_kind = pytest.mark.parametrize("kind", RECORDS, ids=lambda kind: kind.__name__)
-
-
-@every_kind
-def test_the_published_schemas_are_those_of_the_records(kind: type[Record]) -> None:
-    """If this fails, write them anew: ``python -m fluxplain.schemas``."""
-    assert avro_path(kind).read_bytes() == avro_text(kind)
 
 
 @every_kind

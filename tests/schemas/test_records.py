@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fluxplain.local import LocalPipeline
 from fluxplain.schemas import (
     RECORDS,
     BadRecordError,
@@ -25,23 +24,13 @@ from fluxplain.schemas import (
     Record,
     stream_name,
 )
-from fluxplain.schemas.__main__ import schema_path, schema_text
+from fluxplain.schemas.__main__ import files, schema_path
 from fluxplain.schemas.dead_letter import MAX_BYTES
 from fluxplain.schemas.record import describe
-from fluxplain.stages import ExplainerStage, Message, ModelStage, process
+from fluxplain.stages import Message, ModelStage, process
+from tests.kit import support as kit
 from tests.kit.any_records import ANY, JSON, maybe, types
-from tests.kit.support import (
-    PROPERTY,
-    agrawal,
-    linear_config,
-    linear_records,
-    make_config,
-    message,
-    observations,
-    of_kind,
-    passed_on,
-    run,
-)
+from tests.kit.stages import explained, local, modelled
 
 every_record = pytest.mark.parametrize("record", RECORDS, ids=lambda r: r.__name__)
 
@@ -53,7 +42,7 @@ def test_every_kind_of_record_is_tested() -> None:
 @every_record
 def test_the_published_schemas_are_those_of_the_records(record: type[Record]) -> None:
     """If this fails, write them anew: ``python -m fluxplain.schemas``."""
-    assert schema_path(record).read_bytes() == schema_text(record)
+    assert {path: path.read_bytes() for path in files(record)} == files(record)
 
 
 @every_record
@@ -63,7 +52,7 @@ def test_the_schema_is_a_schema_and_describes_every_field(record: type[Record]) 
     assert set(schema["properties"]) == {f.name for f in dataclasses.fields(record)}
 
 
-@PROPERTY
+@kit.PROPERTY
 @given(st.one_of([*ANY.values()]))
 def test_encoding_and_decoding_gives_the_same_record_exactly(record: Record) -> None:
     decoded = type(record).decode(record.encode())
@@ -72,7 +61,7 @@ def test_encoding_and_decoding_gives_the_same_record_exactly(record: Record) -> 
     assert decoded.encode() == record.encode()
 
 
-@PROPERTY
+@kit.PROPERTY
 @given(st.one_of([*ANY.values()]))
 def test_every_record_is_valid_under_its_schema(record: Record) -> None:
     jsonschema.Draft202012Validator(record.json_schema()).validate(orjson.loads(record.encode()))
@@ -80,35 +69,25 @@ def test_every_record_is_valid_under_its_schema(record: Record) -> None:
 
 def published_records() -> list[Record]:
     """Return what real streams publish: classification and regression, good and bad."""
-    classified, measured = (
-        make_config(explain={"emit_every": 5}),
-        linear_config(drift={"delta": 0.9, "grace_period": 3}),
-    )
-    stream = "fluxplain.features-0"
-    records: list[Record] = []
-    bad = [None, b"oops", b"\xff", b'{"x": {}}']
-    messages = observations(agrawal(80))
-    for i, value in enumerate(bad):
-        messages.append(message(len(messages) + i, value))
-    records += run(ModelStage(classified, stream), messages)
-    evaluated = of_kind(records, Evaluation)
-    lost = [e for e in evaluated if e.seqs[0] != 40]
-    records += run(ExplainerStage(classified), passed_on(lost))
-    data = [orjson.dumps(record) for record in linear_records(150)]
-    records += LocalPipeline(measured).run(data)
+    classified = kit.make_config(explain={"emit_every": 5})
+    measured = kit.linear_config(drift={"delta": 0.9, "grace_period": 3})
+    values = [each.value for each in kit.observations(kit.agrawal(80))]
+    records = modelled(classified, [*values, None, b"oops", b"\xff", b'{"x": {}}'])
+    kept = [e for e in kit.of_kind(records, Evaluation) if e.seqs[0] != 40]
+    records += explained(classified, kept)
     late = [{"x": {"a": 1.0, "b": 2.0, "c": "u"}, "id": 1}, {"id": 1, "y": 2.0}]
-    records += LocalPipeline(measured).run(map(orjson.dumps, late))
+    records += local(measured, kit.linear_records(150)) + local(measured, late)
     records += [LateLabel.decode(orjson.dumps(late[1])), Control.decode(b'{"every": 2}')]
-    return [*records, *(Observation.decode(m.value) for m in messages[:80])]
+    return [*records, *map(Observation.decode, values)]
 
 
 def test_everything_that_real_streams_publish_is_valid_under_its_schema() -> None:
     records = published_records()
     assert {type(record) for record in records} == set(RECORDS)
-    assert {c.kind for c in of_kind(records, Change)} == {"drift", "gap"}
+    assert {c.kind for c in kit.of_kind(records, Change)} == {"drift", "gap"}
     for kind in RECORDS:
         validator = jsonschema.Draft202012Validator(orjson.loads(schema_path(kind).read_bytes()))
-        for record in of_kind(records, kind):
+        for record in kit.of_kind(records, kind):
             validator.validate(orjson.loads(record.encode()))
             assert kind.decode(record.encode()) == record
 
@@ -123,19 +102,16 @@ def assert_refused_or_record(kind: type[Record], value: bytes | None) -> None:
     assert reason or isinstance(record, kind)
 
 
-@PROPERTY
-@given(st.sampled_from(RECORDS), st.none() | st.binary(max_size=80))
-def test_bytes_give_a_record_or_a_bad_record_error(kind: type[Record], value: bytes | None) -> None:
-    assert_refused_or_record(kind, value)
-
-
-@PROPERTY
-@given(st.sampled_from(RECORDS), JSON)
-def test_json_gives_a_record_or_a_bad_record_error(kind: type[Record], value: Any) -> None:
+@kit.PROPERTY
+@given(st.sampled_from(RECORDS), st.none() | st.binary(max_size=80), JSON)
+def test_bytes_and_json_give_a_record_or_a_bad_record_error(
+    kind: type[Record], data: bytes | None, value: Any
+) -> None:
+    assert_refused_or_record(kind, data)
     assert_refused_or_record(kind, orjson.dumps(value))
 
 
-@PROPERTY
+@kit.PROPERTY
 @given(st.data(), st.sampled_from(RECORDS))
 def test_a_record_with_a_wrong_field_gives_a_record_or_a_bad_record_error(
     data: st.DataObject, kind: type[Record]
@@ -158,17 +134,17 @@ def test_deep_nesting_is_a_bad_record(record: type[Record], depth: int) -> None:
             record.decode(value)
 
 
-@PROPERTY
+@kit.PROPERTY
 @given(st.none() | st.binary(max_size=80))
 def test_any_bytes_pass_through_the_first_stage_as_one_record(value: bytes | None) -> None:
-    stage = ModelStage(linear_config(), "features-0")
+    stage = ModelStage(kit.linear_config(), "features-0")
     [letter] = process(stage, Message("features", 0, 5, None, value))
     assert isinstance(letter, DeadLetter)
     assert letter.original() == value
     assert DeadLetter.decode(letter.encode()) == letter
 
 
-@PROPERTY
+@kit.PROPERTY
 @given(maybe(st.binary(max_size=200)), maybe(st.binary(max_size=50)))
 def test_a_dead_letter_keeps_the_original_bytes(value: bytes | None, key: bytes | None) -> None:
     letter = DeadLetter.decode(Message("t", 3, 9, key, value).dead_letter("why").encode())
@@ -201,19 +177,20 @@ def test_long_values_are_shortened() -> None:
 
 
 def test_the_key_of_a_record_is_its_feature() -> None:
-    for record in published_records():
+    records = published_records()
+    for record in records:
         if isinstance(record, Evaluation | Explanation):
             assert record.message_key() == record.feature
         elif isinstance(record, Observation | Prediction | DeadLetter):
             assert record.message_key() is None
     cold = Change.notice(kind="cold-start", stream="features-0", seq=1, detail="no checkpoint")
     assert cold.message_key() == "features-0"
-    losses = [c for c in of_kind(published_records(), Change) if c.method == "loss"]
+    losses = [c for c in kit.of_kind(records, Change) if c.method == "loss"]
     assert losses
     assert {c.message_key() for c in losses} == {"fluxplain.features-0"}
 
 
-@PROPERTY
+@kit.PROPERTY
 @given(st.sampled_from(["features", "a-b", "x.y"]), st.integers(0, 999))
 def test_a_stream_is_named_by_topic_and_partition(topic: str, partition: int) -> None:
     assert stream_name(topic, partition).rsplit("-", 1) == [topic, str(partition)]

@@ -16,7 +16,8 @@ from fluxplain.schemas import Change, DeadLetter, Prediction, Record
 from fluxplain.stages import Message, ModelStage
 from fluxplain.stages.active_model import FoundModel, settle_model
 from tests.kit.announced import STREAM, announcement, config_of, messages, taken
-from tests.kit.support import Constant, encoded, linear_records, of_kind, pickled, run
+from tests.kit.stages import only_letter
+from tests.kit.support import Constant, linear_records, of_kind, pickled, run
 
 DATA = pickle.dumps(Constant(7.0))
 
@@ -131,12 +132,11 @@ def test_one_that_is_withdrawn_changes_nothing_but_the_notice(
     assert of_kind(records, DeadLetter) == []
     [notice] = of_kind(records, Change)
     assert notice.seq == 10
-    told = [
-        (each.prediction, each.loss, each.model_version) for each in of_kind(records, Prediction)
-    ]
-    assert told == [
-        (each.prediction, each.loss, each.model_version) for each in of_kind(plain, Prediction)
-    ]
+    told, expected = (
+        [(p.prediction, p.loss, p.model_version) for p in of_kind(each, Prediction)]
+        for each in (records, plain)
+    )
+    assert told == expected
 
 
 def test_one_that_is_in_use_stays_and_so_do_all_that_nobody_waits_for(config: Config) -> None:
@@ -187,16 +187,11 @@ def test_what_is_remembered_is_bounded(config: Config) -> None:
         assert len(settle_model(stage, [withdrawing])) == 1
     for _, withdrawing in log[:-50]:
         run(stage, [withdrawing])
-    small = len(encoded_state(stage))
+    small = len(pickle.dumps(stage))
     for _, withdrawing in log[-50:]:
         assert run(stage, [withdrawing]) == []
-    assert len(encoded_state(stage)) < small
-    [letter] = run(stage, [behind(config, orjson.loads(log[0][1].value or b""), 600)])
-    assert isinstance(letter, DeadLetter)
-
-
-def encoded_state(stage: ModelStage) -> bytes:
-    return pickle.dumps(stage)
+    assert len(pickle.dumps(stage)) < small
+    only_letter(run(stage, [behind(config, orjson.loads(log[0][1].value or b""), 600)]))
 
 
 def announced(config: Config, n: int) -> Iterator[tuple[Message, Message]]:
@@ -205,8 +200,3 @@ def announced(config: Config, n: int) -> Iterator[tuple[Message, Message]]:
         version = f"{i:03}" + "v" * 190
         announcing = behind(config, announcement(SHA256, version), i)
         yield announcing, behind(config, {"withdraw": version}, n + i)
-
-
-def test_copies_publish_the_same(config: Config) -> None:
-    whole, again = results(config, 20)[0], results(config, 20)[0]
-    assert encoded(whole) == encoded(again)

@@ -10,26 +10,18 @@ from hypothesis import strategies as st
 from river.drift import ADWIN
 
 from fluxplain.config import Config
-from fluxplain.schemas import Change, DeadLetter, Explanation, Record
+from fluxplain.schemas import Change, Explanation, Record
 from fluxplain.schemas.methods import Method
 from fluxplain.stages import DriftStage
-from tests.kit.support import (
-    SLOW_PROPERTY,
-    STREAM,
-    chunks,
-    encoded,
-    linear_config,
-    of_kind,
-    passed_on,
-    run,
-)
+from tests.kit import support as kit
+from tests.kit.stages import only_letter
 
 JUMP = 300
 
 
-def config_of_a(**settings: Any) -> Config:
-    """Return settings that explain a single feature: what waits for others is tested elsewhere."""
-    return linear_config(features={"a": "numeric"}, **settings)
+def config_of(*features: str, **settings: Any) -> Config:
+    """Return settings of a single feature by default: waiting for others is tested elsewhere."""
+    return kit.linear_config(features=dict.fromkeys(features or "a", "numeric"), **settings)
 
 
 def increments(n: int = 600, seed: int = 1) -> list[float]:
@@ -38,11 +30,9 @@ def increments(n: int = 600, seed: int = 1) -> list[float]:
     return [rng.gauss(0.0 if t < JUMP else 1.0, 0.1) for t in range(n)]
 
 
-def explanation(
-    seqs: list[int], values: list[float], previous_seq: int | None, **fields: Any
-) -> Explanation:
-    record = Explanation(
-        stream=STREAM,
+def explanation(seqs: list[int], values: list[float], previous_seq: int | None) -> Explanation:
+    return Explanation(
+        stream=kit.STREAM,
         feature="a",
         method="ipfi",
         seq=seqs[-1],
@@ -55,13 +45,13 @@ def explanation(
         seqs=seqs,
         increments=values,
     )
-    return replace(record, **fields)
 
 
-def explanations(values: list[float], every: int = 1) -> list[Explanation]:
+def explanations(values: list[float], every: int | list[int] = 1) -> list[Explanation]:
     """Return what the explainer publishes for these increments."""
     records: list[Explanation] = []
-    for seqs in chunks(range(len(values)), [every] * len(values)):
+    lengths = [every] * len(values) if isinstance(every, int) else every
+    for seqs in kit.chunks(range(len(values)), lengths):
         before = records[-1].seq if records else None
         records.append(explanation(list(seqs), [values[t] for t in seqs], before))
     return records
@@ -69,21 +59,19 @@ def explanations(values: list[float], every: int = 1) -> list[Explanation]:
 
 def changes(records: list[Explanation], **drift: Any) -> list[Change]:
     """Return what a fresh stage publishes; nothing but changes."""
-    config = config_of_a(drift=drift)
-    published = run(DriftStage(config), passed_on(records))
-    assert len(of_kind(published, Change)) == len(published)
-    return of_kind(published, Change)
+    config = config_of(drift=drift)
+    published = kit.run(DriftStage(config), kit.passed_on(records))
+    assert len(kit.of_kind(published, Change)) == len(published)
+    return kit.of_kind(published, Change)
 
 
 def test_a_jump_of_the_increments_is_a_change_with_what_was_before_and_after() -> None:
     [change] = changes(explanations(increments()))
     assert (change.kind, change.feature, change.method) == ("drift", "a", "ipfi")
-    assert (change.stream, change.signal, change.previous_seq) == (STREAM, "increment", None)
+    assert (change.stream, change.signal, change.previous_seq) == (kit.STREAM, "increment", None)
     # ADWIN looks every 32 values, and needs few of these to be sure
     assert JUMP < change.seq <= JUMP + 64
     assert change.before == pytest.approx(0.0, abs=4.0 * 0.1 / JUMP**0.5)
-    assert change.before is not None
-    assert change.after is not None
     assert change.after == pytest.approx(1.0, abs=0.2)  # a few of those before may be among them
     assert change.after_seq is not None
     assert change.after_seq == pytest.approx(JUMP, abs=16)
@@ -113,19 +101,15 @@ def test_a_second_change_names_the_first() -> None:
     assert last.before == pytest.approx(1.0, abs=0.05), "the first change is no part of the second"
 
 
-@SLOW_PROPERTY
+@kit.SLOW_PROPERTY
 @given(st.lists(st.integers(1, 40), min_size=1, max_size=200))
 def test_increments_give_the_same_changes_however_often_they_are_emitted(
     lengths: list[int],
 ) -> None:
     values = increments()
-    records: list[Explanation] = []
-    for seqs in chunks(range(len(values)), lengths):
-        before = records[-1].seq if records else None
-        records.append(explanation(list(seqs), [values[t] for t in seqs], before))
     # but what the explanation that shows it says, and where that ends
     rest: dict[str, Any] = {"ts": None, "value": None, "incident": None}
-    found = [replace(c, **rest) for c in changes(records)]
+    found = [replace(c, **rest) for c in changes(explanations(values, lengths))]
     assert found == [replace(c, **rest) for c in changes(explanations(values))]
 
 
@@ -171,13 +155,13 @@ def test_a_method_that_is_not_watched_has_no_changes_and_the_others_do() -> None
     assert len(without) < len(everything)
 
 
-@SLOW_PROPERTY
+@kit.SLOW_PROPERTY
 @given(st.integers(0, 600), st.integers(0, 600), st.sampled_from([1, 7]))
 def test_repeats_after_a_crash_are_dropped(crash: int, back_to: int, every: int) -> None:
     records = explanations(increments(), every)
     crash = min(crash, len(records))
     replayed = [*records[:crash], *records[min(back_to, crash) :]]
-    assert encoded(changes(replayed)) == encoded(changes(records))
+    assert kit.encoded(changes(replayed)) == kit.encoded(changes(records))
 
 
 def test_what_was_seen_counts_once_even_in_an_explanation_that_brings_more() -> None:
@@ -185,11 +169,8 @@ def test_what_was_seen_counts_once_even_in_an_explanation_that_brings_more() -> 
     values = increments()
     records = explanations(values, 10)
     # up to seq 289; then from 285 on in new groups, the first without a predecessor
-    regrouped = [
-        explanation([*range(285, 300)], values[285:300], None),
-        *records[30:],
-    ]
-    assert encoded(changes([*records[:29], *regrouped])) == encoded(changes(records))
+    regrouped = [explanation([*range(285, 300)], values[285:300], None), *records[30:]]
+    assert kit.encoded(changes([*records[:29], *regrouped])) == kit.encoded(changes(records))
 
 
 def test_a_gap_is_published_and_the_detection_goes_on() -> None:
@@ -220,9 +201,9 @@ def test_an_explanation_without_a_predecessor_begins_anew() -> None:
 def test_of_several_smoothing_rates_the_first_is_watched(signal: str) -> None:
     slow = explanations(increments())
     fast = [replace(each, alpha=0.5, value=-each.value) for each in slow]
-    config = config_of_a(explain={"alpha": [0.05, 0.5]}, drift={"signal": signal})
+    config = config_of(explain={"alpha": [0.05, 0.5]}, drift={"signal": signal})
     both = [record for pair in zip(slow, fast, strict=True) for record in pair]
-    assert run(DriftStage(config), passed_on(both)) == changes(slow, signal=signal) != []
+    assert kit.run(DriftStage(config), kit.passed_on(both)) == changes(slow, signal=signal) != []
 
 
 @pytest.mark.parametrize(
@@ -242,13 +223,12 @@ def test_a_bad_explanation_is_a_dead_letter_and_changes_nothing(
 ) -> None:
     records = explanations(increments())
     bad = replace(records[10], **fields)
-    stage = DriftStage(config_of_a())
-    before: list[Record] = run(stage, passed_on(records[:10]))
-    [letter] = run(stage, passed_on([bad]))
-    assert isinstance(letter, DeadLetter)
+    stage = DriftStage(config_of())
+    before: list[Record] = kit.run(stage, kit.passed_on(records[:10]))
+    letter = only_letter(kit.run(stage, kit.passed_on([bad])))
     assert reason in letter.reason
-    after = run(stage, passed_on(records[10:]))
-    assert encoded([*before, *after]) == encoded(changes(records))
+    after = kit.run(stage, kit.passed_on(records[10:]))
+    assert kit.encoded([*before, *after]) == kit.encoded(changes(records))
 
 
 def of_features(a: list[Explanation], b: str, number: int) -> list[Explanation]:
@@ -260,8 +240,7 @@ def of_features(a: list[Explanation], b: str, number: int) -> list[Explanation]:
 
 def two_features(records: list[Explanation]) -> list[Change]:
     """Return the changes of a stage for two features."""
-    config = linear_config(features={"a": "numeric", "b": "numeric"})
-    return of_kind(run(DriftStage(config), passed_on(records)), Change)
+    return kit.of_kind(kit.run(DriftStage(config_of("a", "b")), kit.passed_on(records)), Change)
 
 
 def test_explainers_that_start_cold_on_their_own_keep_no_feature_from_being_watched() -> None:

@@ -11,25 +11,19 @@ from hypothesis import strategies as st
 
 from fluxplain.kafka.ownership.writers import WRITER, Writer
 from fluxplain.local import LocalPipeline
-from fluxplain.schemas import Change, DeadLetter, Prediction, Record
+from fluxplain.schemas import Change, DeadLetter, Prediction
 from fluxplain.schemas.record import MAX_RECORD_BYTES
 from fluxplain.stages import JoinStage, Message, ModelStage, process
 from fluxplain.stages.join_stage import PassedOn
 from fluxplain.stages.stage import ORIGIN, ORIGIN_TIME, PREVIOUS
-from tests.kit.support import (
-    PROPERTY,
-    by_feature,
-    encoded,
-    linear_config,
-    of_kind,
-    pickled,
-    run,
-    run_copies,
-)
+from tests.kit import support as kit
+from tests.kit.stages import contents, only_letter
 
-CONFIG = linear_config(label={"type": "number", "topic": True, "wait": 20})
+CONFIG = kit.linear_config(label={"type": "number", "topic": True, "wait": 20})
 
-STREAM = "fluxplain.observations-0"
+OBSERVATIONS = "fluxplain.observations"
+
+STREAM = f"{OBSERVATIONS}-0"
 
 
 def observation(offset: int, *, y: float | None = None, **more: Any) -> Message:
@@ -49,23 +43,15 @@ def joined(messages: list[Message]) -> list[Message]:
     there.
     """
     stages: dict[tuple[str, int], dict[int, JoinStage]] = {}
-    passed: list[PassedOn] = []
-    for each in messages:
+    passed: list[Message] = []
+    for i, each in enumerate(messages):
         known = stages.setdefault((each.topic, each.partition), {})
-        stage = pickled(known.get(each.offset, JoinStage()))
+        stage = kit.pickled(known.get(each.offset, JoinStage()))
         [record] = process(stage, each)
-        assert isinstance(record, PassedOn)
-        passed.append(record)
+        key, headers = messages[0].key, record.message_headers()
+        passed.append(Message(OBSERVATIONS, 0, i, key, record.encode(), None, headers))
         known[each.offset + 1] = stage
-    return observed(passed, messages[0].key if messages else None)
-
-
-def observed(passed: list[PassedOn], key: bytes | None = b"k") -> list[Message]:
-    """Return what was passed on as it stands in the log."""
-    return [
-        Message("fluxplain.observations", 0, i, key, each.encode(), None, each.headers)
-        for i, each in enumerate(passed)
-    ]
+    return passed
 
 
 def moved(messages: list[Message]) -> list[Message]:
@@ -90,47 +76,41 @@ def test_a_message_is_passed_on_as_it_is() -> None:
     assert record.message_key() is None
 
 
-@pytest.mark.parametrize(
-    ("message", "reason"),
-    [
-        (replace(observation(7), value=None), "the message has no value (a tombstone)"),
-        (
-            replace(observation(7), value=b" " * (MAX_RECORD_BYTES + 1)),
-            "the message has 900,001 bytes, but must have at most 900,000",
-        ),
-        (
-            replace(observation(7), value=b" ", headers={"h": b" " * MAX_RECORD_BYTES}),
-            "the message has 900,012 bytes, but must have at most 900,000",
-        ),
-        (
-            replace(observation(7), headers={str(i): b"" for i in range(1_001)}),
-            "the message has 1,001 headers, but must have at most 1,000",
-        ),
-        (replace(observation(7), value=None, flaw="it cannot be read"), "it cannot be read"),
-        (
-            replace(observation(7), key=b"k" * 65_537),
-            "the key has 65,537 bytes, but must have at most 65,536",
-        ),
-    ],
-)
-def test_what_cannot_be_passed_on_is_a_dead_letter(message: Message, reason: str) -> None:
-    [letter] = process(JoinStage(), message)
-    assert isinstance(letter, DeadLetter)
+LONG = b" " * MAX_RECORD_BYTES
+
+UNUSABLE: dict[str, dict[str, Any]] = {
+    "the message has no value (a tombstone)": {"value": None},
+    "the message has 900,001 bytes, but must have at most 900,000": {"value": LONG + b" "},
+    "the message has 900,012 bytes, but must have at most 900,000": {
+        "value": b" ",
+        "headers": {"h": LONG},
+    },
+    "the message has 1,001 headers, but must have at most 1,000": {
+        "headers": {str(i): b"" for i in range(1_001)}
+    },
+    "it cannot be read": {"value": None, "flaw": "it cannot be read"},
+    "the key has 65,537 bytes, but must have at most 65,536": {"key": b"k" * 65_537},
+}
+
+
+@pytest.mark.parametrize("reason", UNUSABLE)
+def test_what_cannot_be_passed_on_is_a_dead_letter(reason: str) -> None:
+    letter = only_letter(process(JoinStage(), replace(observation(7), **UNUSABLE[reason])))
     assert letter.reason == reason
     assert (letter.topic, letter.offset) == ("fluxplain.features", 7)
 
 
 def test_a_record_of_the_topic_of_labels_is_a_label_whatever_else_it_says() -> None:
     x = {"a": 5.0, "b": 5.0, "c": "v"}
-    predictions = of_kind(
-        run(model_stage(), joined([observation(0), label(0, 0, x=x)])), Prediction
+    predictions = kit.of_kind(
+        kit.run(model_stage(), joined([observation(0), label(0, 0, x=x)])), Prediction
     )
     assert [each.observation for each in predictions] == [None, 0]
 
 
 def test_a_dead_letter_names_both_the_place_in_the_stream_and_its_producers() -> None:
     bad = replace(label(4, 0), value=b"oops")
-    [letter] = of_kind(run(model_stage(), joined([observation(0), bad])), DeadLetter)
+    [letter] = kit.of_kind(kit.run(model_stage(), joined([observation(0), bad])), DeadLetter)
     assert (letter.stream, letter.seq) == ("fluxplain.observations-0", 1)
     assert (letter.topic, letter.partition, letter.offset) == ("fluxplain.labels", 0, 4)
 
@@ -145,12 +125,8 @@ def test_a_dead_letter_names_both_the_place_in_the_stream_and_its_producers() ->
 def test_a_header_that_is_none_of_ours_says_nothing(origin: bytes) -> None:
     message = replace(observation(3), headers={ORIGIN: origin, ORIGIN_TIME: origin})
     assert message.origin == ("fluxplain.features", 0, 3)
-    assert message.time == 1_003
-
-
-def test_time_is_that_of_the_message_that_was_passed_on() -> None:
-    [message] = joined([observation(3)])
-    assert message.time == 1_003
+    [passed] = joined([observation(3)])
+    assert message.time == passed.time == 1_003
 
 
 def logs(seed: int) -> tuple[list[Message], list[Message]]:
@@ -178,22 +154,13 @@ def logs(seed: int) -> tuple[list[Message], list[Message]]:
     return once, again
 
 
-def contents(records: list[Record]) -> list[Any]:
-    """Return what is published, without the places in the log of both."""
-    places = {"seq", "previous_seq", "seqs", "observation"}
-    return [
-        {name: value for name, value in orjson.loads(each).items() if name not in places}
-        for each in encoded(records)
-    ]
-
-
 @pytest.mark.slow
-@PROPERTY
+@kit.PROPERTY
 @given(st.integers(0, 10**6))
 def test_what_is_passed_on_again_changes_nothing(seed: int) -> None:
     once, again = logs(seed)
-    records = run_copies(model_stage(), joined(again))
-    assert contents(records) == contents(run(model_stage(), joined(once)))
+    records = kit.run_copies(model_stage(), joined(again))
+    assert contents(records) == contents(kit.run(model_stage(), joined(once)))
 
 
 # what is lost
@@ -207,16 +174,16 @@ def test_each_message_names_the_one_that_was_passed_on_before_it() -> None:
     assert [each.headers.get(PREVIOUS) for each in passed] == [None, b"3"]
 
 
-@PROPERTY
+@kit.PROPERTY
 @given(st.integers(0, 10**6))
 def test_each_message_is_taken_once_whatever_is_lost_doubled_or_swapped(seed: int) -> None:
     rng = random.Random(seed)
     whole = joined([observation(i, y=1.0) for i in range(12)])
     log = moved([whole[0], *rng.choices(whole, k=20)])
-    records = run_copies(model_stage(), log)
+    records = kit.run_copies(model_stage(), log)
     taken = dict.fromkeys(each.origin[2] for each in log)
-    assert [each.id for each in of_kind(records, Prediction)] == list(taken)
-    gaps = of_kind(records, Change)
+    assert [each.id for each in kit.of_kind(records, Prediction)] == list(taken)
+    gaps = kit.of_kind(records, Change)
     assert all(each.kind == "gap" for each in gaps)
     late = [i for n, i in enumerate(taken) if i < max(list(taken)[: n + 1])]
     missing = set(range(max(taken))) - taken.keys()
@@ -227,9 +194,9 @@ def test_each_message_is_taken_once_whatever_is_lost_doubled_or_swapped(seed: in
 def test_a_gap_is_published_once_and_what_comes_late_is_taken() -> None:
     first, second, third, fourth = joined([observation(i, y=1.0) for i in range(4)])
     log = moved([first, third, third, fourth, second, second])
-    records = run(model_stage(), log)
-    assert [each.id for each in of_kind(records, Prediction)] == [0, 2, 3, 1]
-    [gap] = of_kind(records, Change)
+    records = kit.run(model_stage(), log)
+    assert [each.id for each in kit.of_kind(records, Prediction)] == [0, 2, 3, 1]
+    [gap] = kit.of_kind(records, Change)
     assert (gap.kind, gap.stream, gap.seq) == ("gap", STREAM, 1)
     assert gap.detail == (
         "offset 2 of fluxplain.features-0 was read, but offsets 1 to 1, as far as passed on, are "
@@ -244,9 +211,9 @@ def test_the_reference_ignores_what_a_former_owner_wrote_late() -> None:
     pipeline = LocalPipeline(CONFIG)
     published = [[*pipeline.take(message)] for message in log]
     assert published[2] == []
-    taken = [each.seq for records in published for each in of_kind(records, Prediction)]
+    taken = [each.seq for records in published for each in kit.of_kind(records, Prediction)]
     assert taken == [0, 1, 3]
-    assert of_kind([record for records in published for record in records], Change) == []
+    assert kit.of_kind([record for records in published for record in records], Change) == []
 
 
 def by(epoch: int, message: Message) -> Message:
@@ -257,10 +224,10 @@ def by(epoch: int, message: Message) -> Message:
 
 def test_a_stage_that_sees_the_whole_log_knows_that_its_beginning_is_missing() -> None:
     _, second = joined([observation(0, y=1.0), observation(1, y=1.0)])
-    [gap] = of_kind(run(model_stage(), moved([second])), Change)
+    [gap] = kit.of_kind(kit.run(model_stage(), moved([second])), Change)
     assert "offsets 0 to 0" in gap.detail
     # one that starts cold in the middle does not: its first message is the base
-    assert of_kind(run(model_stage(), [second]), Change) == []
+    assert kit.of_kind(kit.run(model_stage(), [second]), Change) == []
 
 
 @pytest.mark.parametrize("origin", [b"fluxplain.features-1@7", b"other-0@7", b""])
@@ -268,7 +235,7 @@ def test_a_message_of_another_stream_is_a_dead_letter(origin: bytes) -> None:
     [first] = joined([observation(0, y=1.0)])
     foreign = replace(first, offset=1, headers={ORIGIN: origin})
     stage = model_stage()
-    *_, letter = run(stage, [first, foreign])
+    *_, letter = kit.run(stage, [first, foreign])
     assert isinstance(letter, DeadLetter)
     assert letter.reason.startswith("the message is from ")
     assert letter.reason.endswith(
@@ -281,14 +248,14 @@ def test_a_message_of_another_stream_is_a_dead_letter(origin: bytes) -> None:
 def test_an_origin_that_is_forged_costs_no_other_message() -> None:
     messages = joined([observation(i, y=1.0) for i in range(5)])
     forged = replace(messages[0], headers={ORIGIN: b"fluxplain.features-0@999999999999"})
-    records = run(model_stage(), moved([messages[0], forged, *messages[1:]]))
-    assert [each.id for each in of_kind(records, Prediction)] == [0, 0, 1, 2, 3, 4]
+    records = kit.run(model_stage(), moved([messages[0], forged, *messages[1:]]))
+    assert [each.id for each in kit.of_kind(records, Prediction)] == [0, 0, 1, 2, 3, 4]
 
 
 # control
 
 
-CONTROLLED = linear_config(control={"topic": True})
+CONTROLLED = kit.linear_config(control={"topic": True})
 
 
 def control(offset: int, value: object) -> Message:
@@ -299,26 +266,11 @@ def test_what_is_announced_holds_from_there_on() -> None:
     messages = [observation(i, y=1.0) for i in range(40)]
     messages[20:20] = [control(0, {"every": 5})]
     stage = ModelStage(CONTROLLED, STREAM)
-    records = run(stage, joined(messages))
+    records = kit.run(stage, joined(messages))
     assert stage.every == 5
-    predictions = of_kind(records, Prediction)
+    predictions = kit.of_kind(records, Prediction)
     assert len(predictions) == 40
-    runs = by_feature(records)["a"]
+    runs = kit.by_feature(records)["a"]
     assert sum(each.seqs[0] < 20 for each in runs) > 10
     assert sum(each.seqs[0] > 20 for each in runs) == 4
     assert runs[-1].skipped[0] >= 12
-
-
-@pytest.mark.parametrize(
-    ("value", "reason"),
-    [
-        ({"every": 0}, "every must be from 1 to 10,000, not an integer 0"),
-        ({"every": 10_001}, "every must be from 1 to 10,000, not an integer 10001"),
-        ({}, "there is none of every, model and withdraw in it"),
-        ({"every": "two"}, "every: Input should be a valid integer"),
-    ],
-)
-def test_what_cannot_be_is_a_dead_letter(value: object, reason: str) -> None:
-    [letter] = run(ModelStage(CONTROLLED, STREAM), joined([control(3, value)]))
-    assert isinstance(letter, DeadLetter)
-    assert (letter.topic, letter.offset, letter.reason) == ("fluxplain.control", 3, reason)

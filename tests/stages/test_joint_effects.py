@@ -5,27 +5,16 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-import orjson
 import pytest
 
 from fluxplain.config import Config
 from fluxplain.explain import IncrementalPairPDP, IncrementalPDP
 from fluxplain.kafka.producer import MAX_MESSAGE_BYTES
-from fluxplain.local import LocalPipeline
-from fluxplain.schemas import Change, DeadLetter, Evaluation, Explanation, Record
+from fluxplain.schemas import Change, DeadLetter, Evaluation, Explanation
 from fluxplain.schemas.explanation import Ice
-from fluxplain.stages import ExplainerStage, ModelStage
-from tests.kit.support import (
-    by_feature,
-    encoded,
-    linear_config,
-    linear_records,
-    messages_of,
-    of_kind,
-    passed_on,
-    run,
-    run_copies,
-)
+from fluxplain.stages import ExplainerStage
+from tests.kit import support as kit
+from tests.kit.stages import explained, explanations, local, modelled
 
 PAIRS = [["a", "c"], ["b", "a"], ["c", "d"]]
 OPTIONS: dict[str, Any] = {"storage_size": 6, "grid_size": 3}
@@ -62,7 +51,7 @@ class Number(Classes):
 
 def config_for(model: type[Classes], **ipdp: Any) -> Config:
     regression = model is Number
-    return linear_config(
+    return kit.linear_config(
         features={"a": "numeric", "b": "numeric", "c": "categorical", "d": "categorical"},
         label={"type": "number" if regression else "string"},
         model={"factory": f"tests.stages.test_joint_effects:{model.__name__}"},
@@ -75,15 +64,10 @@ def config_for(model: type[Classes], **ipdp: Any) -> Config:
     )
 
 
-def records(model: type[Classes], n: int = 40) -> list[tuple[dict[str, Any], Any]]:
+def records(model: type[Classes], n: int = 40) -> list[dict[str, Any]]:
     rng = random.Random(5)
-    xs = [{**r["x"], "d": rng.choice(["s", "long"])} for r in linear_records(n)]
-    return [(x, 1.5 if model is Number else rng.choice("xyz")) for x in xs]
-
-
-def published(config: Config, given: list[tuple[dict[str, Any], Any]]) -> list[Record]:
-    values = [orjson.dumps({"x": x, "y": y}) for x, y in given]
-    return list(LocalPipeline(config).run(values))
+    xs = [{**r["x"], "d": rng.choice(["s", "long"])} for r in kit.linear_records(n)]
+    return [{"x": x, "y": 1.5 if model is Number else rng.choice("xyz")} for x in xs]
 
 
 def listed(effect: Any) -> Any:
@@ -97,9 +81,7 @@ def test_the_pipeline_publishes_the_surfaces_and_ice_curves_of_the_library(
 ) -> None:
     """The same stream: the same numbers, bit for bit."""
     config = config_for(model, grid=grid)
-    explained = {
-        (e.feature, e.seq): e for e in of_kind(published(config, records(model)), Explanation)
-    }
+    found = {(e.feature, e.seq): e for e in explanations(config, records(model))}
     asked = model()
     options: dict[str, Any] = {
         "alpha": config.explain.alpha,
@@ -110,11 +92,12 @@ def test_the_pipeline_publishes_the_surfaces_and_ice_curves_of_the_library(
     pairs = IncrementalPairPDP(asked, [(a, b) for a, b in PAIRS], **options)
     features = IncrementalPDP(asked, list(config.features), ice=3, **options)
     compared = 0
-    for seq, (x, y) in enumerate(records(model)):
+    for seq, record in enumerate(records(model)):
+        x = record["x"]
         pairs.explain_one(x)
         features.explain_one(x)
         for name, (axes, surface) in pairs.surfaces.items():
-            if e := explained.get((name, seq)):
+            if e := found.get((name, seq)):
                 assert (e.grid, e.second_grid) == axes
                 assert e.effect == listed(surface)
                 assert e.classes == (list(surface) if isinstance(surface, dict) else None)
@@ -123,16 +106,16 @@ def test_the_pipeline_publishes_the_surfaces_and_ice_curves_of_the_library(
                 assert e.ice is None
                 compared += 1
         for name, (points, curve) in features.curves.items():
-            if e := explained.get((name, seq)):
+            if e := found.get((name, seq)):
                 assert (e.grid, e.second_grid, e.effect) == (points, None, listed(curve))
                 assert e.classes == (list(curve) if isinstance(curve, dict) else None)
                 assert e.ice == [
                     Ice(ice.seq, ice.grid, listed(ice.effect)) for ice in features.ice[name]
                 ]
                 compared += 1
-        asked.learn_one(x, y)
-    assert compared == len(explained) == 7 * (40 - 6) // 2
-    last = explained["a", 39]
+        asked.learn_one(x, record["y"])
+    assert compared == len(found) == 7 * (40 - 6) // 2
+    last = found["a", 39]
     assert last.ice is not None
     assert [ice.seq for ice in last.ice] == [37, 38, 39]
     assert (last.classes == ["x", "y", "z"]) == (model is Classes)
@@ -140,19 +123,16 @@ def test_the_pipeline_publishes_the_surfaces_and_ice_curves_of_the_library(
 
 def test_ice_curves_and_surfaces_are_part_of_the_state() -> None:
     config = config_for(Classes)
-    messages = messages_of({"x": x, "y": y} for x, y in records(Classes))
-    evaluations = passed_on(
-        of_kind(run(ModelStage(config, "fluxplain.features-0"), messages), Evaluation)
-    )
-    whole = run(ExplainerStage(config), evaluations)
-    assert encoded(run_copies(ExplainerStage(config), evaluations)) == encoded(whole)
+    evaluations = kit.passed_on(kit.of_kind(modelled(config, records(Classes)), Evaluation))
+    whole = kit.run(ExplainerStage(config), evaluations)
+    assert kit.encoded(kit.run_copies(ExplainerStage(config), evaluations)) == kit.encoded(whole)
 
 
 def test_without_them_nothing_is_published_for_them() -> None:
     config = config_for(Number, pairs=[], ice=0)
-    explained = of_kind(published(config, records(Number)), Explanation)
-    assert {e.feature for e in explained} == set(config.features)
-    assert {(e.second_grid, e.ice) for e in explained} == {(None, None)}
+    found = explanations(config, records(Number))
+    assert {e.feature for e in found} == set(config.features)
+    assert {(e.second_grid, e.ice) for e in found} == {(None, None)}
 
 
 def test_pairs_change_as_features_do() -> None:
@@ -160,7 +140,7 @@ def test_pairs_change_as_features_do() -> None:
     sensitive = config.model_copy(
         update={"drift": config.drift.model_copy(update={"delta": 0.9, "grace_period": 3})}
     )
-    changes = of_kind(published(sensitive, records(Number, 200)), Change)
+    changes = kit.of_kind(local(sensitive, records(Number, 200)), Change)
     assert {"a|c", "b|a"} <= {change.feature for change in changes}
 
 
@@ -178,24 +158,23 @@ def test_pairs_change_as_features_do() -> None:
 )
 def test_points_that_are_those_of_no_pair_are_a_dead_letter(points: Any, reason: str) -> None:
     config = config_for(Number)
-    messages = messages_of({"x": x, "y": y} for x, y in records(Number))
-    runs = by_feature(run(ModelStage(config, "fluxplain.features-0"), messages))["a|c"]
+    runs = kit.by_feature(modelled(config, records(Number)))["a|c"]
     bad = replace(runs[5], points={"ipdp": [points]})
-    explained = run(ExplainerStage(config), passed_on([*runs[:5], bad, *runs[6:]]))
-    [letter] = of_kind(explained, DeadLetter)
+    published = explained(config, [*runs[:5], bad, *runs[6:]])
+    [letter] = kit.of_kind(published, DeadLetter)
     assert letter.reason.startswith("cannot explain a|c: ")
     assert reason in letter.reason
     absent = replace(runs[5], outputs={"ipdp": [None]}, points={"ipdp": [None]})
-    without = run(ExplainerStage(config), passed_on([*runs[:5], absent, *runs[6:]]))
-    assert of_kind(explained, Explanation) == of_kind(without, Explanation)
+    without = explained(config, [*runs[:5], absent, *runs[6:]])
+    assert kit.of_kind(published, Explanation) == kit.of_kind(without, Explanation)
 
 
 def test_the_largest_that_can_be_configured_fits_into_messages() -> None:
     """With two classes; more of them give dead letters that say so."""
     for ipdp in ({"grid_size": 100, "ice": 0}, {"grid_size": 10, "ice": 999, "pairs": []}):
         config = config_for(Number, **ipdp)
-        found = published(config, records(Number, 20))
-        assert not of_kind(found, DeadLetter)
+        found = local(config, records(Number, 20))
+        assert not kit.of_kind(found, DeadLetter)
         assert all(len(record.encode()) < MAX_MESSAGE_BYTES for record in found)
-    many = published(config_for(Classes, grid_size=100, ice=0), records(Classes, 20))
+    many = local(config_for(Classes, grid_size=100, ice=0), records(Classes, 20))
     assert all(len(record.encode()) < MAX_MESSAGE_BYTES for record in many)

@@ -11,6 +11,7 @@ from fluxplain.kafka.producer import MAX_MESSAGE_BYTES
 from fluxplain.local import LocalPipeline
 from fluxplain.schemas import DeadLetter, Prediction
 from tests.kit.settings import SETTINGS
+from tests.kit.stages import only_letter
 from tests.kit.streams import observations
 
 
@@ -31,28 +32,26 @@ def changed(**fields: Any) -> bytes:
         (changed(id="i" * 999_800), "id has 999,800 characters"),
         (changed(ts="t" * 5_000), "ts has 5,000 characters"),
         (changed(car="c" * 20_000), "x.car has 20,000 characters"),
-        (orjson.dumps({"x": {"f" * 980_000: {"nested": 1}}}), "must be a single value"),
         (orjson.dumps({"x": {"f" * 980_000: {"nested": 1}}}), "…"),
     ],
 )
 def test_a_record_that_is_too_long_goes_to_dead_letters(record: bytes, reason: str) -> None:
     pipeline = LocalPipeline(Config(**SETTINGS))
-    [letter] = pipeline.step(0, record)
-    assert isinstance(letter, DeadLetter)
-    if reason != "must be a single value":
-        assert reason in letter.reason
+    letter = only_letter(pipeline.step(0, record))
+    assert reason in letter.reason
     assert len(letter.encode()) < MAX_MESSAGE_BYTES
 
 
 @pytest.mark.slow
 def test_answers_that_fill_no_message_go_to_dead_letters() -> None:
-    settings = {**SETTINGS, "explain": {**SETTINGS["explain"]}}
-    settings["explain"]["ipdp"] = {"grid_size": 1000, "storage_size": 5}
-    settings["explain"]["methods"] = ["ipdp"]
-    settings["label"] = {"type": "integer"}
-    settings["features"] = {"salary": "numeric"}
-    settings["model"] = {"factory": "river.naive_bayes:GaussianNB"}
-    pipeline = LocalPipeline(Config(**settings))
+    ipdp = {"grid_size": 1000, "storage_size": 5}
+    settings = {
+        "explain": {**SETTINGS["explain"], "methods": ["ipdp"], "ipdp": ipdp},
+        "label": {"type": "integer"},
+        "features": {"salary": "numeric"},
+        "model": {"factory": "river.naive_bayes:GaussianNB"},
+    }
+    pipeline = LocalPipeline(Config(**{**SETTINGS, **settings}))
     letters = []
     for seq, value in enumerate(observations(45)):
         fields = orjson.loads(value)
@@ -95,12 +94,10 @@ def test_a_model_that_has_nothing_to_say_yet_learns_all_the_same() -> None:
 
 def test_the_library_waits_for_such_a_model_too() -> None:
     options: dict[str, Any] = {"warm_up": 1, "seed": 1}
-    for explainer in (
-        IncrementalPFI(Late(), ["a"], loss="squared_error", **options),
-        IncrementalSAGE(Late(), ["a"], loss="squared_error", **options),
-    ):
-        assert explainer.explain_one({"a": 1.0}, 2.0) == {"a": 0.0}
-        assert explainer.explain_one({"a": 1.0}, 2.0) == {"a": 0.0}
+    for kind in (IncrementalPFI, IncrementalSAGE):
+        explainer = kind(Late(), ["a"], loss="squared_error", **options)
+        for _ in range(2):
+            assert explainer.explain_one({"a": 1.0}, 2.0) == {"a": 0.0}
     assert IncrementalPDP(Late(), ["a"], **options).explain_one({"a": 1.0}) == {"a": 0.0}
 
 

@@ -1,19 +1,17 @@
 """What holds for every method in the list: it is explained, shared and kept like the others."""
 
 import inspect
-import pickle
-from itertools import islice
 from pkgutil import resolve_name
+from typing import Any
 
 import orjson
 import pytest
-from river.datasets import synth
 
 from fluxplain.config import Config
 from fluxplain.local import LocalPipeline
-from fluxplain.schemas import Explanation, Record
 from fluxplain.schemas.methods import METHODS, Method
-from tests.kit.support import encoded, make_config, of_kind
+from tests.kit.stages import explanations
+from tests.kit.support import agrawal, encoded, make_config, pickled
 
 LONG_ENOUGH = 150
 """Records after which every method is warm with its own settings."""
@@ -25,14 +23,18 @@ def config_of(method: Method) -> Config:
     return make_config(explain={"methods": [method], "alpha": 0.05})
 
 
-def published(pipeline: LocalPipeline, begin: int, end: int, *, every_label: bool) -> list[Record]:
-    """Return what a pipeline publishes of a part of a stream, with every or every second label."""
-    records: list[Record] = []
-    for seq, (x, y) in enumerate(islice(synth.Agrawal(seed=3), end)):
-        if seq >= begin:
-            value = {"x": x, "y": y} if every_label or seq % 2 else {"x": x}
-            records += pipeline.step(seq, orjson.dumps(value))
-    return records
+def values(n: int, labelled: int = 1) -> list[dict[str, Any]]:
+    """Return observations; one of so many has a label, beginning with the last of these."""
+    return [
+        {"x": x, "y": y} if (seq + 1) % labelled == 0 else {"x": x}
+        for seq, (x, y) in enumerate(agrawal(n, seed=3))
+    ]
+
+
+def published(pipeline: LocalPipeline, begin: int, end: int) -> list[bytes]:
+    """Return what a pipeline publishes of a part of a stream."""
+    part = enumerate(values(end)[begin:], begin)
+    return encoded(r for seq, value in part for r in pipeline.step(seq, orjson.dumps(value)))
 
 
 @every_method
@@ -49,9 +51,7 @@ def test_its_class_is_what_the_list_says_of_it(method: Method) -> None:
 @every_method
 def test_every_feature_is_explained(method: Method) -> None:
     config = config_of(method)
-    explained = of_kind(
-        published(LocalPipeline(config), 0, LONG_ENOUGH, every_label=True), Explanation
-    )
+    explained = explanations(config, values(LONG_ENOUGH))
     assert {each.method for each in explained} == {method}
     assert {each.feature for each in explained} == set(config.features)
     assert any(each.value for each in explained)
@@ -60,9 +60,7 @@ def test_every_feature_is_explained(method: Method) -> None:
 
 @every_method
 def test_only_a_method_that_needs_labels_waits_for_them(method: Method) -> None:
-    explained = of_kind(
-        published(LocalPipeline(config_of(method)), 0, LONG_ENOUGH, every_label=False), Explanation
-    )
+    explained = explanations(config_of(method), values(LONG_ENOUGH, labelled=2))
     without_label = {seq for each in explained for seq in each.seqs if seq % 2 == 0}
     assert bool(without_label) != METHODS[method].needs_label
 
@@ -70,11 +68,7 @@ def test_only_a_method_that_needs_labels_waits_for_them(method: Method) -> None:
 @every_method
 def test_a_pickled_pipeline_publishes_the_same(method: Method) -> None:
     pipeline = LocalPipeline(config_of(method))
-    published(pipeline, 0, LONG_ENOUGH, every_label=True)
-    copy = pickle.loads(pickle.dumps(pipeline))
-    rest, again = (
-        published(each, LONG_ENOUGH, LONG_ENOUGH + 30, every_label=True)
-        for each in (pipeline, copy)
-    )
-    assert encoded(rest) == encoded(again)
-    assert rest
+    published(pipeline, 0, LONG_ENOUGH)
+    copy = pickled(pipeline)
+    rest, again = (published(each, LONG_ENOUGH, LONG_ENOUGH + 30) for each in (pipeline, copy))
+    assert rest == again != []

@@ -5,37 +5,24 @@ import random
 import statistics
 from typing import Any
 
-import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from fluxplain.local import LocalPipeline
 from fluxplain.schemas import Change, DeadLetter, Evaluation, Explanation, Prediction, Record
 from fluxplain.schemas.record import Value
-from fluxplain.stages import ModelStage
 from fluxplain.stages.intake.missing import RECENT, Coverage, Filler, Mode
 from fluxplain.stages.intake.schema_drift import GONE_AFTER, LONGEST_NAME, SchemaDrift
-from tests.kit.support import (
-    PROPERTY,
-    STREAM,
-    by_feature,
-    linear_config,
-    linear_records,
-    message,
-    messages_of,
-    of_kind,
-    pickled,
-    run,
-    run_alike,
-)
+from tests.kit import support as kit
+from tests.kit.stages import explanations, local, modelled, only_letter
 
 IMPUTE = {"policy": "impute"}
 
 
-def stage(**settings: Any) -> ModelStage:
-    return ModelStage(linear_config(**settings), STREAM)
+def sent(values: list[dict[str, Any]], **settings: Any) -> list[Record]:
+    """Return what a fresh model stage publishes."""
+    return modelled(kit.linear_config(**settings), values)
 
 
 def without(record: dict[str, Any], *names: str) -> dict[str, Any]:
@@ -48,25 +35,18 @@ def without(record: dict[str, Any], *names: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("absent", [{}, {"a": None}])
 def test_by_default_it_is_a_dead_letter(absent: dict[str, None]) -> None:
-    [letter] = run(stage(), [message(0, {"x": {"b": 1.0, "c": "u", **absent}})])
-    assert isinstance(letter, DeadLetter)
+    letter = only_letter(sent([{"x": {"b": 1.0, "c": "u", **absent}}]))
     assert letter.reason == "x.a is missing"
 
 
 def test_a_value_that_is_filled_in_is_the_mean_of_those_that_were_there() -> None:
-    records = linear_records(30)
-    whole = stage(missing=IMPUTE)
-    run(whole, messages_of(records))
-    [told, *_] = run(whole, [message(30, without(records[0], "a"))])
-    assert isinstance(told, Prediction)
+    records = kit.linear_records(30)
+    told = kit.of_kind(sent([*records, without(records[0], "a")], missing=IMPUTE), Prediction)[-1]
     assert told.missing == ["a"]
     weights = [0.95 ** (29 - i) for i in range(30)]
     mean = statistics.fmean([r["x"]["a"] for r in records], weights)
     filled = {**records[0], "x": {**records[0]["x"], "a": mean}}
-    other = stage(missing=IMPUTE)
-    run(other, messages_of(records))
-    [expected, *_] = run(other, [message(30, filled)])
-    assert isinstance(expected, Prediction)
+    expected = kit.of_kind(sent([*records, filled], missing=IMPUTE), Prediction)[-1]
     assert expected.missing is None
     assert told.prediction == pytest.approx(expected.prediction)
 
@@ -78,7 +58,7 @@ def test_a_category_that_is_filled_in_is_the_most_frequent_of_the_last() -> None
     assert filler.filled({}, ["c"]) == {"c": "v"}
 
 
-@PROPERTY
+@kit.PROPERTY
 @given(st.lists(st.sampled_from(["u", "v", 1, True, 0, False]), min_size=1, max_size=250))
 def test_the_mode_is_that_of_the_last_values_and_of_several_the_first(
     categories: list[Value],
@@ -93,73 +73,58 @@ def test_the_mode_is_that_of_the_last_values_and_of_several_the_first(
     assert (type(mode.value), mode.value) == first
 
 
-def test_what_came_first_counts_no_longer_when_it_is_none_of_the_last() -> None:
-    mode = Mode()
-    for category in ["u", *["v"] * (RECENT // 2), *["u"] * (RECENT // 2)]:
-        mode.update(category)
-    assert mode.value == "v"
-
-
 def test_a_value_of_the_settings_goes_before_the_mean() -> None:
     missing = {"features": {"a": "impute", "c": "impute"}, "values": {"a": 7, "c": "none"}}
-    records = [without(each, "a", "c") for each in linear_records(3)]
+    records = [without(each, "a", "c") for each in kit.linear_records(3)]
     filled = [{**r, "x": {**r["x"], "a": 7.0, "c": "none"}} for r in records]
-    told = of_kind(run(stage(missing=missing), messages_of(records)), Prediction)
-    expected = of_kind(run(stage(missing=missing), messages_of(filled)), Prediction)
+    told = kit.of_kind(sent(records, missing=missing), Prediction)
+    expected = kit.of_kind(sent(filled, missing=missing), Prediction)
     assert [each.prediction for each in told] == [each.prediction for each in expected]
     assert [each.missing for each in told] == [["a", "c"]] * 3
 
 
 def test_before_there_was_any_value_none_can_be_filled_in() -> None:
-    [letter] = run(stage(missing=IMPUTE), [message(0, without(linear_records(1)[0], "a"))])
-    assert isinstance(letter, DeadLetter)
+    letter = only_letter(sent([without(kit.linear_records(1)[0], "a")], missing=IMPUTE))
     assert letter.reason == (
         "x.a is missing, and has had no value yet to impute it from: set missing.values.a"
     )
 
 
 def test_what_was_there_is_learned_also_where_nothing_can_be_filled_in() -> None:
-    records = [without(each, "a" if each["ts"] % 2 else "b") for each in linear_records(4)]
-    published = run(stage(missing=IMPUTE), messages_of(records))
+    records = [without(each, "a" if each["ts"] % 2 else "b") for each in kit.linear_records(4)]
+    published = sent(records, missing=IMPUTE)
     assert [type(each) for each in published if not isinstance(each, Evaluation)] == [
         *(DeadLetter, Prediction, Prediction, Prediction)
     ]
 
 
 def test_an_observation_that_is_passed_over_leaves_all_as_it_was() -> None:
-    records = linear_records(40)
+    records = kit.linear_records(40)
     missing = {"features": {"b": "skip"}}
-    told, expected = stage(missing=missing), stage(missing=missing)
-    published = run(told, [*messages_of(records), message(40, without(records[0], "b"))])
-    run(expected, messages_of(records))
-    last = published[-1]
-    assert isinstance(last, Prediction)
+    skipped = [*records, without(records[0], "b"), records[1]]
+    *_, last, after = kit.of_kind(sent(skipped, missing=missing), Prediction)
     assert (last.seq, last.previous_seq, last.prediction, last.loss) == (40, 39, None, None)
     assert last.missing == ["b"]
-    [after, *_] = run(told, [message(41, records[1])])
-    [same, *_] = run(expected, [message(41, records[1])])
-    assert isinstance(after, Prediction)
-    assert isinstance(same, Prediction)
+    same = kit.of_kind(sent([*records, records[1]], missing=missing), Prediction)[-1]
     assert after.prediction == same.prediction
 
 
 def test_the_label_of_an_observation_that_was_passed_over_is_not_wanted() -> None:
     x = {"a": 1.0, "c": "u"}
     values: list[dict[str, Any]] = [{"x": x, "id": 1}, {"id": 1, "y": 2.0}, {"id": 1, "y": 3.0}]
-    records = run(stage(missing={"policy": "skip"}), messages_of(values))
-    assert [type(each) for each in records] == [Prediction]
-    records = run(stage(missing={"policy": "skip"}), messages_of([values[1], values[0], values[2]]))
-    assert [type(each) for each in records] == [Prediction]
+    for order in (values, [values[1], values[0], values[2]]):
+        [record] = sent(order, missing={"policy": "skip"})
+        assert isinstance(record, Prediction)
 
 
 def test_what_is_required_goes_before_what_is_passed_over_and_that_before_what_is_filled_in() -> (
     None
 ):
     missing = {"features": {"a": "impute", "b": "skip"}}
-    record = linear_records(1)[0]
-    [letter] = run(stage(missing=missing), [message(0, without(record, "a", "b", "c"))])
-    assert isinstance(letter, DeadLetter)
-    [passed] = run(stage(missing=missing), [message(0, without(record, "a", "b"))])
+    record = kit.linear_records(1)[0]
+    letter = only_letter(sent([without(record, "a", "b", "c")], missing=missing))
+    assert letter.reason == "x.c is missing"
+    [passed] = sent([without(record, "a", "b")], missing=missing)
     assert isinstance(passed, Prediction)
     assert passed.prediction is None
 
@@ -170,17 +135,16 @@ def test_what_is_required_goes_before_what_is_passed_over_and_that_before_what_i
 def test_explanations_say_which_share_of_the_observations_had_a_value() -> None:
     records = [
         without(each, *(["a"] if i % 4 == 3 else []), *(["c"] if i >= 200 else []))
-        for i, each in enumerate(linear_records(400))
+        for i, each in enumerate(kit.linear_records(400))
     ]
-    config = linear_config(
+    config = kit.linear_config(
         missing={"policy": "impute", "values": {"c": "none"}},
         explain={
             "groups": {"both": ["a", "b"]},
             "ipdp": {"pairs": [["a", "c"]], "storage_size": 5, "grid_size": 3},
         },
     )
-    published = list(LocalPipeline(config).run(map(orjson.dumps, records)))
-    newest = {each.feature: each.coverage for each in of_kind(published, Explanation)}
+    newest = {each.feature: each.coverage for each in explanations(config, records)}
     assert newest["b"] == 1.0
     assert newest["a"] == pytest.approx(0.75, abs=0.05)
     assert newest["both"] == newest["a"]
@@ -190,14 +154,14 @@ def test_explanations_say_which_share_of_the_observations_had_a_value() -> None:
 
 def test_what_is_passed_over_counts_in_the_coverage() -> None:
     records = [
-        without(each, *(["a"] if i % 2 else [])) for i, each in enumerate(linear_records(300))
+        without(each, *(["a"] if i % 2 else [])) for i, each in enumerate(kit.linear_records(300))
     ]
-    evaluations = by_feature(run(stage(missing={"policy": "skip"}), messages_of(records)))
+    evaluations = kit.by_feature(sent(records, missing={"policy": "skip"}))
     assert evaluations["a"][-1].coverage[0] == pytest.approx(0.5, abs=0.05)
     assert evaluations["b"][-1].coverage[0] == 1.0
 
 
-@PROPERTY
+@kit.PROPERTY
 @given(st.lists(st.sets(st.sampled_from("abc")), max_size=60), st.floats(0.01, 1.0))
 def test_coverage_is_the_weighted_share(absent: list[set[str]], alpha: float) -> None:
     members = {"a": ["a"], "b": ["b"], "c": ["c"], "both": ["a", "b"]}
@@ -205,7 +169,7 @@ def test_coverage_is_the_weighted_share(absent: list[set[str]], alpha: float) ->
     assert [coverage.of(name) for name in members] == [1.0] * 4
     for each in absent:
         coverage.update(sorted(each))
-        coverage = pickled(coverage)
+        coverage = kit.pickled(coverage)
     if not absent:
         return
     n = len(absent)
@@ -221,37 +185,29 @@ def test_coverage_is_the_weighted_share(absent: list[set[str]], alpha: float) ->
 def notices(records: list[Record]) -> list[tuple[int, str | None, str]]:
     return [
         (each.seq, each.feature, each.detail)
-        for each in of_kind(records, Change)
+        for each in kit.of_kind(records, Change)
         if each.kind == "schema"
     ]
 
 
 def test_a_feature_that_vanishes_and_comes_back_is_told() -> None:
-    records = linear_records(2300)
+    records = kit.linear_records(2300)
     values = [without(each, "a") if 100 <= i < 1250 else each for i, each in enumerate(records)]
-    config = linear_config(missing=IMPUTE, explain={"methods": ["ipfi"]})
-    published = run(ModelStage(config, STREAM), messages_of(values))
-    assert notices(published) == [
+    assert notices(sent(values, missing=IMPUTE, explain={"methods": ["ipfi"]})) == [
         (1099, "a", "a has had no value in the last 1,000 observations"),
         (1250, "a", "a has values again, after 1,150 observations without"),
     ]
 
 
 def test_what_appears_later_and_is_not_configured_is_told_once() -> None:
-    records = linear_records(1100)
+    records = kit.linear_records(1100)
     for i, each in enumerate(records):
         each["x"]["from the first"] = 1
         each["x"]["never"] = None
         if i >= 1050:
             each["x"]["new"], each["x"]["newer"] = "u", 2.0
-    config = linear_config(explain={"methods": ["ipfi"]})
-    assert notices(run(ModelStage(config, STREAM), messages_of(records))) == [
-        (
-            1050,
-            None,
-            "x has new fields that are not configured, and are ignored: new, newer",
-        )
-    ]
+    told = "x has new fields that are not configured, and are ignored: new, newer"
+    assert notices(sent(records, explain={"methods": ["ipfi"]})) == [(1050, None, told)]
 
 
 def test_of_long_names_the_beginning_is_remembered() -> None:
@@ -269,12 +225,14 @@ def test_of_long_names_the_beginning_is_remembered() -> None:
 
 
 def test_a_feature_that_is_not_there_from_the_first_may_come_later() -> None:
-    records = linear_records(400)
+    records = kit.linear_records(400)
     values = [without(each, "b") if i < 200 else each for i, each in enumerate(records)]
-    config = linear_config(missing={"features": {"b": "impute"}, "values": {"b": 0.0}})
-    published = list(LocalPipeline(config).run(map(orjson.dumps, values)))
-    assert not of_kind(published, DeadLetter)
-    of_b = [e for e in of_kind(published, Explanation) if (e.feature, e.method) == ("b", "ipfi")]
+    config = kit.linear_config(missing={"features": {"b": "impute"}, "values": {"b": 0.0}})
+    published = local(config, values)
+    assert not kit.of_kind(published, DeadLetter)
+    of_b = [
+        e for e in kit.of_kind(published, Explanation) if (e.feature, e.method) == ("b", "ipfi")
+    ]
     assert {e.value for e in of_b if e.seq < 200} == {0.0}
     assert of_b[-1].value > 0.1
     assert of_b[0].coverage == pytest.approx(0.0)
@@ -282,17 +240,17 @@ def test_a_feature_that_is_not_there_from_the_first_may_come_later() -> None:
 
 
 def test_a_category_that_was_never_seen_is_explained_as_any_other() -> None:
-    records = linear_records(300)
+    records = kit.linear_records(300)
     for each in records[200:]:
         each["x"]["c"] = "new"
-    published = list(LocalPipeline(linear_config()).run(map(orjson.dumps, records)))
-    assert not of_kind(published, DeadLetter)
-    grids = [e.grid or [] for e in of_kind(published, Explanation) if e.feature == "c"]
+    published = local(kit.linear_config(), records)
+    assert not kit.of_kind(published, DeadLetter)
+    grids = [e.grid or [] for e in kit.of_kind(published, Explanation) if e.feature == "c"]
     assert any("new" in grid for grid in grids)
 
 
 @pytest.mark.slow
-@PROPERTY
+@kit.PROPERTY
 @given(st.integers(0, 10**6), st.sampled_from(["impute", "skip", "dead-letter"]))
 def test_whatever_is_missing_shards_and_a_copy_of_the_state_say_the_same(
     seed: int, policy: str
@@ -300,10 +258,11 @@ def test_whatever_is_missing_shards_and_a_copy_of_the_state_say_the_same(
     rng = random.Random(seed)
     names = ["a", "b", "c"]
     records = [
-        without(each, *rng.sample(names, rng.choice([0, 0, 1, 2]))) for each in linear_records(40)
+        without(each, *rng.sample(names, rng.choice([0, 0, 1, 2])))
+        for each in kit.linear_records(40)
     ]
-    config = linear_config(missing={"policy": "impute", "features": {"b": policy}})
-    run_alike(config, messages_of(records))
+    config = kit.linear_config(missing={"policy": "impute", "features": {"b": policy}})
+    kit.run_alike(config, kit.messages_of(records))
 
 
 @pytest.mark.parametrize(
@@ -326,4 +285,4 @@ def test_whatever_is_missing_shards_and_a_copy_of_the_state_say_the_same(
 )
 def test_a_policy_that_cannot_be_is_told(missing: dict[str, Any], error: str) -> None:
     with pytest.raises(ValidationError, match=error.replace(".", r"\.")):
-        linear_config(missing=missing)
+        kit.linear_config(missing=missing)

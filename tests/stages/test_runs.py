@@ -14,18 +14,10 @@ from fluxplain.config import Config
 from fluxplain.evaluate import Output
 from fluxplain.explain.losses import Target, brier, squared_error
 from fluxplain.schemas import BadRecordError, Evaluation
-from fluxplain.stages import ExplainerStage, Message, process
+from fluxplain.stages import ExplainerStage
 from tests.fuzz.profile import FUZZ
 from tests.fuzz.strategies import SEEDS, strained
-from tests.kit.support import (
-    STREAM,
-    encoded,
-    linear_config,
-    message,
-    passed_on,
-    pickled,
-    run_copies,
-)
+from tests.kit.support import STREAM, encoded, linear_config, passed_on, run_copies
 
 CLASSES: dict[str, list[Any] | None] = {
     "number": None,
@@ -47,12 +39,7 @@ def own_loss(y: Target, output: Output) -> float:
 def config_of(label: str, loss: str, emit_every: int) -> Config:
     return linear_config(
         label={"type": label},
-        explain={
-            "loss": loss,
-            "emit_every": emit_every,
-            "alpha": [0.1, 0.02],
-            "ipdp": {"ice": 2},
-        },
+        explain={"loss": loss, "emit_every": emit_every, "alpha": [0.1, 0.02], "ipdp": {"ice": 2}},
     )
 
 
@@ -65,10 +52,7 @@ def observations(
 ) -> list[Evaluation]:
     """Return runs of one as a model writes them: warm-up, labels missing or unseen, new classes.
 
-    Parameters
-    ----------
-    odd
-        What it would never write, from the middle on, in each alike.
+    ``odd`` is what it would never write, from the middle on, in each alike.
     """
     known, before = CLASSES[label], None
     classes = known and known[:1]
@@ -138,16 +122,8 @@ def hostile(rng: random.Random, singles: list[Evaluation], share: float) -> list
             except BadRecordError:
                 continue
             # not another stream, and not in another order
-            spoiled.append(
-                replace(
-                    bad,
-                    stream=STREAM,
-                    feature=each.feature,
-                    seqs=each.seqs,
-                    previous_seq=each.previous_seq,
-                    ts=each.ts,
-                )
-            )
+            same: dict[str, Any] = {"seqs": each.seqs, "previous_seq": each.previous_seq}
+            spoiled.append(replace(bad, stream=STREAM, feature=each.feature, ts=each.ts, **same))
     return spoiled
 
 
@@ -208,24 +184,7 @@ def test_the_bytes_are_the_same_wherever_the_stream_is_cut(
     config = config_of(label, names[loss], emit_every)
     singles = hostile(rng, observations(rng, label, feature, 60, odd), share)
     cuts = passed_on(cut(rng, singles, mean=rng.choice([3, 20, 60])))
-    alone = passed_on(
-        [each.single(i) for each in read(config, cuts) for i in range(len(each.seqs))]
-    )
+    runs = [ExplainerStage(config).decode(each)[1] for each in cuts]
+    alone = passed_on([each.single(i) for each in runs for i in range(len(each.seqs))])
     expected = encoded(run_copies(ExplainerStage(config), alone))
     assert encoded(run_copies(ExplainerStage(config), cuts)) == expected
-
-
-def read(config: Config, messages: Sequence[Message]) -> list[Evaluation]:
-    return [ExplainerStage(config).decode(each)[1] for each in messages]
-
-
-def test_a_message_that_was_seen_already_changes_nothing() -> None:
-    config = config_of("string", "brier", 2)
-    singles = observations(random.Random(1), "string", "a", 40)
-    stage = ExplainerStage(config)
-    [whole] = passed_on([singles[0].extended(singles[1:])])
-    assert process(stage, whole)
-    before = pickled(stage)
-    assert list(process(stage, whole)) == []
-    later = message(2, replace(singles[-1], previous_seq=39, seqs=[40]).encode())
-    assert encoded(process(stage, later)) == encoded(process(before, later))

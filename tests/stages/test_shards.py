@@ -1,6 +1,7 @@
 """Shards of the model role: together they publish what a single one does, bit for bit."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import pytest
@@ -9,21 +10,9 @@ from fluxplain.config import Config
 from fluxplain.config.replica import Replica
 from fluxplain.schemas import DeadLetter, Evaluation, Prediction, Record
 from fluxplain.stages import Message, ModelStage
-from tests.kit.support import (
-    STREAM,
-    agrawal,
-    by_feature,
-    linear_config,
-    linear_records,
-    make_config,
-    message,
-    messages_of,
-    observations,
-    of_kind,
-    run,
-)
+from tests.kit import support as kit
 
-LINEAR = linear_records(60)
+LINEAR = kit.linear_records(60)
 
 OBSERVED = {record["x"]["b"] for record in LINEAR}
 
@@ -31,8 +20,7 @@ OBSERVED = {record["x"]["b"] for record in LINEAR}
 class Picky:
     """Fails at times on a value of ``b`` that was never observed, as grid points are."""
 
-    def __init__(self) -> None:
-        self._learned = 0
+    _learned = 0
 
     def predict_one(self, x: Mapping[str, Any]) -> float:
         if self._learned % 3 == 0 and x["b"] not in OBSERVED:
@@ -46,8 +34,7 @@ class Picky:
 class Silent:
     """Names no class before it has learned often."""
 
-    def __init__(self) -> None:
-        self._learned = 0
+    _learned = 0
 
     def predict_proba_one(self, x: Mapping[str, Any]) -> dict[int, float]:
         p = float(x["age"]) / 100
@@ -62,103 +49,93 @@ def hostile(messages: Sequence[Message]) -> list[Message]:
     mixed: list[Message] = []
     for each in messages:
         if each.offset % 7 == 3:
-            mixed.append(message(len(mixed), b"not JSON"))
+            mixed.append(kit.message(len(mixed), b"not JSON"))
         mixed.append(Message(each.topic, each.partition, len(mixed), each.key, each.value))
     return mixed
 
 
 def forest() -> tuple[Config, list[Message]]:
-    config = make_config(
+    config = kit.make_config(
         model={"factory": "river.forest:ARFClassifier", "params": {"n_models": 3, "seed": 1}},
         explain={"loss": "brier", "isage": {"inner_samples": 2}},
     )
-    return config, hostile(observations(agrawal(400)))
+    return config, hostile(kit.observations(kit.agrawal(400)))
 
 
 def linear() -> tuple[Config, list[Message]]:
-    return linear_config(), hostile(messages_of(LINEAR))
+    return kit.linear_config(), hostile(kit.messages_of(LINEAR))
 
 
 def failing() -> tuple[Config, list[Message]]:
-    config = linear_config(model={"factory": "tests.stages.test_shards:Picky"})
-    return config, messages_of(LINEAR)
+    config = kit.linear_config(model={"factory": "tests.stages.test_shards:Picky"})
+    return config, kit.messages_of(LINEAR)
 
 
 def with_imputer(imputer: str) -> tuple[Config, list[Message]]:
     """Both methods with the imputer, for long enough that trees split."""
     settings = {"imputer": imputer, "reservoir_size": 5, "inner_samples": 2}
-    config = linear_config(explain={"ipfi": settings, "isage": settings})
-    records = linear_records(450)
-    return config, messages_of(records)
-
-
-def product() -> tuple[Config, list[Message]]:
-    return with_imputer("product")
-
-
-def observational() -> tuple[Config, list[Message]]:
-    return with_imputer("observational")
+    config = kit.linear_config(explain={"ipfi": settings, "isage": settings})
+    return config, kit.messages_of(kit.linear_records(450))
 
 
 def pairs() -> tuple[Config, list[Message]]:
     """Surfaces beside curves, whose features other shards may have."""
     ipdp = {"storage_size": 5, "grid_size": 3, "entrance_probability": 0.7}
-    config = linear_config(
+    config = kit.linear_config(
         explain={
             "ipfi": {"reservoir_size": 2},  # warm before the curves are
             "ipdp": {**ipdp, "pairs": [["a", "b"], ["c", "a"]]},
             "groups": {"one": ["b", "c"]},
         }
     )
-    return config, hostile(messages_of(LINEAR))
+    return config, hostile(kit.messages_of(LINEAR))
 
 
 def groups() -> tuple[Config, list[Message]]:
     """More shards than players of iPFI: some have nothing but curves to ask about."""
     settings = {"reservoir_size": 5, "inner_samples": 2}
-    config = linear_config(
-        explain={"ipfi": settings, "isage": settings, "groups": {"all": ["c", "a", "b"]}}
-    )
-    return config, hostile(messages_of(LINEAR))
+    explain = {"ipfi": settings, "isage": settings, "groups": {"all": ["c", "a", "b"]}}
+    return kit.linear_config(explain=explain), hostile(kit.messages_of(LINEAR))
 
 
 def groups_of_a_forest() -> tuple[Config, list[Message]]:
     config, messages = forest()
     groups = {"house": ["hyears", "hvalue", "zipcode"], "income": ["salary", "commission"]}
-    explain = {
-        "loss": "brier",
-        "isage": {"inner_samples": 2, "imputer": "observational"},
-        "groups": groups,
-    }
-    model = config.model.model_dump()
-    return make_config(model=model, explain=explain), messages
+    isage = {"inner_samples": 2, "imputer": "observational"}
+    explain = {"loss": "brier", "isage": isage, "groups": groups}
+    return kit.make_config(model=config.model.model_dump(), explain=explain), messages
 
 
 def late_class() -> tuple[Config, list[Message]]:
     """A tree of which some leaves have met a class that others have not."""
     factory = "river.tree:HoeffdingTreeClassifier"
     params = {"grace_period": 20, "delta": 0.1, "tau": 0.5}
-    config = make_config(model={"factory": factory, "params": params}, explain={"loss": "brier"})
+    config = kit.make_config(
+        model={"factory": factory, "params": params}, explain={"loss": "brier"}
+    )
     records = [
-        (x, 2 if t > 200 and float(x["age"]) > 70 else y) for t, (x, y) in enumerate(agrawal(400))
+        (x, 2 if t > 200 and float(x["age"]) > 70 else y)
+        for t, (x, y) in enumerate(kit.agrawal(400))
     ]
-    return config, observations(records)
+    return config, kit.observations(records)
 
 
 def no_class() -> tuple[Config, list[Message]]:
     """A model that knows no class yet when the reservoirs are warm."""
     model = {"factory": "tests.stages.test_shards:Silent", "params": {}}
-    return make_config(model=model, explain={"loss": "brier"}), observations(agrawal(100))
+    return kit.make_config(model=model, explain={"loss": "brier"}), kit.observations(
+        kit.agrawal(100)
+    )
 
 
-CASES = {
+CASES: dict[str, Callable[[], tuple[Config, list[Message]]]] = {
     "no class at first": no_class,
     "a class that comes late": late_class,
     "groups": groups,
     "groups of a forest": groups_of_a_forest,
     "pairs and a group": pairs,
-    "product": product,
-    "observational": observational,
+    "product": partial(with_imputer, "product"),
+    "observational": partial(with_imputer, "observational"),
     "forest": forest,
     "linear": linear,
     "a model that fails on changed values": failing,
@@ -167,8 +144,8 @@ CASES = {
 
 def of_shards(config: Config, messages: Iterable[Message], shards: int) -> list[list[Record]]:
     """Return what each shard publishes."""
-    stages = [ModelStage(config, STREAM, Replica("model", i, shards)) for i in range(shards)]
-    return [run(stage, list(messages)) for stage in stages]
+    stages = [ModelStage(config, kit.STREAM, Replica("model", i, shards)) for i in range(shards)]
+    return [kit.run(stage, list(messages)) for stage in stages]
 
 
 @pytest.mark.parametrize("shards", [1, 2, 3])
@@ -178,38 +155,29 @@ def of_shards(config: Config, messages: Iterable[Message], shards: int) -> list[
 )
 def test_shards_publish_what_a_single_one_does(case: str, shards: int) -> None:
     config, messages = CASES[case]()
-    whole = run(ModelStage(config, STREAM), messages)
+    whole = kit.run(ModelStage(config, kit.STREAM), messages)
     published = of_shards(config, messages, shards)
     everything = [record.encode() for records in published for record in records]
     assert sorted(everything) == sorted(record.encode() for record in whole)
-    assert len(of_kind(whole, Evaluation)) > 100
+    assert len(kit.of_kind(whole, Evaluation)) > 100
 
     together: dict[str, list[Evaluation]] = {}
     for i, records in enumerate(published):
-        mine = by_feature(records)
+        mine = kit.by_feature(records)
         assert mine.keys() <= set(Replica("model", i, shards).share(config.explained))
         together |= mine
-    assert together == by_feature(whole), "in the order of the observations"
-
-
-def test_what_concerns_the_whole_observation_is_published_by_the_first_shard() -> None:
-    first, *others = of_shards(*forest(), shards=3)
-    assert of_kind(first, Prediction)
-    assert of_kind(first, DeadLetter)
-    for other in others:
-        assert not of_kind(other, Prediction)
-        assert not of_kind(other, DeadLetter)
+    assert together == kit.by_feature(whole), "in the order of the observations"
 
 
 def test_a_feature_on_whose_changed_values_the_model_fails_is_a_dead_letter() -> None:
     config, messages = failing()
-    published = run(ModelStage(config, STREAM), messages)
-    letters = of_kind(published, DeadLetter)
+    published = kit.run(ModelStage(config, kit.STREAM), messages)
+    letters = kit.of_kind(published, DeadLetter)
     assert {letter.key for letter in letters} == {"b"}
     reason = "cannot explain b: the model failed: RuntimeError: b is never"
     assert all(reason in letter.reason for letter in letters)
-    assert [p.seq for p in of_kind(published, Prediction)] == list(range(len(LINEAR)))
-    runs = by_feature(published)
+    assert [p.seq for p in kit.of_kind(published, Prediction)] == list(range(len(LINEAR)))
+    runs = kit.by_feature(published)
     # all go on: of b there is an evaluation in which nothing was asked
     assert len(runs["a"]) == len(runs["c"]) == len(runs["b"])
     nothing = [[None]] * 3

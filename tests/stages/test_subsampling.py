@@ -4,70 +4,48 @@ import math
 import random
 import statistics
 from collections import Counter
-from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from typing import Any
 
-import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from fluxplain.local import LocalPipeline
 from fluxplain.schemas import Explanation, Prediction, Record
-from fluxplain.stages import ModelStage
 from fluxplain.stages.intake.subsampling import OneOf
 from fluxplain.stages.metering import Work
-from tests.kit.support import (
-    PROPERTY,
-    SLOW_PROPERTY,
-    STREAM,
-    by_feature,
-    linear_config,
-    linear_records,
-    messages_of,
-    of_kind,
-    pickled,
-    run,
-    run_alike,
-)
-
-T = TypeVar("T")
-
-
-class Counting:
-    """A meter that counts the inputs of each kind."""
-
-    def __init__(self) -> None:
-        self.inputs: Counter[Work] = Counter()
-
-    def __call__(self, shares: Mapping[Work, int], call: Callable[[], T]) -> T:
-        self.inputs.update(shares)
-        return call()
+from tests.kit import support as kit
+from tests.kit.stages import local, metered
 
 
 def published(records: list[dict[str, Any]], **settings: Any) -> list[Record]:
-    config = linear_config(**settings)
-    return list(LocalPipeline(config).run(map(orjson.dumps, records)))
+    return local(kit.linear_config(**settings), records)
+
+
+def inputs(n: int, **explain: Any) -> Counter[Work]:
+    """Return how many inputs the model is asked and taught for each purpose."""
+    stage, tally = metered(kit.linear_config(explain=explain))
+    kit.run(stage, kit.messages_of(kit.linear_records(n)))
+    return tally.inputs
 
 
 def increments(records: list[Record], feature: str, method: str) -> dict[int, float]:
     return {
         seq: increment
-        for each in of_kind(records, Explanation)
+        for each in kit.of_kind(records, Explanation)
         if (each.feature, each.method) == (feature, method)
         for seq, increment in zip(each.seqs, each.increments, strict=True)
     }
 
 
-@PROPERTY
+@kit.PROPERTY
 @given(st.integers(1, 20), st.integers(0, 1000), st.integers(1, 5))
 def test_one_of_each_k_is_taken(k: int, seed: int, blocks: int) -> None:
     one = OneOf(k, random.Random(seed))
     taken = []
     for _ in range(k * blocks):
         taken.append(one.takes())
-        one = pickled(one)
+        one = kit.pickled(one)
     assert [sum(taken[i : i + k]) for i in range(0, k * blocks, k)] == [1] * blocks
 
 
@@ -80,28 +58,22 @@ def test_each_place_of_a_period_is_taken_as_often() -> None:
 
 
 def test_everything_is_predicted_and_learned_and_one_of_k_is_explained() -> None:
-    records = linear_records(200)
+    records = kit.linear_records(200)
     all_of_it, some = published(records), published(records, explain={"every": 5})
-    plain = [each.prediction for each in of_kind(all_of_it, Prediction)]
-    assert [each.prediction for each in of_kind(some, Prediction)] == plain
+    plain = [each.prediction for each in kit.of_kind(all_of_it, Prediction)]
+    assert [each.prediction for each in kit.of_kind(some, Prediction)] == plain
     for feature in "abc":
         for method in ("ipfi", "isage", "ipdp"):
             seqs = list(increments(some, feature, method))
             assert len({seq // 5 for seq in seqs}) == len(seqs)
             assert 30 <= len(seqs) <= 40
-    newest = of_kind(some, Explanation)[-1]
+    newest = kit.of_kind(some, Explanation)[-1]
     assert newest.skipped == newest.seq + 1 - math.ceil((newest.seq + 1) / 5)
-    assert of_kind(all_of_it, Explanation)[-1].skipped == 0
+    assert kit.of_kind(all_of_it, Explanation)[-1].skipped == 0
 
 
 def test_what_is_not_explained_costs_no_model_calls() -> None:
-    def inputs(every: int) -> Counter[Work]:
-        stage = ModelStage(linear_config(explain={"every": every}), STREAM)
-        stage.meter = counting = Counting()
-        run(stage, messages_of(linear_records(400)))
-        return counting.inputs
-
-    once, fourth = inputs(1), inputs(4)
+    once, fourth = inputs(400), inputs(400, every=4)
     for method in ("ipfi", "isage", "ipdp"):
         assert fourth[method] == pytest.approx(once[method] / 4, rel=0.05)
     assert fourth["prediction"] == once["prediction"]
@@ -134,7 +106,7 @@ def test_what_is_estimated_has_the_same_mean_also_in_a_stream_with_a_period(meth
 
 
 def test_labels_that_come_later_are_explained_one_of_k_too() -> None:
-    records = linear_records(200)
+    records = kit.linear_records(200)
     values: list[dict[str, Any]] = []
     for i, record in enumerate(records):
         values.append({"x": record["x"], "id": i})
@@ -150,9 +122,9 @@ def test_labels_that_come_later_are_explained_one_of_k_too() -> None:
 def test_a_feature_is_explained_by_the_methods_that_are_wanted() -> None:
     features = {"a": ["ipfi"], "b": ["ipdp", "isage"]}
     some, all_of_it = (
-        published(linear_records(80), explain={"features": f}) for f in (features, {})
+        published(kit.linear_records(80), explain={"features": f}) for f in (features, {})
     )
-    by = {(each.feature, each.method) for each in of_kind(some, Explanation)}
+    by = {(each.feature, each.method) for each in kit.of_kind(some, Explanation)}
     assert by == {
         ("a", "ipfi"),
         *(("b", method) for method in ("isage", "ipdp")),
@@ -163,22 +135,16 @@ def test_a_feature_is_explained_by_the_methods_that_are_wanted() -> None:
 
 
 def test_what_is_not_wanted_is_not_asked() -> None:
-    def inputs(features: dict[str, list[str]]) -> Counter[Work]:
-        stage = ModelStage(linear_config(explain={"features": features}), STREAM)
-        stage.meter = counting = Counting()
-        run(stage, messages_of(linear_records(60)))
-        return counting.inputs
-
-    once = inputs({})
-    some = inputs({name: ["ipdp"] for name in "ab"})
+    once = inputs(60)
+    some = inputs(60, features={name: ["ipdp"] for name in "ab"})
     assert some["ipfi"] == pytest.approx(once["ipfi"] / 3, rel=0.01)
     assert some["isage"] < once["isage"]
     assert some["ipdp"] == once["ipdp"]
-    nothing = inputs({name: ["ipdp"] for name in "abc"})
+    nothing = inputs(60, features={name: ["ipdp"] for name in "abc"})
     assert nothing["ipfi"] == nothing["isage"] == 0
 
 
-@SLOW_PROPERTY
+@kit.SLOW_PROPERTY
 @given(
     st.integers(1, 7),
     st.fixed_dictionaries(
@@ -192,9 +158,9 @@ def test_what_is_not_wanted_is_not_asked() -> None:
 def test_shards_and_a_copy_of_the_state_say_the_same(
     every: int, features: dict[str, list[str]]
 ) -> None:
-    config = linear_config(explain={"every": every, "features": features})
-    whole = run_alike(config, messages_of(linear_records(40)))
-    assert set(by_feature(whole)) == {name for name in "abc" if config.methods_of(name)}
+    config = kit.linear_config(explain={"every": every, "features": features})
+    whole = kit.run_alike(config, kit.messages_of(kit.linear_records(40)))
+    assert set(kit.by_feature(whole)) == {name for name in "abc" if config.methods_of(name)}
 
 
 @pytest.mark.parametrize(
@@ -218,5 +184,5 @@ def test_shards_and_a_copy_of_the_state_say_the_same(
 )
 def test_what_cannot_be_is_told(explain: dict[str, Any], error: str) -> None:
     with pytest.raises(ValidationError) as told:
-        linear_config(explain=explain)
+        kit.linear_config(explain=explain)
     assert error in str(told.value)

@@ -15,16 +15,9 @@ from fluxplain.models.model_store import ModelFolder
 from fluxplain.schemas import Change, DeadLetter, Evaluation, Explanation, Prediction, Record
 from fluxplain.stages import Message, ModelStage
 from fluxplain.stages.active_model import settle_model
+from tests.kit import support as kit
 from tests.kit.announced import STREAM, announcement, config_of, messages, taken
-from tests.kit.support import (
-    Additive,
-    Constant,
-    encoded,
-    linear_records,
-    of_kind,
-    pickled,
-    run,
-)
+from tests.kit.stages import only_letter
 
 
 class Raising:
@@ -38,28 +31,30 @@ class Raising:
         raise KeyError("no such key")
 
 
+def replaced(folder: Path, model: object, at: int, version: str = "v2") -> list[Record]:
+    """Return what is published of a stream in which another model, or its bytes, is announced."""
+    data = model if isinstance(model, bytes) else pickle.dumps(model)
+    values: list[Any] = kit.linear_records(60)
+    values.insert(at, announcement(ModelFolder(folder).put(data), version))
+    return taken(config_of(folder), values)
+
+
 def test_another_model_takes_over_at_its_place_and_everything_says_so(tmp_path: Path) -> None:
-    sha256 = ModelFolder(tmp_path).put(pickle.dumps(Constant(7.0)))
-    values: list[Any] = linear_records(60)
-    values.insert(40, announcement(sha256))
-    records = taken(config_of(tmp_path), values)
-    predictions = of_kind(records, Prediction)
+    records = replaced(tmp_path, kit.Constant(7.0), at=40)
+    predictions = kit.of_kind(records, Prediction)
     assert [each.model_version for each in predictions] == ["v1"] * 40 + ["v2"] * 20
     assert {each.prediction for each in predictions[40:]} == {7.0}
     assert {each.prediction for each in predictions[:40]} != {7.0}
-    [change] = [each for each in of_kind(records, Change) if each.kind == "model"]
+    [change] = [each for each in kit.of_kind(records, Change) if each.kind == "model"]
     assert (change.seq, change.model_version) == (40, "v2")
     assert change.detail == "model v2 takes over from v1"
-    for each in of_kind(records, Explanation):
+    for each in kit.of_kind(records, Explanation):
         assert each.model_version == ("v1" if each.seq < 40 else "v2")
 
 
 def test_estimates_begin_anew_and_no_increment_is_lost(tmp_path: Path) -> None:
-    sha256 = ModelFolder(tmp_path).put(pickle.dumps(Constant(7.0)))
-    values: list[Any] = linear_records(60)
-    values.insert(41, announcement(sha256))
-    records = taken(config_of(tmp_path), values)
-    of_a = [e for e in of_kind(records, Explanation) if (e.feature, e.method) == ("a", "ipfi")]
+    records = replaced(tmp_path, kit.Constant(7.0), at=41)
+    of_a = [e for e in kit.of_kind(records, Explanation) if (e.feature, e.method) == ("a", "ipfi")]
     seqs = [seq for each in of_a for seq in each.seqs]
     assert seqs == [*range(seqs[0], 41), *range(42, 42 + len([s for s in seqs if s > 41]))]
     assert all(e.previous_seq == before.seq for before, e in pairwise(of_a))
@@ -71,22 +66,22 @@ def test_estimates_begin_anew_and_no_increment_is_lost(tmp_path: Path) -> None:
 
 
 def test_the_same_log_gives_the_same_whenever_it_is_read(tmp_path: Path) -> None:
-    sha256 = ModelFolder(tmp_path).put(pickle.dumps(Additive()))
+    sha256 = ModelFolder(tmp_path).put(pickle.dumps(kit.Additive()))
     config = config_of(tmp_path)
-    values: list[Any] = linear_records(30)
+    values: list[Any] = kit.linear_records(30)
     values.insert(15, announcement(sha256))
     whole = run_all(config, messages(config, values), copies=False)
-    assert encoded(run_all(config, messages(config, values), copies=True)) == encoded(whole)
-    assert of_kind(whole, Evaluation)
+    assert kit.encoded(run_all(config, messages(config, values), copies=True)) == kit.encoded(whole)
+    assert kit.of_kind(whole, Evaluation)
 
 
 def run_all(config: Config, log: list[Message], *, copies: bool) -> list[Record]:
     stage, records = ModelStage(config, STREAM), []
     for each in log:
-        stage = pickled(stage) if copies else stage
+        stage = kit.pickled(stage) if copies else stage
         stage.active.models = ModelFolder(config.model.directory)
-        records += run(stage, [each])
-        stage = pickled(stage) if copies else stage
+        records += kit.run(stage, [each])
+        stage = kit.pickled(stage) if copies else stage
         stage.active.models = ModelFolder(config.model.directory)
         records += settle_model(stage)
     return records
@@ -95,9 +90,9 @@ def run_all(config: Config, log: list[Message], *, copies: bool) -> list[Record]
 def test_a_model_that_is_not_there_yet_is_waited_for(tmp_path: Path) -> None:
     """To go on with the old one would contradict what was announced."""
     config = config_of(tmp_path)
-    data = pickle.dumps(Constant(7.0))
+    data = pickle.dumps(kit.Constant(7.0))
     sha256 = ModelFolder(tmp_path / "elsewhere").put(data)
-    message, behind = messages(config, [announcement(sha256), *linear_records(1)])
+    message, behind = messages(config, [announcement(sha256), *kit.linear_records(1)])
     pipeline = LocalPipeline(config)
     absent = r"model v2 was announced, but .*\.pickle is not there \(No such file or directory\)"
     with pytest.raises(NotYetError, match=absent):
@@ -126,58 +121,55 @@ def test_a_model_that_is_not_there_yet_is_waited_for(tmp_path: Path) -> None:
 def test_what_can_never_take_over_is_a_dead_letter_and_the_old_one_goes_on(
     tmp_path: Path, data: bytes, reason: str
 ) -> None:
-    sha256 = ModelFolder(tmp_path).put(data)
-    values: list[Any] = linear_records(10)
-    values.insert(5, announcement(sha256))
-    records = taken(config_of(tmp_path), values)
-    [letter] = of_kind(records, DeadLetter)
+    records = replaced(tmp_path, data, at=5)
+    [letter] = kit.of_kind(records, DeadLetter)
     assert letter.reason.startswith(f"model v2 cannot take over: {reason}")
-    assert {each.model_version for each in of_kind(records, Prediction)} == {"v1"}
+    assert {each.model_version for each in kit.of_kind(records, Prediction)} == {"v1"}
+
+
+NEW = {"version": "v2", "sha256": "a" * 64}
 
 
 @pytest.mark.parametrize(
-    ("model", "reason"),
+    ("value", "reason"),
     [
-        ({"version": "v2", "sha256": "../../etc/passwd"}, "model.sha256 must be 64 hexadecimal"),
-        ({"version": "v2", "sha256": "A" * 64}, "model.sha256 must be 64 hexadecimal"),
-        ({"version": "v2", "sha256": "a" * 64 + "\n"}, "model.sha256 must be 64 hexadecimal"),
-        ({"version": "v2", "sha256": "٣" * 64}, "model.sha256 must be 64 hexadecimal"),
-        ({"version": "v" * 201, "sha256": "a" * 64}, "model.version has 201 characters"),
-        ({"version": "", "sha256": "a" * 64}, "model.version has 0 characters"),
-        ({"version": "v\nCRITICAL", "sha256": "a" * 64}, "model.version must be printable, not"),
-        ({"version": "v2"}, "model.sha256: Field required"),
-        (None, "there is none of every, model and withdraw in it"),
+        *(
+            ({"model": {**NEW, "sha256": digest}}, "model.sha256 must be 64 hexadecimal")
+            for digest in ("../../etc/passwd", "A" * 64, "a" * 64 + "\n", "٣" * 64)
+        ),
+        ({"model": {**NEW, "version": "v" * 201}}, "model.version has 201 characters"),
+        ({"model": {**NEW, "version": ""}}, "model.version has 0 characters"),
+        ({"model": {**NEW, "version": "v\nERROR"}}, "model.version must be printable, not"),
+        ({"model": {"version": "v2"}}, "model.sha256: Field required"),
+        ({"model": None}, "there is none of every, model and withdraw in it"),
+        ({"every": 0}, "every must be from 1 to 10,000, not an integer 0"),
+        ({"every": 10_001}, "every must be from 1 to 10,000, not an integer 10001"),
+        ({"every": "two"}, "every: Input should be a valid integer"),
     ],
 )
-def test_what_is_no_announcement_is_a_dead_letter(
-    tmp_path: Path, model: object, reason: str
+def test_a_control_record_that_cannot_be_used_is_a_dead_letter(
+    tmp_path: Path, value: object, reason: str
 ) -> None:
     config = config_of(tmp_path)
-    [letter] = run(ModelStage(config, STREAM), messages(config, [{"model": model}]))
-    assert isinstance(letter, DeadLetter)
+    letter = only_letter(kit.run(ModelStage(config, STREAM), messages(config, [value])))
+    assert (letter.topic, letter.offset) == ("fluxplain.control", 0)
     assert letter.reason.startswith(reason)
 
 
 def test_where_models_are_is_no_part_of_the_state(tmp_path: Path) -> None:
     stage = ModelStage(config_of(tmp_path), STREAM)
     stage.active.models = ModelFolder(tmp_path)
-    assert pickled(stage).active.models is None
+    assert kit.pickled(stage).active.models is None
     assert str(tmp_path).encode() not in pickle.dumps(stage)
 
 
 def test_a_model_of_the_same_name_is_refused(tmp_path: Path) -> None:
-    sha256 = ModelFolder(tmp_path).put(pickle.dumps(Constant()))
-    values: list[Any] = linear_records(10)
-    values.insert(5, announcement(sha256, "v1"))
-    [letter] = of_kind(taken(config_of(tmp_path), values), DeadLetter)
+    [letter] = kit.of_kind(replaced(tmp_path, kit.Constant(), at=5, version="v1"), DeadLetter)
     assert letter.reason == "model v1 cannot take over: the model in use has that name"
 
 
 def test_what_isage_compares_with_is_the_mean_of_the_new_model(tmp_path: Path) -> None:
-    sha256 = ModelFolder(tmp_path).put(pickle.dumps(Constant(7.0)))
-    values: list[Any] = linear_records(60)
-    values.insert(40, announcement(sha256))
-    explained = of_kind(taken(config_of(tmp_path), values), Explanation)
+    explained = kit.of_kind(replaced(tmp_path, kit.Constant(7.0), at=40), Explanation)
     new = [each for each in explained if each.method == "isage" and each.model_version == "v2"]
     # a constant adds nothing to its mean; the first record has increments of the model before, too
     told = {seq: of for each in new for seq, of in zip(each.seqs, each.increments, strict=True)}
@@ -187,7 +179,7 @@ def test_what_isage_compares_with_is_the_mean_of_the_new_model(tmp_path: Path) -
 def test_a_model_whose_code_is_not_installed_is_waited_for(tmp_path: Path) -> None:
     folder = ModelFolder(tmp_path)
     sha256 = folder.put(
-        pickle.dumps(Constant()).replace(b"tests.kit.support", b"tests.kit.nowhere")
+        pickle.dumps(kit.Constant()).replace(b"tests.kit.support", b"tests.kit.nowhere")
     )
     with pytest.raises(
         NotYetError, match="needs code that is not installed here: it cannot be unpickl"

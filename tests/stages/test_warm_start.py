@@ -2,6 +2,7 @@
 
 import pickle
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -11,40 +12,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fluxplain.config import Config, ConfigError, check_references
-from fluxplain.local import LocalPipeline
 from fluxplain.models.warm_start import written
 from fluxplain.schemas import Evaluation, Explanation
 from fluxplain.stages import ExplainerStage, ModelStage
-from tests.kit.support import (
-    SLOW_PROPERTY,
-    STREAM,
-    encoded,
-    linear_config,
-    linear_records,
-    message,
-    messages_of,
-    of_kind,
-    passed_on,
-    run,
-)
+from tests.kit import support as kit
+from tests.kit.stages import explanations, modelled
 
-VALUES = [orjson.dumps(record) for record in linear_records(120)]
+VALUES = [orjson.dumps(record) for record in kit.linear_records(120)]
 EACH = {"emit_every": 1}
 
 
-def kept(
-    folder: Path, config: Config, values: Sequence[bytes], stream: str = STREAM
-) -> dict[str, Any]:
+def kept(folder: Path, config: Config, values: Sequence[bytes]) -> dict[str, Any]:
     """Return the settings of a start with what was learned of these observations."""
-    messages = messages_of(values)
-    replicas = config.replicas("model")
-    shards = [ModelStage(config, stream, replica) for replica in replicas]
-    published = [record for shard in shards for record in run(shard, messages)]
+    shards = [ModelStage(config, kit.STREAM, replica) for replica in config.replicas("model")]
+    published = [record for shard in shards for record in kit.run(shard, kit.messages_of(values))]
     explainer = ExplainerStage(config)
-    run(explainer, passed_on(of_kind(published, Evaluation)))
+    kit.run(explainer, kit.passed_on(kit.of_kind(published, Evaluation)))
     learned = {
         "samples": [shard.samples for shard in shards],
-        "estimates": explainer.estimates(stream),
+        "estimates": explainer.estimates(kit.STREAM),
     }
     model, explanations = folder / "model.pickle", folder / "explanations.state"
     model.write_bytes(pickle.dumps(shards[0].model))
@@ -52,12 +38,8 @@ def kept(
     return {"model": {"factory": None, "file": str(model)}, "explain": {"file": str(explanations)}}
 
 
-def explained(config: Config, values: Sequence[bytes]) -> list[Explanation]:
-    return of_kind(LocalPipeline(config).run(values), Explanation)
-
-
 @pytest.mark.slow
-@SLOW_PROPERTY
+@kit.SLOW_PROPERTY
 @given(
     cut=st.integers(20, 100),
     settings=st.sampled_from(
@@ -75,12 +57,12 @@ def test_they_go_on_as_if_they_had_never_stopped(
     tmp_path_factory: pytest.TempPathFactory, cut: int, settings: Mapping[str, Any]
 ) -> None:
     folder = tmp_path_factory.mktemp("kept")
-    config = linear_config(explain={**EACH, **settings})
+    config = kit.linear_config(explain={**EACH, **settings})
     start = kept(folder, config, VALUES[:cut])
-    warm = linear_config(model=start["model"], explain={**EACH, **settings, **start["explain"]})
+    warm = kit.linear_config(model=start["model"], explain={**EACH, **settings, **start["explain"]})
     check_references(warm)
-    whole = [each for each in explained(config, VALUES) if each.seq >= cut]
-    went_on = explained(warm, VALUES[cut:])
+    whole = [each for each in explanations(config, VALUES) if each.seq >= cut]
+    went_on = explanations(warm, VALUES[cut:])
     assert went_on
     of = [(e.feature, e.method, e.alpha, e.seq, *learned(e)) for e in whole]
     assert [(e.feature, e.method, e.alpha, e.seq + cut, *learned(e)) for e in went_on] == of
@@ -93,67 +75,61 @@ def learned(record: Explanation) -> tuple[Any, ...]:
 
 
 def test_however_the_model_is_shared_among_workers(tmp_path: Path) -> None:
-    start = kept(tmp_path, linear_config(model={"shards": 2}, explain=EACH), VALUES[:60])
-    assert len(linear_config(model={"shards": 2}).replicas("model")) == 2
+    start = kept(tmp_path, kit.linear_config(model={"shards": 2}, explain=EACH), VALUES[:60])
+    assert len(kit.linear_config(model={"shards": 2}).replicas("model")) == 2
     published = []
     for shards in (1, 3):
-        config = linear_config(
+        config = kit.linear_config(
             model={**start["model"], "shards": shards}, explain={**EACH, **start["explain"]}
         )
-        messages = messages_of(VALUES[60:])
-        records = [
-            record
-            for replica in config.replicas("model")
-            for record in run(ModelStage(config, STREAM, replica), messages)
-        ]
-        evaluations = of_kind(records, Evaluation)
-        published.append(sorted(encoded(evaluations)))
+        records = chain(*(modelled(config, VALUES[60:], each) for each in config.replicas("model")))
+        published.append(sorted(kit.encoded(kit.of_kind(records, Evaluation))))
     assert published[0]
     assert published[0] == published[1]
 
 
 def test_with_features_that_are_not_asked_of_by_isage_shared_otherwise(tmp_path: Path) -> None:
     own = {"features": {"a": ["ipdp"], "b": ["ipfi"], "c": ["isage"]}, **EACH}
-    start = kept(tmp_path, linear_config(model={"shards": 3}, explain=own), VALUES[:60])
-    warm = linear_config(model=start["model"], explain={**own, **start["explain"]})
-    whole = [each for each in explained(linear_config(explain=own), VALUES) if each.seq >= 60]
-    assert [learned(e) for e in explained(warm, VALUES[60:])] == [learned(e) for e in whole]
+    start = kept(tmp_path, kit.linear_config(model={"shards": 3}, explain=own), VALUES[:60])
+    warm = kit.linear_config(model=start["model"], explain={**own, **start["explain"]})
+    whole = [
+        each for each in explanations(kit.linear_config(explain=own), VALUES) if each.seq >= 60
+    ]
+    assert [learned(e) for e in explanations(warm, VALUES[60:])] == [learned(e) for e in whole]
 
 
 def test_a_feature_of_which_nothing_was_known_begins(tmp_path: Path) -> None:
-    of_two = linear_config(explain={**EACH, "features": {"a": ["ipdp"]}})
+    of_two = kit.linear_config(explain={**EACH, "features": {"a": ["ipdp"]}})
     start = kept(tmp_path, of_two, VALUES[:60])
-    warm = linear_config(model=start["model"], explain={**EACH, **start["explain"]})
-    records = [e for e in explained(warm, VALUES[60:]) if e.method == "ipfi"]
+    warm = kit.linear_config(model=start["model"], explain={**EACH, **start["explain"]})
+    records = [e for e in explanations(warm, VALUES[60:]) if e.method == "ipfi"]
     first = {name: next(e for e in records if e.feature == name) for name in ("a", "b")}
     assert first["a"].updates == 1
     assert first["b"].updates > 50
 
 
 def test_each_stream_starts_with_it_and_with_it_again_after_a_cold_start(tmp_path: Path) -> None:
-    start = kept(tmp_path, linear_config(explain=EACH), VALUES[:60])
-    warm = linear_config(model=start["model"], explain={**EACH, **start["explain"]})
-    messages = messages_of(VALUES[60:])
-    evaluations = of_kind(run(ModelStage(warm, STREAM), messages), Evaluation)
+    start = kept(tmp_path, kit.linear_config(explain=EACH), VALUES[:60])
+    warm = kit.linear_config(model=start["model"], explain={**EACH, **start["explain"]})
+    evaluations = kit.of_kind(modelled(warm, VALUES[60:]), Evaluation)
     explainer = ExplainerStage(warm)
-    first = of_kind(run(explainer, passed_on(evaluations)), Explanation)
+    first = kit.of_kind(kit.run(explainer, kit.passed_on(evaluations)), Explanation)
     # the checkpoints are lost, and older observations deleted: later seqs, but from the beginning
-    later = [message(t + 1000, value) for t, value in enumerate(VALUES[60:])]
-    anew = of_kind(run(ModelStage(warm, STREAM), later), Evaluation)
-    again = of_kind(run(explainer, passed_on(anew)), Explanation)
+    later = [kit.message(t + 1000, value) for t, value in enumerate(VALUES[60:])]
+    anew = kit.of_kind(kit.run(ModelStage(warm, kit.STREAM), later), Evaluation)
+    again = kit.of_kind(kit.run(explainer, kit.passed_on(anew)), Explanation)
     assert [learned(each) for each in again] == [learned(each) for each in first]
 
 
 def test_what_is_in_the_file_is_in_the_fingerprint(tmp_path: Path) -> None:
-    prints = set[str]()
-    key = "explain.file"
+    prints, key = set[str](), "explain.file"
     for n in (50, 50, 51):
         folder = tmp_path / str(len(prints))
         folder.mkdir(exist_ok=True)
-        start = kept(folder, linear_config(), VALUES[:n])
-        prints.add(linear_config(explain=start["explain"]).fingerprint()[key])
+        start = kept(folder, kit.linear_config(), VALUES[:n])
+        prints.add(kit.linear_config(explain=start["explain"]).fingerprint()[key])
     assert len(prints) == 2
-    assert linear_config().fingerprint()[key] not in prints
+    assert kit.linear_config().fingerprint()[key] not in prints
 
 
 @pytest.mark.parametrize(
@@ -177,9 +153,9 @@ def test_what_is_in_the_file_is_in_the_fingerprint(tmp_path: Path) -> None:
 def test_what_was_learned_otherwise_is_refused(
     tmp_path: Path, settings: dict[str, Any], reason: str
 ) -> None:
-    start = kept(tmp_path, linear_config(), VALUES[:60])
+    start = kept(tmp_path, kit.linear_config(), VALUES[:60])
     explain = {**settings.pop("explain", {}), **start["explain"]}
-    config = linear_config(explain=explain, **settings)
+    config = kit.linear_config(explain=explain, **settings)
     for role in ("model", "explainer", None):
         with pytest.raises(ConfigError) as told:
             check_references(config, role)
@@ -188,8 +164,8 @@ def test_what_was_learned_otherwise_is_refused(
 
 
 def test_what_is_no_such_file_is_refused(tmp_path: Path) -> None:
-    path = Path(kept(tmp_path, linear_config(), VALUES[:60])["explain"]["file"])
-    config = linear_config(explain={"file": str(path)})
+    path = Path(kept(tmp_path, kit.linear_config(), VALUES[:60])["explain"]["file"])
+    config = kit.linear_config(explain={"file": str(path)})
     whole = path.read_bytes()
     head, _, state = whole.partition(b"\n")
     older = orjson.dumps({**orjson.loads(head), "fluxplain": "0.0.1"})

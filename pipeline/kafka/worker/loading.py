@@ -24,9 +24,9 @@ from fluxplain.kafka.worker.gaps import GapNotices
 from fluxplain.kafka.worker.partition import AssignedPartition, Assignment
 from fluxplain.models.model_store import ModelFolder
 from fluxplain.stages.active_model import HasActiveModel
-from fluxplain.stages.incarnations import ChecksIncarnations
 from fluxplain.stages.intake.subsampling import SubsamplingStage
 from fluxplain.stages.metering import Metered
+from fluxplain.stages.streams import ChecksIncarnations
 
 log = logging.getLogger("fluxplain.worker")
 

@@ -105,7 +105,7 @@ class Intake:
     def _labelled(self, labelled: Labelled, records: list[Record]) -> Sample | None:
         """Return the observation that waited for this label, if any."""
         label, message = labelled.label, labelled.message
-        waited = self.labels.join(label, message, records)
+        waited = self.labels.join(labelled, records)
         if waited is None:
             return None
         ts = waited.ts if label.ts is None else label.ts

@@ -1,16 +1,14 @@
 """Late labels: joins observations and labels by id, whichever comes first."""
 
 from collections import OrderedDict
-from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from fluxplain.config import LabelSettings
-from fluxplain.schemas import BadRecordError, DeadLetter, LateLabel, Record
+from fluxplain.schemas import BadRecordError, DeadLetter, Record
 from fluxplain.schemas.observation import Id
 from fluxplain.schemas.prediction import LabelCounts
 from fluxplain.schemas.record import Target, Value, shown
-from fluxplain.stages.intake.sample import Moment, Sample, Unlabelled
+from fluxplain.stages.intake.sample import Labelled, Moment, Sample, Unlabelled
 from fluxplain.stages.limits import HEADER_MEMORY_BYTES
 from fluxplain.stages.stage import Message
 
@@ -20,85 +18,52 @@ MAX_KEPT_BYTES = 32 * 1024 * 1024
 the same limit."""
 
 
-class _Waits(Protocol):
-    """An observation or a label that waits for the other."""
-
-    @property
-    def since(self) -> "Moment":
-        """When it arrived."""
-        ...
-
-    @property
-    def message(self) -> Message | None:
-        """The message that becomes a dead letter at the end of the wait, if any."""
-        ...
-
-    @property
-    def values(self) -> Iterable[Value | None]:
-        """Its other values; texts may be long."""
-        ...
+T = TypeVar("T")
 
 
-W = TypeVar("W", bound=_Waits)
+class _Entry(NamedTuple, Generic[T]):
+    """A waiting item, when it arrived, and the bytes of what it holds."""
 
-
-@dataclass(frozen=True, slots=True)
-class Early:
-    """A label whose observation has not come yet."""
-
-    y: Target
+    item: T
     since: Moment
-    message: Message
-
-    @property
-    def values(self) -> Iterable[Value | None]:
-        """None: its values are in the message, which is counted."""
-        return ()
+    size: int
 
 
-@dataclass(frozen=True, slots=True)
-class Known:
-    """The label of an observation; None if its label is unwanted."""
-
-    y: Target | None
-    since: Moment
-    message: None = None
-
-    @property
-    def values(self) -> Iterable[Value | None]:
-        """The label."""
-        return (self.y,)
-
-
-class _Queue(Generic[W]):
+class _Queue(Generic[T]):
     """Waiting items by id, oldest first."""
 
     def __init__(self) -> None:
         # a dict takes long to find its first item after many deletions
-        self._items: OrderedDict[Id, W] = OrderedDict()
+        self._entries: OrderedDict[Id, _Entry[T]] = OrderedDict()
         self.bytes = 0
 
     def __len__(self) -> int:
-        return len(self._items)
+        return len(self._entries)
 
     def __contains__(self, id_: Id) -> bool:
-        return id_ in self._items
+        return id_ in self._entries
 
-    def add(self, id_: Id, item: W) -> None:
+    def add(self, id_: Id, item: T, since: Moment, size: int) -> None:
         self.pop(id_)  # so that the items stay in order of age
-        self._items[id_] = item
-        self.bytes += _size(id_, item)
+        self._entries[id_] = _Entry(item, since, size)
+        self.bytes += size
 
-    def get(self, id_: Id) -> W | None:
-        return self._items.get(id_)
+    def get(self, id_: Id) -> T | None:
+        entry = self._entries.get(id_)
+        return None if entry is None else entry.item
 
-    def pop(self, id_: Id) -> W | None:
-        item = self._items.pop(id_, None)
-        self.bytes -= 0 if item is None else _size(id_, item)
-        return item
+    def pop(self, id_: Id) -> T | None:
+        entry = self._entries.pop(id_, None)
+        self.bytes -= 0 if entry is None else entry.size
+        return None if entry is None else entry.item
 
-    def oldest(self) -> tuple[Id, W]:
-        return next(iter(self._items.items()))
+    def pop_oldest(self) -> tuple[Id, T]:
+        id_, entry = self._entries.popitem(last=False)
+        self.bytes -= entry.size
+        return id_, entry.item
+
+    def oldest_since(self) -> Moment:
+        return next(iter(self._entries.values())).since
 
 
 class LateLabels:
@@ -115,8 +80,8 @@ class LateLabels:
         self._keeps_messages = settings.unlabelled == "dead-letter"
         self._now = Moment()
         self._unlabelled = _Queue[Unlabelled]()
-        self._early = _Queue[Early]()
-        self._known = _Queue[Known]()
+        self._early = _Queue[Labelled]()
+        self._known = _Queue[Target | None]()  # None: the label is unwanted
         self._joined = self._missing = self._repeated = self._unknown = 0
         self._is_used = False
 
@@ -143,7 +108,7 @@ class LateLabels:
         while self._is_over(self._early):
             records.append(self._give_up_early())
         while self._is_over(self._known):
-            self._known.pop(self._known.oldest()[0])
+            self._known.pop_oldest()
         return records
 
     def observe(self, id_: Id | None, y: Target | None, records: list[Record]) -> Target | None:
@@ -159,14 +124,15 @@ class LateLabels:
             self._know(id_, y)
         if early is None:
             return y
+        label = early.label.y
         if y is None:
             self._joined += 1
-            self._know(id_, early.y)
-            return early.y
-        if y == early.y:
+            self._know(id_, label)
+            return label
+        if y == label:
             self._repeated += 1
         else:
-            records.append(early.message.dead_letter(_contradiction(id_, y, early.y)))
+            records.append(early.message.dead_letter(_contradiction(id_, y, label)))
         return y
 
     def wait(
@@ -190,12 +156,13 @@ class LateLabels:
             records += [] if message is None else [_without_label(id_, message)]
             return
         self._known.pop(id_)  # of an earlier observation with this id
-        waits = Unlabelled(sample.seq, sample.x, sample.ts, prediction, self._now, message)
-        self._unlabelled.add(id_, waits)
+        waits = Unlabelled(sample.seq, sample.x, sample.ts, prediction, message)
+        size = _size(message, id_, sample.ts, prediction, *sample.x.values())
+        self._unlabelled.add(id_, waits, self._now, size)
         while self._unlabelled.bytes > MAX_KEPT_BYTES:
             records += self._give_up()
 
-    def join(self, label: LateLabel, message: Message, records: list[Record]) -> Unlabelled | None:
+    def join(self, labelled: Labelled, records: list[Record]) -> Unlabelled | None:
         """Return the observation that waits for a label; None if there is none.
 
         A label without an observation waits for it; evicted ones are added to the records. Raises
@@ -204,21 +171,24 @@ class LateLabels:
         if not self._wait:
             raise BadRecordError("label.wait is 0: no observation waits for a later label")
         self._is_used = True
-        observation = self._unlabelled.pop(label.id)
+        id_, y = labelled.label.id, labelled.label.y
+        observation = self._unlabelled.pop(id_)
         if observation is not None:
             self._joined += 1
-            self._know(label.id, label.y)
+            self._know(id_, y)
             return observation
-        before = self._known.get(label.id) or self._early.get(label.id)
-        if before is None:
-            self._early.add(label.id, Early(label.y, self._now, message))
+        early = self._early.get(id_)
+        if early is None and id_ not in self._known:
+            self._early.add(id_, labelled, self._now, _size(labelled.message, id_))
             # labels alone do not age each other
             while len(self._early) > self._wait or self._early.bytes > MAX_KEPT_BYTES:
                 records.append(self._give_up_early())
-        elif before.y == label.y:
+            return None
+        before = self._known.get(id_) if early is None else early.label.y
+        if before == y:
             self._repeated += 1
-        elif before.y is not None:
-            raise BadRecordError(_contradiction(label.id, before.y, label.y))
+        elif before is not None:
+            raise BadRecordError(_contradiction(id_, before, y))
         return None
 
     def pass_over(self, id_: Id | None) -> None:
@@ -228,28 +198,26 @@ class LateLabels:
             self._know(id_, None)
 
     def _know(self, id_: Id, y: Target | None) -> None:
-        self._known.add(id_, Known(y, self._now))
+        self._known.add(id_, y, self._now, _size(None, id_, y))
         while self._known.bytes > MAX_KEPT_BYTES:
-            self._known.pop(self._known.oldest()[0])
+            self._known.pop_oldest()
 
-    def _is_over(self, queue: "_Queue[W]") -> bool:
+    def _is_over(self, queue: _Queue[T]) -> bool:
         if not len(queue):
             return False
-        _, item = queue.oldest()
-        if self._now.observed - item.since.observed > self._wait:
+        since = queue.oldest_since()
+        if self._now.observed - since.observed > self._wait:
             return True
-        return self._wait_ms is not None and self._now.time - item.since.time > self._wait_ms
+        return self._wait_ms is not None and self._now.time - since.time > self._wait_ms
 
     def _give_up(self) -> list[DeadLetter]:
-        id_, observation = self._unlabelled.oldest()
-        self._unlabelled.pop(id_)
+        id_, observation = self._unlabelled.pop_oldest()
         self._missing += 1
         message = observation.message
         return [] if message is None else [_without_label(id_, message)]
 
     def _give_up_early(self) -> DeadLetter:
-        id_, early = self._early.oldest()
-        self._early.pop(id_)
+        id_, early = self._early.pop_oldest()
         self._unknown += 1
         return early.message.dead_letter(
             f"no observation with id {shown(id_)} waits for this label: none came, or it waited "
@@ -268,9 +236,9 @@ def _contradiction(id_: Id, before: Target, now: Target) -> str:
     )
 
 
-def _size(id_: Id, item: _Waits) -> int:
-    texts = sum(len(each.encode()) for each in (id_, *item.values) if isinstance(each, str))
-    message = item.message
+def _size(message: Message | None, *values: Value | None) -> int:
+    """Return the bytes of a message, and of the texts among some values."""
+    texts = sum(len(each.encode()) for each in values if isinstance(each, str))
     if message is None:
         return texts
     headers = sum(

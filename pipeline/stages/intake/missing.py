@@ -40,7 +40,9 @@ class Filler:
         learned = [name for name in imputed if name not in constants]
         self._names = list(features)
         self._constants = dict(constants)
-        self._means = {name: Mean(alpha) for name in learned if features[name] == "numeric"}
+        self._means = {
+            name: ExponentialMeans(1, [alpha]) for name in learned if features[name] == "numeric"
+        }
         self._modes = {name: Mode() for name in learned if features[name] == "categorical"}
 
     def filled(self, x: Mapping[str, Value], missing: Sequence[str]) -> dict[str, Value]:
@@ -52,7 +54,7 @@ class Filler:
         """Take the values that an observation has."""
         for name, mean in self._means.items():
             if name in x:
-                mean.update(float(x[name]))
+                mean.update(np.array([[float(x[name])]]))
         for name, mode in self._modes.items():
             if name in x:
                 mode.update(x[name])
@@ -60,43 +62,15 @@ class Filler:
     def _value(self, name: str) -> Value:
         if name in self._constants:
             return self._constants[name]
-        known = self._means.get(name) or self._modes[name]
-        if not known.n:
-            raise BadRecordError(
-                f"x.{name} is missing, and has had no value yet to impute it from: set "
-                f"missing.values.{name}"
-            )
-        return known.value
-
-
-class Mean:
-    """Exponentially smoothed mean.
-
-    Examples
-    --------
-    >>> mean = Mean(0.5)
-    >>> for number in (1.0, 4.0):
-    ...     mean.update(number)
-    >>> mean.value
-    3.0
-    """
-
-    def __init__(self, alpha: float) -> None:
-        self._means = ExponentialMeans(1, [alpha])
-
-    @property
-    def n(self) -> int:
-        """Number of values so far."""
-        return self._means.n
-
-    @property
-    def value(self) -> float:
-        """The mean."""
-        return self._means.values.item()
-
-    def update(self, number: float) -> None:
-        """Take the next number."""
-        self._means.update(np.array([[number]]))
+        mean, mode = self._means.get(name), self._modes.get(name)
+        if mean is not None and mean.n:
+            return mean.values.item()
+        if mode is not None and mode.n:
+            return mode.value
+        raise BadRecordError(
+            f"x.{name} is missing, and has had no value yet to impute it from: set "
+            f"missing.values.{name}"
+        )
 
 
 class Mode:

@@ -1,6 +1,6 @@
 """Validated input of the model stage: observations, labels and control records."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fluxplain.evaluate import Value
@@ -29,13 +29,7 @@ class Unlabelled:
     x: dict[str, Value]
     ts: Timestamp | None
     prediction: Target | None
-    since: Moment
     message: Message | None
-
-    @property
-    def values(self) -> Iterable[Value | None]:
-        """Its values; texts may be long."""
-        return (self.ts, self.prediction, *self.x.values())
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,77 @@
+"""Fresh stages and the reference: what they publish for some values."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
+
+import orjson
+
+from fluxplain.config import Config
+from fluxplain.config.replica import Replica
+from fluxplain.local import LocalPipeline
+from fluxplain.schemas import DeadLetter, Evaluation, Explanation, Record
+from fluxplain.stages import ExplainerStage, ModelStage
+from fluxplain.stages.metering import Work
+from fluxplain.stages.model_stage import WHOLE
+from tests.kit.support import STREAM, encoded, messages_of, of_kind, passed_on, run
+
+T = TypeVar("T")
+
+
+def modelled(config: Config, values: Iterable[object], replica: Replica = WHOLE) -> list[Record]:
+    """Return what a fresh model stage publishes."""
+    return run(ModelStage(config, STREAM, replica), messages_of(values))
+
+
+def explained(config: Config, evaluations: Sequence[Evaluation]) -> list[Record]:
+    """Return what a fresh explainer stage publishes."""
+    return run(ExplainerStage(config), passed_on(evaluations))
+
+
+def local(config: Config, values: Iterable[object]) -> list[Record]:
+    """Return what the reference publishes."""
+    return list(LocalPipeline(config).run(each.value for each in messages_of(values)))
+
+
+def explanations(config: Config, values: Iterable[object]) -> list[Explanation]:
+    """Return the explanations of the reference."""
+    return of_kind(local(config, values), Explanation)
+
+
+def contents(records: Iterable[Record]) -> list[Any]:
+    """Return the records without their places in the log."""
+    places = {"seq", "previous_seq", "seqs", "observation"}
+    return [
+        {name: value for name, value in orjson.loads(each).items() if name not in places}
+        for each in encoded(records)
+    ]
+
+
+def only_letter(records: Sequence[Record]) -> DeadLetter:
+    """Return the dead letter that is all there is."""
+    [letter] = records
+    assert isinstance(letter, DeadLetter)
+    return letter
+
+
+def merged(runs: Sequence[Evaluation]) -> Evaluation:
+    """Return one run of evaluations that follow each other."""
+    return runs[0].extended(list(runs[1:]))
+
+
+class Tally:
+    """A meter that counts the inputs of each kind."""
+
+    def __init__(self) -> None:
+        self.inputs: Counter[Work] = Counter()
+
+    def __call__(self, shares: Mapping[Work, int], call: Callable[[], T]) -> T:
+        self.inputs.update(shares)
+        return call()
+
+
+def metered(config: Config, replica: Replica = WHOLE) -> tuple[ModelStage, Tally]:
+    """Return a fresh model stage and the meter of its model's calls."""
+    stage, tally = ModelStage(config, STREAM, replica), Tally()
+    stage.meter = tally
+    return stage, tally
