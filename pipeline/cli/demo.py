@@ -80,7 +80,7 @@ def run_demo(out: Path, records: int, console: Console, *, stay: bool = False) -
 def _summarize(
     config: Config, store: Store, drift_seq: int, picture: Path, console: Console
 ) -> Summary:
-    summary = summarize(store, drift_seq)
+    summary = summarize(store.streams[store.current or ""].at(), drift_seq)
     save(importance_figure(summary.view, drift_seq=drift_seq), picture)
     loss_watched = config.drift.of("loss") is not None
     console.print(render_summary(summary, loss_watched=loss_watched))

@@ -32,7 +32,7 @@ from fluxplain.cli.common import (
 from fluxplain.config import Config
 from fluxplain.kafka.topics.replay import ReplayOptions
 from fluxplain.kafka.topics.replay import replay as replay_observations
-from fluxplain.results.local_files import LocalFiles
+from fluxplain.results.published import LocalFiles
 from fluxplain.schemas import OUTPUTS
 from fluxplain.schemas.late_label import LabelValue
 from fluxplain.sources import Columns, Source, SourceError, open_source, with_label_delay

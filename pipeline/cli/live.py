@@ -36,8 +36,8 @@ from fluxplain.kafka.topics.reader import TopicReader
 from fluxplain.monitor.terminal.all_streams import PipelineResults, StreamsView
 from fluxplain.monitor.terminal.watch import WatchView
 from fluxplain.results.live_feed import Feed
-from fluxplain.results.selection import Alphas
 from fluxplain.results.store import Store
+from fluxplain.results.stream_results import Alphas
 from fluxplain.schemas import OUTPUTS, BadRecordError, DeadLetter
 from fluxplain.schemas.methods import Method
 

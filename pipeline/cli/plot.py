@@ -25,8 +25,8 @@ from fluxplain.cli.interruption import until_interrupted
 from fluxplain.config import ConfigError
 from fluxplain.results.change_context import ChangeContext, strongest
 from fluxplain.results.lookup import find
-from fluxplain.results.selected import NothingToPlotError, SelectedResults
-from fluxplain.results.selection import Alphas, Selection
+from fluxplain.results.selection import NothingToPlotError, SelectedResults, Selection
+from fluxplain.results.stream_results import Alphas
 from fluxplain.schemas import Change
 from fluxplain.schemas.methods import METHODS
 
@@ -140,9 +140,9 @@ def importance(picture: Picture, records: Records, method: Methods = None) -> No
     def draw(**options: Any) -> "Figure":
         from fluxplain.monitor.figures import importance_figure  # noqa: PLC0415  slow to load
 
-        results = SelectedResults(selection, alphas=alphas)
-        results.take(read("explanations", "changes"))
-        return importance_figure(results.view, **options)
+        published = read("explanations", "changes")
+        view = SelectedResults(published, selection, alphas=alphas).view
+        return importance_figure(view, **options)
 
     read, selection, alphas = records.select(method)
     picture.write(draw)
@@ -159,18 +159,13 @@ def pdp(picture: Picture, records: Records) -> None:
     """
 
     def draw(**options: Any) -> "Figure":
-        from fluxplain.monitor.figures.effect_curves import (  # noqa: PLC0415
-            curves_figure,
-            effects_of,
-        )
-        from fluxplain.monitor.figures.effect_maps import surfaces_figure  # noqa: PLC0415
+        from fluxplain.monitor.figures import effects  # noqa: PLC0415  slow to load
 
-        results = SelectedResults(selection, alphas=alphas)
-        results.take(read("explanations"))
-        if effects := effects_of(results):
-            return curves_figure(effects, **options)
-        if surfaces := {pair: curves[-1] for pair, curves in results.curves.items()}:
-            return surfaces_figure(surfaces, **options)
+        view = SelectedResults(read("explanations"), selection, alphas=alphas).view
+        if curves := effects.effects_of(view):
+            return effects.curves_figure(curves, **options)
+        if surfaces := effects.surfaces_of(view):
+            return effects.surfaces_figure(surfaces, **options)
         raise NothingToPlotError("there are no iPDP curves to plot")
 
     read, selection, alphas = records.select(["ipdp"])
@@ -199,8 +194,7 @@ def change(
         context = ChangeContext(_find_drift(change_id, read))
         streams = frozenset({context.change.stream})
         around = Selection(streams=streams, first_seq=context.window.begin)
-        results = SelectedResults(around, [context], alphas=alphas)
-        results.take(read("predictions", "explanations"))
+        SelectedResults(read("predictions", "explanations"), around, [context], alphas=alphas)
         return story_figure(context, **options)
 
     read, alphas = source.open()
@@ -230,8 +224,8 @@ def report(
 
         wanted = [each for each in changes_of(read) if selection.fits(each, of_all_features=True)]
         contexts = map(ChangeContext, strongest(wanted, stories))
-        results = SelectedResults(selection, contexts, alphas=alphas)
-        results.take(read("predictions", "explanations", "changes"))
+        published = read("predictions", "explanations", "changes")
+        results = SelectedResults(published, selection, contexts, alphas=alphas)
         out.write_text(report_page(results, title=title), encoding="utf-8")
         say(f"Wrote {out}")
 

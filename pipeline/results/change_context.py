@@ -48,18 +48,11 @@ class Moments:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Observations around a change, as seqs.
+    """Observations around a change, as seqs: those shown are from ``begin`` to ``end``.
 
-    Attributes
-    ----------
-    begin, end
-        First and last observation shown.
-    since
-        Oldest observation that the detector's mean before can include.
-    before, after
-        First observations of two equally long runs to compare, if there are enough observations.
-    seen
-        Observation at which the change was detected; the second run ends here.
+    ``since`` is the oldest that the detector's mean before can include. ``before`` and ``after``
+    begin two equally long runs to compare, if there are enough observations; the second run ends at
+    ``seen``, where the change was detected.
     """
 
     begin: int

@@ -14,7 +14,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import reduce
-from operator import attrgetter, or_
+from operator import or_
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
@@ -133,18 +133,27 @@ def _reads_as_json(text: str) -> bool:
 
 
 def _columns(name: str, hint: Any) -> Iterator[Column]:
-    get = attrgetter(name)
     if hint == list[Value]:
-        yield Column(name, pa.list_(pa.float64()), lambda owner: _numbers(get(owner)))
         categories = name.replace("grid", "categories")
-        yield Column(categories, pa.list_(pa.string()), lambda owner: _categories(get(owner)))
+        yield Column(name, pa.list_(pa.float64()), _getter(name, _numbers))
+        yield Column(categories, pa.list_(pa.string()), _getter(name, _categories))
     elif hint == Effect:
         yield Column(name, SURFACES, _surfaces)
     elif hint == list[float] | list[list[float]]:
-        yield Column(name, CURVES, lambda owner: _curves(get(owner)))
+        yield Column(name, CURVES, _getter(name, _curves))
     else:
         arrow_type, convert = _type_of(hint)
-        yield Column(name, arrow_type, lambda owner: _converted(get(owner), convert))
+        yield Column(name, arrow_type, _getter(name, convert))
+
+
+def _getter(name: str, convert: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Return a function of an owner, which converts its field unless that is None."""
+
+    def converted(owner: Any) -> Any:
+        value = getattr(owner, name)
+        return None if value is None else convert(value)
+
+    return converted
 
 
 def _type_of(hint: Any) -> tuple[pa.DataType, Callable[[Any], Any]]:
@@ -163,10 +172,6 @@ def _type_of(hint: Any) -> tuple[pa.DataType, Callable[[Any], Any]]:
     return struct, lambda owner: {column.name: column.of(owner) for column in columns}
 
 
-def _converted(value: Any, convert: Callable[[Any], Any]) -> Any:
-    return None if value is None else convert(value)
-
-
 def _same(value: Any) -> Any:
     return value
 
@@ -177,16 +182,12 @@ def _without_none(hint: Any) -> Any:
     return reduce(or_, (each for each in get_args(hint) if each is not NoneType))
 
 
-def _numbers(points: Sequence[Value] | None) -> list[float] | None:
-    if points is None or not all(map(_is_number, points)):
-        return None
-    return [float(point) for point in points]
+def _numbers(points: Sequence[Value]) -> list[float] | None:
+    return [float(point) for point in points] if all(map(_is_number, points)) else None
 
 
-def _categories(points: Sequence[Value] | None) -> list[str | None] | None:
-    if points is None or all(map(_is_number, points)):
-        return None
-    return [as_text(point) for point in points]
+def _categories(points: Sequence[Value]) -> list[str | None] | None:
+    return None if all(map(_is_number, points)) else [as_text(point) for point in points]
 
 
 def _is_number(value: Value) -> bool:

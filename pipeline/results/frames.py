@@ -6,8 +6,9 @@ from dataclasses import MISSING, fields
 from typing import Any, Protocol, runtime_checkable
 
 import orjson
+import pyarrow as pa
 
-from fluxplain.results.columns import restored, restored_ice
+from fluxplain.results.columns import columns_of, restored, restored_ice
 from fluxplain.schemas import Change, Explanation, Prediction, Record
 
 _DEFAULTS: dict[str, Any] = {
@@ -22,17 +23,8 @@ _DEFAULTS: dict[str, Any] = {
 }
 """Defaults of columns that a handmade frame of explanations may lack."""
 
-_WHOLE = {
-    *("seq", "previous_seq", "after_seq", "replay_seq", "window", "delay_bound", "updates"),
-    *("rank_before", "rank_after", "ranked"),
-}
-"""Columns of integers, which a frame holds as floats if some are missing."""
-
-_NESTED = {
-    *("grid", "categories", "second_grid", "second_categories", "effect", "classes", "ice"),
-    *("seqs", "increments", "curve_before", "curve_after", "probabilities"),
-}
-"""Columns of lists and objects; a frame holds them as such, as arrays, or as JSON text."""
+_TEXTS = {"stream", "feature", "model_version", "incarnation"}
+"""Columns of text, which pandas reads from a CSV file as numbers if they look like some."""
 
 
 @runtime_checkable
@@ -54,7 +46,11 @@ def records_of(frame: Frame) -> list[Explanation | Change | Prediction]:
     names those that are missing.
     """
     columns = set(map(str, frame.columns))
-    rows = [{str(k): _cell(str(k), v) for k, v in row.items()} for row in frame.to_dict("records")]
+    types = {c.name: c.type for kind in (Explanation, Change, Prediction) for c in columns_of(kind)}
+    rows = [
+        {str(name): _cell(str(name), value, types) for name, value in row.items()}
+        for row in frame.to_dict("records")
+    ]
     if "kind" in columns:
         return [Change.validated(_fields(Change, row)) for row in rows]
     if "prediction" in columns:
@@ -77,8 +73,7 @@ def _fields(kind: type[Record], row: dict[str, Any]) -> dict[str, Any]:
     found = restored(row) if is_export else dict(row)
     for name in ("curve_before", "curve_after"):
         if "categories" in (found.get(name) or ()):
-            # pandas turns integers of a Parquet structure into floats if some rows have none
-            found[name] = {**restored(found[name]), "seq": int(found[name]["seq"])}
+            found[name] = restored(found[name])
     if is_export and row.get("ice") is not None:
         has_classes = row.get("classes") is not None
         found["ice"] = [restored_ice(each, has_classes=has_classes) for each in row["ice"]]
@@ -87,24 +82,26 @@ def _fields(kind: type[Record], row: dict[str, Any]) -> dict[str, Any]:
     return {name: v for name, v in known.items() if v is not None or name in needed}
 
 
-def _cell(column: str, value: Any) -> Any:
+def _cell(column: str, value: Any, types: Mapping[str, pa.DataType]) -> Any:
+    found = _typed(value, types.get(column, pa.string()))
+    return str(found) if found is not None and column in _TEXTS else found
+
+
+def _typed(value: Any, kind: pa.DataType) -> Any:
+    """Return a value of a column's type from an array, JSON text, or a float for an integer.
+
+    Integers become floats where pandas misses some, in structures too.
+    """
     if hasattr(value, "tolist"):  # NumPy
         value = value.tolist()
+    if isinstance(value, str) and pa.types.is_nested(kind):
+        value = orjson.loads(value)
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return None
-    if column in _WHOLE:
-        return int(value)
-    if column == "incarnation":  # pandas reads "1" in a CSV file as a number
-        return str(value)
-    if column not in _NESTED:
-        return value
-    return orjson.loads(value) if isinstance(value, str) else _plain(value)
-
-
-def _plain(value: Any) -> Any:
-    """Convert nested arrays, as Parquet gives them, to lists."""
-    if hasattr(value, "tolist"):
-        value = value.tolist()
     if isinstance(value, Mapping):
-        return {key: _plain(each) for key, each in value.items()}
-    return [_plain(each) for each in value] if isinstance(value, list | tuple) else value
+        types = {each.name: each.type for each in kind} if pa.types.is_struct(kind) else {}
+        return {k: _typed(v, types.get(k, pa.null())) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        inner = kind.value_type if pa.types.is_list(kind) else pa.null()
+        return [_typed(each, inner) for each in value]
+    return int(value) if pa.types.is_integer(kind) else value

@@ -3,15 +3,15 @@
 import threading
 import time
 from collections.abc import Callable
-from contextlib import suppress
 
 from confluent_kafka import Message
 
 from fluxplain.config import Config
 from fluxplain.kafka.topics.lag import LagMonitor
 from fluxplain.kafka.topics.reader import TopicReader
+from fluxplain.results.published import decoded
 from fluxplain.results.store import UNREADABLE, Store
-from fluxplain.schemas import OUTPUTS, BadRecordError, Record
+from fluxplain.schemas import OUTPUTS
 
 NEWEST = 200_000
 """Messages of each partition to read at the start: about 10 s per partition on one core."""
@@ -69,7 +69,7 @@ class Feed:
 
     def _take(self, reader: TopicReader, messages: list[Message]) -> None:
         records = [
-            (_decoded(reader, message), message.partition() or 0, max(message.timestamp()[1], 0))
+            (decoded(reader, message), message.partition() or 0, max(message.timestamp()[1], 0))
             for message in messages
         ]
         now = time.monotonic() if self._store.status.is_loaded else None
@@ -80,9 +80,3 @@ class Feed:
                     self._store.left_out[UNREADABLE] += 1
                 else:
                     self._store.add(record, partition, now, at=at)
-
-
-def _decoded(reader: TopicReader, message: Message) -> Record | None:
-    with suppress(BadRecordError):
-        return OUTPUTS[reader.name(message)].decode(message.value())
-    return None

@@ -60,13 +60,16 @@ def find(changes: Iterable[Change], wanted: str) -> Found:
 
 def _change(known: dict[str, Change], wanted: str) -> Change:
     ids = [each for each in known if each.startswith(wanted)]
-    if not ids:
-        beginnings = {each[: len(wanted)]: each for each in known}
-        near = [beginnings[b] for b in get_close_matches(wanted, beginnings, n=3, cutoff=0.5)]
-        raise UnknownChangeError(f"there is no change {wanted!r}{_instead(known, near)}")
     if len(ids) > 1:
         raise UnknownChangeError(f"{len(ids)} changes begin with {wanted!r}: {', '.join(ids[:5])}")
-    return known[ids[0]]
+    if ids:
+        return known[ids[0]]
+    beginnings = {each[: len(wanted)]: each for each in known}
+    near = [beginnings[b] for b in get_close_matches(wanted, beginnings, n=3, cutoff=0.5)]
+    which = "nearest" if near else "latest"
+    others = near or [each.id for each in _largest(known.values(), 3)]
+    listed = f"; the {which} are {', '.join(others)}" if others else ": there are no changes at all"
+    raise UnknownChangeError(f"there is no change {wanted!r}{listed}")
 
 
 def _incident(known: dict[str, Change], wanted: str) -> list[Change]:
@@ -77,13 +80,6 @@ def _incident(known: dict[str, Change], wanted: str) -> list[Change]:
         other = f"; the nearest are {', '.join(near)}" if near else ""
         raise UnknownChangeError(f"there is no incident {wanted!r}{other}")
     return members
-
-
-def _instead(known: dict[str, Change], near: list[str]) -> str:
-    if near:
-        return f"; the nearest are {', '.join(near)}"
-    last = [each.id for each in _largest(known.values(), 3)]
-    return f"; the latest are {', '.join(last)}" if last else ": there are no changes at all"
 
 
 def _of_incident(known: dict[str, Change], incident: str | None) -> list[Change]:

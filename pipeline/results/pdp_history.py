@@ -1,7 +1,6 @@
 """History of a feature's iPDP: the current curve, earlier ones, and ICE curves."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import orjson
@@ -14,9 +13,6 @@ from fluxplain.schemas.numbers import are_moderate
 
 MAX_EARLIER = 12
 """Earlier curves to keep for a feature; more could not be distinguished on a chart."""
-
-MAX_BYTES = 1024 * 1024
-"""Bytes of one feature's curves, unless a budget gives another limit."""
 
 NO_ICE = b"[]"
 
@@ -47,27 +43,25 @@ class PdpHistory:
     @property
     def ice_curves(self) -> list[Curve]:
         """ICE curves that can be plotted: those of models with one output."""
-        found: list[dict[str, Any]] = orjson.loads(self.ice)
-        curves = [Curve(**fields) for fields in found]
-        return [curve for curve in curves if is_drawable(curve)]
+        return list(filter(is_drawable, (Curve(**fields) for fields in orjson.loads(self.ice))))
 
-    def add(self, curve: Curve, ice: Sequence[Ice], *, room: int = MAX_BYTES) -> bool:
-        """Add the newest curves within ``room`` bytes; return whether all of them fit."""
+    def add(self, curve: Curve, ice: Sequence[Ice], *, most: int) -> bool:
+        """Add the newest curves within ``most`` bytes; return whether all of them fit."""
         if self.current is not None and self._thinning.keeps_next():
             self.earlier.append(self.current)
         self.current, self.ice = (compact(orjson.dumps(each)) for each in (curve, ice))
         has_ice = self.ice != NO_ICE
-        self.trim(room)
+        self.trim(most)
         return self.current is not None and has_ice == (self.ice != NO_ICE)
 
-    def trim(self, room: int) -> None:
-        """Drop curves until ``room`` bytes are enough: earlier ones first, the current one last."""
-        while len(self.earlier) > MAX_EARLIER or (self.earlier and self.size > room):
+    def trim(self, most: int) -> None:
+        """Drop curves until ``most`` bytes are enough: earlier ones first, the current one last."""
+        while len(self.earlier) > MAX_EARLIER or (self.earlier and self.size > most):
             self.earlier = self.earlier[::2] if len(self.earlier) > 1 else []
             self._thinning.stride *= 2
-        if self.size > room:
+        if self.size > most:
             self.ice = NO_ICE
-        if self.size > room:
+        if self.size > most:
             self.current = None
 
 

@@ -1,10 +1,13 @@
 """Loss, accuracy and throughput, in bounded memory."""
 
-from collections import deque
-from dataclasses import dataclass
+from collections import defaultdict, deque
+from functools import partial
 from typing import TypedDict
 
 import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
 
 MAX_BUCKETS = 1_024
 """Most buckets to keep; more than a chart has pixels."""
@@ -14,22 +17,6 @@ WINDOW = 500
 
 MIN_LABELLED = 20
 """Fewest labelled records in a mean."""
-
-
-@dataclass(slots=True)
-class _Bucket:
-    """Sums over neighbouring records."""
-
-    losses: int = 0
-    loss: float = 0.0
-    hits: int = 0
-    right: int = 0
-
-    def add(self, other: "_Bucket") -> None:
-        self.losses += other.losses
-        self.loss += other.loss
-        self.hits += other.hits
-        self.right += other.right
 
 
 class Trend(TypedDict):
@@ -53,12 +40,12 @@ class Performance:
 
     def __init__(self) -> None:
         self._width = 1
-        self._buckets: dict[int, _Bucket] = {}
+        # number of losses, their sum, number of hits or misses, number of hits
+        self._buckets: defaultdict[int, Floats] = defaultdict(partial(np.zeros, 4))
 
     def add(self, seq: int, loss: float, hit: bool | None) -> None:
         """Count one labelled prediction; a hit is None in regression."""
-        bucket = self._buckets.setdefault(seq // self._width, _Bucket())
-        bucket.add(_Bucket(1, loss, hit is not None, bool(hit)))
+        self._buckets[seq // self._width] += (1, loss, hit is not None, bool(hit))
         while len(self._buckets) > MAX_BUCKETS:
             self._halve()
 
@@ -67,16 +54,16 @@ class Performance:
         if not self._buckets:
             return Trend(window=WINDOW, labelled=0, seq=[], loss=[], accuracy=[])
         indices = sorted(self._buckets)
-        rows = [self._buckets[index] for index in indices]
-        step = -(-len(rows) // most)
-        ends = np.arange((len(rows) - 1) % step, len(rows), step)
-        counts = np.cumsum([0, *(row.losses for row in rows)])
+        losses, loss, hits, right = np.array([self._buckets[index] for index in indices]).T
+        step = -(-len(losses) // most)
+        ends = np.arange((len(losses) - 1) % step, len(losses), step)
+        counts = np.cumsum([0, *losses])
         # sum each window: differences of running sums would lose a small loss after a large one
         starts = np.searchsorted(counts[:-1], counts[ends + 1] - WINDOW, side="right") - 1
         starts = np.maximum(starts, 0)
         bounds = np.stack([starts, ends + 1], axis=1).ravel()
 
-        def means(totals: list[float], numbers: list[int]) -> list[float | None]:
+        def means(totals: Floats, numbers: Floats) -> list[float | None]:
             sums, ns = (np.add.reduceat([*each, 0], bounds)[::2] for each in (totals, numbers))
             return [
                 float(t / n) if n >= MIN_LABELLED else None for t, n in zip(sums, ns, strict=True)
@@ -86,26 +73,29 @@ class Performance:
             window=WINDOW,
             labelled=int(counts[-1] - counts[starts[-1]]),
             seq=[(indices[end] + 1) * self._width - 1 for end in ends],
-            loss=means([row.loss for row in rows], [row.losses for row in rows]),
-            accuracy=means([row.right for row in rows], [row.hits for row in rows]),
+            loss=means(loss, losses),
+            accuracy=means(right, hits),
         )
 
     def _halve(self) -> None:
         self._width *= 2
-        narrow, self._buckets = self._buckets, {}
-        for index, bucket in narrow.items():
-            self._buckets.setdefault(index // 2, _Bucket()).add(bucket)
+        narrow = [*self._buckets.items()]
+        self._buckets.clear()
+        for index, sums in narrow:
+            self._buckets[index // 2] += sums
 
 
 class Throughput:
     """Records per second over the last seconds; the caller provides the time."""
 
+    WINDOW_S = 5.0
+
     SLOT_S = 0.25
     """Seconds whose records are counted together, to bound memory."""
 
-    def __init__(self, window_s: float = 5.0) -> None:
-        self._window_s = window_s
-        self._slots: deque[tuple[float, int]] = deque(maxlen=int(window_s / self.SLOT_S) + 2)
+    def __init__(self) -> None:
+        slots = int(self.WINDOW_S / self.SLOT_S) + 2
+        self._slots: deque[tuple[float, int]] = deque(maxlen=slots)
         self._start: float | None = None
 
     def add(self, now: float) -> None:
@@ -122,5 +112,5 @@ class Throughput:
         """Return records per second; 0 in the first second."""
         if self._start is None or now - self._start < 1.0:
             return 0.0
-        n = sum(n for start, n in self._slots if now - start <= self._window_s)
-        return n / min(self._window_s, now - self._start)
+        n = sum(n for start, n in self._slots if now - start <= self.WINDOW_S)
+        return n / min(self.WINDOW_S, now - self._start)

@@ -1,13 +1,15 @@
-"""Reads all records published so far, from topics or from the files of ``fluxplain local``."""
+"""Published records of topics, and of the files that ``fluxplain local`` writes."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from confluent_kafka import Message
+
 from fluxplain.config import Config
 from fluxplain.kafka.topics.reader import TopicReader
-from fluxplain.schemas import OUTPUTS, BadRecordError, Record
+from fluxplain.schemas import OUTPUTS, BadRecordError, DeadLetter, Record
 from fluxplain.sources import SourceError
 
 
@@ -16,6 +18,26 @@ class Published(NamedTuple):
 
     record: Record
     partition: int = 0
+
+
+class LocalFiles(ExitStack):
+    """Writes records as JSON lines, one file per topic, until closed."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__()
+        folder.mkdir(parents=True, exist_ok=True)
+        self.counts = dict.fromkeys(OUTPUTS, 0)
+        self.last_dead_letter: DeadLetter | None = None
+        self._files = {
+            topic: self.enter_context((folder / f"{topic}.jsonl").open("wb")) for topic in OUTPUTS
+        }
+
+    def write(self, record: Record) -> None:
+        """Append one record to its file."""
+        self._files[record.TOPIC].write(record.encode() + b"\n")
+        self.counts[record.TOPIC] += 1
+        if isinstance(record, DeadLetter):
+            self.last_dead_letter = record
 
 
 def from_files(folder: Path, topics: Sequence[str]) -> Iterator[Published]:
@@ -39,7 +61,13 @@ def from_topics(config: Config, topics: Sequence[str]) -> Iterator[Published]:
     """Yield all records that some topics hold now."""
     with TopicReader(config, topics, from_beginning=True) as reader:
         for message in reader.until(reader.extent()):
-            # skip foreign messages
-            with suppress(BadRecordError):
-                record = OUTPUTS[reader.name(message)].decode(message.value())
+            record = decoded(reader, message)
+            if record is not None:
                 yield Published(record, message.partition() or 0)
+
+
+def decoded(reader: TopicReader, message: Message) -> Record | None:
+    """Return a message's record; None for a foreign message."""
+    with suppress(BadRecordError):
+        return OUTPUTS[reader.name(message)].decode(message.value())
+    return None

@@ -1,52 +1,29 @@
-"""Selections of published records, and inventories of present ones."""
+"""Selects published records, and lists the present ones if none is selected."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass
 
-from fluxplain.config import Config
-from fluxplain.schemas import Record
+from fluxplain.errors import UserError
+from fluxplain.results.change_context import ChangeContext
+from fluxplain.results.published import Published
+from fluxplain.results.store import Store
+from fluxplain.results.stream_results import Alphas, StreamView
+from fluxplain.schemas import Change, Explanation, Prediction, Record
 
 MAX_NAMES = 1_000
 """Most names of each kind that an inventory remembers."""
 
+MAX_LISTED = 20
+"""Most names of each kind in the error that nothing is selected."""
 
-@dataclass(frozen=True, slots=True)
-class Alphas:
-    """Smoothing rates to show, the preferred one first; if empty, in order of appearance."""
 
-    common: Sequence[float] = ()
-    own: Mapping[str, Sequence[float]] = field(default_factory=dict)
-
-    @classmethod
-    def configured(cls, config: Config) -> "Alphas":
-        """Return the rates of each stream's settings."""
-        own = {name: each.explain.alphas for name, each in config.own_streams.items()}
-        return cls(config.explain.alphas, own)
-
-    @classmethod
-    def only(cls, alpha: float | None) -> "Alphas":
-        """Return one rate for all streams; None stands for the one that appears first."""
-        return cls(() if alpha is None else (alpha,))
-
-    def of(self, stream: str | None) -> Sequence[float]:
-        """Return the rates of a stream."""
-        return self.common if stream is None else self.own.get(stream, self.common)
-
-    def known(self, stream: str | None, present: Iterable[float]) -> list[float]:
-        """Return the present ones of a stream's rates; if none is, all present rates."""
-        rates = list(present)
-        return [alpha for alpha in self.of(stream) if alpha in rates] or rates
+class NothingToPlotError(UserError, ValueError):
+    """No record to plot is selected. The message lists the present ones."""
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Selects records; empty sets stand for all names.
-
-    Attributes
-    ----------
-    first_seq, last_seq
-        Range of observations, both included.
-    """
+    """Selects records; empty sets stand for all names, and both ends of the range are included."""
 
     streams: frozenset[str] = frozenset()
     features: frozenset[str] = frozenset()
@@ -71,6 +48,9 @@ class Selection:
         )
 
 
+EVERYTHING = Selection()
+
+
 class Inventory:
     """Names and seqs of present records, to list them if no record is selected."""
 
@@ -91,6 +71,74 @@ class Inventory:
     def names(self, most: int) -> dict[str, list[str]]:
         """Return field → its first values, sorted, without fields that have none."""
         return {name: sorted(known)[:most] for name, known in self._names.items() if known}
+
+
+class SelectedResults:
+    """Accumulates the selected results, each once."""
+
+    def __init__(
+        self,
+        published: Iterable[Published],
+        selection: Selection = EVERYTHING,
+        contexts: Iterable[ChangeContext] = (),
+        *,
+        alphas: Alphas | None = None,
+    ) -> None:
+        """Take records; those of different partitions may be in any order."""
+        self.contexts = list(contexts)
+        self._selection = selection
+        self._alphas = alphas or Alphas()
+        self._store = Store()
+        self._inventory = Inventory("stream", "feature", "alpha")
+        for record, partition in published:
+            self._add(record, partition)
+
+    @classmethod
+    def of(
+        cls,
+        records: Iterable[Record],
+        selection: Selection = EVERYTHING,
+        contexts: Iterable[ChangeContext] = (),
+    ) -> "SelectedResults":
+        """Return results from records in any order."""
+        known = [r for r in records if isinstance(r, Prediction | Explanation | Change)]
+        return cls(map(Published, sorted(known, key=seq_of)), selection, contexts)
+
+    def _add(self, record: Record, partition: int) -> None:
+        """Add a record, unless it is a duplicate or not selected."""
+        if not isinstance(record, Prediction | Explanation | Change):
+            return
+        if isinstance(record, Explanation):
+            self._inventory.add(record)
+            if not set(self._alphas.of(record.stream)[:1]) <= {record.alpha}:
+                return
+        is_wanted = self._selection.fits(record, of_all_features=True)
+        if is_wanted and self._store.add(record, partition) and not isinstance(record, Change):
+            for context in self.contexts:
+                context.add(record)
+
+    @property
+    def stream(self) -> str:
+        """The selected stream; without a selection, one with new data."""
+        if self._store.current is None:
+            raise NothingToPlotError(self._nothing())
+        return self._store.current
+
+    @property
+    def view(self) -> StreamView:
+        """The stream's results at the preferred smoothing rate."""
+        view = self._store.streams[self.stream].at()
+        if not view.series:
+            raise NothingToPlotError(self._nothing())
+        return view
+
+    def _nothing(self) -> str:
+        if self._inventory.seqs is None:
+            return "there are no explanations to plot"
+        listed = self._inventory.names(MAX_LISTED).items()
+        present = "; ".join(f"{kind}: {', '.join(names)}" for kind, names in listed)
+        present += "; seq: {} to {}".format(*self._inventory.seqs)
+        return f"there are no such explanations to plot. Available: {present}"
 
 
 def seq_of(record: Record) -> int:

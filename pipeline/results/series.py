@@ -2,7 +2,7 @@
 
 from array import array
 from bisect import bisect_left, bisect_right
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -32,11 +32,6 @@ class Points(NamedTuple):
     value: npt.NDArray[np.float64]
     std_error: npt.NDArray[np.float64]
 
-    def last(self, n: int) -> "Points":
-        """Return the last points."""
-        begin = len(self.seq) - n
-        return Points(self.seq[begin:], self.value[begin:], self.std_error[begin:])
-
 
 class Estimate(NamedTuple):
     """One point of a series."""
@@ -47,15 +42,10 @@ class Estimate(NamedTuple):
 
 
 class Series:
-    """Points in order of seq; if there are too many, every other one is dropped.
-
-    Attributes
-    ----------
-    peak
-        The largest certain importance so far: distance from 0 minus two standard errors.
-    """
+    """Points in order of seq; if there are too many, every other one is dropped."""
 
     def __init__(self) -> None:
+        # the largest certain importance so far: distance from 0 minus two standard errors
         self.peak = 0.0
         # seq, version, value and standard error: 8 bytes each
         self._columns: list[array[Any]] = [array(code) for code in "qqdd"]
@@ -157,24 +147,35 @@ class Series:
         return Points(seq, value, std_error)
 
 
-class Budget:
-    """Divides a fixed budget among a growing number of members.
+class Bounded(Protocol):
+    """What shares a budget."""
+
+    def trim(self, most: int) -> None:
+        """Keep at most so much."""
+
+
+B = TypeVar("B", bound=Bounded)
+
+
+class Budget(Generic[B]):
+    """Divides a fixed budget among a growing number of members; each gets at most ``most``.
 
     Shares halve each time the members double. So all together never exceed the budget, and members
     must rarely give something back.
     """
 
-    def __init__(self, total: int) -> None:
-        self.each = total
-        self.members = 0
+    def __init__(self, total: int, most: int) -> None:
+        self.each = min(total, most)
+        self.members: list[B] = []
         self._total = total
         self._places = 1
 
-    def join(self) -> bool:
-        """Add a member; return whether all shares shrink."""
-        self.members += 1
-        if self.members <= self._places:
-            return False
-        self._places *= 2
-        self.each = self._total // self._places
-        return True
+    def admit(self, member: B) -> B:
+        """Add a member and return it; trim all if their shares shrink."""
+        self.members.append(member)
+        if len(self.members) > self._places:
+            self._places *= 2
+            self.each = min(self.each, self._total // self._places)
+            for each in self.members:
+                each.trim(self.each)
+        return member

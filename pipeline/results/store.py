@@ -10,7 +10,6 @@ import threading
 from collections import Counter, OrderedDict, deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from itertools import chain
 from typing import Any
 
 from fluxplain.results.duplicates import Duplicates
@@ -95,9 +94,9 @@ class Store:
         self.status = PipelineStatus()
         self.current: str | None = None
         self._duplicates = Duplicates(2 * MAX_SERIES)
-        self._points = Budget(MAX_ALL_POINTS)
-        self._curve_bytes = Budget(MAX_CURVE_BYTES)
-        self._changes = Budget(MAX_ALL_CHANGES)
+        self._points = Budget[Series](MAX_ALL_POINTS, MAX_POINTS)
+        self._curve_bytes = Budget[PdpHistory](MAX_CURVE_BYTES, MAX_CURVE_BYTES)
+        self._changes = Budget[StreamResults](MAX_ALL_CHANGES, MAX_CHANGES)
 
     @classmethod
     def of(cls, records: Iterable[Record]) -> "Store":
@@ -119,8 +118,13 @@ class Store:
         self.version += 1
         if isinstance(record, DeadLetter):
             return self._add_letter(record)
-        if not isinstance(record, Prediction | Explanation | Change) or not self._is_usable(record):
+        if not isinstance(record, Prediction | Explanation | Change):
             return False
+        if not _is_fit(record):
+            self.left_out[UNFIT] += 1
+            return False
+        if isinstance(record, Explanation) and not record.seqs:
+            return False  # it repeats the previous one
         is_notice = isinstance(record, Change) and record.kind != "drift"
         # a notice's stream may be a partition of another topic
         stream = self.streams.get(record.stream) if is_notice else self._stream(record.stream)
@@ -129,13 +133,6 @@ class Store:
         if isinstance(record, Change) and is_notice:
             self.notices.append(_without_curves(record))
         return stream is not None and self._add_to(stream, record, now, at)
-
-    def _is_usable(self, record: Prediction | Explanation | Change) -> bool:
-        if not _is_fit(record):
-            self.left_out[UNFIT] += 1
-            return False
-        # an explanation without increments repeats the previous one
-        return not isinstance(record, Explanation) or bool(record.seqs)
 
     def _is_new(self, record: Record, partition: int) -> bool:
         is_new = self._duplicates.is_new(record, partition)
@@ -170,10 +167,7 @@ class Store:
             self.left_out[NO_ROOM] += 1
             self.has_more_streams = True
             return None
-        if self._changes.join():
-            for each in self.streams.values():
-                del each.changes[: -self._changes.each]
-        stream = self.streams[name] = StreamResults()
+        stream = self.streams[name] = self._changes.admit(StreamResults())
         return stream
 
     def _add_letter(self, letter: DeadLetter) -> bool:
@@ -199,7 +193,7 @@ class Store:
         series = self._series(stream, record)
         if series is None or record.seq <= series.seq:
             return False
-        most = min(MAX_POINTS, self._points.each)
+        most = self._points.each
         series.add(record.seq, record.value, record.std_error, version=self.version, most=most)
         stream.newest_seq = max(stream.newest_seq, record.seq)
         if record.grid is not None:
@@ -211,40 +205,29 @@ class Store:
         series = stream.series.get(key, {}).get(record.feature)
         if series is not None:
             return series
-        if self._points.members >= MAX_SERIES:
+        if len(self._points.members) >= MAX_SERIES:
             self.left_out[NO_ROOM] += 1
             return None
-        if self._points.join():
-            most = min(MAX_POINTS, self._points.each)
-            for each in chain.from_iterable(s.series.values() for s in self.streams.values()):
-                for other in each.values():
-                    other.trim(most)
-        series = stream.series.setdefault(key, {})[record.feature] = Series()
+        series = stream.series.setdefault(key, {})[record.feature] = self._points.admit(Series())
         return series
 
     def _add_curve(self, stream: StreamResults, record: Explanation) -> None:
         curve, ice = curve_of(record), drawable_ice(record)
         is_whole = len(ice) == len(record.ice or ())
         if curve is not None:
-            history = self._pdp_history(stream, record)
-            is_whole = history.add(curve, ice, room=self._curve_bytes.each) and is_whole
+            key = (record.feature, record.alpha)
+            if key not in stream.curves:
+                stream.curves[key] = self._curve_bytes.admit(PdpHistory())
+            history, most = stream.curves[key], self._curve_bytes.each
+            is_whole = history.add(curve, ice, most=most) and is_whole
         if curve is None or not is_whole:
             self.left_out[NO_CURVE] += 1
-
-    def _pdp_history(self, stream: StreamResults, record: Explanation) -> PdpHistory:
-        key = (record.feature, record.alpha)
-        if key not in stream.curves:
-            if self._curve_bytes.join():
-                for each in chain.from_iterable(s.curves.values() for s in self.streams.values()):
-                    each.trim(self._curve_bytes.each)
-            stream.curves[key] = PdpHistory()
-        return stream.curves[key]
 
     def _add_change(self, stream: StreamResults, change: Change, at: int) -> None:
         self.stories.add(change)
         stream.changes.append((self.version, _without_curves(change)))
         stream.changes.sort(key=lambda each: each[1].seq)
-        del stream.changes[: -min(MAX_CHANGES, self._changes.each)]
+        stream.trim(self._changes.each)
         stream.change_count += 1
         stream.changed_at = max(stream.changed_at, at)
 
@@ -252,20 +235,16 @@ class Store:
 class Stories:
     """Whole changes with curves, as JSON, by id; the oldest are evicted first."""
 
-    def __init__(self, room: int | None = None) -> None:
-        self._room = MAX_STORY_BYTES if room is None else room
+    def __init__(self) -> None:
         self._size = 0
         self._stories: OrderedDict[str, bytes] = OrderedDict()
-
-    def __len__(self) -> int:
-        return len(self._stories)
 
     def add(self, change: Change) -> None:
         """Keep a change; evict old ones to make room."""
         story = compact(change.encode())
         self._size += len(story) - len(self._stories.pop(change.id, b""))
         self._stories[change.id] = story
-        while self._size > self._room:
+        while self._size > MAX_STORY_BYTES:
             _, oldest = self._stories.popitem(last=False)
             self._size -= len(oldest)
 

@@ -1,18 +1,56 @@
-"""The results of one stream, and a view of them at one smoothing rate."""
+"""The results of one stream, a view at one smoothing rate, and an overview of all streams."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
+from fluxplain.config import Config
 from fluxplain.results.pdp_history import PdpHistory
 from fluxplain.results.performance import Performance, Throughput
-from fluxplain.results.selection import Alphas
 from fluxplain.results.series import Estimate, Series
 from fluxplain.schemas import Change
+from fluxplain.schemas.change import Curve
 from fluxplain.schemas.methods import METHODS, Method
 from fluxplain.schemas.prediction import LabelCounts
+from fluxplain.schemas.wording import measured
+
+TOP = 3
+"""Most important features in a row of the overview."""
 
 Key = tuple[str, Method]
 """A feature and a method."""
+
+Shown = tuple[Method | None, float | None]
+"""A method and a smoothing rate."""
+
+
+@dataclass(frozen=True, slots=True)
+class Alphas:
+    """Smoothing rates to show, the preferred one first; if empty, in order of appearance."""
+
+    common: Sequence[float] = ()
+    own: Mapping[str, Sequence[float]] = field(default_factory=dict)
+
+    @classmethod
+    def configured(cls, config: Config) -> "Alphas":
+        """Return the rates of each stream's settings."""
+        own = {name: each.explain.alphas for name, each in config.own_streams.items()}
+        return cls(config.explain.alphas, own)
+
+    @classmethod
+    def only(cls, alpha: float | None) -> "Alphas":
+        """Return one rate for all streams; None stands for the one that appears first."""
+        return cls(() if alpha is None else (alpha,))
+
+    def of(self, stream: str | None) -> Sequence[float]:
+        """Return the rates of a stream."""
+        return self.common if stream is None else self.own.get(stream, self.common)
+
+    def known(self, stream: str | None, present: Iterable[float]) -> list[float]:
+        """Return the present ones of a stream's rates; if none is, all present rates."""
+        rates = list(present)
+        return [alpha for alpha in self.of(stream) if alpha in rates] or rates
 
 
 @dataclass(slots=True)
@@ -39,6 +77,10 @@ class StreamResults:
     newest_seq: int = -1
     last_result: int = 0
 
+    def trim(self, most: int) -> None:
+        """Keep at most so many changes."""
+        del self.changes[:-most]
+
     def alphas(self, method: Method | None = None) -> list[float]:
         """Return the smoothing rates of a method, or of all, in order of appearance."""
         return list(dict.fromkeys(a for m, a in self.series if method in {None, m}))
@@ -52,6 +94,12 @@ class StreamResults:
         """Return the results at the preferred smoothing rate."""
         return StreamView(self, next(iter(Alphas(alphas).known(None, self.alphas())), None))
 
+    def choose(self, alphas: Sequence[float], method: Method | None, alpha: float | None) -> Shown:
+        """Choose method and smoothing rate to show: the given ones if present, else the first."""
+        chosen = method if method in self.methods else next(iter(self.methods), None)
+        known = Alphas(alphas).known(None, self.alphas(chosen))
+        return chosen, alpha if alpha in known else next(iter(known), None)
+
 
 @dataclass(frozen=True, slots=True)
 class StreamView:
@@ -61,42 +109,113 @@ class StreamView:
     alpha: float | None
 
     @property
-    def methods(self) -> list[Method]:
-        """The methods with explanations."""
-        present = {method for _, method in self.series}
-        return [method for method in METHODS if method in present]
+    def series(self) -> dict[Method, dict[str, Series]]:
+        """Method → feature → importance over time."""
+        return {
+            m: found for (m, alpha), found in self.results.series.items() if alpha == self.alpha
+        }
 
     @property
-    def series(self) -> dict[Key, Series]:
-        """(feature, method) → importance over time."""
-        return {
-            (feature, method): series
-            for (method, alpha), features in self.results.series.items()
-            if alpha == self.alpha
-            for feature, series in features.items()
-        }
+    def methods(self) -> list[Method]:
+        """The methods with explanations."""
+        return [method for method in METHODS if method in self.series]
 
     @property
     def features(self) -> list[str]:
         """The explained features, groups and pairs."""
-        return list(dict.fromkeys(feature for feature, _ in self.series))
+        return list(dict.fromkeys(f for found in self.series.values() for f in found))
 
     @property
     def changes(self) -> list[Change]:
         """The latest changes by seq, without curves."""
         return [change for _, change in self.results.changes]
 
+    @property
+    def curves(self) -> dict[str, list[Curve]]:
+        """Feature or pair → its curves over time; the last is the newest."""
+        known = self.results.curves.items()
+        found = {feature: each.curves for (feature, a), each in known if a == self.alpha}
+        return {feature: curves for feature, curves in found.items() if curves}
+
+    def ice(self, feature: str) -> list[Curve]:
+        """Return the newest ICE curves of a feature."""
+        history = self.results.curves.get((feature, self.alpha or 0.0))
+        return [] if history is None else history.ice_curves
+
     def span(self) -> tuple[int, int]:
         """Return the first seq of any series and the stream's newest seq."""
-        firsts = [series.first_seq for series in self.series.values()]
+        firsts = [each.first_seq for found in self.series.values() for each in found.values()]
         return min(firsts, default=0), max(self.results.newest_seq, 0)
+
+    def newest(self, method: Method) -> dict[str, Estimate]:
+        """Return feature → current importance by a method."""
+        return {feature: each.newest for feature, each in self.series.get(method, {}).items()}
 
     def largest(self, method: Method) -> float:
         """Return the largest current importance by a method: the scale of its numbers."""
-        newest = [s.newest.value for (_, m), s in self.series.items() if m == method]
-        return max(map(abs, newest), default=0.0)
+        return max((abs(each.value) for each in self.newest(method).values()), default=0.0)
+
+    def texts(self, method: Method) -> dict[str, str]:
+        """Return feature → current importance ± standard error, as text."""
+        scale, newest = self.largest(method), self.newest(method)
+        return {f: measured(each.value, each.std_error, scale) for f, each in newest.items()}
 
     def ranked(self, method: Method) -> list[tuple[str, Estimate]]:
         """Return the features that a method explains, currently most important first."""
-        newest = [(f, series.newest) for (f, m), series in self.series.items() if m == method]
-        return sorted(newest, key=lambda each: -each[1].value)
+        return sorted(self.newest(method).items(), key=lambda each: -each[1].value)
+
+
+class Row(NamedTuple):
+    """One stream: its results, and values computed from them, None with too little data.
+
+    ``top`` has the most important features by ``method`` and ``alpha``.
+    """
+
+    stream: str
+    results: StreamResults
+    rate: float
+    loss: float | None
+    accuracy: float | None
+    method: Method | None
+    alpha: float | None
+    top: list[tuple[str, Series]]
+
+    @property
+    def change(self) -> Change | None:
+        """The latest change."""
+        return self.results.changes[-1][1] if self.results.changes else None
+
+
+def overview(
+    streams: Mapping[str, StreamResults], alphas: Alphas, method: Method | None, now: float
+) -> list[Row]:
+    """Return a row for each stream, the one with the latest change first."""
+    return latest_first(_row(name, each, alphas, method, now) for name, each in streams.items())
+
+
+def latest_first(rows: Iterable[Row]) -> list[Row]:
+    """Sort rows by their latest change, the latest first; rows without changes follow by name."""
+    return sorted(rows, key=lambda row: (-row.results.changed_at, _natural(row.stream)))
+
+
+def _row(
+    name: str, stream: StreamResults, alphas: Alphas, wanted: Method | None, now: float
+) -> Row:
+    method, alpha = stream.choose(alphas.of(name), wanted, None)
+    series = {} if method is None or alpha is None else stream.series[method, alpha]
+    trend = stream.performance.trend(most=1)
+    return Row(
+        stream=name,
+        results=stream,
+        rate=stream.throughput.rate(now),
+        loss=next(iter(trend["loss"]), None),
+        accuracy=next(iter(trend["accuracy"]), None),
+        method=method,
+        alpha=alpha,
+        top=sorted(series.items(), key=lambda each: (-each[1].newest.value, each[0]))[:TOP],
+    )
+
+
+def _natural(name: str) -> list[tuple[int, str]]:
+    """Return a sort key in which 2 comes before 10."""
+    return [(int(part) if part.isdigit() else -1, part) for part in re.split(r"(\d+)", name)]

@@ -19,8 +19,7 @@ from fluxplain.kafka.embedded import EmbeddedBroker
 from fluxplain.kafka.producer import RecordProducer
 from fluxplain.kafka.topics import create_topics
 from fluxplain.kafka.topics.reader import TopicReader
-from fluxplain.results.local_files import LocalFiles
-from fluxplain.results.published import from_topics
+from fluxplain.results.published import LocalFiles, from_topics
 from fluxplain.schemas import Change, Record
 from tests.kit.records import STREAM, letter, prediction
 from tests.kit.settings import NOT_INSTALLED, SETTINGS, write_config

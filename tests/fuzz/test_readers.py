@@ -89,8 +89,8 @@ def test_any_results_can_be_shown(read: list[tuple[str, bytes | None]]) -> None:
     console = Console(file=io.StringIO(), width=80, force_terminal=True, color_system=None)
     for stream in [None, *list(store.streams)[-2:]]:
         console.print(WatchView(store, stream=stream, now=100.0))
-        console.print(render_summary(summarize(store, DRIFT_SEQ, stream=stream)))
     for results in store.streams.values():
+        console.print(render_summary(summarize(results.at(), DRIFT_SEQ)))
         changes = results.at().changes
         assert len(changes) <= MAX_CHANGES
         for change in changes[-2:]:

@@ -17,7 +17,7 @@ from fluxplain.results.change_context import (
     Window,
     strongest,
 )
-from fluxplain.results.selected import SelectedResults
+from fluxplain.results.selection import SelectedResults
 from fluxplain.schemas import Record
 from tests.kit.records import change, explanation, prediction
 from tests.kit.support import PROPERTY

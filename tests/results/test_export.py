@@ -116,35 +116,25 @@ def record_of(kind: type[Any], row: dict[str, Any]) -> Any:
     return kind(**restored(kept))
 
 
-def normal(record: Any) -> bytes:
+def normal(record: Record) -> bytes:
     """Return a record as JSON, with what a file does not tell apart made the same.
 
     That is 1 and 1.0 among the points of a grid, and [] and [[]] as the curves of an observation.
     """
-
-    def points(values: list[Any] | None) -> Any:
-        if values is None or not all(type(v) in {int, float} and float(v) == v for v in values):
-            return values
-        return [float(value) for value in values]
-
-    def curve(of: Any) -> Any:
-        seconds = {"second_grid": points(of.second_grid)} if hasattr(of, "second_grid") else {}
-        return replace(of, grid=points(of.grid), **seconds)
-
-    if isinstance(record, Explanation):
-        ice = record.ice and [
-            curve(replace(each, effect=_deep(each.effect))) for each in record.ice
-        ]
-        record = replace(curve(record), ice=ice)
-    if isinstance(record, Change):
-        known = ("curve_before", "curve_after")
-        seen = {name: getattr(record, name) for name in known}
-        record = replace(record, **{k: curve(v) for k, v in seen.items() if v is not None})
-    return orjson.dumps(record)
-
-
-def _deep(effect: Any) -> Any:
-    return effect if effect and isinstance(effect[0], list) else [effect]
+    fields = orjson.loads(record.encode())
+    ice = fields.get("ice") or []
+    changed = [fields[name] for name in ("curve_before", "curve_after") if fields.get(name)]
+    for curve in (fields, *ice, *changed):
+        for grid in {"grid", "second_grid"} & curve.keys():
+            points = curve[grid]
+            if points is not None and all(
+                type(v) in {int, float} and float(v) == v for v in points
+            ):
+                curve[grid] = [float(point) for point in points]
+    for each in ice:
+        if not each["effect"] or not isinstance(each["effect"][0], list):
+            each["effect"] = [each["effect"]]
+    return orjson.dumps(fields)
 
 
 @pytest.mark.parametrize("ending", [".parquet", ".csv"])
@@ -226,19 +216,15 @@ def test_only_what_is_chosen_is_written(tmp_path: Path) -> None:
     ]
 
 
-def test_batches_become_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "BATCH_RECORDS", 3)
+@pytest.mark.parametrize(("limit", "most", "batches"), [("RECORDS", 3, 4), ("BYTES", 1, 10)])
+def test_batches_become_one_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str, most: int, batches: int
+) -> None:
+    monkeypatch.setattr(module, f"BATCH_{limit}", most)
     path = tmp_path / "p.parquet"
     assert written([prediction(seq) for seq in range(10)], path).written == 10
-    assert pa.parquet.ParquetFile(path).num_row_groups == 4
+    assert pa.parquet.ParquetFile(path).num_row_groups == batches
     assert [row["seq"] for row in read_rows(path, Prediction)] == list(range(10))
-
-
-def test_large_messages_make_small_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "BATCH_BYTES", 1)
-    path = tmp_path / "p.parquet"
-    written([prediction(seq) for seq in range(4)], path)
-    assert pa.parquet.ParquetFile(path).num_row_groups == 4
 
 
 def test_what_is_no_such_record_is_left_out_and_counted(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """A store is filled from a broker, whatever else stands in the topics."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from itertools import count
 
@@ -18,7 +18,7 @@ from fluxplain.results.live_feed import Feed
 from fluxplain.results.store import UNREADABLE, Store
 from fluxplain.schemas import Explanation, Record
 from tests.kit.records import letter
-from tests.kit.support import make_config
+from tests.kit.support import make_config, wait_until
 from tests.monitor.dashboard.stream import STREAM, name, records
 
 
@@ -38,13 +38,13 @@ def test_the_past_is_read_first_then_what_comes(config: Config) -> None:
     publish_junk(config)
     store = Store()
     with running(config, store):
-        _wait(lambda: store.status.is_loaded)
+        wait_until(lambda: store.status.is_loaded)
         assert store.status.read == store.status.to_read == len(past) + 3
         assert store.streams[STREAM].records == 400
         assert store.left_out == {UNREADABLE: 3}
         assert store.streams[STREAM].throughput.rate(time.monotonic()) == 0.0
         publish(config, *records(100, features=3, first=400), letter(3))
-        _wait(lambda: store.streams[STREAM].newest_seq == 499 and store.letter_count == 1)
+        wait_until(lambda: store.streams[STREAM].newest_seq == 499 and store.letter_count == 1)
 
 
 def test_the_past_is_loaded_only_when_each_partition_was_read_to_its_end(
@@ -67,7 +67,7 @@ def test_the_past_is_loaded_only_when_each_partition_was_read_to_its_end(
 
     monkeypatch.setattr(TopicReader, "poll", reluctant)
     with running(config, store):
-        _wait(lambda: store.version == len(past) + 300 and bool(versions[True]))
+        wait_until(lambda: store.version == len(past) + 300 and bool(versions[True]))
     assert min(versions[True]) >= len(past)
 
 
@@ -78,7 +78,7 @@ def test_lag_is_what_a_role_has_not_committed(config: Config) -> None:
     commit(config, "drift", "explanations", len(explanations) + 3 - 20)
     store = Store()
     with running(config, store):
-        _wait(lambda: bool(store.status.roles))
+        wait_until(lambda: bool(store.status.roles))
     assert store.status.roles == [
         {"part": "model", "topic": "features", "lag": 0},
         {"part": "explainer", "topic": "evaluations", "lag": 0},
@@ -131,10 +131,3 @@ def running(config: Config, store: Store) -> Iterator[None]:
     finally:
         feed.stop()
     assert feed.error is None
-
-
-def _wait(condition: Callable[[], bool], timeout_s: float = 20.0) -> None:
-    deadline = time.monotonic() + timeout_s
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)

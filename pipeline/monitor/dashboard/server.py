@@ -1,15 +1,18 @@
 """Serves the dashboard: read-only, in one process, independent of the workers."""
 
 import asyncio
+import gzip
+import hashlib
 import signal
 from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TypeVar, cast, get_args
 
 from aiohttp import web
 
 from fluxplain.config import Config, ConfigError
 from fluxplain.http.host_check import host_check, is_loopback
-from fluxplain.monitor.dashboard.page_files import page_files
 from fluxplain.monitor.dashboard.views import Choice, View
 from fluxplain.results.live_feed import Feed
 from fluxplain.results.store import Store
@@ -28,6 +31,17 @@ MAX_LISTENERS = 50
 
 MAX_REQUESTED = 200
 """Most features in one request for series."""
+
+PAGE = Path(__file__).with_name("page")
+
+TYPES = {
+    ".html": "text/html; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml",
+    ".woff2": "font/woff2",
+}
+"""Suffix → content type; files with other suffixes, such as licences, are not served."""
 
 HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
@@ -77,7 +91,7 @@ class Server:
         self._settings = config.dashboard
         self._store = store
         self._view = View(config, store)
-        self._files = page_files()
+        self._files = _page_files()
         self._listeners = 0
         self._closing = asyncio.Event()
         check = host_check(config.dashboard.names, "dashboard.names may allow it")
@@ -210,3 +224,26 @@ async def _wait_for(event: asyncio.Event, seconds: float) -> None:
         await asyncio.wait_for(event.wait(), seconds)
     except TimeoutError:
         return
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    """A file's content, plain and gzipped, and its ETag."""
+
+    content_type: str
+    body: bytes
+    zipped: bytes
+    tag: str
+
+
+def _page_files() -> dict[str, _File]:
+    """Return URL path → file, held in memory, so that no request can reach another path."""
+    files = {}
+    for path in sorted(PAGE.rglob("*")):
+        if path.suffix in TYPES:
+            body = path.read_bytes()
+            tag = hashlib.sha256(body).hexdigest()[:16]
+            file = _File(TYPES[path.suffix], body, gzip.compress(body, mtime=0), f'"{tag}"')
+            files[f"/{path.relative_to(PAGE).as_posix()}"] = file
+    files["/"] = files.pop("/index.html")
+    return files

@@ -8,11 +8,9 @@ import numpy as np
 import orjson
 
 from fluxplain.config import Config
-from fluxplain.results.overview import Row, choose, overview
-from fluxplain.results.selection import Alphas
 from fluxplain.results.series import Points, Series
 from fluxplain.results.store import Store
-from fluxplain.results.stream_results import StreamResults
+from fluxplain.results.stream_results import Alphas, Row, StreamResults, overview
 from fluxplain.schemas import Change
 from fluxplain.schemas.methods import METHODS, Method
 
@@ -116,7 +114,8 @@ class View:
         made_at, rows = self._rows.get(method, (-OVERVIEW_S, b""))
         if now - made_at >= OVERVIEW_S:
             with self._store.lock:
-                made = [_row(each) for each in overview(self._store, self._alphas, method, now)]
+                streams = self._store.streams
+                made = [_row(each) for each in overview(streams, self._alphas, method, now)]
                 rows = _json({"rows": made, "has_more": self._store.has_more_streams})
             self._rows[method] = now, rows
         return rows
@@ -134,7 +133,8 @@ class View:
         if name is None:
             return requested, {}
         stream = streams[name]
-        method, alpha = choose(stream, self._alphas.of(name), requested.method, requested.alpha)
+        alphas = self._alphas.of(name)
+        method, alpha = stream.choose(alphas, requested.method, requested.alpha)
         chosen = Choice(name, method, alpha)
         if method is None or alpha is None:
             return chosen, {}
@@ -184,7 +184,6 @@ class View:
 
 
 def _row(row: Row) -> dict[str, Any]:
-    results = row.results
     top: list[dict[str, Any]] = []
     for feature, series in row.top:
         _, value, std_error = series.newest
@@ -193,17 +192,15 @@ def _row(row: Row) -> dict[str, Any]:
         top.append({"feature": feature, "value": value, "std_error": std_error, **points})
     return {
         **{name: getattr(row, name) for name in _ROW},
-        "records": results.records,
-        "newest_seq": results.newest_seq,
-        "labels": results.labels,
-        "letters": results.letters,
-        "changed_at": results.changed_at,
+        **{name: getattr(row.results, name) for name in _RESULTS},
         "top": top,
         "change": None if row.change is None else _brief(row.change),
     }
 
 
 _ROW = ("stream", "rate", "loss", "accuracy", "method", "alpha")
+
+_RESULTS = ("records", "newest_seq", "labels", "letters", "changed_at")
 
 
 def _brief(change: Change) -> dict[str, Any]:

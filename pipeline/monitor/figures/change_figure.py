@@ -1,13 +1,13 @@
 """Figure of one change: its context over time, its curves, and the moves of all features."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from matplotlib.axes import Axes
 
 from fluxplain.monitor.figures import style
-from fluxplain.monitor.figures.before_after import draw_before_after, drawable_curves
 from fluxplain.monitor.figures.contributions import Row, draw_moves, names_width, rows_in, rows_of
+from fluxplain.monitor.figures.curve_panels import draw_before_after, drawable_curves
 from fluxplain.monitor.figures.importance_over_time import draw_trend
 from fluxplain.monitor.figures.text_fit import End, label_ends, text_width, wrapped
 from fluxplain.results.change_context import Bins, ChangeContext
@@ -45,7 +45,7 @@ def story_figure(
         text = wrapped(change.detail, room, style.TEXT_PT)
         facts = wrapped(" · ".join(_facts(change)), room, style.SMALL_PT)
         lower_in = max(CURVES_IN if drawable_curves(change) else 0.0, rows_in(rows))
-        heights = _heights(context)
+        heights = [height for _, height in _panels(context)]
         trends_in = sum(heights) + GAP_IN * max(0, len(heights) - 1) + 0.45
         figure, top = style.titled_figure(
             width_in,
@@ -59,37 +59,26 @@ def story_figure(
             gap=0.05,
         )
         top = style.write(figure, text, left=style.AXIS_IN, top=top)
-        top = style.write(
-            figure,
-            facts,
-            left=style.AXIS_IN,
-            top=top + 0.03,
-            size=style.SMALL_PT,
-            color=style.MUTED,
-        )
-        _draw_trends(figure, context, top + 0.3, room - RIGHT_IN, heights)
+        small: Any = {"size": style.SMALL_PT, "color": style.MUTED}
+        top = style.write(figure, facts, left=style.AXIS_IN, top=top + 0.03, **small)
+        _draw_trends(figure, context, top + 0.3, room - RIGHT_IN)
         if lower_in:
             _draw_lower(figure, change, method, rows, top=top + 0.3 + trends_in + 0.35, room=room)
     return figure
 
 
-def _heights(context: ChangeContext) -> list[float]:
-    """Return the heights of the panels: the explanation, if one changed, and the loss, if known."""
-    has_losses = any(True for _ in context.losses)
-    if context.change.feature is None:
-        return [TREND_IN] * has_losses
-    return [TREND_IN] + [LOSS_IN] * has_losses
-
-
-def _draw_trends(
-    figure: style.Picture,
+def _panels(
     context: ChangeContext,
-    top: float,
-    width: float,
-    heights: Sequence[float],
-) -> None:
-    draws = ([] if context.change.feature is None else [_draw_explanation]) + [_draw_loss]
-    for draw, height in zip(draws, heights, strict=False):
+) -> Sequence[tuple[Callable[[Axes, ChangeContext], None], float]]:
+    """Return how each panel is drawn and its height: an explanation, and the loss if known."""
+    panels = [] if context.change.feature is None else [(_draw_explanation, TREND_IN)]
+    if any(True for _ in context.losses):
+        panels.append((_draw_loss, LOSS_IN if panels else TREND_IN))
+    return panels
+
+
+def _draw_trends(figure: style.Picture, context: ChangeContext, top: float, width: float) -> None:
+    for draw, height in _panels(context):
         draw(style.add_panel(figure, style.Box(style.AXIS_IN, top, width, height)), context)
         top += height + GAP_IN
     for axes in figure.axes[:-1]:
@@ -109,9 +98,7 @@ def _draw_explanation(axes: Axes, context: ChangeContext) -> None:
         numbers += _draw_bins(axes, context.increments)
         pieces.append(style.Piece(f"dots: means of {context.increments.width:,} observations"))
     style.heading(axes, f"{signal_name(change)} of {change.feature}", *pieces)
-    before = Level(change.before, change.before_std_error)
-    after = Level(change.after, change.after_std_error)
-    _draw_levels(axes, context, (before, after), numbers, ends)
+    _draw_levels(axes, context, _watched(change), numbers, ends)
     style.label_values(axes, f"importance [{unit_of(change.method)}]")
     _name_times(axes, context)
 
@@ -120,14 +107,17 @@ def _draw_loss(axes: Axes, context: ChangeContext) -> None:
     change = context.change
     style.heading(axes, "Loss of the model")
     numbers = _draw_bins(axes, context.losses)
-    before, after = Level(change.loss_before), Level(change.loss_after)
-    if change.feature is None:
-        before = Level(change.before, change.before_std_error)
-        after = Level(change.after, change.after_std_error)
-    _draw_levels(axes, context, (before, after), numbers, [])
+    of_loss = Level(change.loss_before), Level(change.loss_after)
+    levels = _watched(change) if change.feature is None else of_loss
+    _draw_levels(axes, context, levels, numbers, [])
     style.label_values(axes, "loss")
     if change.feature is None:
         _name_times(axes, context)
+
+
+def _watched(change: Change) -> tuple[Level, Level]:
+    before = Level(change.before, change.before_std_error)
+    return before, Level(change.after, change.after_std_error)
 
 
 def _draw_bins(axes: Axes, bins: Bins) -> list[float]:

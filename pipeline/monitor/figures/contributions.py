@@ -38,7 +38,7 @@ def rows_of(context: ChangeContext) -> tuple[Method | None, list[Row]]:
     otherwise the method that changed.
     """
     if moves := context.moves("isage"):
-        return "isage", steps(moves)
+        return "isage", _steps(moves)
     method = context.change.method
     if method is None or method == "loss" or not (moves := context.moves(method)):
         return None, []
@@ -46,11 +46,11 @@ def rows_of(context: ChangeContext) -> tuple[Method | None, list[Row]]:
     return method, rows[:MAX_ROWS]
 
 
-def steps(moves: Sequence[Move], most: int = MAX_ROWS) -> list[Row]:
-    """Return steps from the sum before to the sum after; one row sums up moves beyond ``most``."""
+def _steps(moves: Sequence[Move]) -> list[Row]:
+    """Return steps from the sum before to the sum after; one row sums up the smallest moves."""
     level = sum(move.before.mean for move in moves)
     rows = []
-    for move in moves if len(moves) <= most + 1 else moves[:most]:
+    for move in moves if len(moves) <= MAX_ROWS + 1 else moves[:MAX_ROWS]:
         end = level + move.difference
         rows.append(Row(move.feature, level, end, move.std_error, True))
         level = end

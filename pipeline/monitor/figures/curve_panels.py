@@ -1,4 +1,4 @@
-"""Draws one iPDP curve into a panel, and the axis of its points."""
+"""Draws iPDP curves and surfaces into panels, also those before and after a change."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -6,12 +6,25 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from fluxplain.monitor.figures import style
 from fluxplain.monitor.figures.text_fit import shortened, text_width
+from fluxplain.results.pdp_history import is_drawable
+from fluxplain.schemas import Change
 from fluxplain.schemas.change import Curve
 from fluxplain.schemas.record import Label, Value
+
+COLORS = "cividis"
+"""Colour map that reads alike for all kinds of colour vision, and in grey: Nuñez, Anderton, Renslow
+(2018)."""
+
+MAX_CELLS = 1_000
+"""Most cells to draw as shapes; more become an image."""
+
+ROOMY_IN = 2.6
+"""Width in inches from which a panel has room for the seq of each curve."""
 
 Floats = npt.NDArray[np.float64]
 
@@ -101,11 +114,8 @@ def number_points(axes: Axes, positions: Positions, *, vertical: bool = False) -
         return
     names = positions.categories
     (axes.set_ylim if vertical else axes.set_xlim)(-0.6, len(names) - 0.4)
-    needed = (
-        0.16
-        if vertical
-        else 0.05 + min(0.6, max(text_width(n[:50], style.SMALL_PT) for n in names))
-    )
+    widest = max(text_width(name[:50], style.SMALL_PT) for name in names)
+    needed = 0.16 if vertical else 0.05 + min(0.6, widest)
     step = min(len(names), -(-int(1000 * needed * len(names) / length) // 1000) or 1)
     room = 0.45 if vertical else length * step / len(names) - 0.05
     places = range(step // 2, len(names), step)
@@ -115,3 +125,94 @@ def number_points(axes: Axes, positions: Positions, *, vertical: bool = False) -
 def plain(value: float) -> str:
     """Format a number without an exponent, unless it is very large or small."""
     return f"{value:,.6g}" if value == 0 or 1e-4 <= abs(value) < 1e6 else f"{value:.3g}"
+
+
+def surface_limits(effects: Sequence[Floats]) -> tuple[float, float]:
+    """Return the smallest and largest output of some maps, for a common scale."""
+    return min(float(e.min()) for e in effects), max(float(e.max()) for e in effects)
+
+
+def draw_surface(
+    axes: Axes, curve: Curve, effect: Floats, limits: tuple[float, float], *, pair: str
+) -> None:
+    """Draw a map: the first feature from left to right, the second upwards."""
+    first, _, second = pair.partition("|")
+    second_grid = curve.second_grid or []
+    across, up = Positions([curve.grid]), Positions([second_grid])
+    edges = _edges(across.of(curve.grid)), _edges(up.of(second_grid))
+    look: Any = {"cmap": COLORS, "vmin": limits[0], "vmax": limits[1]}
+    axes.pcolormesh(*edges, effect.T, rasterized=effect.size > MAX_CELLS, **look)
+    number_points(axes, across)
+    number_points(axes, up, vertical=True)
+    axes.set_xlabel(shortened(first, 1.4, style.TEXT_PT))
+    axes.set_ylabel(shortened(second, 1.4, style.TEXT_PT))
+
+
+def _edges(centres: Sequence[float]) -> Floats:
+    """Return the edges of cells around the given centres."""
+    x = np.array(centres, np.float64)
+    if len(x) == 1:
+        return np.array([x[0] - 0.5, x[0] + 0.5])
+    middles = (x[:-1] + x[1:]) / 2
+    return np.concatenate([[2 * x[0] - middles[0]], middles, [2 * x[-1] - middles[-1]]])
+
+
+def drawable_curves(change: Change) -> list[tuple[str, Curve]]:
+    """Return the known curves before and after; only the latter if they have no class in common."""
+    both = (("before", change.curve_before), ("after", change.curve_after))
+    curves = [(name, curve) for name, curve in both if curve is not None and is_drawable(curve)]
+    if len(curves) == 2 and not set(effect_of(curves[0][1])) & set(effect_of(curves[1][1])):
+        return curves[1:]
+    return curves
+
+
+def draw_before_after(
+    figure: Figure, change: Change, looks: tuple[style.Look, style.Look], box: style.Box
+) -> None:
+    """Draw a feature's curves into one panel, or a pair's surfaces into two.
+
+    With more than two classes, draw the class whose curve moved most.
+    """
+    curves = drawable_curves(change)
+    label = _moved_most([curve for _, curve in curves])
+    if any(curve.second_grid for _, curve in curves):
+        limits = surface_limits([effect_of(curve)[label] for _, curve in curves])
+        pitch = (box.width + 0.2) / 2
+        for i, (name, curve) in enumerate(curves):
+            half = box._replace(left=box.left + i * pitch, width=pitch - 0.2)
+            axes = style.add_panel(figure, half)
+            pair, effect = change.feature or "|", effect_of(curve)[label]
+            draw_surface(axes, curve, effect, limits, pair=pair)
+            style.heading(axes, name)
+            if i:
+                axes.set_ylabel("")
+                axes.tick_params(labelleft=False)
+        return
+    axes = style.add_panel(figure, box)
+    positions = Positions([curve.grid for _, curve in curves])
+    pieces = []
+    for name, curve in curves:
+        look = looks[name == "after"]
+        draw_curve(axes, positions, curve, {label: look}, dashed=name == "before")
+        when = f" ({curve.seq:,})" if box.width > ROOMY_IN else ""
+        pieces.append(style.Piece(f"{name}{when}", look.text, weight="bold"))
+    style.heading(axes, "iPDP", *pieces)
+    number_points(axes, positions)
+    style.number_values(axes, 4)
+    axes.set_xlabel(shortened(change.feature or "", box.width, style.TEXT_PT))
+    of_class = "" if label is None else f" of class {shortened(str(label), 0.6, style.TEXT_PT)}"
+    style.label_values(axes, f"model's output{of_class}")
+
+
+def _moved_most(curves: list[Curve]) -> Label | None:
+    """Return the class whose curve moved most; None if there are no classes."""
+    effects = [effect_of(curve) for curve in curves]
+    labels = [label for label in effects[0] if label in effects[-1]]
+
+    def moved(label: Label | None) -> float:
+        first, last = effects[0][label], effects[-1][label]
+        if first.shape != last.shape or len(effects) == 1:
+            return float(np.ptp(last))
+        return float(np.abs(last - first).max())
+
+    return max(labels, key=moved)

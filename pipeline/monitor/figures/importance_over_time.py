@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from matplotlib.axes import Axes
 
 from fluxplain.monitor.figures import style
@@ -63,16 +64,8 @@ def importance_figure(
                 _mark_drift(axes, drift_seq, named=axes is first)
             top += PANEL_IN + GAP_IN
         if losses:
-            _mark(
-                figure.axes[0],
-                losses,
-                0.965,
-                marker="v",
-                ms=4,
-                mfc=style.PAPER,
-                mec=style.INK,
-                mew=0.6,
-            )
+            look: Any = {"marker": "v", "ms": 4, "mfc": style.PAPER, "mec": style.INK, "mew": 0.6}
+            _mark(figure.axes[0], losses, 0.965, **look)
         for axes in figure.axes[:-1]:
             axes.tick_params(labelbottom=False)
         style.number_observations(figure.axes[-1])
@@ -83,7 +76,7 @@ def feature_looks(view: StreamView) -> dict[str, style.Look]:
     """Return the look of each feature, equal in all panels; the most important come first."""
     shares = dict.fromkeys(view.features, 0.0)
     for method in view.methods:
-        peaks = {f: _peak(s.points) for (f, m), s in view.series.items() if m == method}
+        peaks = {f: _peak(each.points) for f, each in view.series[method].items()}
         largest = max(peaks.values()) or 1.0
         for feature, peak in peaks.items():
             shares[feature] = max(shares[feature], peak / largest)
@@ -113,13 +106,13 @@ def draw_trend(axes: Axes, points: Points, look: style.Look, *, z: float = 3) ->
 
 def _peak(points: Points) -> float:
     """Return the level that an importance reaches for a tenth of the time, or at the end."""
-    sizes = np.abs(_settled(points).value)
+    sizes = np.abs(_settled(points))
     return float(max(np.sort(sizes)[9 * len(sizes) // 10], sizes[-1]))
 
 
-def _settled(points: Points) -> Points:
-    """Return the points without the first ones, which are means of few observations."""
-    return points.last(len(points.seq) - len(points.seq) // 20)
+def _settled(points: Points) -> npt.NDArray[np.float64]:
+    """Return the values without the first ones, which are means of few observations."""
+    return points.value[len(points.value) // 20 :]
 
 
 def _draw_panel(
@@ -132,24 +125,22 @@ def _draw_panel(
     info = METHODS[method]
     style.heading(axes, info.title, style.Piece(info.meaning))
     style.label_values(axes, f"importance [{info.unit}]")
-    found = {f: s.points for (f, m), s in view.series.items() if m == method}
+    found = {feature: each.points for feature, each in view.series[method].items()}
     # the most important on top
     for z, (feature, look) in enumerate(reversed(looks.items())):
         if feature in found:
             draw_trend(axes, found[feature], look, z=3 + z)
     # fit the settled values and 0, with room for the markers below
-    values = np.concatenate([[0.0], *(_settled(points).value for points in found.values())])
+    values = np.concatenate([[0.0], *map(_settled, found.values())])
     style.set_values(axes, values.tolist(), below=0.14, above=0.06)
     axes.set_xlim(*_seqs(view))
     style.number_values(axes)
     for change in view.changes:
         if change.kind == "drift" and change.method == method and change.feature in looks:
             look = looks[change.feature]
+            shape: Any = {"mfc": look.color, "mec": style.PAPER, "mew": 0.4}
             size, z = (5, 20) if look.important else (3, 19)
-            at = [change.seq]
-            _mark(
-                axes, at, 0.035, marker="^", ms=size, mfc=look.color, mec=style.PAPER, mew=0.4, z=z
-            )
+            _mark(axes, [change.seq], 0.035, marker="^", ms=size, z=z, **shape)
     ends = {f: float(points.value[-1]) for f, points in found.items()}
     label_ends(axes, _labels(ends, looks, names), size_pt=style.TEXT_PT, height_in=PANEL_IN)
 

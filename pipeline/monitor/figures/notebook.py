@@ -1,22 +1,35 @@
-"""One function that plots any explanation, for notebooks."""
+"""One function that plots any explanation, for notebooks, and the figure of current importances."""
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
+from matplotlib.axes import Axes
+
+from fluxplain.monitor.figures import style
 from fluxplain.monitor.figures.change_figure import story_figure
-from fluxplain.monitor.figures.effect_curves import Effects, curves_figure, effects_of
-from fluxplain.monitor.figures.effect_maps import surfaces_figure
-from fluxplain.monitor.figures.importance_now import snapshot_figure
+from fluxplain.monitor.figures.effects import (
+    Effects,
+    curves_figure,
+    effects_of,
+    surfaces_figure,
+    surfaces_of,
+)
 from fluxplain.monitor.figures.importance_over_time import importance_figure
 from fluxplain.monitor.figures.style import WIDTH_IN, Picture
+from fluxplain.monitor.figures.text_fit import short_names, text_width
 from fluxplain.results.change_context import ChangeContext
 from fluxplain.results.frames import Frame, records_of
 from fluxplain.results.pdp_history import is_drawable
-from fluxplain.results.selected import SelectedResults
+from fluxplain.results.selection import SelectedResults
 from fluxplain.schemas import Change, Record
 from fluxplain.schemas.change import Curve
 from fluxplain.schemas.methods import METHOD_NAMES, METHODS, Method
 from fluxplain.schemas.wording import measured
+
+MAX_ROWS = 25
+
+ROW_IN, NAME_IN = 0.22, 1.6
 
 
 @runtime_checkable
@@ -105,14 +118,14 @@ def _draw_records(
         context = ChangeContext(_find_change(records, change))
         SelectedResults.of(records, contexts=[context])
         return story_figure(context, **given)
-    results = SelectedResults.of(records)
+    view = SelectedResults.of(records).view
     if feature is None:
-        return importance_figure(results.view, **given)
-    if (pair := results.curves.get(feature)) and pair[-1].second_grid:
-        return surfaces_figure({feature: pair[-1]}, **given)
-    effects = effects_of(results, features=[feature])
+        return importance_figure(view, **given)
+    if surface := surfaces_of(view).get(feature):
+        return surfaces_figure({feature: surface}, **given)
+    effects = effects_of(view, features=[feature])
     if not effects:
-        raise ValueError(_no_feature(feature, [each.feature for each in effects_of(results)]))
+        raise ValueError(_no_feature(feature, [each.feature for each in effects_of(view)]))
     return curves_figure(effects, **given)
 
 
@@ -134,7 +147,7 @@ def _draw_importances(what: Explainer, feature: str | None, given: Any) -> Pictu
     method = _METHODS.get(type(what).__name__)
     name = "Importance" if method is None else METHOD_NAMES[method]
     title = {"title": f"{name}: what the model relies on now"}
-    return snapshot_figure(values, what.std_errors, unit="loss", **(title | given))
+    return _snapshot_figure(values, what.std_errors, unit="loss", **(title | given))
 
 
 _METHODS: dict[str, Method] = {f"Incremental{m.title[1:]}": n for n, m in METHODS.items()}
@@ -146,14 +159,10 @@ def _effects(what: Any, feature: str | None) -> list[Effects]:
     curves = {f: c for f, c in _selected(what.curves, feature).items() if c[0]}
     if not curves:
         raise ValueError("there is no curve yet: the explainer is still warming up")
+    texts = {name: measured(values[name], errors[name], scale) for name in curves}
     return [
-        Effects(
-            name,
-            [_curve(grid, effect)],
-            _ice(what.ice.get(name, ())),
-            measured(values[name], errors[name], scale),
-        )
-        for name, (grid, effect) in sorted(curves.items(), key=lambda item: -values[item[0]])
+        Effects(name, [_curve(*curves[name])], _ice(what.ice.get(name, ())), texts[name])
+        for name in sorted(curves, key=lambda name: -values[name])
     ]
 
 
@@ -190,3 +199,59 @@ def _selected(values: Mapping[str, Any], feature: str | None) -> Mapping[str, An
 
 def _no_feature(feature: str, known: Sequence[str]) -> str:
     return f"there is no explanation of {feature!r}; there are: {', '.join(known[:20]) or 'none'}"
+
+
+def _snapshot_figure(
+    values: Mapping[str, float],
+    std_errors: Mapping[str, float],
+    *,
+    title: str,
+    unit: str,
+    width_in: float = style.WIDTH_IN,
+) -> style.Picture:
+    """Return a figure with one row per feature, the most important first: importance ± error.
+
+    Features within two standard errors of 0 are grey.
+    """
+    ranked = sorted(values, key=lambda feature: -abs(values[feature]))[:MAX_ROWS]
+    names = short_names(ranked, NAME_IN, style.TEXT_PT)
+    rows = max(1, len(ranked))
+    with style.styled():
+        widths = [text_width(name, style.TEXT_PT) for name in names.values()]
+        left = style.MARGIN_IN + 0.08 + max(widths, default=0.0)
+        figure, top = style.titled_figure(
+            width_in,
+            title=title,
+            note=_note(len(ranked), len(values)),
+            body_in=ROW_IN * rows + 0.5,
+            left=left,
+            title_left=style.MARGIN_IN,
+            gap=0.1,
+        )
+        room = width_in - left - style.MARGIN_IN
+        axes = style.add_panel(figure, style.Box(left, top, room, ROW_IN * rows))
+        for place, feature in enumerate(ranked):
+            _draw_row(axes, place, names[feature], values[feature], std_errors.get(feature, 0.0))
+        axes.axvline(0, color=style.FAINT, lw=0.8, zorder=1)
+        axes.set_ylim(rows - 0.4, -0.6)
+        axes.set_yticks([])
+        axes.spines["left"].set_visible(False)
+        axes.set_xlabel(f"importance [{unit}]")
+    return figure
+
+
+def _draw_row(axes: Axes, place: int, name: str, value: float, std_error: float) -> None:
+    error = std_error if math.isfinite(std_error) else 0.0
+    color = style.LOOKS[0].color if abs(value) > 2 * error else style.GREY
+    axes.plot([0, value], [place, place], color=color, lw=0.8, zorder=2)
+    axes.errorbar(
+        value, place, xerr=error, fmt="o", ms=4.5, color=color, elinewidth=1.3, capsize=2, zorder=3
+    )
+    style.name_row(axes, place, name, gap=0.08)
+
+
+def _note(shown: int, total: int) -> str:
+    note = "Whiskers: ± standard error. Grey: within two standard errors of 0."
+    if total > shown:
+        note += f" The {total - shown:,} least important features are left out."
+    return note

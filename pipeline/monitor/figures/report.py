@@ -1,36 +1,36 @@
 """HTML report of one stream in a single file, without network or scripts."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from html import escape
 from pathlib import Path
 from string import Template
 
 from matplotlib.figure import Figure
 
 from fluxplain.monitor.figures.change_figure import story_figure
-from fluxplain.monitor.figures.effect_curves import curves_figure, effects_of
-from fluxplain.monitor.figures.effect_maps import surfaces_figure
-from fluxplain.monitor.figures.importance_over_time import importance_figure
-from fluxplain.monitor.figures.report_tables import (
-    changes_table,
-    curve_tables,
-    importance_table,
-    safe,
-    story_tables,
+from fluxplain.monitor.figures.curve_panels import drawable_curves, effect_of, plain
+from fluxplain.monitor.figures.effects import (
+    curves_figure,
+    effects_of,
+    surfaces_figure,
+    surfaces_of,
 )
+from fluxplain.monitor.figures.importance_over_time import importance_figure
 from fluxplain.monitor.figures.saving import inline_svg, theme_css
 from fluxplain.results.change_context import ChangeContext
-from fluxplain.results.selected import SelectedResults
+from fluxplain.results.selection import SelectedResults
 from fluxplain.results.stream_results import StreamView
 from fluxplain.schemas import Change
+from fluxplain.schemas.change import Curve
 from fluxplain.schemas.methods import METHOD_NAMES
-from fluxplain.schemas.wording import measured, plural, signal_name
+from fluxplain.schemas.wording import compared, measured, plural, printable, signal_name
 
 PAGE, CSS = (Path(__file__).with_name(name) for name in ("report.html", "report.css"))
 
 MAX_CHANGES = 300
 """Most rows in the table of changes; older changes are left out."""
 
-MAX_TABLES = 20
+MAX_TABLES, MAX_CURVE_ROWS = 20, 50
 
 TOP = 3
 """Number of most important features that the summary names."""
@@ -48,13 +48,13 @@ def report_page(results: SelectedResults, *, title: str | None = None) -> str:
     parts = (
         _summary(view, stream),
         _importances(view),
-        _curves(results),
-        _surfaces(results),
+        _curves(view),
+        _surfaces(view),
         _stories(contexts),
         _changes(view, contexts),
     )
     return Template(PAGE.read_text("utf-8")).substitute(
-        title=safe(title or f"What the model of {stream} relies on"),
+        title=_safe(title or f"What the model of {stream} relies on"),
         style=theme_css() + CSS.read_text("utf-8"),
         sections="".join(parts),
     )
@@ -84,7 +84,7 @@ def _summary(view: StreamView, stream: str) -> str:
     if incidents:
         counted += f", in {plural(len(incidents), 'incident')}"
     sentences.append(f"{counted}.")
-    items = "".join(f"<li>{safe(sentence)}</li>\n" for sentence in sentences)
+    items = "".join(f"<li>{_safe(sentence)}</li>\n" for sentence in sentences)
     return f"<section><h2>Summary</h2><ul>\n{items}</ul></section>\n"
 
 
@@ -95,26 +95,28 @@ def _importances(view: StreamView) -> str:
         importance_figure(view, title=""),
         "importance",
         f"Lines of {methods} for each feature; the newest values are in the table.",
-        ("Table of the newest values", importance_table(view)),
+        ("Table of the newest values", _importance_table(view)),
     )
 
 
-def _curves(results: SelectedResults) -> str:
-    effects = effects_of(results)
+def _curves(view: StreamView) -> str:
+    effects = effects_of(view)
     if not effects:
         return ""
+    shown = effects[:MAX_TABLES]
+    tables = [_curve_table(f"iPDP of {each.feature}", each.now) for each in shown]
     return _section(
         "Effect of each feature",
         curves_figure(effects, title=""),
         "curves",
         "One panel per feature, with its current curve and earlier ones; the points of the current "
         "curves are in the tables.",
-        ("Tables of the curves", curve_tables(effects[:MAX_TABLES])),
+        ("Tables of the curves", "".join(tables)),
     )
 
 
-def _surfaces(results: SelectedResults) -> str:
-    surfaces = {pair: c[-1] for pair, c in results.curves.items() if c[-1].second_grid}
+def _surfaces(view: StreamView) -> str:
+    surfaces = surfaces_of(view)
     if not surfaces:
         return ""
     figure = surfaces_figure(surfaces, title="")
@@ -147,8 +149,8 @@ def _story(context: ChangeContext, place: str) -> str:
         "the moves of the features' means; the numbers are in the tables.",
     )
     of = f" of {change.feature}" if change.feature else ""
-    heading = safe(f"{change.seq:,}: {signal_name(change)}{of}")
-    tables = _details("Tables of the numbers", story_tables(context))
+    heading = _safe(f"{change.seq:,}: {signal_name(change)}{of}")
+    tables = _details("Tables of the numbers", _story_tables(context))
     return f'<section id="{place}"><h3>{heading}</h3><figure>{svg}</figure>\n{tables}</section>\n'
 
 
@@ -161,10 +163,10 @@ def _changes(view: StreamView, contexts: Sequence[ChangeContext]) -> str:
         note = f"<p>The latest {len(kept):,} of {total:,}.</p>"
     notices = [each for each in kept if not _is_drift(each)]
     if notices:
-        items = "".join(f"<li>{each.seq:,}: {safe(each.detail)}</li>" for each in notices)
+        items = "".join(f"<li>{each.seq:,}: {_safe(each.detail)}</li>" for each in notices)
         note += f"<ul>{items}</ul>"
     places = {context.change.id: f"story-{i}" for i, context in enumerate(contexts, 1)}
-    listed = changes_table(list(filter(_is_drift, kept)), places)
+    listed = _changes_table(list(filter(_is_drift, kept)), places)
     return f"<section><h2>All changes</h2>{note}{listed}</section>\n"
 
 
@@ -174,3 +176,101 @@ def _is_drift(change: Change) -> bool:
 
 def _details(summary: str, content: str) -> str:
     return f"<details><summary>{summary}</summary>{content}</details>\n" if content else ""
+
+
+def _table(
+    caption: str,
+    header: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    *,
+    texts: int = 1,
+    links: Mapping[str, str] | None = None,
+) -> str:
+    """Return an HTML table of plain text; cells from column ``texts`` on are numbers.
+
+    The first cell of a row is its header. ``links`` maps a cell's text to the id it links to.
+    """
+
+    kinds = [' class="text"' if i < texts else "" for i in range(len(header))]
+    names = zip(kinds, header, strict=True)
+    head = "".join(f'<th scope="col"{kind}>{_safe(name)}</th>' for kind, name in names)
+    body = "".join(_table_row(row, kinds, links or {}) for row in rows)
+    return (
+        f'<div class="wide" tabindex="0" role="region" aria-label="{_safe(caption)}">'
+        f"<table><caption>{_safe(caption)}</caption><thead><tr>{head}</tr></thead>\n"
+        f"<tbody>{body}</tbody></table></div>\n"
+    )
+
+
+def _table_row(row: Sequence[str], kinds: Sequence[str], links: Mapping[str, str]) -> str:
+    cells = [f'<th scope="row"{kinds[0]}>{_safe(row[0])}</th>']
+    for kind, text in zip(kinds[1:], row[1:], strict=True):
+        link = f'<a href="#{links[text]}">{_safe(text)}</a>' if text in links else _safe(text)
+        cells.append(f"<td{kind}>{link}</td>")
+    return f"<tr>{''.join(cells)}</tr>\n"
+
+
+def _importance_table(view: StreamView) -> str:
+    """Return the newest importance of each feature by each method."""
+    texts = {METHOD_NAMES[method]: view.texts(method) for method in view.methods}
+    ranked = [feature for feature, _ in view.ranked(view.methods[0])]
+    features = dict.fromkeys([*ranked, *view.features])
+    rows = [[f, *(of_method.get(f, "–") for of_method in texts.values())] for f in features]
+    return _table("Importance now ± standard error", ["feature", *texts], rows)
+
+
+def _changes_table(changes: Sequence[Change], places: Mapping[str, str]) -> str:
+    """Return one row per change; ``places`` maps a change's id to the id of its figure."""
+    rows = []
+    for change in changes:
+        errors = change.before_std_error, change.after_std_error
+        ranks = (change.rank_before, change.rank_after)
+        rows.append(
+            [
+                f"{change.seq:,}",
+                change.feature or "–",
+                signal_name(change),
+                *compared(change.before, change.after, *errors),
+                "–" if None in ranks else f"{ranks[0]} → {ranks[1]}",
+                "–" if change.incident is None else change.incident.rpartition("@")[2],
+                change.id,
+            ]
+        )
+    header = ["seq", "feature", "method", "before", "after", "rank", "incident", "id"]
+    caption = "Changes in order; an incident is named by the seq of its first change"
+    return _table(caption, header, rows, texts=3, links=places)
+
+
+def _story_tables(context: ChangeContext) -> str:
+    """Return the numbers of one change's figure."""
+    change = context.change
+    tables = [
+        _curve_table(f"iPDP {when}, at seq {curve.seq:,}", curve)
+        for when, curve in drawable_curves(change)
+        if curve.second_grid is None
+    ]
+    method = "isage" if context.moves("isage") else change.method
+    if method is None or method == "loss":
+        return "".join(tables)
+    rows = []
+    for move in context.moves(method):
+        scale = max(abs(move.before.mean), abs(move.after.mean))
+        means = [measured(m.mean, m.std_error, scale) for m in (move.before, move.after)]
+        rows.append([move.feature, *means, measured(move.difference, move.std_error, scale)])
+    caption = f"Means of {METHOD_NAMES[method]} ± standard error"
+    return _table(caption, ["feature", "before", "after", "difference"], rows) + "".join(tables)
+
+
+def _safe(text: str) -> str:
+    """Escape text for HTML, and replace unprintable characters."""
+    return escape(printable(text))
+
+
+def _curve_table(caption: str, curve: Curve) -> str:
+    effects = effect_of(curve)
+    names = ["output" if label is None else f"class {label}" for label in effects]
+    rows = []
+    for i, point in enumerate(curve.grid[:MAX_CURVE_ROWS]):
+        shown = plain(point) if isinstance(point, float) else str(point)
+        rows.append([shown, *(f"{effect[i]:.4g}" for effect in effects.values())])
+    return _table(caption, ["value", *names], rows)

@@ -76,13 +76,6 @@ def styled() -> AbstractContextManager[None]:
     return mpl.rc_context(fname=SETTINGS)
 
 
-def new_figure(width_in: float, height_in: float) -> Picture:
-    """Return an empty figure."""
-    figure = Picture(figsize=(width_in, height_in), facecolor=PAPER)
-    FigureCanvasAgg(figure)
-    return figure
-
-
 def titled_figure(
     width_in: float,
     *,
@@ -97,7 +90,9 @@ def titled_figure(
     headline = wrapped(title, width_in - title_left - MARGIN_IN, TITLE_PT, bold=True)
     small = wrapped(note, width_in - left - MARGIN_IN, SMALL_PT)
     top = MARGIN_IN + lines_in(headline, TITLE_PT) + gap
-    figure = new_figure(width_in, top + body_in + lines_in(small, SMALL_PT) + MARGIN_IN)
+    height_in = top + body_in + lines_in(small, SMALL_PT) + MARGIN_IN
+    figure = Picture(figsize=(width_in, height_in), facecolor=PAPER)
+    FigureCanvasAgg(figure)
     write(figure, headline, left=title_left, top=MARGIN_IN, size=TITLE_PT, weight="bold")
     write(figure, small, left=left, top=top + body_in, size=SMALL_PT, color=MUTED)
     return figure, top

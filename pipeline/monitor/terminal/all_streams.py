@@ -3,16 +3,15 @@
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from rich.console import Console, ConsoleOptions, JustifyMethod, RenderableType, RenderResult
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.table import Table
 from rich.text import Text
 
-from fluxplain.monitor.terminal.sparklines import GAP, MARKS, one_line, plain_table
-from fluxplain.results.overview import Row, latest_first, overview
-from fluxplain.results.selection import Alphas
+from fluxplain.monitor.terminal.sparklines import MARKS, one_line, plain_table
 from fluxplain.results.store import Store
+from fluxplain.results.stream_results import Alphas, Row, latest_first, overview
 from fluxplain.schemas.methods import METHOD_NAMES, METHODS, Method
 from fluxplain.schemas.wording import compared, plural, printable, signal_name
 
@@ -54,7 +53,7 @@ class StreamsView:
     def _parts(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
         rows: list[Row] = []
         for prefix, store, alphas in self.pipelines:
-            found = overview(store, alphas, None, self.now)
+            found = overview(store.streams, alphas, None, self.now)
             yield _heading(prefix, found, store)
             rows += found
         if not rows:
@@ -65,7 +64,7 @@ class StreamsView:
         most = len(rows) if height is None else max(height - len(self.pipelines) - AROUND, 1)
         yield Text()
         method = next((m for m in METHODS if any(row.method == m for row in rows)), None)
-        yield self._table(rows[:most], method, options.max_width)
+        yield self._table(rows[:most], method)
         legend = [plural(len(rows) - most, "more stream")] if len(rows) > most else []
         if any(each.store.has_more_streams for each in self.pipelines):
             legend.append("further streams exceed the limit")
@@ -73,33 +72,26 @@ class StreamsView:
             legend.append(f"importance by {METHOD_NAMES[method]}")
         yield one_line("; ".join([*legend, "latest change first"]), style="dim")
 
-    def _table(self, rows: Sequence[Row], method: Method | None, width: int) -> Table:
+    def _table(self, rows: Sequence[Row], method: Method | None) -> Table:
         numbers = {name: cells for name, cells in _numbers(rows).items() if any(cells)}
-        names = [printable(self._name(row)) for row in rows]
-        widths = [min(max(map(len, ["stream", *names])), NAME_CELLS)]
-        widths += [max(map(len, [name, *cells])) for name, cells in numbers.items()]
-        left = max(width - sum(widths) - GAP * (len(widths) + 1), 2 * MIN_CELLS)
-        important = left // 2
+        # with several pipelines, the prefix distinguishes their streams
+        prefix = self.pipelines[0].prefix if len(self.pipelines) == 1 else ""
         table = plain_table()
-        for name, cells in zip(["stream", *numbers], widths, strict=True):
-            justify: JustifyMethod = "left" if name == "stream" else "right"
-            table.add_column(name, width=cells, justify=justify, no_wrap=True, overflow="ellipsis")
-        for name, cells in (("most important", important), ("latest change", left - important)):
-            table.add_column(name, width=cells, no_wrap=True, overflow="ellipsis")
+        table.expand = True
+        one: dict[str, Any] = {"no_wrap": True, "overflow": "ellipsis"}
+        table.add_column("stream", max_width=NAME_CELLS, **one)
+        for name in numbers:
+            table.add_column(name, justify="right", **one)
+        for name in ("most important", "latest change"):
+            table.add_column(name, ratio=1, width=MIN_CELLS, **one)
         for i, row in enumerate(rows):
             table.add_row(
-                Text(names[i], style="bold"),
+                Text(printable(row.stream.removeprefix(prefix)), style="bold"),
                 *(Text(cells[i]) for cells in numbers.values()),
                 Text(_important(row, method)),
                 Text(_change(row)),
             )
         return table
-
-    def _name(self, row: Row) -> str:
-        """Return a stream's name, without the prefix if there is only one pipeline."""
-        if len(self.pipelines) > 1:
-            return row.stream
-        return row.stream.removeprefix(self.pipelines[0].prefix)
 
 
 def _heading(prefix: str, rows: Sequence[Row], store: Store) -> Text:

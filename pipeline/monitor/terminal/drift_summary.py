@@ -8,8 +8,7 @@ from rich.text import Text
 
 from fluxplain.monitor.terminal.sparklines import plain_table
 from fluxplain.results.series import Estimate
-from fluxplain.results.store import Store
-from fluxplain.results.stream_results import Key, StreamView
+from fluxplain.results.stream_results import TOP, Key, StreamView
 from fluxplain.schemas import Change
 from fluxplain.schemas.methods import METHOD_NAMES, Method
 from fluxplain.schemas.wording import compared, measured, plural, printable, signal_name
@@ -30,19 +29,13 @@ class Summary:
 
     def before(self, method: Method) -> Ranking:
         """Return the latest importances before the drift."""
-        found = [
-            (f, s.before(self.drift_seq)) for (f, m), s in self.view.series.items() if m == method
-        ]
+        found = [(f, s.before(self.drift_seq)) for f, s in self.view.series[method].items()]
         known = [(feature, estimate) for feature, estimate in found if estimate is not None]
         return sorted(known, key=lambda each: -each[1].value)
 
 
-def summarize(store: Store, drift_seq: int, *, stream: str | None = None) -> Summary:
-    """Summarize a known drift of a stream; by default of one with new data."""
-    name = stream or store.current
-    if name is None or name not in store.streams:
-        raise ValueError(f"there is no stream {name!r}: {', '.join(store.streams)}")
-    view = store.streams[name].at()
+def summarize(view: StreamView, drift_seq: int) -> Summary:
+    """Summarize a known drift of a stream."""
     drifts = [change for change in view.changes if change.kind == "drift"]
     since = [change for change in drifts if change.seq >= drift_seq]
     detections: dict[Key, Change] = {}
@@ -54,8 +47,8 @@ def summarize(store: Store, drift_seq: int, *, stream: str | None = None) -> Sum
     return Summary(drift_seq, view, before, detections, loss)
 
 
-def render_summary(summary: Summary, *, top: int = 3, loss_watched: bool = True) -> RenderableType:
-    """Render a summary with the ``top`` features before and after the drift."""
+def render_summary(summary: Summary, *, loss_watched: bool = True) -> RenderableType:
+    """Render a summary with the top features before and after the drift."""
     seq, first = summary.drift_seq, next(iter(summary.detections.values()), None)
     detected = "it was not"
     if first is not None:
@@ -70,7 +63,7 @@ def render_summary(summary: Summary, *, top: int = 3, loss_watched: bool = True)
     share = f", {of_loss:,} of them of the loss" if of_loss else ""
     return Group(
         Text(f"What the model relied on, before and after record {seq:,}", "bold"),
-        _before_and_after(summary, top),
+        _before_and_after(summary),
         Text(),
         Text(f"When the change was detected: {detected}", "bold"),
         *([_detections(summary)] if summary.detections else []),
@@ -89,7 +82,7 @@ def _detected(change: Change, drift_seq: int, what: str) -> str:
     )
 
 
-def _before_and_after(summary: Summary, top: int) -> Table:
+def _before_and_after(summary: Summary) -> Table:
     table = plain_table(left=1)
     table.add_column("", no_wrap=True)
     for when in ("before", "at the end"):
@@ -98,7 +91,7 @@ def _before_and_after(summary: Summary, top: int) -> Table:
     for method in summary.view.methods:
         before, after = summary.before(method), summary.view.ranked(method)
         scale = max((abs(estimate.value) for _, estimate in (*before, *after)), default=0.0)
-        for rank in range(min(top, max(len(before), len(after)))):
+        for rank in range(min(TOP, max(len(before), len(after)))):
             name = METHOD_NAMES[method] if rank == 0 else ""
             table.add_row(Text(name), *_cells(before, rank, scale), *_cells(after, rank, scale))
         table.add_section()

@@ -7,9 +7,12 @@ from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.table import Table
 from rich.text import Text
 
-from fluxplain.monitor.terminal.importance_table import render_importances, sorted_features
+from fluxplain.monitor.terminal.importances import (
+    render_bands,
+    render_importances,
+    sorted_features,
+)
 from fluxplain.monitor.terminal.sparklines import binned, one_line, sparkline
-from fluxplain.monitor.terminal.uncertainty import render_bands
 from fluxplain.results.performance import Trend
 from fluxplain.results.store import Store
 from fluxplain.results.stream_results import StreamView
@@ -26,7 +29,7 @@ FEATURES, CHANGES, BAND_LINES = 5, 3, 4
 """Lines of each part in a low terminal. The band disappears first; the others never shrink further.
 """
 
-MAX_BAND_LINES = 8
+MAX_CHANGES, MAX_BAND_LINES = 8, 8
 
 AROUND_BAND = 2
 """Lines for the band's title and a blank line."""
@@ -43,22 +46,9 @@ class WatchView:
     More columns lengthen the trends, and give each method one. More lines show more features, then
     more changes, then a higher band. If the height is unknown, everything is shown.
 
-    Attributes
-    ----------
-    store
-        The results to show.
-    title
-        The heading.
-    stream, method, feature
-        What to show; None for a stream with new data, all methods, the most important feature.
-    alphas
-        Smoothing rates, the preferred one first.
-    lags
-        Role → lag in messages.
-    now
-        Current time of the clock given to :meth:`Store.add`; without it no throughput is shown.
-    max_changes
-        Most changes to list.
+    ``stream``, ``method`` and ``feature`` choose what to show; None stands for a stream with new
+    data, all methods, the most important feature. ``lags`` is role → messages, and ``now`` a time
+    of the clock given to :meth:`Store.add`; without it no throughput is shown.
     """
 
     store: Store
@@ -69,7 +59,6 @@ class WatchView:
     alphas: Sequence[float] = ()
     lags: Mapping[str, int] | None = None
     now: float | None = None
-    max_changes: int = 8
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         shown = self.stream or self.store.current
@@ -84,7 +73,7 @@ class WatchView:
         above = [*_losses(view), *self._last_dead_letter(), Text()]
         yield from above
         methods = [m for m in view.methods if self.method in {None, m}]
-        lines = Lines(0, min(len(results.changes), self.max_changes), 0)
+        lines = Lines(0, min(len(results.changes), MAX_CHANGES), 0)
         if not methods:
             of = "" if self.method is None else f" by {METHOD_NAMES[self.method]}"
             yield Text(f"no explanation{of} yet: the explainers are still warming up")
@@ -147,7 +136,7 @@ class WatchView:
         features = sorted_features(view, methods[0])
         features.sort(key=lambda feature: feature != self.feature)
         series = view.series
-        keys = [next(((f, m) for m in methods if (f, m) in series), None) for f in features]
+        keys = [next(((f, m) for m in methods if f in series[m]), None) for f in features]
         known = [key for key in keys if key is not None]
         return [Text(), render_bands(view, known, width, lines)] if lines and known else []
 

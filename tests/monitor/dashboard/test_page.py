@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Route, expect
 
-from fluxplain.monitor.dashboard.page_files import PAGE
+from fluxplain.monitor.dashboard.server import PAGE
 from fluxplain.schemas import Change
 from tests.kit.records import letter, prediction
 from tests.monitor.dashboard.browser import PHONE, WIDE, Dashboard, Visit, dashboard

@@ -1,8 +1,9 @@
 """What the server answers, to whom, and what its headers forbid."""
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, get_args
 
 import aiohttp
 import orjson
@@ -10,9 +11,10 @@ import pytest
 
 from fluxplain.config import Config
 from fluxplain.monitor.dashboard import server
-from fluxplain.monitor.dashboard.server import HEADERS, Server
+from fluxplain.monitor.dashboard.server import HEADERS, PAGE, Server
 from fluxplain.monitor.dashboard.views import SHOWN_POINTS
 from fluxplain.results.store import Store
+from fluxplain.schemas.change import Kind
 from fluxplain.schemas.methods import METHOD_NAMES
 from tests.kit.records import letter
 from tests.kit.support import make_config
@@ -71,22 +73,25 @@ def plain(config: Config, store: Store, path: str) -> Any:
 
 
 @pytest.mark.parametrize(
-    "path", ["/", "/js/app.js", "/api/overview", "/api/changes/none", "/no/such/thing"]
+    ("paths", "host", "status"),
+    [
+        (["/", "/js/app.js", "/api/overview"], "localhost:1", 200),
+        (["/", "/api/overview"], "127.0.0.1", 200),
+        (["/", "/api/overview"], "stats.example.com", 200),
+        (["/", "/api/overview"], "evil.example", 421),
+        (["/api/changes/none", "/no/such/thing", "/js/"], "localhost", 404),
+        (["/vendor/../../server.py", "/..%2f..%2fserver.py"], "localhost", 404),
+        (["/vendor/echarts.LICENSE"], "localhost", 404),
+    ],
 )
-def test_every_answer_restricts_the_browser(config: Config, store: Store, path: str) -> None:
-    _, headers, _ = get(config, store, path)
-    for header, value in HEADERS.items():
-        assert headers[header] == value
-    assert "unsafe" not in headers["Content-Security-Policy"]
-
-
-@pytest.mark.parametrize(
-    ("host", "status"),
-    [("localhost:1", 200), ("127.0.0.1", 200), ("stats.example.com", 200), ("evil.example", 421)],
-)
-def test_other_names_are_refused(config: Config, store: Store, host: str, status: int) -> None:
-    assert get(config, store, "/api/overview", Host=host)[0] == status
-    assert get(config, store, "/", Host=host)[0] == status
+def test_only_the_page_is_served_to_known_names_and_every_answer_restricts_the_browser(
+    config: Config, store: Store, paths: list[str], host: str, status: int
+) -> None:
+    for path in paths:
+        found, headers, _ = get(config, store, path, Host=host)
+        assert found == status
+        assert {name: headers[name] for name in HEADERS} == HEADERS
+        assert "unsafe" not in headers["Content-Security-Policy"]
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH"])
@@ -96,13 +101,6 @@ def test_nothing_can_be_written(config: Config, store: Store, method: str) -> No
             return answer.status
 
     assert visit(config, store, ask) == 405
-
-
-@pytest.mark.parametrize(
-    "path", ["/vendor/../../server.py", "/..%2f..%2fserver.py", "/vendor/echarts.LICENSE", "/js/"]
-)
-def test_only_the_page_is_served(config: Config, store: Store, path: str) -> None:
-    assert get(config, store, path)[0] == 404
 
 
 def test_files_are_compressed_and_asked_for_once(config: Config, store: Store) -> None:
@@ -120,6 +118,13 @@ def test_the_page_calls_each_method_as_everything_else_does(config: Config, stor
     assert {**names, "loss": "loss"} == METHOD_NAMES
 
 
+def test_the_page_names_each_kind_of_notice_for_what_it_is() -> None:
+    [table] = re.findall(r"NOTICES = {(.*?)}", (PAGE / "js/format.js").read_text(), re.DOTALL)
+    titles = dict(re.findall(r'"(.+?)": "(.+?)"', table))
+    assert titles.keys() == set(get_args(Kind)) - {"drift"}
+    assert len(set(titles.values())) == len(titles)
+
+
 def test_history_is_thinned_to_what_a_screen_shows(config: Config, store: Store) -> None:
     whole = plain(config, store, f"/api/series?{SELECTION}&feature=f1&feature=f2&feature=none")
     assert whole["lines"].keys() == {"f1", "f2"}
@@ -128,7 +133,9 @@ def test_history_is_thinned_to_what_a_screen_shows(config: Config, store: Store)
     assert SHOWN_POINTS / 2 <= len(line["seq"]) <= SHOWN_POINTS
     assert line["seq"][-1] == 11_990
     closer = plain(config, store, f"/api/series?{SELECTION}&feature=f1&from=5000&to=6000")
-    inside = [seq for seq in closer["lines"]["f1"]["seq"] if 5000 <= seq <= 6000]
+    seqs = closer["lines"]["f1"]["seq"]
+    assert seqs[0] <= 5000 < 6000 <= seqs[-1]
+    inside = [seq for seq in seqs if 5000 <= seq <= 6000]
     assert len(inside) >= 100 > sum(5000 <= seq <= 6000 for seq in line["seq"])
 
 

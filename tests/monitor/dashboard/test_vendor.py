@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from fluxplain.monitor.dashboard.page_files import PAGE
+from fluxplain.monitor.dashboard.server import PAGE
 
 TESTS = Path(__file__).parent / "vendor"
 

@@ -10,7 +10,7 @@ from fluxplain.monitor.figures import story_figure
 from fluxplain.monitor.figures.contributions import MAX_ROWS, rows_of
 from fluxplain.monitor.figures.style import Picture
 from fluxplain.results.change_context import ChangeContext
-from fluxplain.results.selected import SelectedResults
+from fluxplain.results.selection import SelectedResults
 from fluxplain.schemas import Change
 from fluxplain.schemas.change import Curve
 from tests.monitor.figures.layout import assert_readable, texts_of, written

@@ -9,10 +9,16 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
 
 from fluxplain.monitor.figures import curves_figure
-from fluxplain.monitor.figures.effect_curves import MAX_EARLIER, MAX_PANELS, Effects, effects_of
-from fluxplain.monitor.figures.effect_maps import surfaces_figure
+from fluxplain.monitor.figures.effects import (
+    MAX_EARLIER,
+    MAX_PANELS,
+    Effects,
+    effects_of,
+    surfaces_figure,
+)
 from fluxplain.monitor.figures.style import GREY, PALETTE
-from fluxplain.results.selected import SelectedResults
+from fluxplain.results.selection import SelectedResults
+from fluxplain.results.stream_results import StreamView
 from fluxplain.schemas import Explanation
 from fluxplain.schemas.change import Curve
 from tests.monitor.figures.layout import assert_readable, written
@@ -20,8 +26,8 @@ from tests.monitor.figures.samples import GRID, explained, names, stream_of
 
 
 @cache
-def results_of(n: int, *, long: bool = False) -> SelectedResults:
-    return SelectedResults.of(stream_of(n, long=long))
+def view_of(n: int, *, long: bool = False) -> StreamView:
+    return SelectedResults.of(stream_of(n, long=long)).view
 
 
 def lines(axes: Axes, color: str) -> list[list[float]]:
@@ -32,12 +38,12 @@ def lines(axes: Axes, color: str) -> list[list[float]]:
 
 @pytest.mark.parametrize(("n", "width"), [(1, 7.2), (1, 5.0), (6, 5.0), (6, 7.2), (100, 7.2)])
 def test_all_text_can_be_read(n: int, width: float) -> None:
-    effects = effects_of(results_of(100, long=True) if n == 100 else results_of(6))[:n]
+    effects = effects_of(view_of(100, long=True) if n == 100 else view_of(6))[:n]
     assert_readable(curves_figure(effects, width_in=width))
 
 
 def test_a_panel_has_the_curve_now_with_its_grid_earlier_ones_and_those_of_single_records() -> None:
-    [each] = effects_of(results_of(6), features=["f1"])
+    [each] = effects_of(view_of(6), features=["f1"])
     axes = curves_figure([each]).axes[0]
     assert each.curves[-1].effect in lines(axes, PALETTE[0])
     assert len(lines(axes, PALETTE[0])) == 1 + MAX_EARLIER
@@ -49,13 +55,13 @@ def test_a_panel_has_the_curve_now_with_its_grid_earlier_ones_and_those_of_singl
 
 
 def test_the_features_are_in_the_order_of_their_importance_and_share_an_axis() -> None:
-    figure = curves_figure(effects_of(results_of(6)))
+    figure = curves_figure(effects_of(view_of(6)))
     assert [axes.texts[0].get_text() for axes in figure.axes][:2] == ["f1", "f0"]
     assert len({axes.get_ylim() for axes in figure.axes}) == 1
 
 
 def test_of_many_features_the_less_important_are_left_out_and_counted() -> None:
-    figure = curves_figure(effects_of(results_of(100, long=True)))
+    figure = curves_figure(effects_of(view_of(100, long=True)))
     assert len(figure.axes) == MAX_PANELS
     assert f"The {100 - MAX_PANELS} less important features are left out" in written(figure)
 
@@ -106,7 +112,7 @@ def test_what_is_no_curve_is_passed_over(wrong: dict[str, object]) -> None:
         replace(record, **wrong) if isinstance(record, Explanation) else record  # type: ignore[arg-type]
         for record in explained(["f0"], ["ipdp"])
     ]
-    assert effects_of(SelectedResults.of(records)) == []
+    assert effects_of(SelectedResults.of(records).view) == []
 
 
 def test_a_pair_is_a_map_with_a_scale_and_its_names_on_the_axes() -> None:
@@ -126,6 +132,6 @@ def test_pairs_are_no_curves() -> None:
         for record in explained(names(1), ["ipdp"])
         if isinstance(record, Explanation)
     ]
-    results = SelectedResults.of(pair)
-    assert effects_of(results) == []
-    assert results.curves["f0|f1"][-1].second_grid == [0.0, 1.0]
+    view = SelectedResults.of(pair).view
+    assert effects_of(view) == []
+    assert view.curves["f0|f1"][-1].second_grid == [0.0, 1.0]

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from fluxplain.monitor.figures import report_page
 from fluxplain.results.change_context import ChangeContext
-from fluxplain.results.selected import SelectedResults
+from fluxplain.results.selection import SelectedResults
 from fluxplain.results.store import MAX_SEQ
 from fluxplain.schemas.change import Curve
 from tests.kit.records import METHODS, change, explanation, prediction

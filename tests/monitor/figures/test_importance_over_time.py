@@ -27,14 +27,6 @@ def notes(figure: Figure) -> str:
     return " ".join(text.get_text() for text in figure.texts)
 
 
-def test_writes_a_png_of_print_size(tmp_path: Path) -> None:
-    path = tmp_path / "importances.png"
-    save(figure_of(drifting_store()), path, dpi=100)
-    header = path.read_bytes()[:24]
-    assert header[:8] == b"\x89PNG\r\n\x1a\n"
-    assert int.from_bytes(header[16:20], "big") == 720
-
-
 def test_one_panel_a_method_with_units() -> None:
     figure = figure_of(drifting_store())
     assert [a.texts[0].get_text() for a in figure.axes] == ["iPFI", "iSAGE", "iPDP"]

@@ -19,6 +19,8 @@ from fluxplain.results.selection import Selection
 from fluxplain.schemas import Change, Explanation, Prediction
 from fluxplain.schemas.change import Curve
 from fluxplain.schemas.explanation import Ice
+from fluxplain.schemas.prediction import LabelCounts
+from tests.kit.records import prediction
 from tests.kit.support import Linear
 from tests.monitor.figures.layout import assert_readable, written
 from tests.monitor.figures.samples import changes_of, drift_of, stream_of
@@ -138,7 +140,10 @@ def test_what_export_wrote_is_read_again(tmp_path: Path, ending: str) -> None:
     curve = Curve(5, ["red", "blue"], [0.1, 0.2])
     drift = replace(drift_of("c"), curve_before=curve, curve_after=curve, rank_after=1, ranked=4)
     calm = Change.notice(kind="gap", stream=drift.stream, seq=99, detail="90 lost")
-    for records in (with_curves(), [drift, calm]):
+    labels = LabelCounts(waiting=1, joined=2, missing=3, repeated=4, unknown=5)
+    known = replace(prediction(4), prediction="up", y="down", classes=["u", "d"], model_version="7")
+    late = replace(known, seq=5, labels=labels, missing=["c"], observation=2)
+    for records in (with_curves(), [drift, calm], [known, late]):
         path = tmp_path / f"records.{ending}"
         values = ((0, record.encode()) for record in records)
         export(values, type(records[0]), path, Selection())

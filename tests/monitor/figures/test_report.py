@@ -10,7 +10,7 @@ import pytest
 
 from fluxplain.monitor.figures import report_page
 from fluxplain.results.change_context import ChangeContext
-from fluxplain.results.selected import NothingToPlotError, SelectedResults
+from fluxplain.results.selection import NothingToPlotError, SelectedResults
 from fluxplain.schemas import Change, Explanation
 from tests.kit.records import STREAM, change
 from tests.monitor.figures.samples import changes_of, drift_of, explained, stream_of

@@ -7,19 +7,19 @@ import matplotlib as mpl
 import pytest
 
 from fluxplain.monitor.figures import curves_figure, importance_figure, save, story_figure
-from fluxplain.monitor.figures.effect_curves import effects_of
+from fluxplain.monitor.figures.effects import effects_of
 from fluxplain.monitor.figures.saving import DARK, rendered
 from fluxplain.monitor.figures.style import INK, MUTED, PAPER, TEXT_COLORS, Picture
 from fluxplain.results.change_context import ChangeContext
-from fluxplain.results.selected import SelectedResults
+from fluxplain.results.selection import SelectedResults
 from tests.monitor.figures.samples import drift_of, stream_of
 
 
 def figures() -> list[Picture]:
-    results = SelectedResults.of(stream_of(6))
+    view = SelectedResults.of(stream_of(6)).view
     return [
-        importance_figure(results.view),
-        curves_figure(effects_of(results)),
+        importance_figure(view),
+        curves_figure(effects_of(view)),
         story_figure(ChangeContext(drift_of("f0"))),
     ]
 
@@ -71,7 +71,11 @@ def test_an_svg_is_well_formed_and_of_print_width() -> None:
         assert root.get("width") == f"{7.2 * 72}pt"
 
 
-@pytest.mark.parametrize(("name", "magic"), [("a.PNG", b"\x89PNG"), ("a.pdf", b"%PDF")])
+# the header of a PNG has its width: 7.2 inches
+PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + int(7.2 * 30).to_bytes(4)
+
+
+@pytest.mark.parametrize(("name", "magic"), [("a.PNG", PNG), ("a.pdf", b"%PDF")])
 def test_the_ending_says_what_is_written(tmp_path: Path, name: str, magic: bytes) -> None:
     save(figures()[0], tmp_path / name, dpi=30)
     assert (tmp_path / name).read_bytes().startswith(magic)

@@ -3,8 +3,8 @@
 import pytest
 
 from fluxplain.monitor.terminal.all_streams import PipelineResults, StreamsView
-from fluxplain.results.selection import Alphas
 from fluxplain.results.store import Store
+from fluxplain.results.stream_results import Alphas
 from tests.kit.records import letter
 from tests.kit.support import make_config
 from tests.monitor.dashboard.stream import change, name, records

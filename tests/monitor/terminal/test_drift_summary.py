@@ -1,9 +1,8 @@
 from typing import Any
 
-import pytest
-
 from fluxplain.monitor.terminal.drift_summary import Summary, render_summary, summarize
 from fluxplain.results.store import Store
+from fluxplain.results.stream_results import TOP
 from fluxplain.schemas import Change
 from tests.kit.records import (
     STREAM,
@@ -16,12 +15,16 @@ from tests.kit.records import (
 from tests.monitor.terminal.console import printed
 
 
+def summarized(store: Store, drift_seq: int = 1000) -> Summary:
+    return summarize(store.streams[STREAM].at(), drift_seq)
+
+
 def shown(summary: Summary, **options: Any) -> str:
     return printed(render_summary(summary, **options))
 
 
 def test_ranks_the_features_before_and_after() -> None:
-    summary = summarize(drifting_store(), 1000)
+    summary = summarized(drifting_store())
     assert summary.view.methods == ["ipfi", "isage", "ipdp"]
     for method in summary.view.methods:
         assert [feature for feature, _ in summary.before(method)[:2]] == ["f0", "f8"]
@@ -31,14 +34,14 @@ def test_ranks_the_features_before_and_after() -> None:
 
 
 def test_finds_the_first_detection_of_each_feature_and_method() -> None:
-    summary = summarize(drifting_store(), 1000)
+    summary = summarized(drifting_store())
     found = [(*key, change.seq) for key, change in summary.detections.items()]
     assert found == [("f1", "isage", 1070), ("f0", "ipfi", 1120)]
     assert [c.seq for c in summary.changes_before] == [500]
 
 
 def test_a_change_at_the_drift_itself_is_after_it() -> None:
-    summary = summarize(Store.of([explanation("a", 5, 0.1), change("a", 9), change("a", 10)]), 10)
+    summary = summarized(Store.of([explanation("a", 5, 0.1), change("a", 9), change("a", 10)]), 10)
     assert [c.seq for c in summary.changes_before] == [9]
     assert [c.seq for c in summary.detections.values()] == [10]
 
@@ -48,7 +51,7 @@ def test_a_notice_is_no_detection() -> None:
         Change.notice(kind="gap", stream=STREAM, seq=seq, detail="lost", feature="a", method="ipfi")
         for seq in (5, 20)
     ]
-    summary = summarize(Store.of([explanation("a", 5, 0.1), *gaps]), 10)
+    summary = summarized(Store.of([explanation("a", 5, 0.1), *gaps]), 10)
     assert (summary.changes_before, summary.detections) == ([], {})
     assert "it was not" in shown(summary)
 
@@ -57,26 +60,21 @@ def test_the_loss_is_compared_with_the_explanations() -> None:
     store = drifting_store()
     for seq in (300, 1090, 1500):
         store.add(loss_change(seq))
-    text = shown(summarize(store, 1000))
+    text = shown(summarized(store))
     assert "By the model's loss: after 90 records (it rose from 0.200 to 0.900)" in text
     assert "after 70 records (iSAGE of f1" in text
     assert "Changes reported before record 1,000: 2, 1 of them of the loss" in text
-    undetected = summarize(drifting_store(), 1000)
+    undetected = summarized(drifting_store())
     assert "By the model's loss: not at all" in shown(undetected)
     assert "By the model's loss: it is not watched" in shown(undetected, loss_watched=False)
 
 
-@pytest.mark.parametrize("store", [drifting_store(), Store()], ids=["another", "empty"])
-def test_the_stream_must_be_known(store: Store) -> None:
-    with pytest.raises(ValueError, match="there is no stream 'features-7'"):
-        summarize(store, 1000, stream="features-7")
-
-
 def test_shows_the_top_features_and_when_the_change_was_detected() -> None:
-    text = shown(summarize(drifting_store(), 1000))
+    text = shown(summarized(drifting_store()))
     assert "before and after record 1,000" in text
     [ipfi] = [line for line in text.splitlines() if line.startswith("iPFI")]
     assert ipfi.split() == ["iPFI", "f0", "0.300", "±0.010", "f1", "0.300", "±0.010"]
+    assert text.count("±") == 3 * 2 * TOP
     sentence = "after 70 records (iSAGE of f1 rose from 0.000 to 0.300)"
     assert sentence in " ".join(text.split())
     assert [line.split() for line in text.splitlines() if line.startswith("f0")] == [
@@ -86,13 +84,7 @@ def test_shows_the_top_features_and_when_the_change_was_detected() -> None:
     assert max(len(line) for line in text.splitlines()) <= 80
 
 
-def test_shows_as_many_features_as_asked() -> None:
-    summary = summarize(drifting_store(), 1000)
-    assert shown(summary, top=1).count("±") == 3 * 2
-    assert shown(summary, top=99).count("±") == 3 * 2 * 9
-
-
 def test_a_drift_before_the_first_explanation_has_nothing_before() -> None:
-    summary = summarize(Store.of([prediction(0), explanation("a", 50, 0.3)]), 10)
+    summary = summarized(Store.of([prediction(0), explanation("a", 50, 0.3)]), 10)
     assert summary.before("ipfi") == []
     assert "–" in shown(summary)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from fluxplain.monitor.terminal.importance_table import sorted_features
+from fluxplain.monitor.terminal.importances import sorted_features
 from fluxplain.monitor.terminal.watch import WatchView
 from fluxplain.results.store import Store
 from fluxplain.schemas import Change
@@ -114,24 +114,6 @@ def test_more_columns_lengthen_the_trends_and_give_one_to_each_method() -> None:
     assert len(lengths[160]) == 3
 
 
-def test_one_method_is_shown_if_it_is_asked_for() -> None:
-    text = shown(drifting_store(), method="ipdp")
-    [heading] = [line for line in text.splitlines() if line.startswith("feature")]
-    assert heading.split() == ["feature", "iPDP"]
-    assert rows(text)["f1"].count("±") == 1
-
-
-def test_features_without_room_are_counted() -> None:
-    text = shown(drifting_store(features=30), height=24)
-    assert len(text.splitlines()) == 24
-    assert "iPFI" in text
-    assert "24 more features" in text
-    assert "4 changes" in text
-    everything = shown(drifting_store(features=30))
-    assert len(rows(everything)) == 30
-    assert "more features" not in everything
-
-
 def test_24_lines_have_room_for_trends_a_band_changes_and_lag() -> None:
     store = drifting_store()
     for seq in range(3000, 3400, 50):
@@ -163,8 +145,12 @@ def test_more_lines_show_all_features_then_changes_then_a_higher_band() -> None:
 
 def test_a_terminal_is_never_filled_beyond_its_height_but_a_file_has_all() -> None:
     store = drifting_store(features=30)
-    assert len(printed(WatchView(store), terminal_height=24).splitlines()) == 24
-    assert len(shown(store).splitlines()) > 40
+    text = printed(WatchView(store), terminal_height=24)
+    assert len(text.splitlines()) == 24
+    assert "24 more features" in text
+    assert "4 changes" in text
+    assert len(rows(shown(store))) == 30
+    assert "more features" not in shown(store)
 
 
 def test_the_band_of_a_feature_is_drawn_if_it_is_asked_for() -> None:
@@ -236,29 +222,22 @@ def test_the_header_counts() -> None:
     assert "/s" not in shown(store)
 
 
-def test_the_latest_changes_are_first() -> None:
-    store = Store.of(change("a", seq) for seq in range(100, 1300, 100))
-    text = shown(store)
-    assert "12 changes" in text
-    seqs = [line.split()[0] for line in text.splitlines() if "iPFI of a rose" in line]
-    assert seqs == ["1,200", "1,100", "1,000", "900", "800", "700", "600", "500"]
-
-
-def test_changes_have_their_ids_and_incidents() -> None:
-    alone, of_many = change("a", 100), replace(change("b", 250), incident="features-0@200")
-    text = shown(Store.of([alone, of_many, loss_change(1234)]))
-    assert f"1,234 {loss_change(1234).id} the loss rose from 0.2 to 0.9" in text
-    assert f"100 {alone.id} iPFI of a rose from 0.1 to 0.4 " in text
-    assert f"250 {of_many.id} iPFI of b rose from 0.1 to 0.4  @200" in text
-    assert "3 changes, latest first (record, id, @ incident)" in text
-    assert "incident" not in shown(Store.of([alone]))
-
-
-def test_a_notice_names_its_kind() -> None:
-    notice = Change.notice(kind="cold-start", stream=STREAM, seq=7, detail="x " * 80)
-    lines = shown(Store.of([prediction(0), notice])).splitlines()
-    assert any(f"7 {notice.id} cold-start: x x" in line for line in lines)
-    assert max(len(line) for line in lines) <= 80
+def test_the_latest_changes_are_first_with_ids_incidents_and_kinds_of_notices() -> None:
+    loss, of_many = loss_change(1250), replace(change("b", 1260), incident="features-0@200")
+    notice = Change.notice(kind="cold-start", stream=STREAM, seq=1270, detail="x " * 80)
+    alone = [change("a", seq) for seq in range(100, 1300, 100)]
+    lines = shown(Store.of([prediction(0), *alone, loss, of_many, notice])).splitlines()
+    [heading] = [i for i, line in enumerate(lines) if line.startswith("15 changes")]
+    assert lines[heading] == "15 changes, latest first (record, id, @ incident)"
+    assert f"1,270 {notice.id} cold-start: x x" in lines[heading + 1]
+    assert max(map(len, lines)) <= 80
+    seen = [line.rstrip() for line in lines[heading + 1 :] if " x " not in line]
+    assert seen == [
+        f"1,260 {of_many.id} iPFI of b rose from 0.1 to 0.4  @200",
+        f"1,250 {loss.id} the loss rose from 0.2 to 0.9",
+        *(f"{c.seq:5,} {c.id} iPFI of a rose from 0.1 to 0.4" for c in alone[:-6:-1]),
+    ]
+    assert "incident" not in shown(Store.of(alone))
 
 
 def test_shows_the_selected_stream() -> None:

@@ -34,9 +34,17 @@ export function tick(value) {
 
 const minus = (text) => text.replace(/^-/, "−").replace("e-", "e−").replace("e+", "e");
 
+/** Kind of a notice → its title. */
+const NOTICES = {
+  "cold-start": "Cold start",
+  "gap": "Gap: messages were lost",
+  "schema": "Schema: fields appeared or went missing",
+  "model": "Model: one took over or was withdrawn",
+};
+
 export function titleOf(change) {
   const verb = change.direction ?? "changed";
-  if (change.kind !== "drift") return change.kind === "gap" ? "Gap: messages were lost" : "Cold start";
+  if (change.kind !== "drift") return NOTICES[change.kind];
   if (change.method === "loss") return `The loss ${verb}`;
   return `${METHOD_NAMES[change.method]} of ${change.feature} ${verb}`;
 }

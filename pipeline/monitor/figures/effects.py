@@ -1,6 +1,6 @@
-"""Figure of iPDP curves: the current ones, earlier ones, and ICE curves."""
+"""Figures of iPDP: curves now and earlier with ICE curves, and surfaces of pairs as maps."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,11 +12,13 @@ from fluxplain.monitor.figures.curve_panels import (
     Positions,
     class_looks,
     draw_curve,
+    draw_surface,
     effect_of,
     number_points,
+    surface_limits,
 )
 from fluxplain.monitor.figures.text_fit import End, label_ends, short_names, shortened, text_width
-from fluxplain.results.selected import SelectedResults
+from fluxplain.results.stream_results import StreamView
 from fluxplain.schemas.change import Curve
 from fluxplain.schemas.methods import METHOD_NAMES, METHODS
 from fluxplain.schemas.record import Label
@@ -29,11 +31,16 @@ MAX_ICE = 50
 
 MAX_PANELS = 20
 
+MAX_MAPS = 12
+
 NAME_SHARE = 0.7
 """Share of a panel's width for the name; the importance is left out if it does not fit then."""
 
 PANEL_IN, GAP_IN, SPACE_IN, NARROWEST_IN = 1.35, 0.62, 0.18, 1.55
 """In inches: height of a panel; vertical and horizontal gap; narrowest panel including the gap."""
+
+SCALE_IN, MAP_SPACE_IN, MAP_IN, MAP_GAP_IN = 0.9, 0.6, 1.6, 0.75
+"""In inches: width for the scale of maps; horizontal gap; height of a map; vertical gap."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,25 +70,20 @@ class Effects:
         return [] if self.now.classes else self.ice[-MAX_ICE:]
 
 
-def effects_of(results: SelectedResults, *, features: Iterable[str] | None = None) -> list[Effects]:
+def effects_of(view: StreamView, *, features: Iterable[str] | None = None) -> list[Effects]:
     """Return the effects of all features with curves, the most important first; no pairs."""
     wanted = None if features is None else set(features)
-    newest = {f: s.newest for (f, m), s in results.view.series.items() if METHODS[m].is_curve}
+    found = [view.newest(method) for method in view.methods if METHODS[method].is_curve]
+    newest = {feature: estimate for each in found for feature, estimate in each.items()}
     curves = {
         feature: [curve for curve in found if curve.second_grid is None]
-        for feature, found in results.curves.items()
+        for feature, found in view.curves.items()
         if feature in newest and found[-1].second_grid is None and feature in (wanted or newest)
     }
     scale = max((abs(newest[feature].value) for feature in curves), default=0.0)
-    return [
-        Effects(
-            feature,
-            curves[feature],
-            results.ice(feature),
-            measured(newest[feature].value, newest[feature].std_error, scale),
-        )
-        for feature in sorted(curves, key=lambda feature: -newest[feature].value)
-    ]
+    texts = {f: measured(newest[f].value, newest[f].std_error, scale) for f in curves}
+    ranked = sorted(curves, key=lambda feature: -newest[feature].value)
+    return [Effects(f, curves[f], view.ice(f), texts[f]) for f in ranked]
 
 
 def curves_figure(
@@ -127,6 +129,42 @@ def curves_figure(
             style.number_values(axes, 4)
         if has_times:
             _name_times(figure.axes[0], shown[0])
+    return figure
+
+
+def surfaces_of(view: StreamView) -> dict[str, Curve]:
+    """Return pair → its newest surface."""
+    return {pair: found[-1] for pair, found in view.curves.items() if found[-1].second_grid}
+
+
+def surfaces_figure(
+    surfaces: Mapping[str, Curve],
+    *,
+    title: str = "How the model's output depends on two features together",
+    width_in: float = style.WIDTH_IN,
+) -> style.Picture:
+    """Return a figure with at most 12 maps: one per pair or, with several classes, per class."""
+    maps = [
+        (pair if label is None else f"{pair}: {label}", pair, curve, effect)
+        for pair, curve in surfaces.items()
+        for label, effect in effect_of(curve).items()
+    ][:MAX_MAPS]
+    room = width_in - style.AXIS_IN - style.MARGIN_IN - SCALE_IN
+    columns = min(len(maps), max(1, int(room / 2.0)))
+    body_in = -(-len(maps) // columns) * (MAP_IN + MAP_GAP_IN)
+    with style.styled():
+        figure, top = style.titled_figure(width_in, title=title, note="", body_in=body_in)
+        limits = surface_limits([effect for *_, effect in maps])
+        pitch = (room + MAP_SPACE_IN) / columns
+        width = min(pitch - MAP_SPACE_IN, 1.6 * MAP_IN)
+        for i, (name, pair, curve, effect) in enumerate(maps):
+            row, column = divmod(i, columns)
+            left, above = style.AXIS_IN + column * pitch, top + row * (MAP_IN + MAP_GAP_IN)
+            axes = style.add_panel(figure, style.Box(left, above, width, MAP_IN))
+            draw_surface(axes, curve, effect, limits, pair=pair)
+            style.heading(axes, name)
+            if i == columns - 1:
+                _draw_scale(figure, axes, left=left + width + 0.12, top=above)
     return figure
 
 
@@ -210,3 +248,10 @@ def _note(shown: Sequence[Effects], total: int) -> str:
     if total > len(shown):
         note += f" The {total - len(shown):,} less important features are left out."
     return note
+
+
+def _draw_scale(figure: style.Picture, axes: Axes, *, left: float, top: float) -> None:
+    scale = style.add_panel(figure, style.Box(left, top, 0.1, MAP_IN))
+    bar = figure.colorbar(axes.collections[0], cax=scale)
+    bar.outline.set_visible(False)
+    scale.set_ylabel("model's output", fontsize=style.SMALL_PT, color=style.MUTED)

@@ -1,32 +1,21 @@
 """The results that a figure or a report is about."""
 
-import itertools
 from collections.abc import Iterable
 from dataclasses import replace
 
 import pytest
 
-from fluxplain.results.pdp_history import MAX_EARLIER
 from fluxplain.results.published import Published
-from fluxplain.results.selected import EVERYTHING, NothingToPlotError, SelectedResults
-from fluxplain.results.selection import Alphas, Selection
+from fluxplain.results.selection import EVERYTHING, NothingToPlotError, SelectedResults, Selection
+from fluxplain.results.stream_results import Alphas
 from fluxplain.schemas import Explanation, Record
 from tests.kit.records import STREAM, explanation, loss_change
 from tests.kit.support import make_config
-from tests.monitor.figures.samples import LENGTH, drift_of, explained, names, stream_of
+from tests.monitor.figures.samples import drift_of, explained, names, stream_of
 
 
 def with_alphas(records: Iterable[Record], alphas: Alphas) -> SelectedResults:
-    results = SelectedResults(alphas=alphas)
-    results.take(map(Published, records))
-    return results
-
-
-def test_curves_are_evenly_spread_up_to_the_newest() -> None:
-    seqs = [curve.seq for curve in SelectedResults.of(stream_of(6)).curves["f0"]]
-    assert MAX_EARLIER / 2 <= len(seqs) - 1 <= MAX_EARLIER
-    assert seqs[-1] == LENGTH - 1
-    assert len({b - a for a, b in itertools.pairwise(seqs[:-1])}) == 1
+    return SelectedResults(map(Published, records), alphas=alphas)
 
 
 @pytest.mark.parametrize(
@@ -47,7 +36,7 @@ def test_only_what_is_selected_is_taken(
 ) -> None:
     view = SelectedResults.of(stream_of(6), selection).view
     assert (view.features, view.methods) == (features, methods)
-    points = next(iter(view.series.values())).points
+    points = next(iter(view.series[view.methods[0]].values())).points
     assert (points.seq[0], points.seq[-1]) == seqs
 
 
@@ -62,7 +51,7 @@ def test_the_smoothing_rate_can_be_chosen(alpha: float | None, value: float) -> 
     slow = explanation("a", 9, 0.1)
     fast = replace(slow, alpha=0.01, value=0.9)
     view = with_alphas([slow, fast], Alphas.only(alpha)).view
-    assert view.series["a", "ipfi"].newest.value == value
+    assert view.series["ipfi"]["a"].newest.value == value
 
 
 def test_a_stream_may_have_smoothing_rates_of_its_own() -> None:
@@ -85,8 +74,7 @@ def test_if_nothing_is_selected_the_message_lists_what_there_is() -> None:
         (Selection(features=frozenset({"nonsense"})), Alphas()),
         (EVERYTHING, Alphas.only(0.5)),
     ):
-        results = SelectedResults(selection, alphas=alphas)
-        results.take(map(Published, stream_of(6)))
+        results = SelectedResults(map(Published, stream_of(6)), selection, alphas=alphas)
         with pytest.raises(NothingToPlotError) as error:
             _ = results.view
         for part in (STREAM, "f0, f1", "alpha: 0.001", "seq: 19 to 2999"):

@@ -3,12 +3,8 @@
 from collections.abc import Iterable
 from dataclasses import replace
 
-import pytest
-
-from fluxplain.results import store
-from fluxplain.results.overview import TOP, Row, overview
-from fluxplain.results.selection import Alphas
 from fluxplain.results.store import Store
+from fluxplain.results.stream_results import TOP, Alphas, Row, overview
 from fluxplain.schemas import Change, Record
 from fluxplain.schemas.methods import Method
 from fluxplain.schemas.prediction import LabelCounts
@@ -38,7 +34,7 @@ def filled(*published: Iterable[Record]) -> Store:
 
 
 def rows(known: Store, method: Method | None = None) -> list[Row]:
-    return overview(known, Alphas.configured(CONFIG), method, now=0.0)
+    return overview(known.streams, Alphas.configured(CONFIG), method, now=0.0)
 
 
 def test_the_latest_change_is_first_and_streams_without_one_are_in_their_order() -> None:
@@ -59,9 +55,12 @@ def test_the_latest_change_is_first_and_streams_without_one_are_in_their_order()
 
 
 def test_a_row_says_what_the_stream_shows_now() -> None:
-    known = filled(records(1_600, features=5))
+    counts = LabelCounts(waiting=7, joined=3, missing=1, repeated=0, unknown=0)
+    late = replace(prediction(1_600, stream=stream(0)), labels=counts)
+    known = filled([*records(1_600, features=5), late])
     [row] = rows(known)
-    assert (row.results.records, row.method, row.alpha) == (1_600, "ipfi", 0.001)
+    assert (row.results.records, row.method, row.alpha) == (1_601, "ipfi", 0.001)
+    assert row.results.labels == counts
     trend = known.streams[stream(0)].performance.trend(100)
     assert (row.loss, row.accuracy) == (trend["loss"][-1], trend["accuracy"][-1])
     assert [feature for feature, _ in row.top[:2]] == ["f2", "f0"]
@@ -94,18 +93,3 @@ def test_dead_letters_are_counted_by_stream_and_alone_make_one_known() -> None:
     alone = next(row for row in rows(known) if row.stream == stream(1))
     assert (alone.results.records, alone.top, alone.method) == (0, [], None)
     assert (alone.loss, alone.accuracy, alone.change) == (None, None, None)
-
-
-def test_late_labels_are_counted() -> None:
-    counts = LabelCounts(waiting=7, joined=3, missing=1, repeated=0, unknown=0)
-    known = filled([replace(prediction(0, stream=stream(0)), labels=counts)])
-    assert [row.results.labels for row in rows(known)] == [counts]
-
-
-def test_more_streams_than_there_is_room_for_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(store, "MAX_STREAMS", 2)
-    known = filled(*(records(1, features=1, stream=stream(i)) for i in (1, 2)))
-    assert not known.has_more_streams
-    known.add(letter(0, partition=3, topic=TOPIC), 0)
-    assert known.has_more_streams
-    assert [row.stream for row in rows(known)] == [stream(1), stream(2)]

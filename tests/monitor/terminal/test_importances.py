@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fluxplain.monitor.terminal.uncertainty import SHADE, render_bands
+from fluxplain.monitor.terminal.importances import SHADE, render_bands
 from fluxplain.results.store import Store
 from fluxplain.results.stream_results import Key
 from fluxplain.schemas import Explanation, Record
