@@ -24,6 +24,13 @@ evaluator
     How the model is evaluated: ``"hoeffding"``, ``"linear"``, ``"batch"``, ``"generic"``, or
     ``"auto"``, the first of these that fits; or an evaluator of your own.
 
+Raises
+------
+ValueError
+    For an argument out of its range; the message names it.
+TypeError
+    If the model cannot be evaluated.
+
 Examples
 --------
 >>> from river import linear_model

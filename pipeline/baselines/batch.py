@@ -1,40 +1,21 @@
 """The explained batch: labelled observations, also the source of replacement values."""
 
-import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from fluxplain.evaluate import Encoding, Evaluator, Observation, Observed
 from fluxplain.evaluate.encoding import Floats, columns_of
-from fluxplain.explain.importance import check_observation
+from fluxplain.explain.explainer import check_observation
 from fluxplain.explain.losses import Loss, Target, get_loss
 from fluxplain.explain.players import Players
 
 
 class Batch:
-    """Labelled observations, and a model's loss on them.
+    """Labelled observations, and how a model's loss on them is evaluated.
 
-    Parameters
-    ----------
-    xs, ys, evaluator
-        See :mod:`fluxplain.baselines`.
-    players
-        What to explain.
-    loss
-        Name of a loss, or a function of (label, output).
-
-    Attributes
-    ----------
-    observed
-        The observations, all in one encoding.
-    stored
-        The values of the players' features, shape (observations, features).
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of its range; the message names it.
+    ``observed`` are all in one encoding; ``stored`` has the values of the players' features, shape
+    (observations, features).
     """
 
     def __init__(
@@ -72,7 +53,3 @@ class Batch:
 
     def __iter__(self) -> Iterator[tuple[Observed, Target]]:
         return zip(self.observed, self.ys, strict=True)
-
-
-Explain = Callable[[Batch, random.Random], dict[str, float]]
-"""Batch, source of random numbers → importance of each feature."""

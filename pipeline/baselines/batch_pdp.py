@@ -16,14 +16,12 @@ from fluxplain.evaluate.table import aligned
 from fluxplain.explain import kernels
 from fluxplain.explain.categories import range_and_slopes
 from fluxplain.explain.curve import Effect, Grid, shown_effect, shown_labels
+from fluxplain.explain.explainer import check_observation
 from fluxplain.explain.grids import GridKind, GridSettings, check_pairs
-from fluxplain.explain.importance import check_observation
 from fluxplain.explain.method import as_grid
 from fluxplain.explain.players import check_features
 from fluxplain.explain.points import PointStorage, seeded
 from fluxplain.explain.surface import Axes, SurfaceEffect, shown_surface
-
-Row = dict[str, Value]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,19 +49,14 @@ class PartialDependence:
 
 @dataclass(frozen=True, slots=True)
 class PairDependence:
-    """The effect of two features on the model's output.
+    """The effect of two features; its importance is always the effect's standard deviation.
 
     Attributes
     ----------
     axes
         The evaluation points of the first and of the second feature.
-    effect
-        The mean output, a row for each point of the first feature; for more than two classes, one
-        such surface a class.
-    ice
-        The same of each observation, in their order, whose mean the effect is.
-    importance
-        Standard deviation of the effect; the mean over the classes if there are more than two.
+    effect, ice, importance
+        As of :class:`PartialDependence`, with a row for each point of the first feature.
     """
 
     axes: Axes
@@ -92,7 +85,7 @@ def batch_pdp(
     Parameters
     ----------
     model, xs, features, evaluator
-        See :mod:`fluxplain.baselines`.
+        See :mod:`fluxplain.baselines`, also for errors.
     grid
         Evaluation points of numeric features: ``"quantile-range"``, equidistant from the 5 % to the
         95 % quantile of the batch; ``"range"``, equidistant from its smallest value to its largest;
@@ -108,13 +101,6 @@ def batch_pdp(
     Returns
     -------
     Feature → its curve.
-
-    Raises
-    ------
-    ValueError
-        For an argument out of its range; the message names it.
-    TypeError
-        If the model cannot be evaluated.
 
     References
     ----------
@@ -134,21 +120,18 @@ def batch_pdp(
     2.0
     """
     names = check_features(features)
-    settings = _settings(xs, grid, grid_size)
-    kinds = _kinds(xs, names, categorical)
-    chosen = _chosen(xs, kinds, settings, grids)
+    kinds, chosen = _points(xs, names, grid, grid_size, categorical, grids or {})
     replacements = [{feature: point} for feature, points in chosen.items() for point in points]
     labels, numbers = _asked(model, xs, replacements, evaluator)
     curves, begin = {}, 0
     for feature, points in chosen.items():
         end = begin + len(points)
-        importance = _quarter_of_range if kinds[feature] else _deviation
         effect, *ice = _shown(labels, numbers[:, begin:end])
         curves[feature] = PartialDependence(
             points,
             shown_effect(effect, len(points)),
             [shown_effect(each, len(points)) for each in ice],
-            kernels.mean_of(np.array([importance(curve) for curve in effect.values()])),
+            _importance(effect, categorical=kinds[feature]),
         )
         begin = end
     return curves
@@ -181,13 +164,6 @@ def batch_pair_pdp(
     -------
     ``"first|second"`` → its surface.
 
-    Raises
-    ------
-    ValueError
-        For an argument out of its range; the message names it.
-    TypeError
-        If the model cannot be evaluated.
-
     References
     ----------
     iPDP (Muschalik et al. 2023), Eq. 1, with a set S of two features.
@@ -203,73 +179,58 @@ def batch_pair_pdp(
     (([0.0, 1.0], [1.0, 3.0]), [[0.0, 0.0], [1.0, 3.0]])
     """
     named = check_pairs(pairs)
-    settings = _settings(xs, grid, grid_size)
-    kinds = _kinds(xs, [feature for pair in named.values() for feature in pair], categorical)
-    chosen = _chosen(xs, kinds, settings, grids)
+    members = [feature for pair in named.values() for feature in pair]
+    _, chosen = _points(xs, members, grid, grid_size, categorical, grids or {})
     surfaces = {}
     for name, pair in named.items():
         axes = (chosen[pair[0]], chosen[pair[1]])
-        labels, numbers = _asked(model, xs, _pair_rows(pair, axes), evaluator)
+        rows = [dict(zip(pair, point, strict=True)) for point in product(*axes)]
+        labels, numbers = _asked(model, xs, rows, evaluator)
         effect, *ice = _shown(labels, numbers)
         width = len(axes[1])
         surfaces[name] = PairDependence(
             axes,
             shown_surface(effect, width),
             [shown_surface(each, width) for each in ice],
-            kernels.mean_of(np.array([_deviation(flat) for flat in effect.values()])),
+            _importance(effect, categorical=False),
         )
     return surfaces
 
 
-def _settings(xs: Sequence[Observation], grid: GridKind, size: int) -> GridSettings:
+def _points(  # noqa: PLR0917  the arguments of both
+    xs: Sequence[Observation],
+    features: Sequence[str],
+    grid: GridKind,
+    size: int,
+    categorical: Collection[str] | None,
+    grids: Mapping[str, Grid],
+) -> tuple[dict[str, bool], dict[str, Grid]]:
+    """Return whether each feature is categorical, and its evaluation points."""
     if not xs:
         raise ValueError("xs is empty, but at least 1 observation is needed")
-    return GridSettings(kind=grid, size=size, storage_size=len(xs), warm_up=1)
-
-
-def _kinds(
-    xs: Sequence[Observation], features: Sequence[str], categorical: Collection[str] | None
-) -> dict[str, bool]:
-    """Return feature → whether it is categorical."""
-    for x in xs:
-        check_observation(Encoding().observe(x), tuple(features))
-    return {
-        feature: isinstance(xs[0][feature], bool | str)
-        if categorical is None
-        else feature in categorical
-        for feature in features
+    encoding = Encoding()
+    observed = [encoding.observe(x) for x in xs]
+    for each in observed:
+        check_observation(each, tuple(features))
+    kinds = {
+        f: isinstance(xs[0][f], bool | str) if categorical is None else f in categorical
+        for f in features
     }
-
-
-def _chosen(
-    xs: Sequence[Observation],
-    kinds: Mapping[str, bool],
-    settings: GridSettings,
-    grids: Mapping[str, Grid] | None,
-) -> dict[str, Grid]:
-    return {
-        feature: list(grids[feature])
-        if grids and feature in grids
-        else _grid(xs, feature, settings, categorical=kind)
-        for feature, kind in kinds.items()
-    }
-
-
-def _grid(
-    xs: Sequence[Observation], feature: str, settings: GridSettings, *, categorical: bool
-) -> Grid:
-    encoding, names = Encoding(), [feature] if categorical else []
+    names = [f for f in kinds if f not in grids]
+    settings = GridSettings(kind=grid, size=size, storage_size=len(xs), warm_up=1)
     # it holds all values, so it draws no random numbers
-    storage = PointStorage([feature], settings, categorical=names, rng_of=seeded(0))
-    for x in xs:
-        storage.store(encoding.observe(x))
-    return as_grid(storage.points(encoding)[feature].axis)
+    own = [f for f in names if kinds[f]]
+    storage = PointStorage(names, settings, categorical=own, rng_of=seeded(0))
+    for each in observed:
+        storage.store(each)
+    found = storage.points(encoding)
+    return kinds, {f: as_grid(found[f].axis) if f in found else [*grids[f]] for f in kinds}
 
 
 def _asked(
     model: object,
     xs: Sequence[Observation],
-    replacements: Sequence[Row],
+    replacements: Sequence[Mapping[str, Value]],
     evaluator: Evaluator | str,
 ) -> tuple[tuple[Label | None, ...], Floats]:
     """Return all classes, and the outputs, shape (observations, points, classes); 0 if missing."""
@@ -290,14 +251,7 @@ def _shown(
     ]
 
 
-def _pair_rows(pair: tuple[str, str], axes: Axes) -> list[Row]:
-    """Return the replacements at each point of the first feature with each of the second."""
-    return [dict(zip(pair, point, strict=True)) for point in product(*axes)]
-
-
-def _deviation(effect: Sequence[float]) -> float:
-    return kernels.deviation(np.array(effect))
-
-
-def _quarter_of_range(effect: Sequence[float]) -> float:
-    return range_and_slopes(np.array(effect))[0]
+def _importance(effects: Mapping[Label | None, list[float]], *, categorical: bool) -> float:
+    curves = [np.array(effect) for effect in effects.values()]
+    of = [range_and_slopes(c)[0] if categorical else kernels.deviation(c) for c in curves]
+    return float(kernels.mean_of(np.array(of)))

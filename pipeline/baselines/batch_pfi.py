@@ -13,9 +13,9 @@ from fluxplain.baselines.batch import Batch
 from fluxplain.evaluate import Evaluator, Observation, as_evaluator
 from fluxplain.explain.losses import Loss, Target
 from fluxplain.explain.method import Question, ask_model
-from fluxplain.explain.permutations import permuted
 from fluxplain.explain.pfi import PFI, drawn_rows
 from fluxplain.explain.players import Features, Players
+from fluxplain.explain.sage import permuted
 
 DEFAULT_PERMUTATIONS = 10
 """Number of permutations in the paper's experiments."""
@@ -41,7 +41,7 @@ def batch_pfi(
     Parameters
     ----------
     model, xs, ys, features, loss, seed, evaluator
-        See :mod:`fluxplain.baselines`.
+        See :mod:`fluxplain.baselines`, also for errors.
     permutations
         How many random permutations are averaged, M, at least 1. Each permutes all features,
         one at a time.
@@ -49,13 +49,6 @@ def batch_pfi(
     Returns
     -------
     Feature → importance, in units of the loss.
-
-    Raises
-    ------
-    ValueError
-        For an argument out of its range; the message names it.
-    TypeError
-        If the model cannot be evaluated.
 
     References
     ----------
@@ -92,22 +85,8 @@ def expected_pfi(
 ) -> dict[str, float]:
     """Return how much the mean loss grows over all pairs of observations: the model reliance.
 
-    It is the exact expectation of :func:`batch_pfi`. The model is evaluated
-    N·(1 + (N-1)·features) times, for N observations.
-
-    Parameters
-    ----------
-    model, xs, ys, features, loss, evaluator
-        See :func:`batch_pfi`.
-
-    Returns
-    -------
-    Feature → importance, in units of the loss.
-
-    Raises
-    ------
-    ValueError, TypeError
-        As :func:`batch_pfi`.
+    It is the exact expectation of :func:`batch_pfi`, whose parameters and result it has. The model
+    is evaluated N·(1 + (N-1)·features) times, for N observations.
 
     References
     ----------
@@ -116,12 +95,10 @@ def expected_pfi(
 
     Examples
     --------
-    >>> class Double:
-    ...     def predict_one(self, x):
-    ...         return 2.0 * x["a"]
+    >>> from types import SimpleNamespace
+    >>> model = SimpleNamespace(predict_one=lambda x: 2.0 * x["a"])
     >>> xs = [{"a": a, "b": -a} for a in (1.0, 2.0, 3.0, 4.0)]
-    >>> ys = [2.0, 4.0, 6.0, 8.0]
-    >>> pfi = expected_pfi(Double(), xs, ys, ["a", "b"], loss="absolute_error")
+    >>> pfi = expected_pfi(model, xs, [2.0, 4.0, 6.0, 8.0], ["a", "b"], loss="absolute_error")
     >>> {feature: round(value, 2) for feature, value in pfi.items()}
     {'a': 3.33, 'b': 0.0}
     """

@@ -17,9 +17,15 @@ from fluxplain.explain import kernels
 from fluxplain.explain.imputers import InnerSamples, check_inner_samples, draws
 from fluxplain.explain.losses import Loss, Target
 from fluxplain.explain.method import Question, ask_model
-from fluxplain.explain.permutations import Draw, changing, hidden_rows, permuted
 from fluxplain.explain.players import Features, Players
-from fluxplain.explain.sage import DEFAULT_INNER_SAMPLES, SAGE
+from fluxplain.explain.sage import (
+    DEFAULT_INNER_SAMPLES,
+    SAGE,
+    Draw,
+    changing,
+    hidden_rows,
+    permuted,
+)
 
 
 def batch_sage(
@@ -39,13 +45,13 @@ def batch_sage(
     the mean prediction minus the mean loss of the model (efficiency). The model is evaluated
     N·(2 + (features - 1)·m) times, for N observations and m inner samples.
 
-    Few inner samples bias SAGE as they do iSAGE: the loss of a mean of m outputs is too large by
-    about Var(output | revealed features) / m.
+    Few inner samples bias SAGE as they do iSAGE; see
+    :class:`~fluxplain.explain.IncrementalSAGE`.
 
     Parameters
     ----------
     model, xs, ys, features, loss, seed, evaluator
-        See :mod:`fluxplain.baselines`.
+        See :mod:`fluxplain.baselines`, also for errors.
     inner_samples
         Draws per observation that a restricted output is the mean of, m; ``"all"`` takes each
         observation of the batch once: the exact expectation over it.
@@ -53,13 +59,6 @@ def batch_sage(
     Returns
     -------
     Feature → SAGE value, in units of the loss.
-
-    Raises
-    ------
-    ValueError
-        For an argument out of its range; the message names it.
-    TypeError
-        If the model cannot be evaluated.
 
     References
     ----------

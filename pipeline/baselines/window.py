@@ -4,22 +4,23 @@ They are the baselines of iPFI and iSAGE for a model that learns.
 """
 
 import random
-from abc import ABC, abstractmethod
 from collections import deque
+from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 
 from fluxplain.baselines.batch import Batch
 from fluxplain.baselines.batch_pfi import DEFAULT_PERMUTATIONS, check_permutations, permuted_pfi
 from fluxplain.baselines.batch_sage import permuted_sage
 from fluxplain.evaluate import Encoding, Evaluator, NoOutputError, Observation, Value, as_evaluator
-from fluxplain.explain.importance import check_observation
+from fluxplain.explain.explainer import check_observation
 from fluxplain.explain.imputers import InnerSamples, check_inner_samples
 from fluxplain.explain.losses import Loss, Target, get_loss
 from fluxplain.explain.players import Features, Players
 from fluxplain.explain.sage import DEFAULT_INNER_SAMPLES
 
 
-class WindowExplainer(ABC):
+class WindowExplainer:
     """Batch importances of the current model on the last ``window`` observations.
 
     They are recomputed every ``stride`` observations.
@@ -35,11 +36,13 @@ class WindowExplainer(ABC):
         stride: int,
         seed: int | None,
         evaluator: Evaluator | str,
+        explain: Callable[[Batch, random.Random], dict[str, float]],
     ) -> None:
         self.players = Players(features)
         self.loss = get_loss(loss)
         self.evaluator = as_evaluator(model, evaluator)
         self.stride = stride
+        self._explain = explain
         self._values = dict.fromkeys(self.players.names, 0.0)
         self._window: deque[tuple[dict[str, Value], Target]] = deque(maxlen=window)
         self._until_next = window
@@ -68,12 +71,8 @@ class WindowExplainer(ABC):
             xs, ys = zip(*self._window, strict=True)
             batch = Batch(xs, ys, self.players, loss=self.loss, evaluator=self.evaluator)
             with suppress(NoOutputError):  # the model may have no output before it learns
-                self._values = self._explain(batch)
+                self._values = self._explain(batch, self._rng)
         return self.values
-
-    @abstractmethod
-    def _explain(self, batch: Batch) -> dict[str, float]:
-        """Return the importances in a batch."""
 
 
 class IntervalPFI(WindowExplainer):
@@ -82,18 +81,11 @@ class IntervalPFI(WindowExplainer):
     Parameters
     ----------
     model, features, loss, seed, evaluator
-        See :mod:`fluxplain.baselines`.
+        See :mod:`fluxplain.baselines`, also for errors.
     interval
         Observations in an interval, at least 2.
     permutations
         How many random permutations are averaged, at least 1.
-
-    Raises
-    ------
-    ValueError
-        For an argument out of its range; the message names it.
-    TypeError
-        If the model cannot be evaluated.
 
     References
     ----------
@@ -105,14 +97,11 @@ class IntervalPFI(WindowExplainer):
     ...     def predict_one(self, x):
     ...         return 2.0 * x["a"]
     >>> pfi = IntervalPFI(Double(), ["a"], interval=3, loss="absolute_error", seed=1)
-    >>> for a in (1.0, 2.0, 3.0, 5.0, 5.0, 5.0):
-    ...     print(round(pfi.explain_one({"a": a}, 2.0 * a)["a"], 1))
-    0.0
-    0.0
-    2.6
-    2.6
-    2.6
-    0.0
+    >>> [
+    ...     round(pfi.explain_one({"a": a}, 2.0 * a)["a"], 1)
+    ...     for a in (1.0, 2.0, 3.0, 5.0, 5.0, 5.0)
+    ... ]
+    [0.0, 0.0, 2.6, 2.6, 2.6, 0.0]
     """
 
     def __init__(
@@ -134,11 +123,8 @@ class IntervalPFI(WindowExplainer):
             stride=interval,
             seed=seed,
             evaluator=evaluator,
+            explain=partial(permuted_pfi, permutations=check_permutations(permutations)),
         )
-        self.permutations = check_permutations(permutations)
-
-    def _explain(self, batch: Batch) -> dict[str, float]:
-        return permuted_pfi(batch, self._rng, permutations=self.permutations)
 
 
 class SlidingWindowSAGE(WindowExplainer):
@@ -150,7 +136,7 @@ class SlidingWindowSAGE(WindowExplainer):
     Parameters
     ----------
     model, features, loss, seed, evaluator
-        See :mod:`fluxplain.baselines`.
+        See :mod:`fluxplain.baselines`, also for errors.
     window
         Number of observations that are explained together, at least 2. Nothing is explained before
         the window is full.
@@ -159,13 +145,6 @@ class SlidingWindowSAGE(WindowExplainer):
     inner_samples
         Draws per observation that a restricted output is the mean of, m; ``"all"`` takes each
         observation of the window once: the exact expectation over it.
-
-    Raises
-    ------
-    ValueError
-        For an argument out of its range; the message names it.
-    TypeError
-        If the model cannot be evaluated.
 
     References
     ----------
@@ -180,11 +159,8 @@ class SlidingWindowSAGE(WindowExplainer):
     ...     Double(), ["a", "b"], window=4, stride=1, loss="absolute_error", seed=1
     ... )
     >>> for a in (1.0, 2.0, 3.0, 4.0, 5.0):
-    ...     print(sage.explain_one({"a": a, "b": 7.0}, 2.0 * a))
-    {'a': 0.0, 'b': 0.0}
-    {'a': 0.0, 'b': 0.0}
-    {'a': 0.0, 'b': 0.0}
-    {'a': 2.0, 'b': 0.0}
+    ...     values = sage.explain_one({"a": a, "b": 7.0}, 2.0 * a)
+    >>> values
     {'a': 2.0, 'b': 0.0}
     """
 
@@ -210,11 +186,8 @@ class SlidingWindowSAGE(WindowExplainer):
             stride=_at_least(1, "stride", stride),
             seed=seed,
             evaluator=evaluator,
+            explain=partial(permuted_sage, inner_samples=check_inner_samples(inner_samples)),
         )
-        self.inner_samples = check_inner_samples(inner_samples)
-
-    def _explain(self, batch: Batch) -> dict[str, float]:
-        return permuted_sage(batch, self._rng, inner_samples=self.inner_samples)
 
 
 def _at_least(least: int, name: str, number: int) -> int:

@@ -21,23 +21,23 @@ from typing import TYPE_CHECKING
 from fluxplain.loading.lazy import lazy
 
 if TYPE_CHECKING:
+    from fluxplain.explain.explainer import explain_together
     from fluxplain.explain.losses import LOSSES, get_loss
     from fluxplain.explain.normalization import normalized
     from fluxplain.explain.pairs import IncrementalPairPDP
     from fluxplain.explain.pdp import IncrementalPDP
     from fluxplain.explain.pfi import IncrementalPFI
     from fluxplain.explain.sage import IncrementalSAGE
-    from fluxplain.explain.together import explain_together
 else:
     __getattr__, __dir__ = lazy(
         __name__,
+        explainer=["explain_together"],
         losses=["LOSSES", "get_loss"],
         normalization=["normalized"],
         pairs=["IncrementalPairPDP"],
         pdp=["IncrementalPDP"],
         pfi=["IncrementalPFI"],
         sage=["IncrementalSAGE"],
-        together=["explain_together"],
     )
 
 __all__ = [

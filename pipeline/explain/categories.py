@@ -1,23 +1,15 @@
-"""Smoothed curves of categories: one mean per category."""
+"""Smoothed effects at keys that come and go: categories, and points of a surface with any."""
 
 from collections.abc import Callable, Hashable, Sequence
 from typing import Generic, TypeVar
 
 import numpy as np
 
-from fluxplain.evaluate import Table, Value
+from fluxplain.evaluate import Table
 from fluxplain.evaluate.encoding import Floats, Places
 from fluxplain.evaluate.table import Labels, aligned
 from fluxplain.explain import kernels
-from fluxplain.explain.curve import (
-    Effect,
-    Grid,
-    PDPCurve,
-    check_answers,
-    check_size,
-    shown_effect,
-    shown_labels,
-)
+from fluxplain.explain.curve import Effect, check_answers, check_size, shown_effect, shown_labels
 from fluxplain.explain.smoothing import ExponentialMeans
 
 ABSENT_CATEGORIES = 100
@@ -32,14 +24,14 @@ K = TypeVar("K", bound=Hashable)
 
 
 class KeyedCurve(Generic[K]):
-    """Effects at keys that come and go, with one mean per key."""
+    """One mean per key; it has the estimates of a :class:`~fluxplain.explain.ranks.RankCurve`."""
 
     def __init__(self, alpha: float, importance: Importance, *, debias: bool = True) -> None:
         self.alpha = alpha
         self.debias = debias
-        self.keys: list[K] = []
+        self.grid: list[K] = []
+        self.value = 0.0
         self._importance = importance
-        self._value = 0.0
         self._projections = ExponentialMeans(1, [alpha])
         self._labels: Labels = ()
         self._slots: dict[K, int] = {}  # the longest absent first
@@ -48,8 +40,8 @@ class KeyedCurve(Generic[K]):
         self._effects: Floats = np.zeros((0, 0))  # shape (slots, labels)
         self._weights: Floats = np.zeros(0)
 
-    def update_keys(self, keys: Sequence[K], answers: Table, *, width: int = 1) -> float:
-        """Take one observation's effects; see :meth:`PDPCurve.update_table`.
+    def update_table(self, keys: Sequence[K], answers: Table, *, width: int = 1) -> float:
+        """Take one observation's effects and return their importance, the increment.
 
         A category has at most ``width`` keys.
         """
@@ -68,7 +60,7 @@ class KeyedCurve(Generic[K]):
             values.append(value)
             projections.append(float(slopes @ own))
             increments.append(self._importance(own)[0])
-        self._value = _mean(values)
+        self.value = _mean(values)
         self._projections.update(np.array([[_mean(projections)]]))
         return _mean(increments)
 
@@ -78,13 +70,8 @@ class KeyedCurve(Generic[K]):
         return self._projections.n
 
     @property
-    def value(self) -> float:
-        """Importance of the curve."""
-        return self._value
-
-    @property
     def variance(self) -> float:
-        """Variance of what one observation contributes to the importance."""
+        """Variance of what one observation contributes to the importance, to first order."""
         return self._projections.variances.item()
 
     @property
@@ -96,11 +83,11 @@ class KeyedCurve(Generic[K]):
     def effect(self) -> Effect:
         """The smoothed effect at the keys."""
         shown = {self._labels[column]: effect.tolist() for column, effect in self._shown()}
-        return shown_effect(shown, len(self.keys))
+        return shown_effect(shown, len(self.grid))
 
     def _move(self, keys: Sequence[K], ice: Floats, most: int) -> None:
-        self.keys = list(keys)
-        self._rows = rows = np.array([self._slot(key) for key in self.keys], np.intp)
+        self.grid = list(keys)
+        self._rows = rows = np.array([self._slot(key) for key in keys], np.intp)
         self._weights[rows] = (1.0 - self.alpha) * self._weights[rows] + self.alpha
         w = self.alpha / self._weights[rows, None] if self.debias else self.alpha
         self._effects[rows] += w * (ice - self._effects[rows])
@@ -128,22 +115,6 @@ class KeyedCurve(Generic[K]):
         return [(column, effects[:, column]) for column in columns]
 
 
-class CategoryCurve(KeyedCurve[Value], PDPCurve):
-    """The effects of the stored categories; the importance is a quarter of their range."""
-
-    def __init__(self, alpha: float, *, debias: bool = True) -> None:
-        super().__init__(alpha, range_and_slopes, debias=debias)
-
-    def update_table(self, points: Grid, answers: Table) -> float:
-        """Take the ICE curve of one observation; see :class:`PDPCurve`."""
-        return self.update_keys(points, answers)
-
-    @property
-    def grid(self) -> Grid:
-        """The categories."""
-        return list(self.keys)
-
-
 def _mean(values: Sequence[float]) -> float:
     return float(kernels.mean_of(np.array(values)))
 
@@ -151,18 +122,19 @@ def _mean(values: Sequence[float]) -> float:
 def range_and_slopes(curve: Floats) -> tuple[float, Floats]:
     """Return a quarter of the range of a curve, and its derivative by each point.
 
-    References
-    ----------
-    Greenwell, Boehmke, McCarthy (2018), Section 2.
-
-    Examples
-    --------
-    >>> value, slopes = range_and_slopes(np.array([1.0, 0.0, 2.0]))
-    >>> value, slopes.tolist()
-    (0.5, [0.0, -0.25, 0.25])
+    It is the importance of a categorical feature (Greenwell, Boehmke, McCarthy, 2018, Section 2).
     """
     slopes = np.zeros(len(curve))
     high, low = curve.argmax(), curve.argmin()
     if curve[high] > curve[low]:
         slopes[high], slopes[low] = 0.25, -0.25
     return float(curve[high] - curve[low]) / 4.0, slopes
+
+
+def deviation_and_slopes(effects: Floats) -> tuple[float, Floats]:
+    """Return the standard deviation of some effects, and its derivative by each."""
+    deviation = float(kernels.deviation(effects))
+    if deviation == 0.0:
+        return 0.0, np.zeros(len(effects))
+    distances = effects - effects[0] - kernels.middle(effects)
+    return deviation, distances / (deviation * (len(effects) - 1))

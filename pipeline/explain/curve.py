@@ -1,15 +1,14 @@
-"""Base of the smoothed curves of numeric and categorical features."""
+"""Curves: their public form, the checks of what moves them, and those of single observations."""
 
 import math
-from abc import ABC, abstractmethod
+from collections import deque
 from collections.abc import Collection, Mapping, Sequence
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
 from fluxplain.evaluate import Label, Table, Value
 from fluxplain.evaluate.encoding import Floats
-from fluxplain.evaluate.table import MIXED
+from fluxplain.evaluate.table import MIXED, Labels
 from fluxplain.explain import kernels
-from fluxplain.explain.outputs import label_order, positive_class
 
 Grid = list[Value]
 """Numbers in increasing order, or categories."""
@@ -21,67 +20,12 @@ LARGEST = 1e153
 """Largest output: larger ones have no finite square."""
 
 
-class PDPCurve(ABC):
-    """The smoothed curve of one feature.
-
-    References
-    ----------
-    iPDP, Algorithm 1, lines 5 to 10; importance after Greenwell, Boehmke, McCarthy (2018), "A
-    Simple and Effective Model-Based Variable Importance Measure".
-    """
-
-    @abstractmethod
-    def update_table(self, points: Grid, answers: Table) -> float:
-        """Take the ICE curve of one observation and return its importance, the increment.
-
-        Raises
-        ------
-        ValueError, TypeError
-            If the points or the outputs do not fit; then nothing has changed.
-        """
-
-    @property
-    @abstractmethod
-    def n(self) -> int:
-        """Updates so far."""
-
-    @property
-    @abstractmethod
-    def value(self) -> float:
-        """Importance of the curve; its mean if more than two classes have one each."""
-
-    @property
-    @abstractmethod
-    def variance(self) -> float:
-        """Variance of what one observation contributes to :attr:`value`, to first order."""
-
-    @property
-    @abstractmethod
-    def std_error(self) -> float:
-        """Standard error of :attr:`value`, by the delta method; infinite before an update."""
-
-    @property
-    @abstractmethod
-    def grid(self) -> Grid:
-        """The smoothed grid points, or the categories."""
-
-    @property
-    @abstractmethod
-    def effect(self) -> Effect:
-        """The smoothed effect: one curve, or one per class if there are more than two."""
-
-
 def check_answers(known: Collection[Label | None], answers: Table) -> None:
     """Raise an error if outputs do not match earlier ones, or have no finite square."""
-    check_labels(known, answers.labels)
+    if known and (None in known) != (None in answers.labels):
+        raise TypeError(MIXED)
     if not kernels.are_moderate(answers.numbers, LARGEST):
         _refuse(answers.numbers)
-
-
-def check_labels(known: Collection[Label | None], labels: Collection[Label | None]) -> None:
-    """Raise ``TypeError`` if one side has classes and the other a number."""
-    if known and (None in known) != (None in labels):
-        raise TypeError(MIXED)
 
 
 def check_size(size: int, *numbers: int) -> None:
@@ -92,10 +36,19 @@ def check_size(size: int, *numbers: int) -> None:
 
 
 def shown_labels(labels: Collection[Label | None]) -> Sequence[Label | None]:
-    """Return the labels of the shown curves: the number, the positive class, or each class."""
-    classes = sorted((label for label in labels if label is not None), key=label_order)
-    positive = positive_class(classes)
-    return list(labels) if not classes else classes if positive is None else [positive]
+    """Return the labels of the shown curves: the number, the positive class, or each class.
+
+    The positive one is the larger of two: ``True``, 1, or the last in the alphabet. Labels of any
+    kinds have the same order in every process.
+
+    Examples
+    --------
+    >>> shown_labels([True, False]), shown_labels(["c", "a", "b"]), shown_labels([None])
+    ([True], ['a', 'b', 'c'], [None])
+    """
+    classes = [label for label in labels if label is not None]
+    classes.sort(key=lambda label: (type(label).__name__, label))
+    return list(labels) if not classes else classes if len(classes) > 2 else classes[-1:]
 
 
 def shown_effect(effects: Mapping[Label | None, list[float]], size: int) -> Effect:
@@ -109,3 +62,44 @@ def _refuse(numbers: Floats) -> NoReturn:
     columns = [[v for v in column if not abs(v) <= LARGEST] for column in numbers.T.tolist()]
     large = max(next(filter(None, columns)), key=lambda v: math.inf if math.isnan(v) else abs(v))
     raise ValueError(f"an output is not finite or too large to square: {large}")
+
+
+class IceCurve(NamedTuple):
+    """The output on observation number ``seq`` as a function of one feature.
+
+    The effect is the output at each point; for more than two classes, one such curve per class.
+    """
+
+    seq: int
+    grid: Grid
+    effect: Effect
+
+
+class IceCurves:
+    """The last ``size`` curves of one feature; a class that the model did not know counts as 0.
+
+    References
+    ----------
+    iPDP, Section 3.2: the answers at one time are the ICE curve of that observation. Goldstein,
+    Kapelner, Bleich, Pitkin (2015), "Peeking Inside the Black Box".
+    """
+
+    def __init__(self, size: int) -> None:
+        self._kept: deque[tuple[int, Grid, Labels, Floats]] = deque(maxlen=size)
+        self._labels: Labels = ()
+
+    def update(self, seq: int, points: Grid, answers: Table) -> None:
+        """Take the curve of one observation, after the smoothed curve has taken it."""
+        self._labels = tuple(dict.fromkeys((*self._labels, *answers.labels)))
+        self._kept.append((seq, list(points), answers.labels, answers.numbers.copy()))
+
+    @property
+    def curves(self) -> list[IceCurve]:
+        """The curves, oldest first, with the classes of the smoothed one."""
+        shown = shown_labels(self._labels)
+        curves = []
+        for seq, points, labels, numbers in self._kept:
+            known = dict(zip(labels, numbers.T.tolist(), strict=True))
+            effects = {label: known.get(label, [0.0] * len(points)) for label in shown}
+            curves.append(IceCurve(seq, list(points), shown_effect(effects, len(points))))
+        return curves

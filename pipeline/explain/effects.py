@@ -2,13 +2,13 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from fluxplain.evaluate import Table
-from fluxplain.explain.categories import CategoryCurve
-from fluxplain.explain.curve import Effect, Grid, PDPCurve
+from fluxplain.evaluate import Table, Value
+from fluxplain.explain.categories import KeyedCurve, range_and_slopes
+from fluxplain.explain.curve import Effect, Grid
 from fluxplain.explain.method import Answers, Axis, as_grid
 from fluxplain.explain.ranks import RankCurve, RankCurves
 from fluxplain.explain.surface import Surface
@@ -39,7 +39,7 @@ class Effects:
         self._places = {name: place for place, name in enumerate(numeric)}
         self.ranks = RankCurves(len(numeric), alpha, debias=debias)
         self.categories = {
-            name: CategoryCurve(alpha, debias=debias)
+            name: KeyedCurve[Value](alpha, range_and_slopes, debias=debias)
             for name, kind in kinds.items()
             if kind == (True,)
         }
@@ -52,10 +52,7 @@ class Effects:
     def take(self, answers: Answers) -> dict[str, float]:
         """Take the ICE curves of one observation; return the importance of each.
 
-        Raises
-        ------
-        ValueError, TypeError
-            If the points or the outputs do not fit.
+        Raises ``ValueError`` or ``TypeError`` if the points or the outputs do not fit.
         """
         names, labels, blocks, points = answers
         increments: dict[str, float] = {}
@@ -74,13 +71,7 @@ class Effects:
         return increments
 
     def take_run(self, name: str, curves: Sequence[Curve]) -> list[float]:
-        """Take the ICE curves of several observations; return the importance of each.
-
-        Raises
-        ------
-        ValueError, TypeError
-            If the points or the outputs do not fit.
-        """
+        """Take the ICE curves of several observations as :meth:`take` those of one."""
         increments: list[float] = []
         for labels, group in groupby(curves, lambda curve: curve.outputs.labels):
             together = list(group)
@@ -118,7 +109,7 @@ class Effects:
         """Name → standard error of the importance; infinite before the first explanation."""
         return self._each(self.ranks.std_errors, lambda effect: effect.std_error)
 
-    def of(self, name: str) -> PDPCurve | Surface:
+    def of(self, name: str) -> RankCurve | KeyedCurve[Value] | Surface:
         """Return the curve or surface of a name."""
         if name in self._places:
             return RankCurve(self.ranks, self._places[name])
@@ -126,13 +117,16 @@ class Effects:
 
     def curve(self, name: str) -> tuple[Grid, Effect]:
         """Return the smoothed points and effects of a feature; both empty before the first."""
-        curve = cast(PDPCurve, self.of(name))
-        return curve.grid, curve.effect
+        curve = cast(RankCurve | KeyedCurve[Value], self.of(name))
+        return list(curve.grid), curve.effect
 
     def _each(
-        self, ranks: list[float], of: Callable[[CategoryCurve | Surface], float]
+        self, ranks: list[float], of: Callable[[RankCurve | KeyedCurve[Any]], float]
     ) -> dict[str, float]:
-        others: dict[str, CategoryCurve | Surface] = {**self.categories, **self.surfaces}
+        others: dict[str, RankCurve | KeyedCurve[Any]] = {
+            **self.categories,
+            **{name: surface.curve for name, surface in self.surfaces.items()},
+        }
         return {
             name: ranks[self._places[name]] if name in self._places else of(others[name])
             for name in self.names

@@ -17,35 +17,9 @@ MOST_CURVES = 1000
 class GridSettings:
     """How the evaluation points of features are chosen.
 
-    Attributes
-    ----------
-    kind
-        For numeric features: ``"quantile-range"``, equidistant from the 5 % to the 95 % quantile of
-        recent values; ``"range"``, equidistant from the smallest to the largest of the last ones;
-        ``"quantiles"``, the quantiles of equidistant levels from 5 % to 95 %, which may coincide.
-        A categorical feature always has the categories in its storage.
-    size
-        Points of a numeric feature, at least 2.
-    storage
-        Which stored value a new one evicts: the oldest (``"frequency"``), or any, with a
-        chance in proportion to its age (``"age-weighted"``). A range has none.
-    storage_size
-        How many recent values are kept, at least 1.
-    window
-        Number of last values in the range; for ``"range"`` only, ``storage_size`` by default.
-    entrance_probability
-        Probability that a value enters the storage, in (0, 1].
-    warm_up
-        Values needed for a grid: from 1 to the capacity, which is the default.
-
-    Raises
-    ------
-    ValueError
-        For a setting out of its range; the message names it.
-
-    References
-    ----------
-    iPDP, Section 3.2 (evaluation points), Algorithm 2 (range) and Algorithm 3 (storage).
+    The settings are those of :class:`~fluxplain.explain.pdp.EffectExplainer`: ``kind`` is its
+    ``grid``, ``size`` its ``grid_size``. One out of its range raises ``ValueError``; the message
+    names it.
     """
 
     kind: GridKind = "quantile-range"
@@ -59,7 +33,8 @@ class GridSettings:
     def __post_init__(self) -> None:
         _check_choice("grid", self.kind, get_args(GridKind))
         _check_choice("storage", self.storage, get_args(StorageKind))
-        check_grid_size(self.size)
+        if self.size < 2:
+            raise ValueError(f"grid_size is {self.size!r}, but must be at least 2")
         check_probability(self.entrance_probability)
         if self.window is not None and self.window < 1:
             raise ValueError(f"window is {self.window!r}, but must be at least 1")
@@ -85,22 +60,12 @@ SEPARATOR = "|"
 
 
 def pair_name(pair: Sequence[str]) -> str:
-    """Return the key of a pair's explanations.
-
-    >>> pair_name(("age", "salary"))
-    'age|salary'
-    """
+    """Return the key of a pair's explanations."""
     return SEPARATOR.join(pair)
 
 
 def check_pairs(pairs: Sequence[Sequence[str]]) -> dict[str, tuple[str, str]]:
-    """Return the pairs by name, or raise ``ValueError`` if there is none, or an invalid one.
-
-    Examples
-    --------
-    >>> check_pairs([("a", "b")])
-    {'a|b': ('a', 'b')}
-    """
+    """Return the pairs by name, or raise ``ValueError`` if there is none, or an invalid one."""
     named = {}
     for pair in pairs:
         if isinstance(pair, str) or len(pair) != 2 or pair[0] == pair[1]:
@@ -115,13 +80,6 @@ def check_pairs(pairs: Sequence[Sequence[str]]) -> dict[str, tuple[str, str]]:
     if not named:
         raise ValueError("pairs is empty: name at least one")
     return named
-
-
-def check_grid_size(grid_size: int) -> int:
-    """Return ``grid_size``, or raise ``ValueError`` if it is below 2."""
-    if grid_size < 2:
-        raise ValueError(f"grid_size is {grid_size!r}, but must be at least 2")
-    return grid_size
 
 
 def check_ice(ice: int) -> int:

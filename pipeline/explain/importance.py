@@ -1,29 +1,20 @@
 """Base of iPFI and iSAGE: one smoothed number per feature."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from fluxplain.evaluate import Encoding, Evaluator, Observation, Observed, Table
+from fluxplain.evaluate import Evaluator, Observation, Table
 from fluxplain.evaluate.encoding import Floats
 from fluxplain.evaluate.table import aligned
+from fluxplain.explain.explainer import Estimates, Explainer, explain_together
 from fluxplain.explain.losses import Loss, Target, get_loss
 from fluxplain.explain.method import ImportanceMethod, Question
-from fluxplain.explain.smoothing import ExponentialMeans, check_alphas, confidence_bound
-from fluxplain.explain.together import explain_together
-
-Alpha = float | Sequence[float]
-"""One smoothing rate, or several."""
+from fluxplain.explain.smoothing import Alpha, ExponentialMeans, check_alphas
 
 
-def rates(alpha: Alpha) -> tuple[float, ...]:
-    """Return the smoothing rates, or raise ``ValueError`` for an invalid one, or none."""
-    return check_alphas(alpha if isinstance(alpha, Sequence) else [alpha])
-
-
-class Estimates:
-    """Importances, smoothed with one rate, by the name of the feature or group."""
+class Importances(Estimates):
+    """Importances of features and groups, in units of the loss, smoothed with one rate."""
 
     def __init__(self, names: tuple[str, ...], means: ExponentialMeans, place: int) -> None:
         self._names = names
@@ -50,30 +41,19 @@ class Estimates:
         """Feature → standard error of its importance; infinite before the first explanation."""
         return self._by_name(self._means.std_errors[self._place])
 
-    def confidence(self, delta: float) -> dict[str, float]:
-        """Return feature → ε with ``P(|estimate - expectation| > ε) ≤ delta`` (iPFI, Eq. 6).
-
-        Raises
-        ------
-        ValueError
-            If ``delta`` is not in (0, 1).
-        """
-        return {f: confidence_bound(error, delta) for f, error in self.std_errors.items()}
-
     def _by_name(self, numbers: Floats) -> dict[str, float]:
         return dict(zip(self._names, numbers.tolist(), strict=True))
 
 
-class ImportanceExplainer(Estimates):
+class ImportanceExplainer(Importances, Explainer):
     """Smoothed increments, one sequence for each feature or group of features.
 
     With several smoothing rates, its own estimates are those with the first one.
 
     Parameters
     ----------
-    model
-        Any object with ``predict_proba_one`` (used when there) or ``predict_one``. It is evaluated,
-        never changed.
+    model, debias, seed, evaluator
+        See :class:`~fluxplain.explain.explainer.Explainer`.
     features
         Names of the features to explain. A mapping among them, such as
         ``{"place": ["lat", "lon"]}``, defines groups of features that are explained as one.
@@ -92,14 +72,14 @@ class ImportanceExplainer(Estimates):
     warm_up
         Observations to store before the first explanation, at least 1 and at most
         ``reservoir_size``, which is the default.
-    debias
-        Divide by the sum of the smoothing's weights.
-    seed
-        Random seed; None for a new one each time.
-    evaluator
-        How the model is evaluated: ``"hoeffding"``, ``"linear"``, ``"batch"``, ``"generic"``, or
-        ``"auto"``, the first of these that fits; or an evaluator of your own.
+
+    Raises
+    ------
+    ValueError, TypeError
+        As :class:`~fluxplain.explain.explainer.Explainer`.
     """
+
+    method: ImportanceMethod
 
     def __init__(
         self,
@@ -111,15 +91,11 @@ class ImportanceExplainer(Estimates):
         debias: bool,
         evaluator: Evaluator | str,
     ) -> None:
-        from fluxplain.evaluate import as_evaluator  # noqa: PLC0415  loads River
-
-        self.method = method
         self.players = method.players
-        means = ExponentialMeans(len(self.players), rates(alpha), debias=debias)
-        super().__init__(self.players.names, means, 0)
+        means = ExponentialMeans(len(self.players), check_alphas(alpha), debias=debias)
+        Importances.__init__(self, self.players.names, means, 0)
         self.loss = get_loss(loss)
-        self.evaluator = as_evaluator(model, evaluator)
-        self.encoding = Encoding()
+        Explainer.__init__(self, model, method, self.players.features, evaluator)
         self._increments = np.zeros((1, len(self.players)))
 
     def explain_one(self, x: Observation, y: Target) -> dict[str, float]:
@@ -135,12 +111,8 @@ class ImportanceExplainer(Estimates):
         [values] = explain_together([self], x, y)
         return values
 
-    def check(self, observed: Observed) -> None:
-        """Raise ``ValueError`` naming the first explained feature that the observation lacks."""
-        check_observation(observed, self.players.features)
-
     def take(self, y: Any, question: Question | None, prediction: Table, table: Table) -> None:
-        """Take the outputs; see :class:`~fluxplain.explain.together.Explainer`."""
+        """Smooth the increments."""
         if question is None:
             return
         _, labels, blocks, _ = self.method.answer(question, prediction, table)
@@ -154,7 +126,7 @@ class ImportanceExplainer(Estimates):
         """Feature → what the last explained observation added; empty before the first."""
         return self._by_name(self._increments[0]) if self._means.n else {}
 
-    def at(self, alpha: float) -> Estimates:
+    def at(self, alpha: float) -> Importances:
         """Return the estimates with one of the smoothing rates.
 
         Raises
@@ -164,13 +136,5 @@ class ImportanceExplainer(Estimates):
         """
         known = self._means.alphas
         if alpha in known:
-            return Estimates(self._names, self._means, known.index(alpha))
+            return Importances(self._names, self._means, known.index(alpha))
         raise ValueError(f"alpha is {alpha!r}, but must be one of {', '.join(map(str, known))}")
-
-
-def check_observation(observed: Observed, features: tuple[str, ...]) -> None:
-    """Raise ``ValueError`` naming the first explained feature that the observation lacks."""
-    if observed.features != features:
-        for feature in features:
-            if feature not in observed.x:
-                raise ValueError(f"the observation lacks the feature {feature!r}")

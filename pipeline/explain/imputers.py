@@ -1,15 +1,17 @@
-"""Imputers: the values that replace removed features."""
+"""How iPFI and iSAGE remove features: the values that replace them, and their base."""
 
 import random
 from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 
-from fluxplain.evaluate import Encoding, Observation, Value
+from fluxplain.evaluate import Encoding, Observation, Observed, Value
 from fluxplain.evaluate.encoding import Floats
-from fluxplain.explain.parameter_checks import ALL, check_size
-from fluxplain.explain.storage import Codes, GeometricReservoir, Reservoir
+from fluxplain.explain.method import Given, ImportanceMethod
+from fluxplain.explain.parameter_checks import ALL, check_size, check_warm_up
+from fluxplain.explain.players import Players
+from fluxplain.explain.storage import GeometricReservoir, Reservoir, make_reservoir
 
 if TYPE_CHECKING:
     from fluxplain.explain.storage import TreeStorage
@@ -22,6 +24,83 @@ IMPUTERS = ("interventional", "product", "observational")
 or draws conditional on the remaining features."""
 
 
+class Replacement(ImportanceMethod):
+    """A method that replaces the values of features by those of stored observations.
+
+    ``asked`` names the players to ask about, by default all; the other parameters are those of
+    :class:`~fluxplain.explain.importance.ImportanceExplainer`.
+    """
+
+    def __init__(
+        self,
+        players: Players,
+        *,
+        reservoir: Reservoir,
+        imputer: str = "interventional",
+        categorical: Collection[str] | None = None,
+        warm_up: int | None,
+        inner_samples: InnerSamples,
+        rng: random.Random,
+        asked: Collection[str] | None = None,
+    ) -> None:
+        self.players = players
+        self.reservoir = reservoir
+        self.imputer = _check_imputer(imputer, inner_samples)
+        self.warm_up = check_warm_up(warm_up, reservoir.size)
+        self.inner_samples = inner_samples
+        self.rng = rng
+        self.conditional: ObservationalImputer | None = None
+        if imputer == "observational":
+            if not isinstance(reservoir, GeometricReservoir):  # as the trees' leaves are
+                raise ValueError("sampler must be 'geometric' for the imputer 'observational'")
+            self.conditional = ObservationalImputer(
+                players.features, size=reservoir.size, rng=rng, categorical=categorical
+            )
+        self.names = players.names if asked is None else players.chosen(asked)
+
+    @property
+    def asked(self) -> list[int]:
+        """The places of the asked players among all."""
+        return [place for place, name in enumerate(self.players.names) if name in self.names]
+
+    @classmethod
+    def configured(
+        cls, given: Given, *, reservoir_size: int, sampler: str = "geometric", **settings: Any
+    ) -> Self:
+        """Return the method with the settings of its table."""
+        rng = given.rng_of("")
+        return cls(
+            given.players,
+            reservoir=make_reservoir(sampler, reservoir_size, rng),
+            categorical=given.categorical,
+            rng=rng,
+            asked=given.asked,
+            **settings,
+        )
+
+    def prepare(self, encoding: Encoding) -> None:
+        """Encode the stored observations."""
+        self.reservoir.numbers(encoding, self.players.features)
+
+    def stored(self, observed: Observed) -> Floats | None:
+        """Return the stored observations, shape (observations, features); None while warming up."""
+        stored = self.reservoir.numbers(observed.encoding, self.players.features)
+        return None if len(stored) < self.warm_up else stored
+
+    def store(self, observed: Observed) -> None:
+        """Keep the observation as a source of replacements."""
+        if self.conditional is not None:
+            self.conditional.update(observed.x)
+        self.reservoir.update(observed)
+
+    def go_on(self, before: Sequence[Self]) -> None:
+        """Take over the samples of another method; all have drawn the same ones."""
+        if before:
+            names = self.names
+            vars(self).update(vars(before[0]))
+            self.names = names
+
+
 def mixed(stored: Floats, n: int, rng: random.Random) -> Floats:
     """Return n observations whose features come from separate stored ones.
 
@@ -30,12 +109,6 @@ def mixed(stored: Floats, n: int, rng: random.Random) -> Floats:
     References
     ----------
     iSAGE, Section 3.2: replacement as if the features were independent.
-
-    Examples
-    --------
-    >>> stored = np.array([[1.0, 1.0], [2.0, 2.0]])
-    >>> [1.0, 2.0] in mixed(stored, 20, random.Random(1)).tolist()
-    True
     """
     size, features = stored.shape
     places = [[rng.randrange(size) for _ in range(features)] for _ in range(n)]
@@ -45,11 +118,7 @@ def mixed(stored: Floats, n: int, rng: random.Random) -> Floats:
 def draws(n: int, inner_samples: InnerSamples, rng: random.Random) -> Sequence[int]:
     """Return which of n stored observations supply values: drawn with replacement, or all of them.
 
-    All of them give the exact expectation over the reservoir.
-
-    References
-    ----------
-    iPFI, Section 3.1: the expected PFI averages over the whole sample.
+    All of them give the exact expectation over the reservoir (iPFI, Section 3.1).
     """
     if inner_samples == ALL:
         return range(n)
@@ -66,20 +135,9 @@ def encoded(
 class ObservationalImputer:
     """Draws the values of removed features conditionally on the remaining ones.
 
-    Each feature has a tree that predicts it from all others. Several removed features are drawn
-    independently of each other, given the remaining ones.
-
-    Parameters
-    ----------
-    features
-        The features that may be removed.
-    size
-        How many values a leaf of a tree holds, at least 1.
-    rng
-        Source of random numbers.
-    categorical
-        Which features are categorical. By default those whose first value is text or a
-        boolean.
+    Each feature has a tree that predicts it from all others; a leaf holds ``size`` values. Several
+    removed features are drawn independently of each other, given the remaining ones. By default,
+    features whose first value is text or a boolean are categorical.
 
     References
     ----------
@@ -103,7 +161,7 @@ class ObservationalImputer:
     def update(self, x: Observation) -> None:
         """Learn the observation."""
         if not self._trees:
-            from fluxplain.explain.storage import TreeStorage  # noqa: PLC0415  loads River
+            from fluxplain.explain.storage import Codes, TreeStorage  # noqa: PLC0415  loads River
 
             codes = Codes([feature for feature in x if self._is_categorical(feature, x[feature])])
             self._trees = {
@@ -124,25 +182,7 @@ class ObservationalImputer:
         return [dict(zip(hidden, row, strict=True)) for row in zip(*columns, strict=True)]
 
 
-def conditional(
-    imputer: str,
-    features: tuple[str, ...],
-    reservoir: Reservoir,
-    rng: random.Random,
-    categorical: Collection[str] | None,
-) -> ObservationalImputer | None:
-    """Return the conditional imputer, with leaves as large as the reservoir; None for the others.
-
-    Raises ``ValueError`` if it is conditional and the reservoir not geometric, as its leaves are.
-    """
-    if imputer != "observational":
-        return None
-    if not isinstance(reservoir, GeometricReservoir):
-        raise ValueError("sampler must be 'geometric' for the imputer 'observational'")
-    return ObservationalImputer(features, size=reservoir.size, rng=rng, categorical=categorical)
-
-
-def check_imputer(imputer: str, inner_samples: InnerSamples) -> str:
+def _check_imputer(imputer: str, inner_samples: InnerSamples) -> str:
     """Return ``imputer``, or raise ``ValueError`` if it is unknown or cannot draw ``"all"``."""
     if imputer not in IMPUTERS:
         raise ValueError(f"unknown imputer {imputer!r}: use one of {', '.join(IMPUTERS)}")

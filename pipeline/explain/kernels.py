@@ -21,20 +21,11 @@ CROSS_ENTROPY, ZERO_ONE, BRIER, ABSOLUTE_ERROR, SQUARED_ERROR = range(5)
 def replace_drawn(
     rows: Floats, columns: Places, stored: Floats, chosen: Places, starts: Places
 ) -> None:
-    """Replace one player in each input by its values in some of the stored observations.
+    """Replace one player in each input by its values in the m chosen observations.
 
-    Parameters
-    ----------
-    rows
-        The observation in each row, shape (players · m, columns).
-    columns
-        The column of each feature.
-    stored
-        Stored observations, shape (observations, features).
-    chosen
-        The m observations that supply the values.
-    starts
-        Where the features of each player begin among the columns, and where the last one's end.
+    ``rows`` has the observation in each row, shape (players · m, columns), ``columns`` the column
+    of each feature, and ``stored`` the shape (observations, features). The features of each player
+    begin at ``starts``, and those of the last one end at its last.
     """
     m = chosen.shape[0]
     for i in range(starts.shape[0] - 1):
@@ -53,18 +44,10 @@ def replace_hidden(  # noqa: PLR0917  compiled functions take arrays
     places: Places,
     levels: Places,
 ) -> None:
-    """Replace the players that are not revealed yet.
+    """Replace the players that are not revealed yet in each m of the inputs; see `replace_drawn`.
 
-    Parameters
-    ----------
-    rows
-        The observation in each row, shape (levels · m, columns).
-    columns, stored, chosen, starts
-        See :func:`replace_drawn`.
-    places
-        The players in the order in which they are revealed.
-    levels
-        How many of them are revealed in each m of the inputs.
+    ``rows`` has the shape (levels · m, columns), ``places`` the players in the order in which they
+    are revealed, and ``levels`` how many of them are.
     """
     m, n = chosen.shape[0], places.shape[0]
     for i in range(levels.shape[0]):
@@ -84,22 +67,9 @@ def surprise(p: float) -> float:
 def losses(kind: int, own: Places, ys: Floats, two: float, blocks: Floats) -> Floats:
     """Return the loss on each output, as the functions of :mod:`fluxplain.explain.losses` give it.
 
-    Parameters
-    ----------
-    kind
-        One of those above.
-    own
-        Of each block the column of the label; -1 if the model does not know it.
-    ys
-        Of each block the number to predict.
-    two
-        2.0: as a constant, the compiler would square differently from Python.
-    blocks
-        Probabilities, or numbers in one column; shape (blocks, outputs, classes).
-
-    Returns
-    -------
-    Shape (blocks, outputs).
+    ``blocks`` has the shape (blocks, outputs, classes), ``own`` the column of each block's label,
+    -1 if the model does not know it, and ``ys`` its number. ``two`` is 2.0: as a constant, the
+    compiler would square differently from Python. Returns the shape (blocks, outputs).
     """
     n, rows, classes = blocks.shape
     given = np.empty((n, rows))
@@ -142,12 +112,8 @@ def running_mean(values: Sequence[float] | Floats) -> float:
 def growths(before: Floats, losses: Floats) -> Floats:
     """Return the mean growth of the loss when a feature is replaced (iPFI, Algorithm 1).
 
-    Parameters
-    ----------
-    before
-        Of each block the loss on the observation itself; shape (blocks,).
-    losses
-        Those on the inputs in which the feature is replaced; shape (blocks, inputs).
+    ``before`` are the losses on the observations themselves, shape (blocks,); ``losses`` those on
+    the inputs in which the feature is replaced, shape (blocks, inputs).
     """
     increments = np.empty(losses.shape[0])
     for i in range(losses.shape[0]):
@@ -161,23 +127,10 @@ def revealed(  # noqa: PLR0917  compiled functions take arrays
 ) -> Floats:
     """Return the outputs before and after each player is revealed (iSAGE, Algorithm 1).
 
-    Parameters
-    ----------
-    mean
-        The mean prediction: the output when none is.
-    prediction
-        The output on the observation: when all are.
-    numbers
-        The outputs on m inputs for each number of revealed players in between; arbitrary where the
-        model was not evaluated.
-    places
-        The players in the order in which they are revealed; the others are null players.
-    players
-        How many there are in all.
-
-    Returns
-    -------
-    Shape (players, 2, classes).
+    ``mean`` is the output when none is, ``prediction`` when all are, and ``numbers`` are those on m
+    inputs for each number of revealed players in between; arbitrary where the model was not
+    evaluated. ``places`` are the players in the order in which they are revealed; the others are
+    null players. Returns the shape (players, 2, classes).
     """
     n, classes = places.shape[0], prediction.shape[0]
     steps = np.empty((n + 1, classes))
@@ -219,19 +172,10 @@ def smooth(  # noqa: PLR0917  compiled functions take arrays
     weights: Floats,
     squares: Floats,
 ) -> None:
-    """Move exponential means by their increments.
+    """Move exponential means by their increments, shape (times, players).
 
-    Parameters
-    ----------
-    increments
-        Shape (times, players).
-    alphas
-        The smoothing rates.
-    debias
-        Whether to divide by the sum of the weights.
-    values, variances, weights, squares
-        What moves: the means, their variances, and the sums of the weights and of their squares;
-        shape (alphas, players).
+    The means, their variances, and the sums of the weights and of their squares move; all have the
+    shape (alphas, players).
     """
     for t in range(increments.shape[0]):
         for a in range(alphas.shape[0]):
@@ -262,16 +206,9 @@ def place_of(ordered: Floats, n: int, value: float, after: bool) -> int:
 def offer(values: Floats, slots: Places, ordered: Floats, kept: Floats, counts: Places) -> None:
     """Store the newest value of each feature, replacing another one once the storage is full.
 
-    Parameters
-    ----------
-    values
-        Of each feature.
-    slots
-        Where it goes among those that are kept; -1 if it does not enter.
-    ordered, kept
-        The stored values, in increasing order and in slots; shape (features, size).
-    counts
-        Of each feature how many values are stored; the first ones fill the slots in order.
+    ``ordered`` and ``kept`` are the stored values in increasing order and in slots, shape
+    (features, size), and ``counts`` how many; the first ones fill the slots in order. ``slots`` are
+    where the new ones go, -1 for one that does not enter.
     """
     size = ordered.shape[1]
     for i in range(values.shape[0]):
@@ -383,29 +320,13 @@ def move_curves(  # noqa: PLR0917  compiled functions take arrays
 ) -> bool:
     """Move curves towards the ICE curves of observations (iPDP, Algorithm 1, lines 5 to 10).
 
-    Parameters
-    ----------
-    which
-        The curves that move, one after the other.
-    points, outputs
-        Their evaluation points, shape (moving, points), and the outputs there, shape
-        (moving · points, classes).
-    largest
-        Larger outputs do not fit.
-    shown
-        Of each curve the classes that count, then -1; shape (curves, classes).
-    alpha, debias
-        The smoothing.
-    grid, effects, kept
-        What moves; shapes (curves, points), (curves, points, classes) and (curves, 5).
-    n
-        Of each curve how often it has moved.
-    increments
-        Of each move the importance of the ICE curve.
+    ``which`` are the curves that move, one after the other, to their evaluation points, shape
+    (moving, points), and the outputs there, shape (moving · points, classes). Return whether no
+    output is larger than ``largest``; if not, nothing has changed.
 
-    Returns
-    -------
-    Whether the outputs fit; if not, nothing has changed.
+    ``shown`` has the classes of each curve that count, then -1. What moves are ``grid`` (curves,
+    points), ``effects`` (curves, points, classes), ``kept`` (curves, 5) and ``n``, how often each
+    has moved. ``increments`` takes the importance of each ICE curve.
     """
     if not are_moderate(outputs, largest):
         return False

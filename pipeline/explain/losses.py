@@ -13,7 +13,6 @@ from fluxplain.evaluate.compiled import plain
 from fluxplain.evaluate.encoding import Floats
 from fluxplain.evaluate.table import Labels
 from fluxplain.explain import kernels
-from fluxplain.explain.outputs import predicted_class
 
 Target = Label | float
 """A label: a class, or a number."""
@@ -24,15 +23,7 @@ _surprise = plain(kernels.surprise)
 
 
 def cross_entropy(y: Target, output: Output) -> float:
-    """Return ``-log p(y)``, with the probability clipped to [1e-15, 1 - 1e-15].
-
-    Examples
-    --------
-    >>> round(cross_entropy("a", {"a": 0.5, "b": 0.5}), 4)
-    0.6931
-    >>> round(cross_entropy("c", {"a": 0.5, "b": 0.5}), 4)
-    34.5388
-    """
+    """Return ``-log p(y)``, with the probability clipped to [1e-15, 1 - 1e-15]."""
     return _surprise(_probabilities(output, "cross_entropy").get(_label(y), 0.0))
 
 
@@ -41,25 +32,19 @@ def zero_one(y: Target, output: Output) -> float:
 
     The predicted class is the most probable one, of equals the first. Without probabilities nothing
     is predicted. A number is compared directly.
-
-    Examples
-    --------
-    >>> zero_one(1, {0: 0.2, 1: 0.8}), zero_one(1, {}), zero_one(1, 1.0)
-    (0.0, 1.0, 0.0)
     """
     if isinstance(output, dict):
         return float(not output or predicted_class(output) != y)
     return float(output != y)
 
 
-def brier(y: Target, output: Output) -> float:
-    """Return the sum over classes of (probability - indicator)², in [0, 2] (Brier, 1950).
+def predicted_class(probabilities: dict[Label, float]) -> Label | None:
+    """Return the most probable class, of equals the first, as River does; None without classes."""
+    return max(probabilities, key=probabilities.__getitem__) if probabilities else None
 
-    Examples
-    --------
-    >>> brier("a", {"a": 0.5, "b": 0.5}), brier("a", {})
-    (0.5, 1.0)
-    """
+
+def brier(y: Target, output: Output) -> float:
+    """Return the sum over classes of (probability - indicator)², in [0, 2] (Brier, 1950)."""
     probabilities = _probabilities(output, "brier")
     label = _label(y)
     total = (1.0 - probabilities.get(label, 0.0)) ** 2
@@ -95,26 +80,10 @@ _KINDS = {
 
 
 def losses_on(loss: Loss, ys: Sequence[Target], labels: Labels, blocks: Floats) -> Floats:
-    """Return the loss on each output.
+    """Return the loss on each output, shape (blocks, outputs).
 
-    Parameters
-    ----------
-    loss
-        Any loss; those of this module are compiled.
-    ys
-        The label of each block, or one for all.
-    labels, blocks
-        The outputs, shape (blocks, outputs, labels).
-
-    Returns
-    -------
-    Shape (blocks, outputs).
-
-    Examples
-    --------
-    >>> blocks = np.array([[[0.5, 0.5], [1.0, 0.0]]])
-    >>> losses_on(brier, ["a"], ("a", "b"), blocks).tolist()
-    [[0.5, 0.0]]
+    The losses of this module are compiled. ``ys`` has the label of each block, or one for all;
+    ``blocks`` has the shape (blocks, outputs, labels).
     """
     kind = _kind(loss, labels)
     if kind is None:

@@ -1,8 +1,9 @@
 """The interface of a method of explanation: ask, answer, store."""
 
 import random
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,14 +19,9 @@ Axis = Floats | Grid
 
 
 class Question(NamedTuple):
-    """The inputs that a method asks about.
+    """The inputs that a method asks about, shape (inputs, columns of the observation).
 
-    Attributes
-    ----------
-    rows
-        Shape (inputs, features), with the columns of the observation.
-    about
-        What the method needs to sort the outputs.
+    ``about`` is what the method needs to sort the outputs.
     """
 
     rows: Floats
@@ -35,16 +31,8 @@ class Question(NamedTuple):
 class Answers(NamedTuple):
     """The outputs by player, as an evaluation carries them.
 
-    Attributes
-    ----------
-    names
-        The players that were asked about.
-    labels
-        The labels of the outputs' columns: classes, or None for a number.
-    blocks
-        Each player's outputs, shape (outputs, labels).
-    points
-        Each player's evaluation points, of a pair those of both; None if the method has none.
+    ``labels`` are those of the outputs' columns. Each block has a player's outputs, shape (outputs,
+    labels), and ``points`` its evaluation points, of a pair those of both; None without points.
     """
 
     names: Sequence[str]
@@ -56,20 +44,9 @@ class Answers(NamedTuple):
 class Given(NamedTuple):
     """Arguments that every method gets besides its settings.
 
-    Attributes
-    ----------
-    players
-        Features and groups.
-    pairs
-        Pair → its features.
-    asked
-        Names of the players, or features, and pairs to ask about.
-    categorical
-        The categorical features.
-    alpha
-        The first smoothing rate.
-    rng_of
-        Gives random numbers by name; those of the name ``""`` are the method's.
+    ``pairs`` maps a pair to its features, ``asked`` names what to ask about, ``alpha`` is the first
+    smoothing rate, and ``rng_of`` gives random numbers by name; those of the name ``""`` are the
+    method's.
     """
 
     players: Players
@@ -80,85 +57,67 @@ class Given(NamedTuple):
     rng_of: Callable[[str], random.Random]
 
 
-class Method(Protocol):
+class Method(ABC):
     """Asks a model about changed inputs.
 
     It draws the same random numbers for any subset of players, so that shards, which divide the
     players among them, draw the same samples.
 
     The pipeline makes it by its class method ``configured(given, **settings)``, whose arguments are
-    :class:`Given` and the settings of its table.
-
-    Attributes
-    ----------
-    needs_label
-        Whether the method explains the loss, so that an observation needs a label.
+    :class:`Given` and the settings of its table. ``needs_label`` says whether it explains the loss,
+    as an :class:`ImportanceMethod` does.
     """
 
     needs_label: bool
 
+    @abstractmethod
     def prepare(self, encoding: Encoding) -> None:
         """Encode the stored values, which may extend the encoding, before the next observation."""
-        ...
 
+    @abstractmethod
     def ask(self, observed: Observed) -> Question | None:
         """Return the question about an observation; None while warming up."""
-        ...
 
-    def see(self, prediction: Table) -> None:
+    def see(self, prediction: Table) -> None:  # noqa: B027  few methods need it
         """Take the model's output on the observation itself."""
-        ...
 
+    @abstractmethod
     def answer(self, question: Question, prediction: Table, table: Table) -> Answers:
-        """Return the outputs by player.
+        """Return the outputs by player, from those on the question's rows, ``table``.
 
-        Parameters
-        ----------
-        question
-            The question.
-        prediction
-            The output on the observation itself; one row, which :meth:`see` has taken.
-        table
-            The outputs on the question's rows.
+        ``prediction`` is the output on the observation itself, which :meth:`see` has taken.
         """
-        ...
 
+    @abstractmethod
     def store(self, observed: Observed) -> None:
         """Store an explained observation as a source of replacements."""
-        ...
 
-    def forget_model(self) -> None:
+    def forget_model(self) -> None:  # noqa: B027  few methods keep any
         """Forget the outputs of the former model."""
-        ...
 
+    @abstractmethod
     def go_on(self, before: Sequence[Any]) -> None:
         """Take over the samples of methods of this class, which covered at least these players."""
-        ...
 
 
-class ImportanceMethod(Method, Protocol):
+class ImportanceMethod(Method):
     """A method whose answers become one increment per player."""
 
+    needs_label = True
     players: Players
 
+    @staticmethod
+    @abstractmethod
     def increments(
-        self, loss: Loss, ys: Sequence[Target], labels: Labels, predictions: Floats, blocks: Floats
+        loss: Loss, ys: Sequence[Target], labels: Labels, predictions: Floats, blocks: Floats
     ) -> Floats:
         """Return the increments of the importance, one per block.
 
         There is one label and one prediction for all blocks (several players of one observation),
-        or one for each (several observations of one player).
-
-        Parameters
-        ----------
-        loss, ys, labels
-            The loss, the observations' labels, and the labels of the outputs' columns.
-        predictions
-            The outputs on the observations themselves, shape (blocks or 1, labels).
-        blocks
-            The answers, shape (blocks, outputs, labels).
+        or one for each (several observations of one player). ``predictions`` are the outputs on the
+        observations themselves, shape (blocks or 1, labels); ``blocks`` are the answers, shape
+        (blocks, outputs, labels).
         """
-        ...
 
 
 def as_grid(axis: Axis) -> Grid:
@@ -178,10 +137,7 @@ def ask_model(
 ) -> tuple[Table, list[Table]]:
     """Return the output on the observation itself, and the outputs on each question's inputs.
 
-    Raises
-    ------
-    NoOutputError
-        If the model has no output yet.
+    Raises ``NoOutputError`` if the model has no output yet.
     """
     asked = [each.rows for each in questions if each is not None]
     rows = np.concatenate([observed.numbers[None, :], *asked])

@@ -27,18 +27,10 @@ class IncrementalPairPDP(EffectExplainer):
     model, alpha, grid, grid_size, categorical, storage, storage_size, window, debias, seed
         As all other parameters, see :class:`~fluxplain.explain.pdp.EffectExplainer`.
 
-    Raises
-    ------
-    ValueError
-        For an argument out of its range; the message names it.
-    TypeError
-        If the model cannot be evaluated.
-
     References
     ----------
-    iPDP, Section 3.2, Algorithm 1. The importance is the standard deviation of the surface, after
-    Greenwell, Boehmke, McCarthy (2018), "A Simple and Effective Model-Based Variable Importance
-    Measure".
+    The importance is the standard deviation of the surface, after Greenwell, Boehmke, McCarthy
+    (2018), "A Simple and Effective Model-Based Variable Importance Measure".
 
     Examples
     --------

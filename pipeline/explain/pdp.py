@@ -11,29 +11,21 @@ import numpy as np
 
 from fluxplain.evaluate import Encoding, Evaluator, Observation, Observed, Table
 from fluxplain.evaluate.encoding import columns_of
-from fluxplain.explain.curve import Effect, Grid
+from fluxplain.explain.curve import Effect, Grid, IceCurve, IceCurves
 from fluxplain.explain.effects import Effects
+from fluxplain.explain.explainer import Explainer, explain_together
 from fluxplain.explain.grids import GridKind, GridSettings, StorageKind, check_ice
-from fluxplain.explain.ice import IceCurve, IceCurves
-from fluxplain.explain.importance import check_observation
-from fluxplain.explain.method import Answers, Axis, Given, Question, as_grid, copies
+from fluxplain.explain.method import Answers, Axis, Given, Method, Question, as_grid, copies
 from fluxplain.explain.players import check_features
 from fluxplain.explain.points import Points, PointStorage, RNGOf, seeded
-from fluxplain.explain.smoothing import check_alpha, confidence_bound
-from fluxplain.explain.together import explain_together
+from fluxplain.explain.smoothing import check_alpha
 
 
-class PDP:
+class PDP(Method):
     """Asks about an input for each evaluation point of each feature, and of each pair of features.
 
-    Parameters
-    ----------
-    features
-        Those that have a curve.
-    pairs
-        Name → two features, which have a surface.
-    settings, categorical, rng_of
-        See :class:`~fluxplain.explain.points.PointStorage`.
+    ``features`` have a curve; ``pairs`` map a name to two features, which have a surface. See
+    :class:`~fluxplain.explain.points.PointStorage` for the other parameters.
 
     References
     ----------
@@ -105,9 +97,6 @@ class PDP:
         ]
         return Question(rows, about)
 
-    def see(self, prediction: Table) -> None:
-        """Take the model's output on the observation itself."""
-
     def answer(self, question: Question, prediction: Table, table: Table) -> Answers:  # noqa: ARG002
         """Return the outputs at the points of each feature and pair."""
         labels, numbers, _ = table
@@ -129,9 +118,6 @@ class PDP:
             if other is not None:
                 self.storage.take_over(feature, other.storage)
 
-    def forget_model(self) -> None:
-        """Do nothing: no outputs of the former model are kept."""
-
 
 def _axes(members: tuple[str, ...], points: Mapping[str, Points]) -> Axis | tuple[Axis, Axis]:
     if len(members) == 1:
@@ -139,29 +125,25 @@ def _axes(members: tuple[str, ...], points: Mapping[str, Points]) -> Axis | tupl
     return points[members[0]].axis, points[members[1]].axis
 
 
-class EffectExplainer:
+class EffectExplainer(Explainer):
     """Base of iPDP of features and of pairs.
 
     Parameters
     ----------
-    model
-        Any object with ``predict_proba_one`` (used when there) or ``predict_one``. It is evaluated,
-        never changed.
+    model, categorical, debias, seed, evaluator
+        See :class:`~fluxplain.explain.explainer.Explainer`, also for errors.
     alpha
         Smoothing of effects and grid, in (0, 1].
     grid
         Evaluation points of numeric features: ``"quantile-range"``, equidistant from the 5 % to the
         95 % quantile of recent values; ``"range"``, equidistant from the smallest to the largest of
         the last ones; ``"quantiles"``, the quantiles themselves, of equidistant levels from 5 % to
-        95 %. A categorical feature has the categories that are in its storage.
+        95 %, which may coincide. A categorical feature has the categories that are in its storage.
     grid_size
         Points of a numeric feature's grid, at least 2.
-    categorical
-        Which of the features are categorical. By default those whose first value is text or a
-        boolean.
     storage
         Which of the stored values a new one evicts: ``"frequency"``, the oldest;
-        ``"age-weighted"``, any, with a chance in proportion to its age.
+        ``"age-weighted"``, any, with a chance in proportion to its age. A range has none.
     storage_size
         How many recent values the quantiles and the categories are taken from.
     window
@@ -173,30 +155,26 @@ class EffectExplainer:
     warm_up
         Values to store before the first explanation, at least 1 and at most ``storage_size`` and
         ``window``; by default as many.
-    debias
-        Divide by the sum of the smoothing's weights.
-    seed
-        Random seed; None for a new one each time.
-    evaluator
-        How the model is evaluated: ``"hoeffding"``, ``"linear"``, ``"batch"``, ``"generic"``, or
-        ``"auto"``, the first of these that fits; or an evaluator of your own.
+
+    References
+    ----------
+    iPDP, Section 3.2 (evaluation points), Algorithm 1; Algorithm 2 for the range, Algorithm 3 for
+    the storage.
     """
+
+    method: PDP
 
     def __init__(
         self,
         model: object,
-        method: "PDP",
+        method: PDP,
         *,
         alpha: float,
         debias: bool,
         evaluator: Evaluator | str,
     ) -> None:
-        from fluxplain.evaluate import as_evaluator  # noqa: PLC0415  loads River
-
-        self.method = method
         self.alpha = check_alpha(alpha)
-        self.evaluator = as_evaluator(model, evaluator)
-        self.encoding = Encoding()
+        super().__init__(model, method, method.storage.features, evaluator)
         self._debias = debias
         self._effects: Effects | None = None
         self._increments: dict[str, float] = {}
@@ -212,18 +190,8 @@ class EffectExplainer:
         [values] = explain_together([self], x)
         return values
 
-    def check(self, observed: Observed) -> None:
-        """Raise ``ValueError`` naming the first explained feature that the observation lacks."""
-        check_observation(observed, self.method.storage.features)
-
-    def take(
-        self,
-        y: object,  # noqa: ARG002
-        question: Question | None,
-        prediction: Table,
-        table: Table,
-    ) -> None:
-        """Take the outputs; see :class:`~fluxplain.explain.together.Explainer`."""
+    def take(self, y: Any, question: Question | None, prediction: Table, table: Table) -> None:  # noqa: ARG002
+        """Smooth the ICE curves."""
         if question is not None:
             answers = self.method.answer(question, prediction, table)
             self._increments |= self._known().take(answers)
@@ -249,16 +217,6 @@ class EffectExplainer:
         """Name → importance of the last ICE curve or surface; empty before the first."""
         names = (*self.method.features, *self.method.pairs)
         return {name: self._increments[name] for name in names if name in self._increments}
-
-    def confidence(self, delta: float) -> dict[str, float]:
-        """Return name → ε with ``P(|estimate - expectation| > ε) ≤ delta`` (iPFI, Eq. 6).
-
-        Raises
-        ------
-        ValueError
-            If ``delta`` is not in (0, 1).
-        """
-        return {name: confidence_bound(e, delta) for name, e in self.std_errors.items()}
 
     def _taken(self, answers: Answers) -> None:
         """Do more with the outputs; a hook for subclasses."""
@@ -292,21 +250,10 @@ class IncrementalPDP(EffectExplainer):
     ----------
     features
         Names of the features to explain.
-    model, grid_size, alpha, grid, storage, storage_size, window, entrance_probability, seed
-        And all others: see :class:`~fluxplain.explain.pdp.EffectExplainer`.
     ice
         Number of ICE curves of the last observations that are kept, 0 to 1,000; see :attr:`ice`.
-
-    Raises
-    ------
-    ValueError
-        For an argument out of its range; the message names it.
-    TypeError
-        If the model cannot be evaluated.
-
-    References
-    ----------
-    iPDP, Section 3.2, Algorithm 1; Algorithm 2 for the range, Algorithm 3 for the storage.
+    model, grid_size, alpha, grid, storage, storage_size, window, entrance_probability, seed
+        And all others: see :class:`~fluxplain.explain.pdp.EffectExplainer`.
 
     Examples
     --------
@@ -356,8 +303,8 @@ class IncrementalPDP(EffectExplainer):
         self._ice = {feature: IceCurves(ice) for feature in kept}
         self._seen = 0
 
-    def take(self, y: object, question: Question | None, prediction: Table, table: Table) -> None:
-        """Take the outputs; see :class:`~fluxplain.explain.together.Explainer`."""
+    def take(self, y: Any, question: Question | None, prediction: Table, table: Table) -> None:
+        """Smooth the ICE curves, and count the observation."""
         super().take(y, question, prediction, table)
         self._seen += 1
 

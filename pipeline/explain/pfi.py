@@ -13,12 +13,12 @@ from fluxplain.evaluate import Evaluator, Observed, Table
 from fluxplain.evaluate.encoding import Floats, columns_of
 from fluxplain.evaluate.table import Labels
 from fluxplain.explain import kernels
-from fluxplain.explain.importance import Alpha, ImportanceExplainer
-from fluxplain.explain.imputers import InnerSamples, draws, encoded, mixed
+from fluxplain.explain.importance import ImportanceExplainer
+from fluxplain.explain.imputers import InnerSamples, Replacement, draws, encoded, mixed
 from fluxplain.explain.losses import Loss, Target, losses_on
 from fluxplain.explain.method import Answers, Question, copies
 from fluxplain.explain.players import Features, Players
-from fluxplain.explain.replacement import Replacement
+from fluxplain.explain.smoothing import Alpha
 from fluxplain.explain.storage import make_reservoir
 
 
@@ -28,7 +28,7 @@ class IncrementalPFI(ImportanceExplainer):
     Parameters
     ----------
     model, features, loss, alpha, categorical, reservoir_size, warm_up, debias, seed, evaluator
-        See :class:`~fluxplain.explain.importance.ImportanceExplainer`.
+        See :class:`~fluxplain.explain.importance.ImportanceExplainer`, also for errors.
     imputer
         What replaces a feature: ``"interventional"`` takes the values of all features from one
         past observation, ``"product"`` those of each from a separate one, ``"observational"``
@@ -40,13 +40,6 @@ class IncrementalPFI(ImportanceExplainer):
         Replacement draws per observation, M; ``"all"``, for ``"interventional"`` only, takes each
         stored observation once: the exact expectation over the reservoir, for ``reservoir_size``
         times the inputs.
-
-    Raises
-    ------
-    ValueError
-        For an argument out of its range; the message names it.
-    TypeError
-        If the model cannot be evaluated.
 
     References
     ----------
@@ -120,9 +113,8 @@ class PFI(Replacement):
                 stored, chosen = mixed(stored, len(chosen), self.rng), range(len(chosen))
             rows = drawn_rows(self.players, observed, stored, chosen)
         if len(self.names) < len(self.players):
-            asked = [self.players.names.index(name) for name in self.names]
             shape = len(self.players), len(chosen), rows.shape[1]
-            rows = rows.reshape(shape)[asked].reshape(-1, rows.shape[1])
+            rows = rows.reshape(shape)[self.asked].reshape(-1, rows.shape[1])
         return Question(rows)
 
     def _conditional_rows(self, observed: Observed, n: int) -> Floats:
@@ -145,16 +137,7 @@ class PFI(Replacement):
     ) -> Floats:
         """Return λ_t: the mean loss on the replaced inputs minus the loss on the observation.
 
-        References
-        ----------
-        iPFI, Algorithm 1, line 3, averaged over M draws.
-
-        Examples
-        --------
-        >>> from fluxplain.explain.losses import absolute_error
-        >>> predictions, blocks = np.array([[1.5]]), np.array([[[3.0], [2.0]]])
-        >>> PFI.increments(absolute_error, [1.0], (None,), predictions, blocks).tolist()
-        [1.0]
+        It is averaged over M draws (iPFI, Algorithm 1, line 3).
         """
         before = losses_on(loss, ys, labels, predictions[:, None, :])[:, 0]
         if len(before) < len(blocks):

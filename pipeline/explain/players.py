@@ -15,27 +15,10 @@ class Players:
     A group is replaced, hidden and revealed as a whole. No feature belongs to two players, since
     the Shapley values share a gain among players that join one by one.
 
-    Parameters
-    ----------
-    features
-        Names of features. A mapping among them, such as ``{"place": ["lat", "lon"]}``, defines
-        groups.
-
-    Attributes
-    ----------
-    names
-        Names of the features and groups, in order.
-    members
-        The features of each player.
-    features
-        All features, in the order of the players.
-    starts
-        Position of each player's first feature among all, and the total number.
-
-    Raises
-    ------
-    ValueError
-        If there is no feature, one is there twice, a group is empty or has a feature's name.
+    ``members`` are the features of each player, ``features`` all of them in the order of the
+    players, and ``starts`` the position of each player's first one, and the total number. Raises
+    ``ValueError`` if there is no feature, one is there twice, or a group is empty or has a
+    feature's name.
 
     References
     ----------

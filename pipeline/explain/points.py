@@ -10,12 +10,7 @@ from fluxplain.evaluate import Encoding, Observation, Observed
 from fluxplain.evaluate.encoding import Floats
 from fluxplain.explain.grids import GridSettings
 from fluxplain.explain.method import Axis
-from fluxplain.explain.storage import (
-    AgeWeightedCategories,
-    CategoryStorage,
-    NumberStorage,
-    RollingExtremes,
-)
+from fluxplain.explain.storage import CategoryStorage, NumberStorage, RollingExtremes
 
 LOW, HIGH = 0.05, 0.95
 """Quantile levels at both ends of a grid."""
@@ -34,16 +29,8 @@ class Points(NamedTuple):
 class PointStorage:
     """Recent values of features, and their evaluation points.
 
-    Parameters
-    ----------
-    features
-        Names of the features.
-    settings
-        Settings of the points.
-    categorical
-        Which features are categorical; by default those whose first value is text or a boolean.
-    rng_of
-        Returns the source of a feature's random numbers.
+    By default, features whose first value is text or a boolean are categorical. ``rng_of`` returns
+    the source of a feature's random numbers.
     """
 
     def __init__(
@@ -75,9 +62,8 @@ class PointStorage:
         self.kinds, settings = kinds, self.settings
         size, probability = settings.storage_size, settings.entrance_probability
         by_age = settings.storage == "age-weighted"
-        make = AgeWeightedCategories if by_age else CategoryStorage
         self._categories = {
-            feature: make(size, self._rngs[feature], probability)
+            feature: CategoryStorage(size, self._rngs[feature], probability, by_age=by_age)
             for feature, is_categorical in kinds.items()
             if is_categorical
         }

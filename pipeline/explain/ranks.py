@@ -13,7 +13,6 @@ from fluxplain.explain.curve import (
     LARGEST,
     Effect,
     Grid,
-    PDPCurve,
     check_answers,
     check_size,
     shown_effect,
@@ -25,21 +24,13 @@ from fluxplain.explain.smoothing import check_alpha
 class RankCurves:
     """Several curves of one model that move together.
 
-    Parameters
-    ----------
-    count
-        Number of curves.
-    alpha
-        Smoothing of the effects and of the grid points, in (0, 1].
-    debias
-        Divide by the sum of the smoothing's weights.
+    ``alpha`` smooths the effects and the grid points. ``n`` counts the updates of each curve, and
+    ``increments`` are the importances of the last ICE curve of each.
 
-    Attributes
+    References
     ----------
-    n
-        Updates of each curve so far.
-    increments
-        The importance of the last ICE curve of each.
+    iPDP, Algorithm 1, lines 5 to 10; importance after Greenwell, Boehmke, McCarthy (2018), "A
+    Simple and Effective Model-Based Variable Importance Measure".
     """
 
     def __init__(self, count: int, alpha: float, *, debias: bool = True) -> None:
@@ -58,19 +49,9 @@ class RankCurves:
     def move(self, which: Places, points: Floats, answers: Table) -> Floats:
         """Take ICE curves, of several curves or several observations, and return their importances.
 
-        Parameters
-        ----------
-        which
-            The curve that each of them moves, in order.
-        points
-            Their evaluation points, shape (moving, points).
-        answers
-            The outputs at the points of one curve after the other.
-
-        Raises
-        ------
-        ValueError, TypeError
-            If the points or the outputs do not fit; then no curve has moved.
+        ``which`` are the curves that they move, in order, ``points`` their evaluation points, shape
+        (moving, points), and the answers the outputs there, one curve after the other. Raises
+        ``ValueError`` or ``TypeError`` if they do not fit; then no curve has moved.
         """
         labels, numbers, _ = answers
         size = self._grid.shape[1] or points.shape[1]
@@ -124,7 +105,7 @@ class RankCurves:
         return self._grid[curve].tolist() if self.n[curve] else []
 
     def effect(self, curve: int) -> Effect:
-        """Return the smoothed effect of one curve; see :class:`PDPCurve`."""
+        """Return the smoothed effect of one curve."""
         shown = [place for place in self._shown[curve].tolist() if place >= 0]
         effects = {self._labels[place]: self._effects[curve, :, place].tolist() for place in shown}
         return shown_effect(effects, len(self.grid(curve)))
@@ -156,14 +137,14 @@ class RankCurves:
         return wide
 
 
-class RankCurve(PDPCurve):
+class RankCurve:
     """The curve number ``place`` of several; its importance is the effects' standard deviation."""
 
     def __init__(self, curves: RankCurves, place: int = 0) -> None:
         self._curves, self._place = curves, place
 
     def update_table(self, points: Grid, answers: Table) -> float:
-        """Take the ICE curve of one observation; see :class:`PDPCurve`."""
+        """Take the ICE curve of one observation and return its importance, the increment."""
         which = np.array([self._place], np.intp)
         return self._curves.move(which, np.array([points], np.float64), answers).item()
 
@@ -174,17 +155,17 @@ class RankCurve(PDPCurve):
 
     @property
     def value(self) -> float:
-        """Importance of the curve."""
+        """Importance of the curve; its mean if more than two classes have one each."""
         return self._curves.values[self._place].item()  # type: ignore[no-any-return]
 
     @property
     def variance(self) -> float:
-        """Variance of what one observation contributes to the importance."""
+        """Variance of what one observation contributes to the importance, to first order."""
         return self._curves.variances[self._place].item()  # type: ignore[no-any-return]
 
     @property
     def std_error(self) -> float:
-        """Standard error of the importance."""
+        """Standard error of the importance, by the delta method; infinite before an update."""
         return self._curves.std_errors[self._place]
 
     @property

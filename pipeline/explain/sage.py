@@ -6,7 +6,7 @@ Online Explanation on Data Streams".
 
 import random
 from collections.abc import Collection, Sequence
-from typing import Any, Self, cast
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -14,14 +14,12 @@ from fluxplain.evaluate import Evaluator, Observed, Output, Table
 from fluxplain.evaluate.encoding import Floats, Places, columns_of
 from fluxplain.evaluate.table import Labels, aligned
 from fluxplain.explain import kernels
-from fluxplain.explain.importance import Alpha, ImportanceExplainer, rates
-from fluxplain.explain.imputers import InnerSamples, draws, encoded, mixed
+from fluxplain.explain.importance import ImportanceExplainer
+from fluxplain.explain.imputers import InnerSamples, Replacement, draws, encoded, mixed
 from fluxplain.explain.losses import Loss, Target, losses_on
 from fluxplain.explain.method import Answers, Given, Question, copies
-from fluxplain.explain.permutations import Draw, changing, hidden_rows, permuted
 from fluxplain.explain.players import Features, Players
-from fluxplain.explain.replacement import Replacement
-from fluxplain.explain.smoothing import OutputMean
+from fluxplain.explain.smoothing import Alpha, OutputMean, check_alphas
 from fluxplain.explain.storage import GeometricReservoir
 
 DEFAULT_INNER_SAMPLES = 5
@@ -40,8 +38,9 @@ class IncrementalSAGE(ImportanceExplainer):
     Parameters
     ----------
     model, features, loss, alpha, categorical, reservoir_size, warm_up, debias, seed, evaluator
-        See :class:`~fluxplain.explain.importance.ImportanceExplainer`; the reservoir favours recent
-        observations, and the first ``alpha`` also smooths the mean prediction.
+        See :class:`~fluxplain.explain.importance.ImportanceExplainer`, also for errors. The
+        reservoir favours recent observations, and the first ``alpha`` also smooths the mean
+        prediction.
     imputer
         What hides features: ``"interventional"`` takes the values of all of them from one past
         observation, ``"product"`` those of each from a separate one, ``"observational"`` draws
@@ -50,13 +49,6 @@ class IncrementalSAGE(ImportanceExplainer):
         Draws per observation that a restricted output is the mean of, m; ``"all"``, for
         ``"interventional"`` only, takes each stored observation once: the exact expectation over
         the reservoir.
-
-    Raises
-    ------
-    ValueError
-        For an argument out of its range; the message names it.
-    TypeError
-        If the model cannot be evaluated.
 
     References
     ----------
@@ -78,6 +70,8 @@ class IncrementalSAGE(ImportanceExplainer):
     >>> {feature: round(value, 2) for feature, value in values.items()}
     {'a': 4.5, 'b': 0.0}
     """
+
+    method: "SAGE"
 
     def __init__(
         self,
@@ -101,7 +95,7 @@ class IncrementalSAGE(ImportanceExplainer):
             reservoir=GeometricReservoir(reservoir_size, rng),
             imputer=imputer,
             categorical=categorical,
-            alpha=rates(alpha)[0],
+            alpha=check_alphas(alpha)[0],
             warm_up=warm_up,
             inner_samples=inner_samples,
             rng=rng,
@@ -111,7 +105,20 @@ class IncrementalSAGE(ImportanceExplainer):
     @property
     def mean_prediction(self) -> Output:
         """The output when no feature is known: the smoothed mean output."""
-        return cast(SAGE, self.method).mean_prediction.value
+        return self.method.mean_prediction.value
+
+
+class Draw(NamedTuple):
+    """The random draw for one observation.
+
+    ``places`` are the players that can change an input, in the order in which they are revealed;
+    ``levels`` the numbers of revealed players in the inputs: some of 1, 2, …, but not all players,
+    which would be the observation itself. There are ``m`` inputs per level.
+    """
+
+    places: Places
+    levels: Places
+    m: int
 
 
 class SAGE(Replacement):
@@ -125,10 +132,7 @@ class SAGE(Replacement):
     A player whose features have the observation's values everywhere in the reservoir cannot change
     an input, so it is a null player: it takes no part in the permutation and its contribution is 0.
 
-    Parameters
-    ----------
-    alpha
-        Smoothing of the mean prediction, in (0, 1].
+    ``alpha`` is the smoothing of the mean prediction.
 
     References
     ----------
@@ -163,8 +167,7 @@ class SAGE(Replacement):
         """Return the numbers of revealed players that require an evaluation."""
         if len(self.names) == len(self.players):
             return np.arange(1, len(places))
-        names = self.players.names
-        asked = [i for i, place in enumerate(places.tolist()) if names[place] in self.names]
+        asked = np.flatnonzero(np.isin(places, self.asked)).tolist()
         wanted = {i + after for i in asked for after in (0, 1)} - {0, len(places)}
         return np.array(sorted(wanted), np.intp)
 
@@ -198,7 +201,7 @@ class SAGE(Replacement):
         mean, own = self.mean_prediction.on(labels), aligned(prediction, labels)[0]
         pairs = kernels.revealed(mean, own, numbers, draw.m, draw.places, len(self.players))
         if len(self.names) < len(self.players):
-            pairs = pairs[[self.players.names.index(name) for name in self.names]]
+            pairs = pairs[self.asked]
         return Answers(self.names, labels, pairs)
 
     def forget_model(self) -> None:
@@ -213,18 +216,48 @@ class SAGE(Replacement):
         predictions: Floats,  # noqa: ARG004  the blocks hold it where it is needed
         blocks: Floats,
     ) -> Floats:
-        """Return Δ_t: how much the loss falls when the player is revealed.
-
-        References
-        ----------
-        iSAGE, Algorithm 1, line 16.
-
-        Examples
-        --------
-        >>> from fluxplain.explain.losses import squared_error
-        >>> blocks = np.array([[[3.0], [2.0]]])
-        >>> SAGE.increments(squared_error, [1.0], (None,), blocks[0], blocks).tolist()
-        [3.0]
-        """
+        """Return Δ_t: the fall of the loss when the player is revealed (Algorithm 1, line 16)."""
         losses = losses_on(loss, ys, labels, blocks)
         return losses[:, 0] - losses[:, 1]
+
+
+def hidden_rows(
+    players: Players, observed: Observed, stored: Floats, chosen: Sequence[int], draw: Draw
+) -> Floats:
+    """Return inputs, shape (levels · m, columns), whose hidden players have stored values.
+
+    ``stored`` has the shape (observations, features); the m ``chosen`` observations supply the
+    values.
+    """
+    rows = copies(observed, len(draw.levels) * draw.m)
+    columns = columns_of(observed.features, players.features)
+    supply = np.array(chosen, np.intp)
+    kernels.replace_hidden(rows, columns, stored, supply, players.starts, draw.places, draw.levels)
+    return rows
+
+
+def changing(players: Players, order: Sequence[int], observed: Observed, stored: Floats) -> Places:
+    """Return the players, in order, whose values differ somewhere in the stored observations.
+
+    All of them if none does: the difference between output and mean must be attributed to some.
+    ``stored`` has the shape (observations, features). See iSAGE, Algorithm 1, line 3, and
+    Algorithm 5, line 4.
+    """
+    own = observed.numbers[columns_of(observed.features, players.features)]
+    differs = (stored != own).any(axis=0)
+    able = np.logical_or.reduceat(differs, players.starts[:-1])
+    places = np.array(order, np.intp)
+    return places[able[places]] if able.any() else places
+
+
+def permuted(n: int, rng: random.Random) -> list[int]:
+    """Return 0 to n - 1 in a random order: ``rng.sample(range(n), n)``, with less overhead."""
+    pool, bits, order = list(range(n)), rng.getrandbits, []
+    for left in range(n, 0, -1):
+        length = left.bit_length()
+        place = bits(length)
+        while place >= left:
+            place = bits(length)
+        order.append(pool[place])
+        pool[place] = pool[left - 1]
+    return order

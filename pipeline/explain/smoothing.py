@@ -10,6 +10,9 @@ from fluxplain.evaluate.encoding import Floats
 from fluxplain.evaluate.table import MIXED, Labels, aligned
 from fluxplain.explain import kernels
 
+Alpha = float | Sequence[float]
+"""One smoothing rate, or several."""
+
 
 class ExponentialMeans:
     """Exponentially weighted means of several sequences, with variances and standard errors.
@@ -19,21 +22,8 @@ class ExponentialMeans:
     first update on, and exactly constant for a constant sequence. Without, it starts at 0 and its
     expectation is short of the truth by ``(1-α)^n`` of it.
 
-    Parameters
-    ----------
-    count
-        Number of sequences.
-    alphas
-        Smoothing rates, each in (0, 1]; about ``2 / (N + 1)`` for a window of N updates.
-    debias
-        Divide by the sum of the weights.
-
-    Attributes
-    ----------
-    n
-        Updates so far.
-    values, variances
-        Means and variances, shape (alphas, count).
+    ``n`` counts the updates. ``values`` and ``variances`` have the shape (alphas, count). The rates
+    are in (0, 1]; about ``2 / (N + 1)`` for a window of N updates.
 
     References
     ----------
@@ -85,33 +75,17 @@ class ExponentialMeans:
 
 
 class OutputMean:
-    """Exponentially weighted mean of model outputs; a missing class counts as 0.
-
-    Parameters
-    ----------
-    alpha
-        Smoothing, in (0, 1].
-    debias
-        Divide by the sum of the weights, as :class:`ExponentialMeans` does.
+    """Debiased exponential mean of model outputs; a missing class counts as 0.
 
     References
     ----------
     iSAGE (Muschalik et al. 2023), Algorithm 1, line 5, for the mean prediction.
-
-    Examples
-    --------
-    >>> mean = OutputMean(alpha=0.5)
-    >>> mean.update(Table(("a",), np.array([[0.75]])))
-    >>> mean.update(Table(("b",), np.array([[0.75]])))
-    >>> mean.value
-    {'a': 0.25, 'b': 0.5}
     """
 
-    __slots__ = ("_numbers", "_weight", "alpha", "debias", "labels")
+    __slots__ = ("_numbers", "_weight", "alpha", "labels")
 
-    def __init__(self, alpha: float, *, debias: bool = True) -> None:
+    def __init__(self, alpha: float) -> None:
         [self.alpha] = check_alphas([alpha])
-        self.debias = debias
         self.labels: Labels = ()
         self._weight = 0.0
         self._numbers: Floats = np.zeros(0)
@@ -123,20 +97,14 @@ class OutputMean:
         return value
 
     def update(self, prediction: Table) -> None:
-        """Take the model's next output.
-
-        Raises
-        ------
-        TypeError
-            If it is a number after probabilities, or the other way round.
-        """
+        """Take the model's next output; ``TypeError`` if it is a number after probabilities."""
         if prediction.labels != self.labels:
             labels = tuple(dict.fromkeys((*self.labels, *prediction.labels)))
             if None in labels and len(labels) > 1:
                 raise TypeError(MIXED)
             self._numbers, self.labels = self.on(labels), labels
         self._weight = (1.0 - self.alpha) * self._weight + self.alpha
-        weight = self.alpha / self._weight if self.debias else self.alpha
+        weight = self.alpha / self._weight
         self._numbers += weight * (aligned(prediction, self.labels)[0] - self._numbers)
 
     def on(self, labels: Labels) -> Floats:
@@ -145,13 +113,7 @@ class OutputMean:
 
 
 def confidence_bound(std_error: float, delta: float) -> float:
-    """Return Chebyshev's bound at level ``delta``: standard error / √δ (iPFI, Eq. 6).
-
-    Examples
-    --------
-    >>> confidence_bound(0.1, 0.25)
-    0.2
-    """
+    """Return Chebyshev's bound at level ``delta``: standard error / √δ (iPFI, Eq. 6)."""
     if not 0.0 < delta < 1.0:
         raise ValueError(f"delta is {delta!r}, but must lie in (0, 1)")
     return std_error / math.sqrt(delta)
@@ -164,8 +126,9 @@ def check_alpha(alpha: float) -> float:
     return alpha
 
 
-def check_alphas(alphas: Sequence[float]) -> tuple[float, ...]:
+def check_alphas(alpha: Alpha) -> tuple[float, ...]:
     """Return the rates, or raise ``ValueError`` for an invalid or repeated one, or none."""
+    alphas = alpha if isinstance(alpha, Sequence) else [alpha]
     if not alphas or len(set(alphas)) < len(alphas):
         raise ValueError(f"alpha is {alphas!r}, but must be one number, or several different ones")
     return tuple(map(check_alpha, alphas))

@@ -9,7 +9,7 @@ from fluxplain.loading.lazy import lazy
 
 if TYPE_CHECKING:
     from fluxplain.models.encoder import Encoder
-    from fluxplain.models.river_models import from_river
+    from fluxplain.models.factories import from_river
     from fluxplain.models.scores import FaultClassifier, as_asked, minus_score, title
     from fluxplain.models.sklearn_models import from_sklearn
     from fluxplain.models.torch_models import from_torch
@@ -17,7 +17,7 @@ else:
     __getattr__, __dir__ = lazy(
         __name__,
         encoder=["Encoder"],
-        river_models=["from_river"],
+        factories=["from_river"],
         scores=["FaultClassifier", "as_asked", "minus_score", "title"],
         sklearn_models=["from_sklearn"],
         torch_models=["from_torch"],

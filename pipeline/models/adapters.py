@@ -20,11 +20,9 @@ class Learner(Protocol):
 
     def learn(self, row: Floats, target: Any) -> None:
         """Learn one row, shape (1, columns); the target is a class, a number, or a row."""
-        ...
 
     def outputs(self, rows: Floats) -> Floats:
         """Return the outputs, shape (rows, outputs)."""
-        ...
 
 
 class Adapter:
@@ -82,8 +80,7 @@ class Regressor(Adapter):
 
     def predict_many(self, xs: Sequence[Observation]) -> list[float]:
         """Return the number for each observation."""
-        numbers: list[float] = self.outputs(xs)[:, 0].tolist()
-        return numbers
+        return self.outputs(xs)[:, 0].tolist()  # type: ignore[no-any-return]
 
 
 class Detector(Adapter):
@@ -99,11 +96,7 @@ class Detector(Adapter):
 
     def score_many(self, xs: Sequence[Observation]) -> list[float]:
         """Return the score of each observation."""
-        scores: list[float] = self._scores(self._rows.rows(xs)).tolist()
-        return scores
-
-    def _scores(self, rows: Floats) -> Floats:
-        return self._learner.outputs(rows)[:, 0]
+        return self.outputs(xs)[:, 0].tolist()  # type: ignore[no-any-return]
 
 
 class Autoencoder(Detector):
@@ -115,8 +108,10 @@ class Autoencoder(Detector):
         row = self._rows.rows([x])
         self._learner.learn(row, row[0])
 
-    def _scores(self, rows: Floats) -> Floats:
-        scores: Floats = ((self._learner.outputs(rows) - rows) ** 2).mean(axis=1)
+    def score_many(self, xs: Sequence[Observation]) -> list[float]:
+        """Return the score of each observation."""
+        rows = self._rows.rows(xs)
+        scores: list[float] = ((self._learner.outputs(rows) - rows) ** 2).mean(axis=1).tolist()
         return scores
 
 

@@ -17,11 +17,9 @@ class Rows(Protocol):
 
     def learn(self, x: Observation) -> None:
         """Learn an observation."""
-        ...
 
     def rows(self, xs: Sequence[Observation]) -> Floats:
         """Return the observations as rows."""
-        ...
 
 
 class Encoder:

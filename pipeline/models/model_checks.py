@@ -19,13 +19,39 @@ SEVERAL = base.MultiLabelClassifier | base.MultiTargetRegressor | base.Clusterer
 QUESTIONS = active.base.ActiveLearningClassifier
 
 
-def check_usable(model: Any, make: Callable[[], Any], *, label: str, learns: bool) -> None:
-    """Raise ValueError if a model cannot be explained; the text continues "it is a Model".
+def checked(model: Any, make: Callable[[], Any], *, label: str, learns: bool) -> Any:
+    """Return a new model in its pipeline form; raise ValueError if it cannot be explained.
 
-    The model must predict, learn and pickle, and its output must be one class, number or score.
-    `make` returns another new one, which must draw the same random numbers. `label` is the label's
-    type.
+    The text continues "it is a". The model must predict, learn and pickle, and its output must be
+    one class, number or score. `make` returns another new one, which must draw the same random
+    numbers. `label` is the label's type.
     """
+    try:
+        _check_usable(model, make, label=label, learns=learns)
+    except UserError:  # of `make`
+        raise
+    except ValueError as error:
+        raise ValueError(f"{type(model).__name__}{error}") from error
+    kind = model_kind(model)
+    fits = {"classifier": label != "number", "regressor": label == "number"}
+    if not fits.get(kind, True):
+        raise ValueError(
+            f"{kind}, but label.type is {label!r}: 'number' is for regressors, the others are for "
+            "classifiers"
+        )
+    return as_asked(model, label)
+
+
+def taking_over(model: Any, *, label: str, learns: bool) -> Any:
+    """Check a model that replaces another one; raise ValueError if it cannot take over."""
+    try:
+        # not made again: it contains its random numbers
+        return checked(model, lambda: model, label=label, learns=learns)
+    except ValueError as error:
+        raise ValueError(f"it is a {error}") from error
+
+
+def _check_usable(model: Any, make: Callable[[], Any], *, label: str, learns: bool) -> None:
     try:
         final: Any = final_step(model)  # a pipeline has all methods, its last step may not
     except Exception as error:  # for example a pipeline without steps
@@ -47,38 +73,6 @@ def check_usable(model: Any, make: Callable[[], Any], *, label: str, learns: boo
             " that draws other random numbers each time it is made, so results could not be "
             "repeated: set its seed; a factory that takes a `seed` gets the pipeline's"
         )
-
-
-def check_kind(model: Any, label: str) -> None:
-    """Raise ValueError if the label type does not suit the model; the text continues "it is a"."""
-    kind = model_kind(model)
-    fits = {"classifier": label != "number", "regressor": label == "number"}
-    if not fits.get(kind, True):
-        raise ValueError(
-            f"{kind}, but label.type is {label!r}: 'number' is for regressors, the others are for "
-            "classifiers"
-        )
-
-
-def checked(model: Any, make: Callable[[], Any], *, label: str, learns: bool) -> Any:
-    """Check a new model and return its pipeline form; a ValueError's text continues "it is a"."""
-    try:
-        check_usable(model, make, label=label, learns=learns)
-    except UserError:  # of `make`
-        raise
-    except ValueError as error:
-        raise ValueError(f"{type(model).__name__}{error}") from error
-    check_kind(model, label)
-    return as_asked(model, label)
-
-
-def taking_over(model: Any, *, label: str, learns: bool) -> Any:
-    """Check a model that replaces another one; raise ValueError if it cannot take over."""
-    try:
-        # not made again: it contains its random numbers
-        return checked(model, lambda: model, label=label, learns=learns)
-    except ValueError as error:
-        raise ValueError(f"it is a {error}") from error
 
 
 class _Collector(pickle.Pickler):

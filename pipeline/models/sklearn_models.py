@@ -7,6 +7,7 @@ requires ``predict_proba`` or ``partial_fit``. Models that it has made work like
 
 import copy
 from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
 from typing import Any, cast
 
 import numpy as np
@@ -88,7 +89,8 @@ def from_sklearn(
     {False: 0.5, True: 0.5}
     >>> model.learn_one({"age": 30.0, "car": "a"}, True)
     """
-    _check_installed()
+    if not find_spec("sklearn"):
+        raise ValueError("scikit-learn is not installed: pip install 'fluxplain[sklearn]'")
     check_label(label)
     made = make(estimator, seed=seed)
     name = type(made).__name__
@@ -141,8 +143,7 @@ class Estimator:
             return cast(Floats, (found[:, None] == self._classes).astype(np.float64))
         if self._method == "score_samples":
             found = -found
-        numbers: Floats = np.asarray(found, np.float64).reshape(len(found), self._outputs)
-        return numbers
+        return np.asarray(found, np.float64).reshape(len(found), self._outputs)
 
 
 class Values:
@@ -237,12 +238,3 @@ def _is_fitted(estimator: Any) -> bool:
     except NotFittedError:
         return False
     return True
-
-
-def _check_installed() -> None:
-    try:
-        import sklearn  # noqa: F401, PLC0415
-    except ImportError:
-        raise ValueError(
-            "scikit-learn is not installed: pip install 'fluxplain[sklearn]'"
-        ) from None

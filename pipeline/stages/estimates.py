@@ -12,8 +12,8 @@ from fluxplain.evaluate import Table, Value
 from fluxplain.evaluate.encoding import Floats
 from fluxplain.evaluate.table import MIXED, Labels
 from fluxplain.explain import kernels
+from fluxplain.explain.curve import IceCurves
 from fluxplain.explain.effects import Curve, Effects
-from fluxplain.explain.ice import IceCurves
 from fluxplain.explain.losses import Loss, Target
 from fluxplain.explain.method import Axis, as_grid
 from fluxplain.explain.smoothing import ExponentialMeans
@@ -235,10 +235,11 @@ class FeatureState:
             value = means.values[place, 0].item()
             return {"updates": means.n, "value": value, "std_error": error}
         effect = self.effects[place].of(self._name)
+        curve = effect.curve if isinstance(effect, Surface) else effect
         fields: dict[str, Any] = {
-            "updates": effect.n,
-            "value": effect.value,
-            "std_error": effect.std_error if effect.n else 0.0,
+            "updates": curve.n,
+            "value": curve.value,
+            "std_error": curve.std_error if curve.n else 0.0,
             "effect": effect.effect,
         }
         if isinstance(effect.effect, dict):

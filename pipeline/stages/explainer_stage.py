@@ -6,7 +6,7 @@ from copy import deepcopy
 from dataclasses import replace
 
 from fluxplain.config import Config
-from fluxplain.explain.ice import IceCurves
+from fluxplain.explain.curve import IceCurves
 from fluxplain.schemas import (
     BadRecordError,
     DeadLetter,

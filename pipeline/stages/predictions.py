@@ -5,8 +5,7 @@ from collections.abc import Callable, Mapping
 
 from fluxplain.config import Config, LabelType
 from fluxplain.evaluate import Label, Output
-from fluxplain.explain.losses import Target
-from fluxplain.explain.outputs import predicted_class
+from fluxplain.explain.losses import Target, predicted_class
 from fluxplain.schemas import Prediction
 from fluxplain.schemas.prediction import LabelCounts
 from fluxplain.stages.intake.sample import Sample

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from fluxplain.baselines import batch_pdp
-from fluxplain.explain import IncrementalPDP
 from tests.kit.support import Row, Scripted, normal_rows
 
 
@@ -31,14 +30,6 @@ def test_the_effect_is_the_mean_output_at_each_point_between_the_quantiles() -> 
     assert found["a"].effect == pytest.approx(mean)
     assert np.array(found["a"].ice) == pytest.approx(np.array(ice))
     assert found["a"].importance == pytest.approx(statistics.stdev(mean))
-
-
-def test_the_grid_is_that_of_ipdp() -> None:
-    pdp = IncrementalPDP(Scripted(curved), ["a"], storage_size=len(XS), warm_up=len(XS))
-    for x in [*XS, XS[0]]:
-        pdp.explain_one(x)
-    grid, _ = pdp.curves["a"]
-    assert batch_pdp(Scripted(curved), XS, ["a"])["a"].grid == pytest.approx(grid, rel=1e-12)
 
 
 def test_a_categorical_feature_has_all_its_values() -> None:
@@ -78,17 +69,3 @@ def test_more_than_two_classes_have_one_curve_each_and_importance_is_their_mean(
     assert found.ice == [found.effect]
     spread = statistics.stdev([0.0, 1.0])
     assert found.importance == pytest.approx((spread + spread / 2 + spread / 2) / 3)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"xs": []}, "xs is empty"),
-        ({"grid_size": 1}, "grid_size is 1"),
-        ({"features": ["z"]}, "lacks the feature 'z'"),
-    ],
-)
-def test_an_argument_out_of_range_is_named(arguments: dict[str, Any], message: str) -> None:
-    given: dict[str, Any] = {"xs": XS, "features": ["a"], **arguments}
-    with pytest.raises(ValueError, match=message):
-        batch_pdp(Scripted(curved), **given)

@@ -1,6 +1,5 @@
 """SAGE values of a batch against the definition of the Shapley value."""
 
-import itertools
 import statistics
 from collections.abc import Mapping
 from typing import Any
@@ -23,41 +22,6 @@ def curved(x: Mapping[str, Any]) -> float:
 
 XS = normal_rows(6, FEATURES, seed=1)
 YS = [curved(x) + 0.5 * (-1) ** t for t, x in enumerate(XS)]
-
-
-def restricted_loss(order: tuple[str, ...], revealed: int, n: int) -> float:
-    """The squared loss on an observation of the exact mean output over what is hidden."""
-    mean = statistics.fmean(
-        curved({**XS[n], **{feature: other[feature] for feature in order[revealed:]}})
-        for other in XS
-    )
-    return float((mean - YS[n]) ** 2)
-
-
-def test_values_are_a_mean_over_orders_of_what_each_order_gives_exactly() -> None:
-    """With all inner samples, each observation adds what one of the 3! orders gives."""
-    found = batch_sage(
-        Scripted(curved), XS, YS, FEATURES, loss="squared_error", inner_samples="all", seed=1
-    )
-    possible = []
-    for n in range(len(XS)):
-        per_order = []
-        for order in itertools.permutations(FEATURES):
-            losses = [restricted_loss(order, revealed, n) for revealed in range(4)]
-            falls = dict(zip(order, [a - b for a, b in itertools.pairwise(losses)], strict=True))
-            per_order.append([falls[feature] for feature in FEATURES])
-        possible.append(per_order)
-    # 6 observations with 6 orders each: some choice of orders gives the values
-    sums = {tuple([0.0] * 3)}
-    for per_order in possible:
-        sums = {
-            tuple(round(s + v, 9) for s, v in zip(total, each, strict=True))
-            for total in sums
-            for each in per_order
-        }
-    wanted = [found[feature] * len(XS) for feature in FEATURES]
-    nearest = min(max(abs(s - w) for s, w in zip(total, wanted, strict=True)) for total in sums)
-    assert nearest < 1e-7
 
 
 @pytest.mark.parametrize("loss", ["squared_error", "absolute_error"])
@@ -112,17 +76,3 @@ def test_a_class_of_the_mean_prediction_that_outputs_lack_counts_too() -> None:
     share = ys.count(True) / len(ys)
     gains = [2.0 * (1.0 - share if y else share) ** 2 for y in ys]
     assert found["a"] == pytest.approx(statistics.fmean(gains))
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"inner_samples": 0}, "inner_samples is 0"),
-        ({"features": ["a", "a"]}, "'a' more than once"),
-        ({"ys": YS[:2]}, "2 labels"),
-    ],
-)
-def test_an_argument_out_of_range_is_named(arguments: dict[str, Any], message: str) -> None:
-    given: dict[str, Any] = {"ys": YS, "features": FEATURES, "loss": "squared_error", **arguments}
-    with pytest.raises(ValueError, match=message):
-        batch_sage(Scripted(curved), XS, **given)

@@ -1,13 +1,12 @@
 """Explanations of windows: when they are computed, and of what."""
 
-import pickle
 from typing import Any
 
 import pytest
-from river import linear_model, tree
+from river import tree
 
 from fluxplain.baselines import IntervalPFI, SlidingWindowSAGE, batch_pfi, batch_sage
-from tests.kit.support import Linear, normal_rows, pickled
+from tests.kit.support import Linear, normal_rows
 
 MODEL = Linear({"a": 2.0, "b": -1.0})
 ROWS = normal_rows(60, ["a", "b"], seed=1)
@@ -74,56 +73,6 @@ def test_the_current_model_explains_the_whole_window() -> None:
 
 
 @every_explainer
-def test_neither_the_observation_nor_the_model_is_changed(make: Any) -> None:
-    model = linear_model.LinearRegression()
-    for x in ROWS:
-        model.learn_one(x, MODEL.predict_one(x))
-    before = pickle.dumps(model)
-    explainer = make(model, loss="squared_error", seed=1)
-    for x in ROWS:
-        asked = dict(x)
-        explainer.explain_one(asked, 1.0)
-        assert asked == x
-    assert any(explainer.values.values())
-    assert pickle.dumps(model) == before
-
-
-@every_explainer
-def test_the_callers_dictionaries_are_not_kept(make: Any) -> None:
-    clean, abused = (make(MODEL, loss="squared_error", seed=1) for _ in range(2))
-    for x in ROWS:
-        mine = dict(x)
-        values = abused.explain_one(mine, 1.0)
-        assert values == clean.explain_one(x, 1.0)
-        mine["a"] = 1e9
-        values.clear()
-
-
-@every_explainer
-@pytest.mark.parametrize("cut", [0, 7, 10, 33])
-def test_a_pickle_round_trip_changes_nothing(make: Any, cut: int) -> None:
-    whole, resumed = (make(MODEL, loss="squared_error", seed=1) for _ in range(2))
-    explain(resumed, ROWS[:cut])
-    assert explain(whole, ROWS)[cut:] == explain(pickled(resumed), ROWS[cut:])
-
-
-@every_explainer
-def test_another_seed_gives_other_values(make: Any) -> None:
-    one, two = (make(MODEL, loss="squared_error", seed=seed) for seed in (1, 2))
-    explain(one, ROWS)
-    explain(two, ROWS)
-    assert one.values != two.values
-
-
-@every_explainer
-def test_a_missing_feature_is_named_and_leaves_the_explainer_as_it_was(make: Any) -> None:
-    explainer, clean = (make(MODEL, loss="squared_error", seed=1) for _ in range(2))
-    with pytest.raises(ValueError, match="lacks the feature 'b'"):
-        explainer.explain_one({"a": 1.0}, 1.0)
-    assert explain(explainer, ROWS) == explain(clean, ROWS)
-
-
-@every_explainer
 def test_a_model_that_has_nothing_to_say_yet_has_no_importance_yet(make: Any) -> None:
     class Silent:
         def predict_one(self, x: object) -> None:
@@ -141,19 +90,3 @@ def test_a_model_that_learns_beside_it(make: Any) -> None:
         explainer.explain_one(x, y)
         model.learn_one(x, y)
     assert any(explainer.values.values())
-
-
-@pytest.mark.parametrize(
-    ("kind", "options", "message"),
-    [
-        (IntervalPFI, {"interval": 1}, "interval is 1"),
-        (IntervalPFI, {"permutations": 0}, "permutations is 0"),
-        (SlidingWindowSAGE, {"window": 1}, "window is 1"),
-        (SlidingWindowSAGE, {"stride": 0}, "stride is 0"),
-        (SlidingWindowSAGE, {"inner_samples": 0}, "inner_samples is 0"),
-        (SlidingWindowSAGE, {"loss": "best"}, "unknown loss"),
-    ],
-)
-def test_an_argument_out_of_range_is_named(kind: Any, options: Any, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        kind(MODEL, ["a"], **options)

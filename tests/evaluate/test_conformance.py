@@ -131,10 +131,6 @@ def asked_one_by_one(*_: object) -> None:
 def test_conformance(
     name: str, categorical: bool, missing: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    check(name, monkeypatch, categorical=categorical, missing=missing)
-
-
-def check(name: str, monkeypatch: pytest.MonkeyPatch, *, categorical: bool, missing: bool) -> None:
     rng = random.Random(1)
     kept: Any = None
     for i, (model, x, replacements) in enumerate(

@@ -24,11 +24,12 @@ from fluxplain.explain import (
     kernels,
 )
 from fluxplain.explain.losses import _kind, losses_on
-from fluxplain.explain.permutations import permuted
 from fluxplain.explain.players import Players
 from fluxplain.explain.ranks import RankCurve, RankCurves
+from fluxplain.explain.sage import permuted
 from fluxplain.explain.smoothing import ExponentialMeans
 from fluxplain.explain.storage import NumberStorage
+from tests.explain.kinds import state
 from tests.kit.support import NUMBERS, PROPERTY, Row, Scripted, agrawal, pickled
 
 ALPHAS = st.floats(1e-3, 1.0)
@@ -102,21 +103,6 @@ def restored(explainer: Any, evaluator: Any) -> Any:
     copy = pickled(explainer)
     copy.evaluator = evaluator
     return copy
-
-
-def state(explainer: Any) -> list[Any]:
-    """Everything that a user can read."""
-    names = (
-        "values",
-        "variances",
-        "std_errors",
-        "increments",
-        "curves",
-        "ice",
-        "surfaces",
-        "mean_prediction",
-    )
-    return [getattr(explainer, name, None) for name in names]
 
 
 @pytest.mark.parametrize(

@@ -16,10 +16,10 @@ from fluxplain.evaluate import Output
 from fluxplain.evaluate.encoding import Floats
 from fluxplain.evaluate.table import Table
 from fluxplain.explain import IncrementalPairPDP
-from fluxplain.explain.categories import KeyedCurve
+from fluxplain.explain.categories import KeyedCurve, deviation_and_slopes
 from fluxplain.explain.curve import Grid
 from fluxplain.explain.grids import GridKind
-from fluxplain.explain.surface import Axes, Surface, SurfaceEffect, deviation_and_slopes
+from fluxplain.explain.surface import Axes, Surface, SurfaceEffect
 from tests.kit.support import NUMBERS, PROPERTY, Linear, Row, Scripted, pickled
 
 ANSWERS = st.lists(st.lists(NUMBERS, min_size=6, max_size=6), min_size=1, max_size=8)
@@ -41,12 +41,16 @@ def test_numbers_and_keys_give_the_same_surface(
     scale = max(abs(v) for ice in ices for v in ice)
     for t, ice in enumerate(ices):
         increment = surface.update_table(([t, t + 1.0], [0.0, 1.0, 2.0]), table(ice))
-        assert increment == keyed.update_keys(keys, table(ice))
+        assert increment == keyed.update_table(keys, table(ice))
     effect = np.array(surface.effect)
     assert effect.shape == (2, 3)
     assert effect.ravel().tolist() == keyed.effect
-    assert surface.value == keyed.value == pytest.approx(np.std(effect, ddof=1), abs=1e-9 * scale)
-    assert surface.std_error == pytest.approx(keyed.std_error, rel=1e-9, abs=1e-9 * scale)
+    assert (
+        surface.curve.value
+        == keyed.value
+        == pytest.approx(np.std(effect, ddof=1), abs=1e-9 * scale)
+    )
+    assert surface.curve.std_error == pytest.approx(keyed.std_error, rel=1e-9, abs=1e-9 * scale)
 
 
 @PROPERTY
@@ -212,7 +216,7 @@ def test_wrong_pairs_are_named(pairs: Any, message: str) -> None:
 def test_a_surface_that_does_not_fit_changes_nothing(categorical: tuple[bool, bool]) -> None:
     surface = Surface(0.5, categorical=categorical)
     surface.update_table(([0.0, 1.0], [0.0, 1.0, 2.0]), table([0.0] * 6))
-    before = (surface.axes, surface.effect, surface.n)
+    before = (surface.axes, surface.effect, surface.curve.n)
     wrong: list[tuple[Axes, Table]] = [
         (([0.0, 1.0, 2.0], [0.0, 1.0]), table([1.0] * 6)),
         (([0.0, 1.0], [0.0, 1.0, 2.0]), table([1.0] * 5)),
@@ -221,7 +225,7 @@ def test_a_surface_that_does_not_fit_changes_nothing(categorical: tuple[bool, bo
     for axes, answers in wrong:
         with pytest.raises(ValueError, match=r"do not fit|not finite"):
             surface.update_table(axes, answers)
-    assert (surface.axes, surface.effect, surface.n) == before
+    assert (surface.axes, surface.effect, surface.curve.n) == before
 
 
 def test_points_without_outputs_are_refused_before_they_are_multiplied() -> None:

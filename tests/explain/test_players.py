@@ -9,18 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fluxplain.baselines import (
-    IntervalPFI,
-    SlidingWindowSAGE,
-    batch_pdp,
-    batch_pfi,
-    batch_sage,
-    mean_decrease_in_impurity,
-)
-from fluxplain.explain import IncrementalPDP, IncrementalPFI, IncrementalSAGE
+from fluxplain.baselines import IntervalPFI, SlidingWindowSAGE, batch_pfi, batch_sage
+from fluxplain.explain import IncrementalPFI, IncrementalSAGE
 from fluxplain.explain.losses import squared_error
 from fluxplain.explain.players import Players
-from tests.kit.support import PROPERTY, Linear, Row, Scripted, normal_rows
+from tests.kit.support import PROPERTY, Linear, Row, normal_rows
 
 GROUPS: list[Any] = ["a", {"pair": ["c", "b"]}]
 
@@ -65,16 +58,6 @@ def test_groups_that_cannot_be_players_are_told(features: Any, told: str) -> Non
     for batch in (batch_pfi, batch_sage):
         with pytest.raises(ValueError, match=told):
             batch(MODEL, normal_rows(3, "abc", 1), [0.0] * 3, features)
-
-
-def test_curves_and_impurities_are_of_single_features() -> None:
-    told = "features has the group 'pair'"
-    with pytest.raises(ValueError, match=told):
-        IncrementalPDP(MODEL, GROUPS)
-    with pytest.raises(ValueError, match=told):
-        batch_pdp(MODEL, normal_rows(3, "abc", 1), GROUPS)
-    with pytest.raises(ValueError, match=told):
-        mean_decrease_in_impurity(MODEL, GROUPS)
 
 
 @pytest.mark.parametrize("kind", [IncrementalPFI, IncrementalSAGE])
@@ -175,15 +158,3 @@ def test_baselines_take_groups() -> None:
     assert pfi == pytest.approx({"a": 8.0, "pair": 20.0}, rel=0.3)
     # they share the variance of the output, 14
     assert sage == pytest.approx({"a": 4.0, "pair": 10.0}, rel=0.3)
-
-
-def test_a_group_is_not_the_sum_of_its_features() -> None:
-    """h = a b, of which only the two together tell: replaced both, E (ã b̃ - a b)² = 2, as alone."""
-    model = Scripted(lambda x: float(x["a"] * x["b"]))
-    xs = normal_rows(300, "ab", seed=2)
-    ys = [float(x["a"]) * float(x["b"]) for x in xs]
-    options: dict[str, Any] = {"loss": "squared_error", "seed": 1}
-    both = batch_pfi(model, xs, ys, [{"both": ["a", "b"]}], **options)["both"]
-    alone = batch_pfi(model, xs, ys, ["a", "b"], **options)
-    assert both == pytest.approx(2.0, rel=0.3)
-    assert sum(alone.values()) == pytest.approx(4.0, rel=0.3)

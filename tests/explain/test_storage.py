@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from fluxplain.evaluate import Encoding, Value
 from fluxplain.explain.storage import (
     CategoryStorage,
-    GeometricReservoir,
     Histogram,
     NumberStorage,
     Reservoir,
@@ -20,6 +19,7 @@ from fluxplain.explain.storage import (
     make_reservoir,
 )
 from tests.kit.support import NUMBERS, PROPERTY
+from tests.theory.bounds import chi_squared
 
 SAMPLERS = ("uniform", "geometric", "window")
 
@@ -36,10 +36,6 @@ def chi_squared_bound(degrees: int) -> float:
     return degrees + 4.0 * math.sqrt(2.0 * degrees)
 
 
-def chi_squared(observed: list[int], expected: list[float]) -> float:
-    return sum((o - e) ** 2 / e for o, e in zip(observed, expected, strict=True))
-
-
 @PROPERTY
 @given(st.sampled_from(SAMPLERS), st.integers(1, 20), st.integers(0, 80), st.integers(0, 99))
 def test_a_reservoir_holds_size_different_past_observations(
@@ -49,13 +45,9 @@ def test_a_reservoir_holds_size_different_past_observations(
     assert len(rows) == min(size, n)
     assert len(set(rows)) == len(rows)
     assert set(rows) <= set(range(n))
-
-
-def test_the_newest_observation_is_always_in_a_geometric_reservoir() -> None:
-    reservoir, encoding = GeometricReservoir(3, random.Random(1)), Encoding()
-    for t in range(50):
-        reservoir.update(encoding.observe({"t": t}))
-        assert {"t": t} in reservoir.rows
+    if sampler == "window":
+        assert set(rows) == set(range(max(n - size, 0), n))
+    assert sampler == "uniform" or not n or n - 1 in rows, "the newest one is there"
 
 
 def test_an_unknown_sampler_is_named_with_what_is_allowed() -> None:
@@ -93,26 +85,15 @@ def test_quantiles_are_those_of_the_last_values(values: list[float], size: int, 
 
 
 @PROPERTY
-@given(st.lists(st.sampled_from(["a", "b", 1, 2, "c"]), max_size=60), st.integers(1, 8))
+@given(st.lists(st.sampled_from(["a", "b", 1, 2, "c", 10, "10"]), max_size=60), st.integers(1, 8))
 def test_categories_are_those_of_the_last_values(values: list[Value], size: int) -> None:
     storage = CategoryStorage(size, random.Random(1))
     for v in values:
         storage.update(v)
     kept = values[-size:]
     assert len(storage) == len(kept)
-    assert set(storage.categories()) == set(kept)
-    assert len(storage.categories()) == len(set(kept))
-
-
-@PROPERTY
-@given(st.permutations(["b", "a", 2, 10, "10"]))
-def test_the_order_of_categories_does_not_depend_on_the_order_of_arrival(
-    values: list[Value],
-) -> None:
-    storage = CategoryStorage(5, random.Random(1))
-    for v in values:
-        storage.update(v)
-    assert storage.categories() == [2, 10, "10", "a", "b"]
+    order = [1, 2, 10, "10", "a", "b", "c"]  # whatever that of arrival was
+    assert storage.categories() == [v for v in order if v in kept]
 
 
 @pytest.mark.parametrize("is_categorical", [False, True])
@@ -159,12 +140,6 @@ def test_of_a_monotone_sequence_all_values_are_kept(sign: int) -> None:
     for t in range(30):
         extremes.update(float(sign * t))
     assert {len(extremes._falling), len(extremes._rising)} == {1, 7}
-
-
-def test_a_window_holds_the_last_observations() -> None:
-    for n in (0, 3, 5, 12):
-        rows = [row["t"] for row in filled("window", 5, n, seed=1).rows]
-        assert sorted(map(int, rows)) == list(range(max(n - 5, 0), n))
 
 
 def test_of_two_values_the_older_one_goes_in_proportion_to_its_age() -> None:

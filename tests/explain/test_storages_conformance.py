@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from fluxplain.evaluate import Encoding, Observed, Value
 from fluxplain.evaluate.encoding import Floats
 from fluxplain.explain.storage import (
-    AgeWeightedCategories,
     CategoryStorage,
     Codes,
     GeometricReservoir,
@@ -24,7 +23,7 @@ from fluxplain.explain.storage import (
     TreeStorage,
     UniformReservoir,
 )
-from tests.kit.support import PROPERTY, Row, pickled
+from tests.kit.support import PROPERTY, Row, pickled, uses_no_global_random_numbers
 
 CATEGORIES = ["u", "v", "w"]
 
@@ -36,16 +35,9 @@ def row(t: int) -> Row:
 
 @dataclass(frozen=True)
 class Kind:
-    """How a storage is made, fed and read.
+    """How a storage is made of its size and random numbers, fed at a time, and read.
 
-    Attributes
-    ----------
-    make
-        From its size and a source of random numbers.
-    item
-        What it is offered at a time.
-    held
-        What is in it: one list for each bounded part.
+    ``held`` returns what is in it: one list for each bounded part.
     """
 
     make: Callable[[int, random.Random], Any]
@@ -106,7 +98,9 @@ KINDS = {
     ),
     "categories": Kind(CategoryStorage, category, lambda s: [s.categories()]),
     "categories by age": Kind(
-        lambda n, rng: AgeWeightedCategories(n, rng, 0.7), category, lambda s: [s.categories()]
+        lambda n, rng: CategoryStorage(n, rng, 0.7, by_age=True),
+        category,
+        lambda s: [s.categories()],
     ),
     "extremes": Kind(lambda n, rng: RollingExtremes(n), number, queues),
     "tree of numbers": Kind(
@@ -135,26 +129,9 @@ def test_no_part_holds_more_than_size(name: str, size: int, n: int, seed: int) -
     assert all(len(part) <= size for part in KINDS[name].held(storage))
 
 
-@PROPERTY
-@given(st.sampled_from(sorted(KINDS)), st.integers(0, 400), st.integers(0, 99))
-def test_the_same_random_numbers_give_the_same_storage(name: str, n: int, seed: int) -> None:
-    one, two = random.Random(seed), random.Random(seed)
-    first, second = (KINDS[name].filled(5, n, rng) for rng in (one, two))
-    assert KINDS[name].held(first) == KINDS[name].held(second)
-    assert one.getstate() == two.getstate()
-
-
 @every_kind
 def test_global_random_state_is_neither_used_nor_changed(kind: Kind) -> None:
-    random.seed(1)
-    np.random.seed(1)
-    before = (random.getstate(), np.random.get_state())
-    first = kind.filled(5, 400, random.Random(1))
-    assert random.getstate() == before[0]
-    np.testing.assert_equal(np.random.get_state(), before[1])
-    random.seed(2)
-    np.random.seed(2)
-    assert kind.held(kind.filled(5, 400, random.Random(1))) == kind.held(first)
+    uses_no_global_random_numbers(lambda: kind.held(kind.filled(5, 400, random.Random(1))))
 
 
 @PROPERTY

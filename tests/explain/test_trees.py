@@ -14,9 +14,7 @@ from river.tree.split_criterion import VarianceReductionSplitCriterion
 
 from fluxplain.evaluate import Value
 from fluxplain.explain.storage import Codes, TreeStorage
-from fluxplain.explain.storage.bins import BinSplitter
-from fluxplain.explain.storage.category_codes import MOST_CATEGORIES
-from fluxplain.explain.storage.tree_storage import MAX_DEPTH
+from fluxplain.explain.storage.tree_storage import MAX_DEPTH, MOST_CATEGORIES, BinSplitter
 from tests.kit.support import SLOW_PROPERTY, Row, pickled
 
 SIZE = 20

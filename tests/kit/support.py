@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
+import numpy as np
 import orjson
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -264,6 +265,19 @@ def pickled(thing: T) -> T:
     """Return the thing after a round trip through pickle."""
     copy: T = pickle.loads(pickle.dumps(thing))
     return copy
+
+
+def uses_no_global_random_numbers(call: Callable[[], object]) -> None:
+    """Check that a call leaves Python's and NumPy's random state, and does not depend on it."""
+    found: list[object] = []
+    for seed in (1, 2):
+        random.seed(seed)
+        np.random.seed(seed)
+        before = random.getstate(), np.random.get_state()
+        found.append(call())
+        assert random.getstate() == before[0]
+        np.testing.assert_equal(np.random.get_state(), before[1])
+    assert found[0] == found[1]
 
 
 def chunks(items: Sequence[T], sizes: Iterable[int]) -> Iterator[Sequence[T]]:

@@ -1,9 +1,13 @@
-"""What chance hardly ever exceeds: the tolerances of the theory's tests."""
+"""What chance hardly ever exceeds, the tolerances of the theory's tests; and smoothing weights."""
 
 import math
 import statistics
 from collections.abc import Sequence
 from statistics import NormalDist
+
+import numpy as np
+
+from fluxplain.evaluate.encoding import Floats
 
 FALSE_ALARM = 1e-6
 """Probability that a test fails although the code is right, for another seed."""
@@ -60,3 +64,26 @@ def mean_and_tolerance(samples: Sequence[float], checks: int) -> tuple[float, fl
     """Return the mean of independent samples, and how far its expectation may be (Student's t)."""
     error = statistics.stdev(samples) / math.sqrt(len(samples))
     return statistics.fmean(samples), student_quantile(len(samples) - 1, checks) * error
+
+
+def weights(alpha: float, n: int) -> Floats:
+    """Return the weights of n increments in the debiased estimate, the oldest first."""
+    w: Floats = alpha * (1.0 - alpha) ** np.arange(n - 1.0, -1.0, -1.0)
+    w /= w.sum()
+    return w
+
+
+Measured = dict[float, tuple[float, float]]
+"""Rate or size → a measured variance, and its tolerance."""
+
+
+def assert_slope(measured: Measured, exact: dict[float, float]) -> None:
+    """The slope on a log scale is the exact one, within what the tolerances leave."""
+    first, last = min(exact), max(exact)
+    span = math.log(last / first)
+    slope = math.log(measured[last][0] / measured[first][0]) / span
+    relative = sum(tolerance / value for value, tolerance in (measured[first], measured[last]))
+    assert relative < 0.5
+    expected = math.log(exact[last] / exact[first]) / span
+    # log(1 ± e) is within 1.4 e for e up to 1/2
+    assert abs(slope - expected) < 1.4 * relative / abs(span)

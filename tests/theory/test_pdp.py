@@ -17,8 +17,7 @@ from fluxplain.evaluate.encoding import Floats
 from fluxplain.explain import IncrementalPDP
 from fluxplain.explain.grids import GridKind, StorageKind
 from tests.kit.support import Row, Scripted
-from tests.theory.bounds import chi_squared_quantiles, hoeffding, normal_quantile
-from tests.theory.support import weights
+from tests.theory.bounds import chi_squared_quantiles, hoeffding, normal_quantile, weights
 
 CLASSES = [f"b{i:02}" for i in range(60)]
 STORED = 20

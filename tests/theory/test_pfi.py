@@ -6,7 +6,6 @@ replications of one stream.
 """
 
 import itertools
-import math
 import random
 import statistics
 from collections.abc import Iterator
@@ -16,15 +15,20 @@ import numpy as np
 import pytest
 
 from fluxplain.baselines import batch_pfi, expected_pfi
+from fluxplain.evaluate import Inputs, Table
 from fluxplain.evaluate.encoding import Floats
 from fluxplain.explain import IncrementalPFI
 from fluxplain.explain.players import Players
 from fluxplain.explain.smoothing import ExponentialMeans
 from tests.kit.support import Row, Scripted
-from tests.theory.bounds import hoeffding, mean_and_tolerance
-from tests.theory.support import summed, weights
+from tests.theory.bounds import assert_slope, hoeffding, mean_and_tolerance, weights
 
 SAMPLERS = ("geometric", "uniform")
+
+
+def summed(inputs: Inputs) -> Table:
+    """Evaluate a model that adds up all features."""
+    return Table((None,), inputs.rows.sum(axis=1)[:, None])
 
 
 def curved(x: Any) -> float:
@@ -211,18 +215,6 @@ def measured_variances(
             squares[alpha].append(float(np.mean((values - MEAN) ** 2)))
     for alpha in ALPHAS:
         yield alpha, *mean_and_tolerance(squares[alpha], checks=len(ALPHAS) + 1)
-
-
-def assert_slope(measured: dict[float, tuple[float, float]], exact: dict[float, float]) -> None:
-    """The slope on a log scale is the exact one, within what the tolerances leave."""
-    first, last = min(exact), max(exact)
-    span = math.log(last / first)
-    slope = math.log(measured[last][0] / measured[first][0]) / span
-    relative = sum(tolerance / value for value, tolerance in (measured[first], measured[last]))
-    assert relative < 0.5
-    expected = math.log(exact[last] / exact[first]) / span
-    # log(1 ± e) is within 1.4 e for e up to 1/2
-    assert abs(slope - expected) < 1.4 * relative / abs(span)
 
 
 @pytest.mark.parametrize("size", [2, 10, 50])

@@ -2,18 +2,16 @@
 
 Every storage takes its random numbers from the generator it was given, keeps at most ``size``
 entries (a tree storage: at each leaf), and stores copies. Between any two updates it can be pickled
-and resumes the same.
+and resumes the same. A ``size`` that is no integer of at least 1, or an ``entrance_probability``
+out of (0, 1], raises ``ValueError``.
 """
 
 from typing import TYPE_CHECKING
 
-from fluxplain.explain.storage.category_codes import Codes
-from fluxplain.explain.storage.extremes import RollingExtremes
-from fluxplain.explain.storage.histogram import Histogram
-from fluxplain.explain.storage.number_storage import NumberStorage
-from fluxplain.explain.storage.recent import AgeWeightedCategories, CategoryStorage
+from fluxplain.explain.storage.recent import CategoryStorage, NumberStorage, RollingExtremes
 from fluxplain.explain.storage.reservoirs import (
     GeometricReservoir,
+    Histogram,
     Reservoir,
     SlidingWindow,
     UniformReservoir,
@@ -22,12 +20,11 @@ from fluxplain.explain.storage.reservoirs import (
 from fluxplain.loading.lazy import lazy
 
 if TYPE_CHECKING:
-    from fluxplain.explain.storage.tree_storage import TreeStorage
+    from fluxplain.explain.storage.tree_storage import Codes, TreeStorage
 else:
-    __getattr__, __dir__ = lazy(__name__, tree_storage=["TreeStorage"])  # loads River
+    __getattr__, __dir__ = lazy(__name__, tree_storage=["Codes", "TreeStorage"])  # loads River
 
 __all__ = [
-    "AgeWeightedCategories",
     "CategoryStorage",
     "Codes",
     "GeometricReservoir",

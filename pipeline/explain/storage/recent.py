@@ -1,85 +1,99 @@
-"""Recent categories of single features."""
+"""Recent values of features: numbers with their quantiles, categories, and ranges."""
 
 import random
 from collections import Counter, deque
+from collections.abc import Sequence
+
+import numpy as np
 
 from fluxplain.evaluate import Value
+from fluxplain.evaluate.encoding import Floats, Places
+from fluxplain.explain import kernels
 from fluxplain.explain.parameter_checks import check_probability, check_size
 
 
-class _RecentValues:
-    """Values of one feature; a new one enters with some probability and replaces the oldest."""
+class NumberStorage:
+    """Numbers of several features, each over about the last ``size / entrance_probability`` ones.
 
-    def __init__(self, size: int, rng: random.Random, entrance_probability: float = 1.0) -> None:
-        self.size = check_size(size)
-        self.entrance_probability = check_probability(entrance_probability)
-        self._rng = rng
-        self._by_age: deque[Value] = deque()
-
-    def __len__(self) -> int:
-        return len(self._by_age)
-
-    def update(self, value: Value) -> None:
-        """Offer a value to the storage."""
-        if self.entrance_probability < 1.0 and self._rng.random() >= self.entrance_probability:
-            return
-        if len(self._by_age) == self.size:
-            self._dropped(self._leave())
-        self._by_age.append(value)
-        self._added(value)
-
-    def _leave(self) -> Value:
-        return self._by_age.popleft()
-
-    def _added(self, value: Value) -> None:
-        raise NotImplementedError
-
-    def _dropped(self, value: Value) -> None:
-        raise NotImplementedError
-
-
-class _ByAge(_RecentValues):
-    """Evicts a random value, with probability proportional to its age."""
-
-    def __init__(self, size: int, rng: random.Random, entrance_probability: float = 1.0) -> None:
-        super().__init__(size, rng, entrance_probability)
-        self._seen = 0
-        self._entered: deque[int] = deque()
-
-    def update(self, value: Value) -> None:
-        """Offer a value to the storage."""
-        self._seen += 1
-        super().update(value)
-
-    def _leave(self) -> Value:
-        ages = [self._seen - entered for entered in self._entered]
-        [place] = self._rng.choices(range(len(ages)), ages)
-        value = self._by_age[place]
-        del self._by_age[place], self._entered[place]
-        return value
-
-    def _added(self, value: Value) -> None:
-        super()._added(value)
-        self._entered.append(self._seen)
-
-
-class CategoryStorage(_RecentValues):
-    """Categories of one feature over about the last ``size / entrance_probability`` observations.
-
-    A new value enters with the entrance probability and then replaces the oldest.
-
-    Parameters
-    ----------
-    size
-        Number of values, at least 1.
-    rng
-        Source of random numbers.
-    entrance_probability
-        In (0, 1].
+    A new value enters with the entrance probability. It replaces the oldest one, or with ``by_age``
+    a random one with probability proportional to its age, in observations since it entered.
+    ``rngs`` has a source of random numbers for each feature.
 
     References
     ----------
-    iPDP (Muschalik et al. 2023), Algorithm 3.
+    iPDP (Muschalik et al. 2023), Algorithm 3; line 8, "or sample it based on the age".
+
+    Examples
+    --------
+    >>> storage = NumberStorage(101, [random.Random(1), random.Random(2)])
+    >>> for v in range(1000):
+    ...     storage.update(np.array([v, -v], dtype=float))
+    >>> storage.quantiles(np.array([0.0, 0.5, 0.95])).tolist()
+    [[899.0, 949.0, 994.0], [-999.0, -949.0, -904.0]]
+    """
+
+    def __init__(
+        self,
+        size: int,
+        rngs: Sequence[random.Random],
+        *,
+        entrance_probability: float = 1.0,
+        by_age: bool = False,
+    ) -> None:
+        self.size = check_size(size)
+        self.entrance_probability = check_probability(entrance_probability)
+        self.by_age = by_age
+        self._rngs = list(rngs)
+        count = len(self._rngs)
+        self._seen = 0
+        self._ordered = np.zeros((count, size))
+        self._kept = np.zeros((count, size))
+        self._entered = np.zeros((count, size), dtype=np.intp)
+        self.counts = np.zeros(count, dtype=np.intp)
+        self._oldest = np.zeros(count, dtype=np.intp)
+
+    def update(self, values: Floats) -> None:
+        """Offer a value of each feature, and take those that enter."""
+        self._seen += 1
+        slots = self._oldest.copy()
+        p = self.entrance_probability
+        if p < 1.0:
+            slots[[rng.random() >= p for rng in self._rngs]] = -1
+        if self.by_age:
+            for i in np.flatnonzero((slots >= 0) & (self.counts == self.size)).tolist():
+                ages = (self._seen - self._entered[i]).tolist()
+                [slots[i]] = self._rngs[i].choices(range(self.size), ages)
+        kernels.offer(values, slots, self._ordered, self._kept, self.counts)
+        entered = slots >= 0
+        self._entered[entered, slots[entered]] = self._seen
+        self._oldest[entered] = (self._oldest[entered] + 1) % self.size
+
+    def holding(self, n: int) -> Places:
+        """Return the features with at least n stored values."""
+        return np.flatnonzero(self.counts >= n)
+
+    def quantiles(self, levels: Floats) -> Floats:
+        """Return the quantiles of levels in [0, 1], interpolated linearly.
+
+        Their shape is (features, levels); they are 0 for a feature without values.
+        """
+        points = np.zeros((len(self.counts), len(levels)))
+        kernels.quantiles(self._ordered, self.counts, levels, points)
+        return points
+
+    def take_over(self, place: int, other: "NumberStorage", theirs: int) -> None:
+        """Take over the values of one feature."""
+        self._rngs[place] = other._rngs[theirs]
+        for name in ("_ordered", "_kept", "_entered", "counts", "_oldest"):
+            getattr(self, name)[place] = getattr(other, name)[theirs]
+        self._seen = other._seen
+
+
+class CategoryStorage:
+    """Categories of one feature over about the last ``size / entrance_probability`` observations.
+
+    A new value enters with the entrance probability, and evicts another one as in
+    :class:`NumberStorage`.
 
     Examples
     --------
@@ -90,27 +104,104 @@ class CategoryStorage(_RecentValues):
     ['a', 'c']
     """
 
-    def __init__(self, size: int, rng: random.Random, entrance_probability: float = 1.0) -> None:
-        super().__init__(size, rng, entrance_probability)
+    def __init__(
+        self,
+        size: int,
+        rng: random.Random,
+        entrance_probability: float = 1.0,
+        *,
+        by_age: bool = False,
+    ) -> None:
+        self.size = check_size(size)
+        self.entrance_probability = check_probability(entrance_probability)
+        self.by_age = by_age
+        self._rng = rng
+        self._seen = 0
+        self._kept: deque[tuple[int, Value]] = deque()  # (time of entrance, value)
         self._counts: Counter[Value] = Counter()
 
-    def categories(self) -> list[Value]:
-        """Return the distinct categories now stored, sorted."""
-        return sorted(self._counts, key=category_order)
+    def __len__(self) -> int:
+        return len(self._kept)
 
-    def _added(self, value: Value) -> None:
+    def categories(self) -> list[Value]:
+        """Return the distinct categories now stored, sorted the same in every process."""
+        return sorted(self._counts, key=lambda value: (type(value).__name__, value))
+
+    def update(self, value: Value) -> None:
+        """Offer a value to the storage."""
+        self._seen += 1
+        if self.entrance_probability < 1.0 and self._rng.random() >= self.entrance_probability:
+            return
+        if len(self._kept) == self.size:
+            self._evict()
+        self._kept.append((self._seen, value))
         self._counts[value] += 1
 
-    def _dropped(self, value: Value) -> None:
+    def _evict(self) -> None:
+        place = 0
+        if self.by_age:
+            ages = [self._seen - entered for entered, _ in self._kept]
+            [place] = self._rng.choices(range(len(ages)), ages)
+        _, value = self._kept[place]
+        del self._kept[place]
         self._counts[value] -= 1
         if not self._counts[value]:
             del self._counts[value]
 
 
-class AgeWeightedCategories(_ByAge, CategoryStorage):
-    """The same, but evicts a random value with probability proportional to its age."""
+class RollingExtremes:
+    """The smallest and the largest of the last ``size`` values of one feature.
 
+    A value that is older and smaller than another can never be the largest again, so only a falling
+    sequence is kept, and a rising one for the smallest: in the worst case ``size`` values each. An
+    update takes constant time on average.
 
-def category_order(value: Value) -> tuple[str, Value]:
-    """Return a sort key that orders categories of any kinds, the same in every process."""
-    return (type(value).__name__, value)
+    References
+    ----------
+    iPDP (Muschalik et al. 2023), Algorithm 2.
+
+    Examples
+    --------
+    >>> extremes = RollingExtremes(3)
+    >>> for value in (9.0, 5.0, 1.0, 4.0, 2.0):
+    ...     extremes.update(value)
+    >>> extremes.low, extremes.high
+    (1.0, 4.0)
+    """
+
+    def __init__(self, size: int) -> None:
+        self.size = check_size(size)
+        self._seen = 0
+        self._falling: deque[tuple[int, float]] = deque()  # (time, value)
+        self._rising: deque[tuple[int, float]] = deque()
+
+    def __len__(self) -> int:
+        """Return the number of values in the window, including those that are not kept."""
+        return min(self._seen, self.size)
+
+    @property
+    def low(self) -> float:
+        """The smallest value in the window; ``ValueError`` if there is none."""
+        return self._first(self._rising)
+
+    @property
+    def high(self) -> float:
+        """The largest value in the window; ``ValueError`` if there is none."""
+        return self._first(self._falling)
+
+    def update(self, value: float) -> None:
+        """Take a value into the window."""
+        while self._falling and self._falling[-1][1] <= value:
+            self._falling.pop()
+        while self._rising and self._rising[-1][1] >= value:
+            self._rising.pop()
+        for queue in (self._falling, self._rising):
+            queue.append((self._seen, value))
+            if queue[0][0] <= self._seen - self.size:
+                queue.popleft()
+        self._seen += 1
+
+    def _first(self, queue: deque[tuple[int, float]]) -> float:
+        if not queue:
+            raise ValueError("no value is stored yet")
+        return queue[0][1]

@@ -1,8 +1,8 @@
 """Reservoirs: random samples of past observations."""
 
 import random
-from collections.abc import Callable
-from typing import Any, Protocol
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -11,28 +11,14 @@ from fluxplain.evaluate.encoding import Floats, columns_of
 from fluxplain.explain.parameter_checks import check_size
 
 
-class Reservoir(Protocol):
-    """A bounded sample of past observations: at most ``size`` ``rows``."""
-
-    size: int
-    rows: list[dict[str, Value]]
-
-    def update(self, observed: Observed) -> None:
-        """Offer the observation to the sample."""
-        ...
-
-    def numbers(self, encoding: Encoding, features: tuple[str, ...]) -> Floats:
-        """Return the observations in an encoding, shape (observations, features)."""
-        ...
-
-
-class _Observations:
-    """The sampled observations, with their rows in the last used encoding."""
+class Reservoir:
+    """A sample of at most ``size`` past observations, ``rows``, also in the last used encoding."""
 
     def __init__(self, size: int, rng: random.Random) -> None:
         self.size = check_size(size)
-        self._rng = rng
+        self.seen = 0
         self.rows: list[dict[str, Value]] = []
+        self._rng = rng
         self._features: tuple[str, ...] = ()
         self._numbers: Floats = np.empty((0, 0))
         self._mark: object = None
@@ -41,8 +27,19 @@ class _Observations:
         """Return the observations, which are encoded again when needed."""
         return {**vars(self), "_numbers": np.empty((0, 0)), "_mark": None}
 
+    def update(self, observed: Observed) -> None:
+        """Offer the observation to the sample."""
+        self.seen += 1
+        slot = self.seen - 1 if self.seen <= self.size else self._slot()
+        if slot < self.size:
+            self._keep(slot, observed)
+
+    def _slot(self) -> int:
+        """Return the slot of a new observation in a full reservoir; ``size`` or more for none."""
+        raise NotImplementedError
+
     def numbers(self, encoding: Encoding, features: tuple[str, ...]) -> Floats:
-        """Return the observations in an encoding; see :class:`Reservoir`."""
+        """Return the observations in an encoding, shape (observations, features)."""
         if encoding.mark is not self._mark or features != self._features:
             for row in self.rows:
                 encoding.learn({feature: row[feature] for feature in features})
@@ -65,46 +62,21 @@ class _Observations:
             self._numbers[slot] = observed.numbers[columns]
 
 
-class UniformReservoir(_Observations):
-    """Reservoir in which every past observation is equally likely.
-
-    Parameters
-    ----------
-    size
-        Number of observations, at least 1.
-    rng
-        Source of random numbers.
+class UniformReservoir(Reservoir):
+    """Every past observation is equally likely.
 
     References
     ----------
     Vitter (1985), Random sampling with a reservoir, Algorithm R; iPFI, Section 3.2, uniform
     sampling.
-
-    Examples
-    --------
-    >>> reservoir = UniformReservoir(2, random.Random(1))
-    >>> encoding = Encoding()
-    >>> for a in range(100):
-    ...     reservoir.update(encoding.observe({"a": a}))
-    >>> len(reservoir.rows)
-    2
     """
 
-    def __init__(self, size: int, rng: random.Random) -> None:
-        super().__init__(size, rng)
-        self.seen = 0
-
-    def update(self, observed: Observed) -> None:
-        """Keep the observation with probability size / seen."""
-        self.seen += 1
-        n = len(self.rows)
-        slot = n if n < self.size else self._rng.randrange(self.seen)
-        if slot < self.size:
-            self._keep(slot, observed)
+    def _slot(self) -> int:
+        return self._rng.randrange(self.seen)
 
 
-class GeometricReservoir(_Observations):
-    """Reservoir that favours recent observations: every new one replaces a random old one.
+class GeometricReservoir(Reservoir):
+    """Favours recent observations: every new one replaces a random old one.
 
     With L = size the observation of age a (1 for the newest) is drawn with probability
     ``(1/L)(1 - 1/L)^(a-1)``, so the mean age is L.
@@ -112,48 +84,17 @@ class GeometricReservoir(_Observations):
     References
     ----------
     iPFI, Section 3.2, geometric sampling; iSAGE (Muschalik et al. 2023), Algorithm 2.
-
-    Examples
-    --------
-    >>> reservoir = GeometricReservoir(2, random.Random(1))
-    >>> encoding = Encoding()
-    >>> for a in range(100):
-    ...     reservoir.update(encoding.observe({"a": a}))
-    >>> {"a": 99} in reservoir.rows
-    True
     """
 
-    def update(self, observed: Observed) -> None:
-        """Keep the observation; once the reservoir is full, it replaces a uniformly chosen one."""
-        n = len(self.rows)
-        self._keep(n if n < self.size else self._rng.randrange(self.size), observed)
+    def _slot(self) -> int:
+        return self._rng.randrange(self.size)
 
 
-class SlidingWindow(_Observations):
-    """The last observations.
+class SlidingWindow(Reservoir):
+    """The last observations (iSAGE, Section 4.2: the window of sliding-window SAGE)."""
 
-    References
-    ----------
-    iSAGE, Section 4.2: the window of the baseline sliding-window SAGE.
-
-    Examples
-    --------
-    >>> window = SlidingWindow(2, random.Random(1))
-    >>> encoding = Encoding()
-    >>> for a in range(100):
-    ...     window.update(encoding.observe({"a": a}))
-    >>> sorted(row["a"] for row in window.rows)
-    [98, 99]
-    """
-
-    def __init__(self, size: int, rng: random.Random) -> None:
-        super().__init__(size, rng)
-        self._next = 0
-
-    def update(self, observed: Observed) -> None:
-        """Keep the observation; once the window is full, it replaces the oldest one."""
-        self._keep(self._next, observed)
-        self._next = (self._next + 1) % self.size
+    def _slot(self) -> int:
+        return (self.seen - 1) % self.size
 
 
 RESERVOIRS: dict[str, Callable[[int, random.Random], Reservoir]] = {
@@ -164,13 +105,7 @@ RESERVOIRS: dict[str, Callable[[int, random.Random], Reservoir]] = {
 
 
 def make_reservoir(sampler: str, size: int, rng: random.Random) -> Reservoir:
-    """Return an empty reservoir of that kind.
-
-    Raises
-    ------
-    ValueError
-        If ``sampler`` is not in :data:`RESERVOIRS`, or ``size`` is below 1.
-    """
+    """Return an empty reservoir; raise ``ValueError`` if its kind is not in :data:`RESERVOIRS`."""
     try:
         kind = RESERVOIRS[sampler]
     except KeyError:
@@ -178,3 +113,36 @@ def make_reservoir(sampler: str, size: int, rng: random.Random) -> Reservoir:
             f"unknown sampler {sampler!r}: use one of {', '.join(RESERVOIRS)}"
         ) from None
     return kind(size, rng)
+
+
+class Histogram:
+    """Counts of a feature's values: a uniform reservoir without a limit.
+
+    ``values`` are those that the feature may have, each once, at least one; else a ``ValueError``
+    is raised.
+
+    References
+    ----------
+    iPFI, Section 3.2, uniform sampling: histograms for features of known cardinality.
+    """
+
+    def __init__(self, values: Sequence[Value], rng: random.Random) -> None:
+        self.counts: dict[Value, int] = dict.fromkeys(values, 0)
+        if not values or len(self.counts) < len(values):
+            raise ValueError(f"values is {values!r}, but must name each value once, at least one")
+        self._rng = rng
+
+    def update(self, value: Value) -> None:
+        """Count a value, or raise ``ValueError`` if it is not one of ``values``."""
+        if value not in self.counts:
+            raise ValueError(f"{value!r} is not one of the values {list(self.counts)!r}")
+        self.counts[value] += 1
+
+    def draws(self, n: int) -> list[Value]:
+        """Return ``n`` values, each observation so far being equally likely each time.
+
+        Raises ``ValueError`` if no value was seen yet.
+        """
+        if not any(self.counts.values()):
+            raise ValueError("no value is stored yet")
+        return self._rng.choices(list(self.counts), list(self.counts.values()), k=n)

@@ -2,20 +2,58 @@
 
 import random
 import sys
+from bisect import bisect_left
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
+from itertools import pairwise
+from numbers import Real
 from typing import Any
 
+from river.stats import Var
 from river.tree import HoeffdingAdaptiveTreeClassifier, HoeffdingAdaptiveTreeRegressor
 from river.tree.nodes.branch import DTBranch
+from river.tree.splitter.base import Splitter
+from river.tree.utils import BranchFactory, combine_stats
 
 from fluxplain.evaluate import Observation, Value
 from fluxplain.explain.parameter_checks import check_size
-from fluxplain.explain.storage.bins import BinSplitter
-from fluxplain.explain.storage.category_codes import Codes
 
 MAX_DEPTH = 5
 """Largest number of splits above a leaf: 32 leaves resolve a condition well and bound memory."""
+
+MOST_CATEGORIES = 50
+"""Largest number of categories that a tree distinguishes: a leaf counts them, and their pairs."""
+
+
+class Codes:
+    """Numbers the categories of some features; all after the first ones share one number."""
+
+    def __init__(self, features: Collection[str]) -> None:
+        self._tables: dict[str, dict[Value, int]] = {feature: {} for feature in features}
+
+    def __contains__(self, feature: str) -> bool:
+        """Return whether the feature is categorical."""
+        return feature in self._tables
+
+    def learn(self, x: Observation) -> None:
+        """Number the categories of an observation."""
+        for feature, table in self._tables.items():
+            if feature in x and len(table) < MOST_CATEGORIES:
+                table.setdefault(x[feature], len(table))
+
+    def __call__(self, x: Observation) -> dict[str, float]:
+        """Return the observation in numbers; raise ``ValueError`` if a numeric value is not one."""
+        return {feature: self._number(feature, value) for feature, value in x.items()}
+
+    def _number(self, feature: str, value: Value) -> float:
+        table = self._tables.get(feature)
+        if table is not None:
+            return table.get(value, MOST_CATEGORIES)
+        if not isinstance(value, float | int | Real):  # the first two are checked faster
+            raise ValueError(
+                f"{feature} is {value!r}, but must be a number unless it is categorical"
+            )
+        return value
 
 
 class TreeStorage:
@@ -27,16 +65,8 @@ class TreeStorage:
     (1 - 1/size) each time, so that the shares are as recent as the values; otherwise the marginal
     would follow a drift of the other features only after as many observations again.
 
-    Parameters
-    ----------
-    feature
-        The feature whose values are stored.
-    size
-        Number of values in a leaf, at least 1.
-    rng
-        Source of random numbers.
-    codes
-        The categorical features with the numbers of their categories; may be shared.
+    ``size`` is the number of values in a leaf. ``codes`` has the categorical features; several
+    storages may share it.
 
     References
     ----------
@@ -47,7 +77,6 @@ class TreeStorage:
     --------
     ``b`` has the sign of ``a``:
 
-    >>> from fluxplain.explain.storage import Codes
     >>> rng = random.Random(1)
     >>> storage = TreeStorage("b", 10, rng, Codes([]))
     >>> for _ in range(1000):
@@ -83,10 +112,7 @@ class TreeStorage:
     def update(self, x: Observation) -> None:
         """Learn the observation, then store its value in its leaf.
 
-        Raises
-        ------
-        ValueError
-            If a numeric feature has a value that is not a number.
+        Raises ``ValueError`` if a numeric feature has a value that is not a number.
         """
         self._codes.learn(x)
         numbers = self._codes(x)
@@ -115,24 +141,11 @@ class TreeStorage:
             values[self._rng.randrange(self.size)] = value
 
     def draws(self, x: Observation, hidden: Collection[str], n: int) -> list[Value]:
-        """Return ``n`` values, given the features of the observation that are not hidden.
+        """Return ``n`` independent draws, given the features that are not hidden.
 
-        A branch on a visible feature follows the observation; on a hidden one, a random child, in
-        proportion to the observations passed to each.
-
-        Parameters
-        ----------
-        x
-            The observation.
-        hidden
-            The hidden features, among them the stored one.
-        n
-            Number of independent draws.
-
-        Raises
-        ------
-        ValueError
-            If nothing is stored yet, or as for :meth:`update`.
+        The stored feature is among the hidden ones. A branch on a visible feature follows the
+        observation; on a hidden one, a random child, in proportion to the observations passed to
+        each. Raises ``ValueError`` if nothing is stored yet, or as :meth:`update`.
         """
         if self._tree is None:
             raise ValueError(f"no value of {self.feature} is stored yet")
@@ -176,3 +189,73 @@ def _tree(is_categorical: bool, nominal: list[str]) -> Any:
     if is_categorical:
         return HoeffdingAdaptiveTreeClassifier(leaf_prediction="mc", **options)
     return HoeffdingAdaptiveTreeRegressor(leaf_prediction="mean", splitter=BinSplitter(), **options)
+
+
+class BinSplitter(Splitter):
+    """Candidate splits of a regression tree, between a bounded number of bins of any width.
+
+    A new value becomes a bin; if there are more than ``bins``, the two nearest merge. River's own
+    splitters keep every value, or need to know the scale of the numbers.
+
+    References
+    ----------
+    Ben-Haim and Tom-Tov (2010), A Streaming Parallel Decision Tree Algorithm, Section 2.1,
+    Algorithms 1 and 2.
+    """
+
+    def __init__(self, bins: int = 32) -> None:
+        super().__init__()
+        self.bins = bins
+        self._centres: list[float] = []
+        self._targets: list[Var] = []
+
+    @property
+    def is_target_class(self) -> bool:
+        """Whether it is for classification."""
+        return False
+
+    def update(self, att_val: float, target_val: float, w: float) -> None:
+        """Take a value of the feature with its target."""
+        centres, targets = self._centres, self._targets
+        place = bisect_left(centres, att_val)
+        if place < len(centres) and centres[place] == att_val:
+            targets[place].update(target_val, w)
+            return
+        target = Var()
+        target.update(target_val, w)
+        centres.insert(place, att_val)
+        targets.insert(place, target)
+        if len(centres) > self.bins:
+            self._merge()
+
+    def _merge(self) -> None:
+        centres, targets = self._centres, self._targets
+        gaps = [high - low for low, high in pairwise(centres)]
+        place = gaps.index(min(gaps))
+        gap, added = gaps[place], targets.pop(place + 1)
+        share = added.n / (targets[place].n + added.n)
+        targets[place] += added
+        centres[place] += share * gap
+        del centres[place + 1]
+
+    def cond_proba(self, att_val: object, target_val: object) -> float:
+        """Raise ``NotImplementedError``: only classification needs it."""
+        raise NotImplementedError
+
+    def best_evaluated_split_suggestion(
+        self,
+        criterion: Any,
+        pre_split_dist: Var,
+        att_idx: object,
+        binary_only: bool,  # noqa: ARG002  River's interface
+    ) -> BranchFactory:
+        """Return the best threshold between two bins, or a suggestion not to split."""
+        best, left = BranchFactory(), Var()
+        for place in range(len(self._centres) - 1):
+            left = left + self._targets[place]
+            children = [left, combine_stats(pre_split_dist, left, subtract=True)]
+            merit = criterion.merit_of_split(pre_split_dist, children)
+            if merit > best.merit:
+                threshold = (self._centres[place] + self._centres[place + 1]) / 2.0
+                best = BranchFactory(merit, att_idx, threshold, children)
+        return best

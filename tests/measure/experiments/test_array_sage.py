@@ -10,7 +10,7 @@ from river import forest
 
 from fluxplain.baselines import SlidingWindowSAGE, batch_sage
 from fluxplain.explain.imputers import draws
-from fluxplain.explain.permutations import permuted
+from fluxplain.explain.sage import permuted
 from tests.measure.experiments.array_sage import Places, array_sage, interventional, random_draws
 from tests.measure.experiments.forests import Forests, as_arrays, concept_records
 from tests.measure.experiments.isage_table_2 import window_estimates

@@ -1,37 +1,99 @@
-"""Runs several explainers of one model with a single evaluation."""
+"""What all explainers of the library share, and several of them with a single evaluation."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any, Protocol
+from typing import Any
 
 from fluxplain.evaluate import Encoding, Evaluator, NoOutputError, Observation, Observed, Table
 from fluxplain.explain.losses import Target
 from fluxplain.explain.method import Method, Question, ask_model
+from fluxplain.explain.smoothing import confidence_bound
 
 
-class Explainer(Protocol):
-    """A method with estimates; ``encoding`` is its own, used when it runs alone."""
-
-    evaluator: Evaluator
-    encoding: Encoding
+class Estimates(ABC):
+    """Smoothed importances by the name of the feature, group or pair."""
 
     @property
-    def method(self) -> Method:
-        """The method that asks the model."""
-        ...
-
-    @property
+    @abstractmethod
     def values(self) -> dict[str, float]:
-        """Feature → current importance."""
-        ...
+        """Name → current importance; 0 before the first explanation."""
+
+    @property
+    @abstractmethod
+    def variances(self) -> dict[str, float]:
+        """Name → variance of one observation's contribution to the importance."""
+
+    @property
+    @abstractmethod
+    def std_errors(self) -> dict[str, float]:
+        """Name → standard error of the importance; infinite before the first explanation."""
+
+    def confidence(self, delta: float) -> dict[str, float]:
+        """Return name → ε with ``P(|estimate - expectation| > ε) ≤ delta`` (iPFI, Eq. 6).
+
+        Raises
+        ------
+        ValueError
+            If ``delta`` is not in (0, 1).
+        """
+        return {name: confidence_bound(error, delta) for name, error in self.std_errors.items()}
+
+
+class Explainer(Estimates):
+    """Base of all explainers: a method with its estimates.
+
+    ``encoding`` is its own, used when it runs alone. Subclasses are made with an argument for each
+    of these:
+
+    Parameters
+    ----------
+    model
+        Any object with ``predict_proba_one`` (used when there) or ``predict_one``. It is evaluated,
+        never changed.
+    categorical
+        Which features are categorical. By default those whose first value is text or a boolean.
+    debias
+        Divide by the sum of the smoothing's weights.
+    seed
+        Random seed; None for a new one each time.
+    evaluator
+        How the model is evaluated: ``"hoeffding"``, ``"linear"``, ``"batch"``, ``"generic"``, or
+        ``"auto"``, the first of these that fits; or an evaluator of your own.
+
+    Raises
+    ------
+    ValueError
+        For an argument out of its range; the message names it.
+    TypeError
+        If the model cannot be evaluated.
+    """
+
+    def __init__(
+        self, model: object, method: Method, features: tuple[str, ...], evaluator: Evaluator | str
+    ) -> None:
+        from fluxplain.evaluate import as_evaluator  # noqa: PLC0415  loads River
+
+        self.method = method
+        self.evaluator = as_evaluator(model, evaluator)
+        self.encoding = Encoding()
+        self._needed = features
 
     def check(self, observed: Observed) -> None:
-        """Raise ``ValueError`` if an observation cannot be explained."""
-        ...
+        """Raise ``ValueError`` naming the first explained feature that the observation lacks."""
+        check_observation(observed, self._needed)
 
+    @abstractmethod
     def take(self, y: Any, question: Question | None, prediction: Table, table: Table) -> None:
         """Take the outputs on the observation itself and on the question's inputs, if any."""
-        ...
+
+
+def check_observation(observed: Observed, features: tuple[str, ...]) -> None:
+    """Raise ``ValueError`` naming the first explained feature that the observation lacks."""
+    if observed.features != features:
+        for feature in features:
+            if feature not in observed.x:
+                raise ValueError(f"the observation lacks the feature {feature!r}")
 
 
 def explain_together(
@@ -72,11 +134,12 @@ def explain_together(
     >>> importance == pfi.values, effect == pdp.values
     (True, True)
     """
-    evaluator = explainers[0].evaluator if explainers else None
+    if not explainers:
+        return []
+    evaluator, encoding = explainers[0].evaluator, explainers[0].encoding
     for explainer in explainers:
         if explainer.evaluator is not evaluator:
             raise ValueError("the explainers have different models or evaluators")
-    encoding = explainers[0].encoding if explainers else Encoding()
     for explainer in explainers:
         explainer.method.prepare(encoding)
     observed = encoding.observe(x)
@@ -100,8 +163,6 @@ def _explain(
     observed: Observed,
     y: Any,
 ) -> None:
-    if not explainers:
-        return
     prediction, tables = ask_model(explainers[0].evaluator, observed, questions)
     for explainer, question, table in zip(explainers, questions, tables, strict=True):
         explainer.method.see(prediction)
