@@ -44,6 +44,9 @@ EVERY_ROLE_WRITES = ("changes", "dead-letters")
 
 Manifest = dict[str, Any]
 
+Rights = Mapping[str, Iterable[str]]
+"""Operation → names that it is allowed on."""
+
 
 def topics(config: Config) -> list[Manifest]:
     """Return a KafkaTopic for each topic, with the settings of ``fluxplain topics create``."""
@@ -69,61 +72,40 @@ def users(config: Config) -> list[Manifest]:
     Each process asks whether all topics are there, so it may know that they are; what only reads
     has no checkpoints.
     """
-    every_topic = [spec.name.removeprefix(config.topics.prefix) for spec in topic_specs(config)]
+    prefix = config.topics.prefix
+    every_topic = [spec.name.removeprefix(prefix) for spec in topic_specs(config)]
     checkpoints = [CHECKPOINTS] if config.checkpoint.store == "topic" else []
     public = [topic for topic in every_topic if topic != CHECKPOINTS]
-    groups = [config.group(replica) for replica in config.replicas()]
+    groups = [*map(config.group, config.replicas())]
     inputs = {replica.role: config.inputs(replica.role) for replica in config.replicas()}
-    workers = [
-        _user(
-            config,
-            role,
+    rights: dict[str, tuple[Rights, Rights]] = {
+        role: (
             {
                 "Describe": every_topic,
                 "Read": [*taken, REGISTER, *checkpoints],
                 "Write": [*_own(config, role), *EVERY_ROLE_WRITES, REGISTER, *checkpoints],
             },
             {
-                "Read": [config.group(replica) for replica in config.replicas(role)],
+                "Read": map(config.group, config.replicas(role)),
                 "Describe": map(config.topic, checkpoints),
             },
         )
         for role, taken in inputs.items()
-    ]
-    read = list(chain.from_iterable(inputs.values()))
-    yours = ["features", "labels"] if config.label.topic else ["features"]
-    return [
-        *workers,
-        _user(
-            config,
-            "dashboard",
-            {"Describe": public, "Read": OUTPUTS},
-            {"Describe": [*groups, f"{config.topics.prefix}{READER}"]},
-        ),
-        _user(
-            config,
-            "alerts",
-            {"Describe": public, "Read": ["changes"]},
-            {"Read": [f"{config.topics.prefix}{ALERTS}"]},
-        ),
-        _user(config, "keda", {"Describe": read}, {"Describe": groups}),
-        _user(config, "producer", {"Write": yours}, {}),
-        *_operators(config, public),
-    ]
-
-
-def _operators(config: Config, public: list[str]) -> Iterator[Manifest]:
-    """Yield a user for ``fluxplain model announce`` and ``withdraw``, if there is ``control``.
-
-    ``changes`` say which models are in use, and cannot be withdrawn.
-    """
+    }
+    rights["dashboard"] = (
+        {"Describe": public, "Read": OUTPUTS},
+        {"Describe": [*groups, f"{prefix}{READER}"]},
+    )
+    rights["alerts"] = {"Describe": public, "Read": ["changes"]}, {"Read": [f"{prefix}{ALERTS}"]}
+    rights["keda"] = {"Describe": [*chain.from_iterable(inputs.values())]}, {"Describe": groups}
+    rights["producer"] = {"Write": ["features", *(["labels"] if config.label.topic else [])]}, {}
     if config.control.topic:
-        yield _user(
-            config,
-            "operator",
+        # `changes` say which models are in use, and cannot be withdrawn
+        rights["operator"] = (
             {"Describe": public, "Read": ["changes"], "Write": ["control"]},
-            {"Describe": [f"{config.topics.prefix}{READER}"]},
+            {"Describe": [f"{prefix}{READER}"]},
         )
+    return [_user(config, name, *each) for name, each in rights.items()]
 
 
 def _own(config: Config, role: Role) -> Iterator[str]:
@@ -134,12 +116,7 @@ def _own(config: Config, role: Role) -> Iterator[str]:
         yield "control"
 
 
-def _user(
-    config: Config,
-    name: str,
-    on_topics: Mapping[str, Iterable[str]],
-    on_groups: Mapping[str, Iterable[str]],
-) -> Manifest:
+def _user(config: Config, name: str, on_topics: Rights, on_groups: Rights) -> Manifest:
     full = {operation: map(config.topic, names) for operation, names in on_topics.items()}
     acls = [*_acls("topic", full), *_acls("group", on_groups)]
     spec = {
@@ -149,7 +126,7 @@ def _user(
     return _manifest("KafkaUser", config.topics.prefix + name, spec)
 
 
-def _acls(kind: str, allowed: Mapping[str, Iterable[str]]) -> Iterator[Manifest]:
+def _acls(kind: str, allowed: Rights) -> Iterator[Manifest]:
     operations: dict[str, list[str]] = defaultdict(list)
     for operation, names in allowed.items():
         for name in names:

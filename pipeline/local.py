@@ -48,20 +48,9 @@ class LocalPipeline:
 
         Where topics are joined, the input is ``observations``, which holds the order on Kafka. As
         in a worker, late messages of a partition's former owner are ignored: its successor repeats
-        them. The headers that name the owner are trusted here.
-
-        Parameters
-        ----------
-        message
-            The next message.
-        ahead
-            The messages after it, one of which may withdraw an announced model.
-
-        Raises
-        ------
-        NotYetError
-            If an announced model is neither in ``model.directory`` nor withdrawn. The next call
-            looks again before it takes its message.
+        them. The headers that name the owner are trusted here. A message ahead may withdraw an
+        announced model; one that is neither in ``model.directory`` nor withdrawn is a NotYetError,
+        and the next call looks again before it takes its message.
         """
         writer = Writer.read(message.headers.get(WRITER, b""))
         if writer is not None and not self._fence.admits(writer, least=1):

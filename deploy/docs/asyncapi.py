@@ -7,23 +7,10 @@ from typing import Any, get_args
 import orjson
 
 from deploy.strimzi import EVERY_ROLE_WRITES, WRITES
-from fluxplain import __version__
+from fluxplain import __version__, schemas
 from fluxplain.config import Config
 from fluxplain.config.replica import Role
 from fluxplain.kafka.topics import TopicSpec, topic_specs
-from fluxplain.schemas import (
-    INPUTS,
-    RECORDS,
-    Change,
-    Control,
-    DeadLetter,
-    Evaluation,
-    Explanation,
-    LateLabel,
-    Observation,
-    Prediction,
-    Record,
-)
 from fluxplain.schemas.__main__ import FOLDER, schema_path
 from fluxplain.stages.join_stage import PassedOn
 from fluxplain.stages.stage import ORIGIN, ORIGIN_TIME, PREVIOUS
@@ -37,15 +24,15 @@ BINDING = "0.5.0"
 
 PREFIX = "fluxplain."
 
-KEYS: dict[type[Record], str] = {
-    Observation: "Any, or none, for example an entity or a tenant.",
-    LateLabel: "The observation's key.",
-    Control: "None.",
-    Prediction: "The observation's key.",
-    Evaluation: "The feature or group; for a pair first|second.",
-    Explanation: "The feature or group; for a pair first|second.",
-    Change: "The feature, group or pair; the stream for a change without one.",
-    DeadLetter: "The message's key; cut if it is too long.",
+KEYS: dict[type[schemas.Record], str] = {
+    schemas.Observation: "Any, or none, for example an entity or a tenant.",
+    schemas.LateLabel: "The observation's key.",
+    schemas.Control: "None.",
+    schemas.Prediction: "The observation's key.",
+    schemas.Evaluation: "The feature or group; for a pair first|second.",
+    schemas.Explanation: "The feature or group; for a pair first|second.",
+    schemas.Change: "The feature, group or pair; the stream for a change without one.",
+    schemas.DeadLetter: "The message's key; cut if it is too long.",
 }
 
 _TRACE = {
@@ -53,9 +40,11 @@ _TRACE = {
     "tracestate": "Vendor-specific part of the W3C Trace Context.",
 }
 
-HEADERS: dict[type[Record], dict[str, str]] = {
-    **dict.fromkeys((Observation, LateLabel, Prediction, DeadLetter), _TRACE),
-    Change: {
+HEADERS: dict[type[schemas.Record], dict[str, str]] = {
+    **dict.fromkeys(
+        (schemas.Observation, schemas.LateLabel, schemas.Prediction, schemas.DeadLetter), _TRACE
+    ),
+    schemas.Change: {
         "ce_specversion": "1.0: a change is a CloudEvent, in binary mode.",
         "ce_id": "id",
         "ce_source": "stream",
@@ -122,8 +111,11 @@ def document() -> Part:
         "operations": dict(_operations(config)),
         "components": {
             "messages": {
-                **{kind.__name__: _message(kind) for kind in RECORDS},
-                **{f"{JOINED}{kind.__name__}": _message(kind, ORIGIN_HEADERS) for kind in INPUTS},
+                **{kind.__name__: _message(kind) for kind in schemas.RECORDS},
+                **{
+                    f"{JOINED}{kind.__name__}": _message(kind, ORIGIN_HEADERS)
+                    for kind in schemas.INPUTS
+                },
             }
         },
     }
@@ -136,9 +128,9 @@ def _topic(spec: TopicSpec) -> str:
 def _channel(spec: TopicSpec) -> Part:
     topic = _topic(spec)
     if topic == PassedOn.TOPIC:
-        names = [f"{JOINED}{kind.__name__}" for kind in INPUTS]
+        names = [f"{JOINED}{kind.__name__}" for kind in schemas.INPUTS]
     else:
-        names = [kind.__name__ for kind in RECORDS if topic == kind.TOPIC]
+        names = [kind.__name__ for kind in schemas.RECORDS if topic == kind.TOPIC]
     policy: Part = {"cleanup.policy": [spec.settings["cleanup.policy"]]}
     if "retention.ms" in spec.settings:  # compacted topics have none
         policy["retention.ms"] = int(spec.settings["retention.ms"])
@@ -168,7 +160,7 @@ def _operations(config: Config) -> Iterator[tuple[str, Part]]:
                 {**_operation("receive", topic), "bindings": {"kafka": kafka}},
             )
         # with a time budget
-        announced = [Control.TOPIC] if role == "model" else []
+        announced = [schemas.Control.TOPIC] if role == "model" else []
         for topic in (*WRITES[role], *announced, *EVERY_ROLE_WRITES):
             yield f"{role}-sends-{topic}", _operation("send", topic)
 
@@ -177,7 +169,7 @@ def _operation(action: str, topic: str) -> Part:
     return {"action": action, "channel": {"$ref": f"#/channels/{topic}"}}
 
 
-def _message(kind: type[Record], more: Mapping[str, str] | None = None) -> Part:
+def _message(kind: type[schemas.Record], more: Mapping[str, str] | None = None) -> Part:
     summary, _, _ = (inspect.getdoc(kind) or "").partition("\n")
     headers = {
         name: {"type": "string", "description": meaning}

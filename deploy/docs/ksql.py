@@ -30,14 +30,7 @@ def statement(record: type[Record]) -> str:
 
 
 def type_of(schema: Mapping[str, Any], known: Mapping[str, Any]) -> str:
-    """Return the ksqlDB type of a value; a union is text.
-
-    Parameters
-    ----------
-    schema
-        Its JSON Schema.
-    known
-        The schema's definitions, by name.
+    """Return the ksqlDB type of a JSON Schema, with its definitions by name; a union is text.
 
     Examples
     --------

@@ -1,10 +1,12 @@
 """Fills the generated parts of the documentation's pages."""
 
 import re
+import subprocess
+import sys
 from functools import cache
 from pathlib import Path
 
-from deploy.docs import commands, ksql, records, settings
+from deploy.docs import ksql, records, settings
 
 FOLDER = Path(__file__).parent
 
@@ -19,18 +21,20 @@ def parts() -> dict[str, str]:
     return {
         "settings": settings.tables(),
         "detectors": settings.detectors(),
-        "commands": commands.reference(),
+        "commands": _commands(),
         "streams of ksqlDB": ksql.statements(),
         **{f"fields of {name}": table for name, table in records.tables().items()},
     }
 
 
-def filled(page: str) -> str:
-    """Return a page with its generated parts up to date.
+def _commands() -> str:
+    """Return all commands with their help, by Typer, without the title."""
+    words = ("typer", "fluxplain.cli.main", "utils", "docs", "--name", "fluxplain")
+    command = [sys.executable, "-m", *words]
+    text = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout  # noqa: S603
+    return text.partition("\n")[2].strip()
 
-    Raises
-    ------
-    KeyError
-        If it has a part that nothing generates.
-    """
+
+def filled(page: str) -> str:
+    """Return a page with its generated parts up to date; KeyError for an unknown one."""
     return _PART.sub(lambda found: f"{found[1]}\n{parts()[found[2]]}\n\n{found[3]}", page)

@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from deploy.docs.tables import table
+from deploy.docs.words import table
 from fluxplain.schemas import RECORDS
 from fluxplain.schemas.change import Curve
 from fluxplain.schemas.control import NewModel

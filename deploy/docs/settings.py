@@ -11,8 +11,7 @@ from typing import Any, get_args
 from pydantic import BaseModel, SecretStr, TypeAdapter
 from pydantic.fields import FieldInfo
 
-from deploy.docs.tables import table
-from deploy.docs.words import allowed, code
+from deploy.docs.words import allowed, code, table
 from fluxplain.config import ENV_PREFIX, Config
 from fluxplain.drift.detectors import ADWIN_DEFAULTS, DETECTORS, LIMITS
 from fluxplain.loading.import_strings import load

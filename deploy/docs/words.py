@@ -1,7 +1,7 @@
-"""Words a setting's allowed values, from its JSON Schema."""
+"""Tables in Markdown, and a setting's allowed values in words, from its JSON Schema."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 Schema = Mapping[str, Any]
@@ -84,3 +84,18 @@ def _more(schema: Schema) -> str:
         return f" from {schema['minimum']:,.10g} to {schema['maximum']:,.10g}"
     bounds = [f"{word} {schema[name]:,.10g}" for name, word in BOUNDS.items() if name in schema]
     return f" {', '.join(bounds)}" if bounds else ""
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    r"""Return a table; pipes within cells are escaped.
+
+    Examples
+    --------
+    >>> print(table(["a", "b"], [["1", "x|y"]]))
+    | a | b |
+    | --- | --- |
+    | 1 | x\|y |
+    """
+    lines = [header, ["---"] * len(header), *rows]
+    cells = [[cell.replace("|", r"\|") for cell in line] for line in lines]
+    return "\n".join(f"| {' | '.join(line)} |" for line in cells)

@@ -11,8 +11,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from deploy.kafka.cluster import Cluster, say
-from deploy.kafka.errors import KafkaError
-from deploy.kafka.files import Files
+from deploy.kafka.files import Files, KafkaError
 from deploy.kafka.java import kafka_version
 from deploy.kafka.settings import Plan
 from fluxplain.cli.interruption import Interruption, until_interrupted
@@ -89,11 +88,9 @@ def start(
         Cluster.attach(folder).start_broker(broker)
         print(f"Broker {broker} answers.")
         return
-    plan = Plan.read(Files(folder).plan) if Files(folder).plan.is_file() else None
+    plan = Plan.read(Files(folder).plan)
     cluster = Cluster(
-        folder,
-        brokers or (plan.brokers if plan else 1),
-        secure or (plan.secure if plan else False),
+        folder, brokers or (plan.brokers if plan else 1), secure or bool(plan and plan.secure)
     )
     cluster.start()
     _describe(cluster)

@@ -10,7 +10,6 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from confluent_kafka import KafkaException
@@ -18,8 +17,7 @@ from confluent_kafka.admin import AdminClient
 
 from deploy.kafka.broker import STOP_TIMEOUT_S, Broker, Kafka
 from deploy.kafka.create import create
-from deploy.kafka.errors import KafkaError
-from deploy.kafka.files import Files, locked
+from deploy.kafka.files import Files, KafkaError, locked
 from deploy.kafka.java import jars, java
 from deploy.kafka.settings import USERNAME, Plan
 
@@ -39,24 +37,11 @@ class Cluster:
     """Brokers on 127.0.0.1, each of them a process.
 
     As a context manager it starts them, and they end with it or with this process. A caller of
-    :meth:`start` must stop them.
-
-    Parameters
-    ----------
-    folder
-        Folder of all files, which remain; an existing cluster is used again. None for a temporary
-        one, which is removed at the end of the context.
-    brokers
-        Number of brokers: 1 or 3.
-    secure
-        Whether to listen for SASL_SSL and SSL too.
-    tell
-        Called with a sentence before something that takes long.
-
-    Raises
-    ------
-    KafkaError
-        By all methods, for problems that a user must fix.
+    :meth:`start` must stop them. There are 1 or 3 brokers; if they are `secure`, they listen for
+    SASL_SSL and SSL too. The files in `folder` remain, and an existing cluster is used again;
+    without `folder` a temporary one is removed at the end of the context. `tell` is called with a
+    sentence before something that takes long. All methods raise KafkaError for problems that a user
+    must fix.
     """
 
     def __init__(
@@ -70,29 +55,20 @@ class Cluster:
         if brokers not in {1, 3}:
             raise KafkaError(f"a cluster has 1 or 3 brokers, not {brokers}")
         self._temporary = folder is None
-        self._files = Files(Path(folder).resolve() if folder else _temporary_name())
-        self._brokers_wanted = brokers
-        self._secure_wanted = secure
+        self.folder = Path(folder).resolve() if folder else _temporary_name()
+        self._files = Files(self.folder)
+        self._wanted = brokers, secure
         self._tell = tell
-        self._brokers: dict[int, Broker] = {}
         self._reaper: subprocess.Popen[bytes] | None = None
-        self._plan = Plan.read(self._files.plan) if self._files.plan.is_file() else None
-        if self._plan:
-            self._use(self._plan)
+        self._use(Plan.read(self._files.plan))
 
     @classmethod
     def attach(cls, folder: Path | str, *, tell: Callable[[str], None] = say) -> Self:
         """Return the existing cluster in a folder, whether it runs or not."""
-        files = Files(Path(folder).resolve())
-        if not files.plan.is_file():
+        plan = Plan.read(Files(Path(folder)).plan)
+        if plan is None:
             raise KafkaError(f"there is no cluster in {folder}: `start` creates one")
-        plan = Plan.read(files.plan)
         return cls(folder, plan.brokers, plan.secure, tell=tell)
-
-    @property
-    def folder(self) -> Path:
-        """Folder of all files."""
-        return self._files.folder
 
     @property
     def plan(self) -> Plan:
@@ -109,32 +85,27 @@ class Cluster:
     @property
     def sasl_bootstrap_servers(self) -> str:
         """Addresses for SASL_SSL with PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512."""
-        self._require_secure()
         return self.plan.addresses("SASL_SSL")
 
     @property
     def tls_bootstrap_servers(self) -> str:
         """Addresses for SSL, where a client's certificate is optional."""
-        self._require_secure()
         return self.plan.addresses("SSL")
 
     @property
     def ca_file(self) -> Path:
         """Certificate of the authority that signed all others."""
-        self._require_secure()
-        return self._files.tls / "ca.pem"
+        return self._secure.tls / "ca.pem"
 
     @property
     def client_cert_file(self) -> Path:
         """Certificate for a client."""
-        self._require_secure()
-        return self._files.tls / "client.pem"
+        return self._secure.tls / "client.pem"
 
     @property
     def client_key_file(self) -> Path:
         """Key of the client's certificate, without a password."""
-        self._require_secure()
-        return self._files.tls / "client-key.pem"
+        return self._secure.tls / "client-key.pem"
 
     @property
     def username(self) -> str:
@@ -144,8 +115,7 @@ class Cluster:
     @property
     def password_file(self) -> Path:
         """File with the user's password."""
-        self._require_secure()
-        return self._files.password
+        return self._secure.password
 
     @property
     def password(self) -> str:
@@ -209,9 +179,11 @@ class Cluster:
         """Return the ids of the brokers that take requests, according to one of them."""
         return _listed(self.bootstrap_servers, timeout_s)
 
-    def _require_secure(self) -> None:
-        if not self.plan.secure:
-            raise KafkaError("this cluster was made without secure listeners")
+    @property
+    def _secure(self) -> Files:
+        """The files, if they are those of secure listeners too."""
+        self.plan.require("SSL")
+        return self._files
 
     def _broker(self, node: int) -> Broker:
         if node not in self._brokers:
@@ -219,19 +191,17 @@ class Cluster:
             raise KafkaError(f"there is no broker {node}: this cluster has {known}")
         return self._brokers[node]
 
-    def _use(self, plan: Plan) -> None:
+    def _use(self, plan: Plan | None) -> None:
         self._plan = plan
-        self._brokers = {node: Broker(self._files.broker(node)) for node in plan.nodes}
+        nodes = plan.nodes if plan else ()
+        self._brokers = {node: Broker(self._files.broker(node)) for node in nodes}
 
     def _make(self, kafka: Kafka) -> None:
         """Create the folder, or check that the existing cluster has the wanted settings."""
-        if self._files.plan.is_file():
-            plan = Plan.read(self._files.plan)
-        else:
-            plan = create(
-                self._files, kafka, brokers=self._brokers_wanted, secure=self._secure_wanted
-            )
-        if (plan.brokers, plan.secure) != (self._brokers_wanted, self._secure_wanted):
+        brokers, secure = self._wanted
+        plan = Plan.read(self._files.plan)
+        plan = plan or create(self._files, kafka, brokers=brokers, secure=secure)
+        if (plan.brokers, plan.secure) != self._wanted:
             has = f"{_count(plan.brokers)}, {'' if plan.secure else 'not '}secure"
             raise KafkaError(
                 f"the cluster in {self.folder} has other settings ({has}), which cannot be "
@@ -261,19 +231,11 @@ class Cluster:
         try:
             self.start()
         except BaseException:
-            self._leave()
+            self.__exit__()
             raise
         return self
 
-    def __exit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self._leave()
-
-    def _leave(self) -> None:
+    def __exit__(self, *_error: object) -> None:
         if self._temporary:
             self.remove()
         else:

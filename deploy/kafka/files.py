@@ -1,37 +1,28 @@
-"""Paths of a cluster's files."""
+"""Paths of a cluster's files, and the one kind of error that this package raises."""
 
 import fcntl
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 
-@dataclass(frozen=True)
+class KafkaError(RuntimeError):
+    """A problem that a user can fix; the message is one sentence."""
+
+
 class Files:
-    """The files in a cluster's folder (an absolute path): its whole state."""
+    """The files in a cluster's folder (an absolute path): its whole state.
 
-    folder: Path
+    `plan` holds the fixed settings, and exists only if everything else does. `lock` is held while
+    brokers are started. `password` holds the user's password in one line, `tls` the certificates.
+    """
 
-    @property
-    def plan(self) -> Path:
-        """The fixed settings; exists only if everything else does."""
-        return self.folder / "cluster.json"
-
-    @property
-    def lock(self) -> Path:
-        """Lock that is held while brokers are started."""
-        return self.folder / "lock"
-
-    @property
-    def password(self) -> Path:
-        """File with the user's password, in one line."""
-        return self.folder / "password"
-
-    @property
-    def tls(self) -> Path:
-        """Folder with the certificates."""
-        return self.folder / "tls"
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.plan = folder / "cluster.json"
+        self.lock = folder / "lock"
+        self.password = folder / "password"
+        self.tls = folder / "tls"
 
     def broker(self, node: int) -> Path:
         """Folder of a broker: its settings, data, log and process id."""

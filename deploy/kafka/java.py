@@ -10,8 +10,7 @@ from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
-from deploy.kafka.errors import KafkaError
-from deploy.kafka.files import locked
+from deploy.kafka.files import KafkaError, locked
 
 POM = Path(__file__).with_name("pom.xml")
 

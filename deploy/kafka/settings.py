@@ -9,7 +9,7 @@ from typing import Self
 
 import orjson
 
-from deploy.kafka.errors import KafkaError
+from deploy.kafka.files import KafkaError
 
 HOST = "127.0.0.1"
 
@@ -50,14 +50,20 @@ class Plan:
         port = self.first_port + (node - 1) * len(LISTENERS) + LISTENERS.index(listener)
         return f"{HOST}:{port}"
 
+    def require(self, listener: str) -> None:
+        """Raise ``KafkaError`` without this listener."""
+        if listener not in self.listeners:
+            raise KafkaError("this cluster was made without secure listeners")
+
     def addresses(self, listener: str) -> str:
         """Return the addresses of a listener on all nodes, comma-separated."""
+        self.require(listener)
         return ",".join(self.address(node, listener) for node in self.nodes)
 
     @classmethod
-    def read(cls, path: Path) -> Self:
-        """Read a plan."""
-        return cls(**orjson.loads(path.read_bytes()))
+    def read(cls, path: Path) -> Self | None:
+        """Read a plan; None if there is no file."""
+        return cls(**orjson.loads(path.read_bytes())) if path.is_file() else None
 
     def write(self, path: Path) -> None:
         """Write this plan atomically."""

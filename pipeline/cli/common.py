@@ -48,6 +48,10 @@ Local = Annotated[
         "--local", metavar="DIR", help="Read the files of `fluxplain local` instead of topics."
     ),
 ]
+OneStream = Annotated[
+    str | None,
+    typer.Option(metavar="TOPIC-PARTITION", help="The stream; by default one with new data."),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print each record's JSON.")]
 OnePartition = Annotated[
     int | None, typer.Option(min=0, help="The stream's partition; by default all.")

@@ -5,9 +5,9 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import closing, suppress
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import Self
 
 from rich.console import Console
 from rich.live import Live
@@ -66,8 +66,8 @@ def run_demo(out: Path, records: int, console: Console, *, stay: bool = False) -
         ) as workers:
             workers.start()
             workers.add_service("dashboard", command_of("dashboard", config_path=DEMO_CONFIG))
-            with _Feed(config, records) as feed:
-                _show(config, feed, store, workers, console, port)
+            with _replaying(config, records) as feed:
+                _show(config, feed, records, store, workers, console, port)
             summary = _summarize(config, store, drift_seq, out / "importances.png", console)
             if stay:
                 console.print("The dashboard keeps running until Ctrl-C.", style="bold")
@@ -88,35 +88,22 @@ def _summarize(
     return summary
 
 
-class _Feed:
-    """Replays the stream in a thread."""
-
-    def __init__(self, config: Config, records: int) -> None:
-        self.records = records
-        self.error: Exception | None = None
-        self._config = config
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._replay, name="replay")
-
-    def _replay(self) -> None:
+@contextmanager
+def _replaying(config: Config, records: int) -> "Iterator[Future[int]]":
+    """Replay the stream in a thread."""
+    stop = threading.Event()
+    with ThreadPoolExecutor(1) as thread:
+        values = _observations(config, records)
         try:
-            values = _observations(self._config, self.records)
-            replay(self._config, values, ReplayOptions(), stop=self._stop)
-        except Exception as error:
-            self.error = error
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_error: object) -> None:
-        self._stop.set()
-        self._thread.join()
+            yield thread.submit(replay, config, values, ReplayOptions(), stop=stop)
+        finally:
+            stop.set()
 
 
 def _show(  # noqa: PLR0917
     config: Config,
-    feed: _Feed,
+    feed: "Future[int]",
+    records: int,
     store: Store,
     workers: Supervisor,
     console: Console,
@@ -135,18 +122,18 @@ def _show(  # noqa: PLR0917
             for message in messages:
                 record = OUTPUTS[reader.name(message)].decode(message.value())
                 store.add(record, message.partition() or 0, now)
-            if feed.error:
-                raise feed.error
+            if feed.done():
+                feed.result()  # raises what the replay raised
             if console.is_terminal:
                 live.update(WatchView(store, title="fluxplain demo", now=now), refresh=True)
             elif now - printed >= PROGRESS_S:
                 printed = now
-                console.print(f"{_predictions(store):,} of {feed.records:,} records")
+                console.print(f"{_predictions(store):,} of {records:,} records")
             if now - checked >= 1.0:
                 checked = now
                 workers.check()
                 has_page = has_page or _print_page(port, console)
-                if not messages and progress.update() >= feed.records:
+                if not messages and progress.update() >= records:
                     return
 
 

@@ -7,18 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+from rich.progress import Progress, TimeElapsedColumn
 
-from fluxplain.cli.common import (
-    DEFAULT_CONFIG,
-    LOOK,
-    ConfigPath,
-    Local,
-    app,
-    check_out,
-    load_reader,
-    say,
-)
+from fluxplain.cli import common as cli
 from fluxplain.cli.interruption import until_interrupted
 from fluxplain.config import ConfigError
 from fluxplain.kafka.topics.reader import TopicReader
@@ -43,15 +34,15 @@ STEP = 1000
 Several = list[str] | None
 
 
-@app.command(rich_help_panel=LOOK)
+@cli.app.command(rich_help_panel=cli.LOOK)
 def export(  # noqa: PLR0917  options of a command
     topic: Annotated[str, typer.Argument(metavar="TOPIC", help=f"One of {', '.join(OUTPUTS)}.")],
     out: Annotated[
         Path,
         typer.Option("--out", "-o", metavar="FILE", help="File to write: .parquet, .csv, .csv.gz."),
     ],
-    config: ConfigPath = DEFAULT_CONFIG,
-    local: Local = None,
+    config: cli.ConfigPath = cli.DEFAULT_CONFIG,
+    local: cli.Local = None,
     stream: Annotated[
         Several, typer.Option(metavar="TOPIC-PARTITION", help="Only of this stream; repeatable.")
     ] = None,
@@ -81,7 +72,7 @@ def export(  # noqa: PLR0917  options of a command
     kind = OUTPUTS.get(topic)
     if kind is None:
         raise ConfigError(f"there is no topic {topic!r} to export: use one of {', '.join(OUTPUTS)}")
-    check_out(out, (".parquet", ".csv", ".csv.gz"))
+    cli.check_out(out, (".parquet", ".csv", ".csv.gz"))
     _check(kind, topic, feature, method)
     if from_seq is not None and to_seq is not None and to_seq < from_seq:
         raise ConfigError(f"--to-seq is {to_seq}, but must be at least --from-seq, {from_seq}")
@@ -90,7 +81,8 @@ def export(  # noqa: PLR0917  options of a command
     streams, features, methods = (frozenset(each or ()) for each in (stream, feature, method))
     choice = Selection(streams, features, methods, from_seq, to_seq)
     with until_interrupted() as interruption, ExitStack() as stack:
-        progress = _progress()
+        columns = (*Progress.get_default_columns()[:3], TimeElapsedColumn())
+        progress = Progress(*columns, console=Console(stderr=True))
         task = progress.add_task(topic, total=None)
 
         def advance(done: int, total: int) -> None:
@@ -99,7 +91,7 @@ def export(  # noqa: PLR0917  options of a command
         if local is not None:
             values = _from_folder(local, topic, advance)
         else:
-            reader = TopicReader(load_reader(config), [topic], from_beginning=True)
+            reader = TopicReader(cli.load_reader(config), [topic], from_beginning=True)
             values = _from_topic(stack.enter_context(reader), advance)
         stack.enter_context(progress)
         tally = write(values, kind, out, choice)
@@ -108,20 +100,10 @@ def export(  # noqa: PLR0917  options of a command
     if not tally.written:
         raise ConfigError(_nothing(topic, local, tally, choice))
     if tally.unusable == 1:
-        say("Skipped 1 message that holds no such record")
+        cli.say("Skipped 1 message that holds no such record")
     elif tally.unusable:
-        say(f"Skipped {tally.unusable:,} messages that hold no such records")
-    say(f"{out}: {tally.written:,} {topic if tally.written > 1 else topic[:-1]}")
-
-
-def _progress() -> Progress:
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TaskProgressColumn(),
-        TimeElapsedColumn(),
-        console=Console(stderr=True),
-    )
+        cli.say(f"Skipped {tally.unusable:,} messages that hold no such records")
+    cli.say(f"{out}: {tally.written:,} {topic if tally.written > 1 else topic[:-1]}")
 
 
 def _check(kind: type[Record], topic: str, feature: Several, method: Several) -> None:

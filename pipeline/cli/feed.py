@@ -17,18 +17,7 @@ from rich.progress import (
     TimeElapsedColumn,
 )
 
-from fluxplain.cli.common import (
-    DEFAULT_CONFIG,
-    FEED,
-    ConfigPath,
-    app,
-    console,
-    dataclass_options,
-    load,
-    ready,
-    say,
-    warn,
-)
+from fluxplain.cli import common as cli
 from fluxplain.config import Config
 from fluxplain.kafka.topics.replay import ReplayOptions
 from fluxplain.kafka.topics.replay import replay as replay_observations
@@ -52,7 +41,7 @@ class Recorded:
             "data set: river:Phishing, river:Agrawal?classification_function=1"
         ),
     ]
-    config: ConfigPath = DEFAULT_CONFIG
+    config: cli.ConfigPath = cli.DEFAULT_CONFIG
     label: Annotated[
         str | None,
         typer.Option(
@@ -99,7 +88,7 @@ class Recorded:
         source = open_source(self.source, settings, columns, limit=self.limit)
         column = self.label or settings.label.column
         if not self.source.startswith("river:") and column is None:
-            warn(
+            cli.warn(
                 "No column holds the label (--label, or label.column in the settings): the model "
                 "will predict, but learn nothing, and only iPDP can be computed."
             )
@@ -118,8 +107,8 @@ class Recorded:
         return with_label_delay(source, self.label_delay)
 
 
-@app.command(rich_help_panel=FEED)
-@dataclass_options
+@cli.app.command(rich_help_panel=cli.FEED)
+@cli.dataclass_options
 def replay(
     recorded: Recorded,
     rate: Annotated[float | None, typer.Option(min=0.001, help="Records per second.")] = None,
@@ -137,7 +126,7 @@ def replay(
     They go to the topic `features`, in order. The embedded broker keeps only the newest 5 MiB of a
     partition. With it, this command waits for the pipeline whenever the lag is too large.
     """
-    settings = ready(load(recorded.config))
+    settings = cli.ready(cli.load(recorded.config))
     source = recorded.open(settings)
     values = recorded.values(source, settings)
     options = ReplayOptions(partition=recorded.partition, rate=rate, max_lag=max_lag)
@@ -151,11 +140,11 @@ def replay(
         finally:
             # also after an interruption, so that a second run can skip these records
             progress.stop()
-            console.print(f"Sent {display.sent:,} records.", highlight=False)
+            cli.console.print(f"Sent {display.sent:,} records.", highlight=False)
 
 
-@app.command(rich_help_panel=FEED)
-@dataclass_options
+@cli.app.command(rich_help_panel=cli.FEED)
+@cli.dataclass_options
 def local(
     recorded: Recorded,
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the results.")],
@@ -165,7 +154,7 @@ def local(
     It runs in this process and writes the same results to files: predictions.jsonl,
     explanations.jsonl, changes.jsonl and dead-letters.jsonl.
     """
-    settings = load(recorded.config)
+    settings = cli.load(recorded.config)
     from fluxplain.local import LocalPipeline  # noqa: PLC0415  loads much of River
 
     source = recorded.open(settings)
@@ -174,7 +163,7 @@ def local(
     values = recorded.values(source, settings)
     pipeline = LocalPipeline(settings, recorded.partition)
     if any((out / f"{topic}.jsonl").exists() for topic in OUTPUTS):
-        say(f"Replacing the results of an earlier run in {out}.")
+        cli.say(f"Replacing the results of an earlier run in {out}.")
     with _progress() as progress, LocalFiles(out) as files:
         task = progress.add_task(source.name, total=source.total, note="")
         for seq, each in enumerate(values):
@@ -187,11 +176,11 @@ def local(
 
 def _say_results(out: Path, files: LocalFiles, source: Source) -> None:
     for topic, count in files.counts.items():
-        say(f"{out / topic}.jsonl: {count:,}")
+        cli.say(f"{out / topic}.jsonl: {count:,}")
     if files.counts["changes"]:
-        say(f"See what changed: fluxplain explain-change --local {out}")
+        cli.say(f"See what changed: fluxplain explain-change --local {out}")
     if files.last_dead_letter:
-        say(f"Reason of the last dead letter: {files.last_dead_letter.reason}")
+        cli.say(f"Reason of the last dead letter: {files.last_dead_letter.reason}")
         if not files.counts["predictions"]:
             raise SourceError(f"all records of {source.name} went to dead-letters")
 

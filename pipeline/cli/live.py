@@ -14,19 +14,7 @@ import typer
 from confluent_kafka import Message
 from rich.live import Live
 
-from fluxplain.cli.common import (
-    DEFAULT_CONFIG,
-    LOOK,
-    ConfigPath,
-    app,
-    console,
-    load,
-    load_reader,
-    partition_of,
-    ready,
-    say,
-    status_for_supervisor,
-)
+from fluxplain.cli import common as cli
 from fluxplain.cli.interruption import ended_by_ctrl_c, until_interrupted
 from fluxplain.cli.supervisor import end_with_supervisor
 from fluxplain.config import Config, ConfigError
@@ -48,8 +36,8 @@ UPDATE_S = 0.5
 """Seconds between two updates of the terminal."""
 
 
-@app.command(rich_help_panel=LOOK)
-def dashboard(config: ConfigPath = DEFAULT_CONFIG) -> None:
+@cli.app.command(rich_help_panel=cli.LOOK)
+def dashboard(config: cli.ConfigPath = cli.DEFAULT_CONFIG) -> None:
     """Serve the live web page.
 
     The page shows importances, effects and changes of all streams. The command prints its address,
@@ -60,20 +48,17 @@ def dashboard(config: ConfigPath = DEFAULT_CONFIG) -> None:
     """
     with ended_by_ctrl_c():
         from fluxplain.monitor.dashboard.server import run  # noqa: PLC0415  loads the web server
-    settings = load(config, "reader")
+    settings = cli.load(config, "reader")
     end_with_supervisor()
     os.nice(NICENESS)
-    with status_for_supervisor():
-        asyncio.run(run(ready(settings), say))
+    with cli.status_for_supervisor():
+        asyncio.run(run(cli.ready(settings), cli.say))
 
 
-@app.command(rich_help_panel=LOOK)
+@cli.app.command(rich_help_panel=cli.LOOK)
 def watch(
-    config: ConfigPath = DEFAULT_CONFIG,
-    stream: Annotated[
-        str | None,
-        typer.Option(metavar="TOPIC-PARTITION", help="The stream; by default one with new data."),
-    ] = None,
+    config: cli.ConfigPath = cli.DEFAULT_CONFIG,
+    stream: cli.OneStream = None,
     method: Annotated[Method | None, typer.Option(help="The method; by default all.")] = None,
     feature: Annotated[
         str | None,
@@ -96,7 +81,7 @@ def watch(
     To explain a change, run `fluxplain explain-change ID`. To see all streams, run `fluxplain
     streams`.
     """
-    settings = load(config, "reader")
+    settings = cli.load(config, "reader")
     _check_shown(settings, stream, {"method": method, "feature": feature, "alpha": alpha})
     settings = resolve(settings)
     alphas = Alphas.configured(settings) if alpha is None else Alphas.only(alpha)
@@ -105,7 +90,7 @@ def watch(
         until_interrupted(),
         TopicReader(settings, list(OUTPUTS), from_beginning=True) as reader,
         LagMonitor(settings) as lag,
-        Live(console=console, auto_refresh=False, screen=console.is_terminal) as live,
+        Live(console=cli.console, auto_refresh=False, screen=cli.console.is_terminal) as live,
     ):
         while True:
             messages = reader.poll(0.25)
@@ -124,7 +109,7 @@ def watch(
             live.update(view, refresh=True)
 
 
-@app.command(rich_help_panel=LOOK)
+@cli.app.command(rich_help_panel=cli.LOOK)
 def streams(
     config: Annotated[
         list[Path] | None,
@@ -132,7 +117,8 @@ def streams(
             "--config",
             "-c",
             metavar="FILE",
-            help=f"Settings file, by default {DEFAULT_CONFIG}; repeat it for several pipelines.",
+            help=f"Settings file, by default {cli.DEFAULT_CONFIG}; repeat it for several "
+            "pipelines.",
         ),
     ] = None,
 ) -> None:
@@ -142,7 +128,7 @@ def streams(
     detail. Like the dashboard, this command reads the newest 200,000 messages of each partition and
     shows the first 64 streams of a pipeline.
     """
-    settings = [load_reader(each) for each in config or [DEFAULT_CONFIG]]
+    settings = [cli.load_reader(each) for each in config or [cli.DEFAULT_CONFIG]]
     failed = Event()
     watched = [
         PipelineResults(each.topics.prefix, Store(each.topic(each.source)), Alphas.configured(each))
@@ -157,7 +143,7 @@ def streams(
             feed.start()
             stack.callback(feed.stop)
         live = stack.enter_context(
-            Live(console=console, auto_refresh=False, screen=console.is_terminal)
+            Live(console=cli.console, auto_refresh=False, screen=cli.console.is_terminal)
         )
         while not failed.wait(UPDATE_S):
             live.update(StreamsView(watched, time.monotonic()), refresh=True)
@@ -173,7 +159,7 @@ def _check_shown(
     if stream is None:
         shared = [settings, *settings.own_streams.values()]
     else:
-        shared = [settings.of_stream(partition_of(settings, stream))]
+        shared = [settings.of_stream(cli.partition_of(settings, stream))]
     published: Mapping[str, list[Sequence[str | float]]] = {
         "method": [each.explain.methods for each in shared],
         "feature": [each.explained for each in shared],

@@ -9,29 +9,11 @@ from typing import Annotated
 
 import typer
 
-from fluxplain.cli.common import (
-    DEFAULT_CONFIG,
-    LOOK,
-    AsJson,
-    ConfigPath,
-    Local,
-    app,
-    changes_of,
-    console,
-    load_reader,
-    open_reader,
-    partition_of,
-)
+from fluxplain.cli import common as cli
 from fluxplain.cli.interruption import until_interrupted
 from fluxplain.config import Config, ConfigError
 from fluxplain.kafka.topics.reader import TopicReader, read_to_end
-from fluxplain.monitor.terminal.change_story import (
-    SeqRange,
-    range_of,
-    render_incident,
-    render_list,
-    render_story,
-)
+from fluxplain.monitor.terminal import change_story
 from fluxplain.monitor.terminal.record_lines import line
 from fluxplain.results.lookup import find, newest
 from fluxplain.schemas import OUTPUTS, RECORDS, BadRecordError, Change, stream_name
@@ -43,11 +25,11 @@ LISTED = 20
 """Most changes to list if no id is given."""
 
 
-@app.command(rich_help_panel=LOOK)
+@cli.app.command(rich_help_panel=cli.LOOK)
 def tail(  # noqa: PLR0917  options of a command
     topic: Annotated[str, typer.Argument(help=f"One of {', '.join(TOPICS)}.")],
-    config: ConfigPath = DEFAULT_CONFIG,
-    as_json: AsJson = False,
+    config: cli.ConfigPath = cli.DEFAULT_CONFIG,
+    as_json: cli.AsJson = False,
     from_beginning: Annotated[
         bool, typer.Option("--from-beginning", help="Start with the oldest record.")
     ] = False,
@@ -74,7 +56,7 @@ def tail(  # noqa: PLR0917  options of a command
     Records are printed as they arrive, until Ctrl-C; those of one partition appear in order. With
     `--seqs`, only selected observations are printed.
     """
-    settings = load_reader(config)
+    settings = cli.load_reader(config)
     name = topic.removeprefix(settings.topics.prefix)
     if name not in {*TOPICS, settings.source}:
         raise ConfigError(f"there is no topic {topic!r}: use one of {', '.join(TOPICS)}")
@@ -95,7 +77,7 @@ def tail(  # noqa: PLR0917  options of a command
             sys.stdout.flush()
 
 
-@app.command(rich_help_panel=LOOK)
+@cli.app.command(rich_help_panel=cli.LOOK)
 def explain_change(
     change_id: Annotated[
         str | None,
@@ -105,9 +87,9 @@ def explain_change(
             "fluxplain.features-0@2610. Without an id, the latest changes are listed.",
         ),
     ] = None,
-    config: ConfigPath = DEFAULT_CONFIG,
-    local: Local = None,
-    as_json: AsJson = False,
+    config: cli.ConfigPath = cli.DEFAULT_CONFIG,
+    local: cli.Local = None,
+    as_json: cli.AsJson = False,
 ) -> None:
     """Explain one change or incident.
 
@@ -115,27 +97,27 @@ def explain_change(
     names the observations that show the change, and the command that prints them, so that you can
     verify it.
     """
-    read, _ = open_reader(local, config)
-    changes = changes_of(read)
+    read, _ = cli.open_reader(local, config)
+    changes = cli.changes_of(read)
     if change_id is None:
         listed = newest(changes, LISTED)
-        _print_json(listed) if as_json else console.print(render_list(listed))
+        _print_json(listed) if as_json else cli.console.print(change_story.render_list(listed))
         return
     found = find(changes, change_id)
     selected = found.incident if found.change is None else [found.change]
     if as_json:
         _print_json(selected)
         return
-    seqs = range_of(selected)
+    seqs = change_story.range_of(selected)
     look = None if seqs is None else _look(seqs, config, local)
     if found.change is None:
-        console.print(render_incident(found.incident, look), crop=False)
+        cli.console.print(change_story.render_incident(found.incident, look), crop=False)
     else:
-        console.print(render_story(found.change, found.incident, look), crop=False)
+        cli.console.print(change_story.render_story(found.change, found.incident, look), crop=False)
 
 
 def _print_observations(settings: Config, stream: str | None, seqs: str, *, as_json: bool) -> None:
-    partition = 0 if stream is None else partition_of(settings, stream)
+    partition = 0 if stream is None else cli.partition_of(settings, stream)
     found = re.fullmatch(r"(\d{1,18})-(\d{1,18})", seqs)
     if not found:
         raise ConfigError(f"--seqs is {seqs!r}, but must be a range such as 2400-2627")
@@ -167,7 +149,7 @@ def _printed(name: str, value: bytes | None, *, as_json: bool) -> str:
         return printable(text)
 
 
-def _look(seqs: SeqRange, config: Path, local: Path | None) -> str:
+def _look(seqs: change_story.SeqRange, config: Path, local: Path | None) -> str:
     if local is not None:
         return (
             f"To see the observations, look at records {seqs.first:,} to {seqs.last:,} in the "
@@ -178,7 +160,7 @@ def _look(seqs: SeqRange, config: Path, local: Path | None) -> str:
     # with late labels or control, streams are partitions of observations
     topic = "observations" if "observations-" in seqs.stream else "features"
     command = f"fluxplain tail {topic} --stream {stream} --seqs {seqs.first}-{seqs.last}"
-    where = "" if config == DEFAULT_CONFIG else f" -c {shlex.quote(str(config))}"
+    where = "" if config == cli.DEFAULT_CONFIG else f" -c {shlex.quote(str(config))}"
     return f"To see the observations:\n  {command}{where}"
 
 

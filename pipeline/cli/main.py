@@ -11,19 +11,7 @@ from fluxplain.cli.common import app, console, say_error
 from fluxplain.errors import UserError
 
 # each module adds its commands; --help shows them in this order
-# isort: off
-from fluxplain.cli import (  # noqa: F401
-    setup,
-    run,
-    model,
-    alerts,
-    feed,
-    live,
-    look,
-    plot,
-    export,
-)
-# isort: on
+from fluxplain.cli import setup, model, run, feed, live, look, plot, export  # noqa: F401 # isort: skip
 
 
 def main() -> NoReturn:

@@ -7,18 +7,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
-from fluxplain.cli.common import (
-    DEFAULT_CONFIG,
-    RUN,
-    ConfigPath,
-    OnePartition,
-    group,
-    load,
-    ready,
-    say,
-    warn,
-    write_file,
-)
+from fluxplain.cli import common as cli
 from fluxplain.config import Config, ConfigError
 from fluxplain.kafka.checkpoints import CheckpointStore, Slot, open_store, slots
 from fluxplain.kafka.client import BrokerError, cluster, partitions_of
@@ -36,13 +25,13 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-model_app = group("model", RUN, "Export or replace the running model.")
+model_app = cli.group("model", cli.RUN, "Export or replace the running model.")
 
 
 @model_app.command()
 def export(
     out: Annotated[Path, typer.Option(metavar="FILE", help="File for the pickled model.")],
-    config: ConfigPath = DEFAULT_CONFIG,
+    config: cli.ConfigPath = cli.DEFAULT_CONFIG,
     partition: Annotated[int, typer.Option(min=0, help="The stream's partition.")] = 0,
     explanations: Annotated[
         Path | None,
@@ -55,7 +44,7 @@ def export(
     explanations have learned: the stored observations and the estimates. Another pipeline can start
     from both files, by `model.file` and `explain.file`.
     """
-    settings = resolve(load(config))
+    settings = resolve(cli.load(config))
     from fluxplain.models.scores import Scored  # noqa: PLC0415  loads River
     from fluxplain.stages.model_stage import ModelStage  # noqa: PLC0415  as above
 
@@ -72,24 +61,24 @@ def export(
             f"the shards are at the offsets {', '.join(f'{each:,}' for each, _ in shards)}: stop "
             "the workers, or wait until they have processed all messages"
         )
-    write_file(out, pickle.dumps(model))
-    say(f"{out}: the {type(model).__name__} of {place}, before offset {offset:,}")
+    cli.write_file(out, pickle.dumps(model))
+    cli.say(f"{out}: the {type(model).__name__} of {place}, before offset {offset:,}")
     if explanations is None:
         return
     states = _estimates(settings, store, place)
     through = max((state.chain.newest for state in states.values()), default=-1)
     learned = {"samples": [shard.samples for _, shard in shards], "estimates": states}
-    write_file(explanations, written(learned, settings.of_stream(partition).learning()))
+    cli.write_file(explanations, written(learned, settings.of_stream(partition).learning()))
     content = f"estimates of {', '.join(states)}, up to seq {through:,}" if states else "samples"
-    say(f"{explanations}: {content}")
+    cli.say(f"{explanations}: {content}")
 
 
 @model_app.command()
 def announce(
     file: Annotated[Path, typer.Argument(help="A pickled model.")],
     version: Annotated[str, typer.Option(help="The model's version in published records.")],
-    config: ConfigPath = DEFAULT_CONFIG,
-    partition: OnePartition = None,
+    config: cli.ConfigPath = cli.DEFAULT_CONFIG,
+    partition: cli.OnePartition = None,
 ) -> None:
     """Replace the model of a running pipeline.
 
@@ -98,22 +87,22 @@ def announce(
     the model waits until it does; `fluxplain model withdraw` cancels the announcement. Needs
     `control.topic = true`.
     """
-    settings = load(config)
+    settings = cli.load(config)
     _check_announcing(settings, "--version", version)
     data = _checked(settings, partition, file)
-    settings = ready(settings)
+    settings = cli.ready(settings)
     partitions = _partitions(settings, partition)
     folder = ModelFolder(settings.model.directory)
     sha256 = folder.put(data)
     _send(settings, Control(model=NewModel(version, sha256)), partitions)
-    say(f"{folder.path(sha256)}: announced as {version}")
+    cli.say(f"{folder.path(sha256)}: announced as {version}")
 
 
 @model_app.command()
 def withdraw(
     version: Annotated[str, typer.Argument(help="The announced version.")],
-    config: ConfigPath = DEFAULT_CONFIG,
-    partition: OnePartition = None,
+    config: cli.ConfigPath = cli.DEFAULT_CONFIG,
+    partition: cli.OnePartition = None,
 ) -> None:
     """Withdraw an announced model.
 
@@ -122,9 +111,9 @@ def withdraw(
     file there, or withdraw the announcement so that the stream keeps its model. A model in use
     cannot be withdrawn: announce another one instead.
     """
-    settings = load(config)
+    settings = cli.load(config)
     _check_announcing(settings, "VERSION", version)
-    settings = ready(settings)
+    settings = cli.ready(settings)
     partitions = _partitions(settings, partition)
     if used := _users(settings, version, partitions):
         raise ConfigError(
@@ -133,7 +122,8 @@ def withdraw(
             "--partition"
         )
     _send(settings, Control(withdraw=version), partitions)
-    say(f"{version}: withdrawn in {len(partitions)} partitions of {settings.topic(Control.TOPIC)}")
+    topic = settings.topic(Control.TOPIC)
+    cli.say(f"{version}: withdrawn in {len(partitions)} partitions of {topic}")
 
 
 def _state(store: CheckpointStore, slot: Slot, kind: type[T]) -> tuple[int, T]:
@@ -215,7 +205,7 @@ def _users(settings: Config, version: str, partitions: Collection[int]) -> list[
             if change.kind == "model" and stream in newest and change.seq > newest[stream][0]:
                 newest[stream] = change.seq, change.model_version
     except BrokerError as error:  # a waiting pipeline is worse than a missing check
-        warn(f"cannot see which models are in use: {error}")
+        cli.warn(f"cannot see which models are in use: {error}")
         return []
     return [stream for stream, (_, used) in newest.items() if used == version]
 

@@ -8,19 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fluxplain.cli.common import (
-    DEFAULT_CONFIG,
-    LOOK,
-    ConfigPath,
-    Local,
-    Reader,
-    changes_of,
-    check_out,
-    dataclass_options,
-    group,
-    open_reader,
-    say,
-)
+from fluxplain.cli import common as cli
 from fluxplain.cli.interruption import until_interrupted
 from fluxplain.config import ConfigError
 from fluxplain.results.change_context import ChangeContext, strongest
@@ -33,9 +21,9 @@ from fluxplain.schemas.methods import METHODS
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-plot_app = group(
+plot_app = cli.group(
     "plot",
-    LOOK,
+    cli.LOOK,
     "Plot results as figures or as a report.\n\n"
     "Plots use all records that the topics hold now or, with `--local`, the files of `fluxplain "
     "local`. The same records give the same file, byte for byte.",
@@ -67,29 +55,29 @@ class Picture:
 
     def write(self, draw: "Callable[..., Figure]") -> None:
         """Draw the figure and save it with these options."""
-        check_out(self.out, (".png", ".svg", ".pdf"), ignore_case=True)
+        cli.check_out(self.out, (".png", ".svg", ".pdf"), ignore_case=True)
         own = {} if self.title is None else {"title": self.title}
         with until_interrupted():
             from fluxplain.monitor.figures import save  # noqa: PLC0415  slow to load
 
             save(draw(width_in=self.width, **own), self.out, dpi=self.dpi)
-            say(f"Wrote {self.out}")
+            cli.say(f"Wrote {self.out}")
 
 
 @dataclass(kw_only=True)
 class Source:
     """Options for the source of the records and their smoothing rate."""
 
-    local: Local = None
-    config: ConfigPath = DEFAULT_CONFIG
+    local: cli.Local = None
+    config: cli.ConfigPath = cli.DEFAULT_CONFIG
     alpha: Annotated[
         float | None,
         typer.Option(help="The smoothing rate to show; by default the first."),
     ] = None
 
-    def open(self) -> tuple[Reader, Alphas]:
+    def open(self) -> tuple[cli.Reader, Alphas]:
         """Return a reader of the records, and the smoothing rates to show."""
-        read, settings = open_reader(self.local, self.config)
+        read, settings = cli.open_reader(self.local, self.config)
         if settings is None or self.alpha is not None:
             return read, Alphas.only(self.alpha)
         return read, Alphas.configured(settings)
@@ -99,10 +87,7 @@ class Source:
 class Records(Source):
     """Options that select records."""
 
-    stream: Annotated[
-        str | None,
-        typer.Option(metavar="TOPIC-PARTITION", help="The stream; by default one with new data."),
-    ] = None
+    stream: cli.OneStream = None
     feature: Annotated[
         list[str] | None,
         typer.Option("--feature", metavar="NAME", help="Only this feature; repeatable."),
@@ -114,7 +99,7 @@ class Records(Source):
         int | None, typer.Option("--to", metavar="SEQ", min=0, help="Last observation.")
     ] = None
 
-    def select(self, methods: Sequence[str] | None) -> tuple[Reader, Selection, Alphas]:
+    def select(self, methods: Sequence[str] | None) -> tuple[cli.Reader, Selection, Alphas]:
         """Return a reader of the records, their selection, and the smoothing rates to show."""
         read, alphas = self.open()
         if self.last is not None and self.last < self.first:
@@ -130,7 +115,7 @@ class Records(Source):
 
 
 @plot_app.command()
-@dataclass_options
+@cli.dataclass_options
 def importance(picture: Picture, records: Records, method: Methods = None) -> None:
     """Plot each feature's importance over time.
 
@@ -149,7 +134,7 @@ def importance(picture: Picture, records: Records, method: Methods = None) -> No
 
 
 @plot_app.command()
-@dataclass_options
+@cli.dataclass_options
 def pdp(picture: Picture, records: Records) -> None:
     """Plot each feature's effect on the prediction.
 
@@ -173,7 +158,7 @@ def pdp(picture: Picture, records: Records) -> None:
 
 
 @plot_app.command()
-@dataclass_options
+@cli.dataclass_options
 def change(
     change_id: Annotated[
         str,
@@ -202,7 +187,7 @@ def change(
 
 
 @plot_app.command()
-@dataclass_options
+@cli.dataclass_options
 def report(
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="File to write: .html.")],
     records: Records,
@@ -217,21 +202,22 @@ def report(
     The report is one file with a summary, importances, curves, changes and figures of changes. It
     needs no network and no scripts, and can be printed. Tables repeat what the figures show.
     """
-    check_out(out, (".html",), ignore_case=True)
+    cli.check_out(out, (".html",), ignore_case=True)
     read, selection, alphas = records.select(method)
     with until_interrupted():
         from fluxplain.monitor.figures import report_page  # noqa: PLC0415
 
-        wanted = [each for each in changes_of(read) if selection.fits(each, of_all_features=True)]
+        changes = cli.changes_of(read)
+        wanted = [each for each in changes if selection.fits(each, of_all_features=True)]
         contexts = map(ChangeContext, strongest(wanted, stories))
         published = read("predictions", "explanations", "changes")
         results = SelectedResults(published, selection, contexts, alphas=alphas)
         out.write_text(report_page(results, title=title), encoding="utf-8")
-        say(f"Wrote {out}")
+        cli.say(f"Wrote {out}")
 
 
-def _find_drift(change_id: str, read: Reader) -> Change:
-    found = find(changes_of(read), change_id)
+def _find_drift(change_id: str, read: cli.Reader) -> Change:
+    found = find(cli.changes_of(read), change_id)
     change = found.change
     if change is None:
         ids = ", ".join(each.id for each in found.incident)

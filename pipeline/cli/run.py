@@ -1,32 +1,33 @@
-"""Commands that run the pipeline: one worker, all roles, the embedded broker, the demonstration."""
+"""Commands that run the pipeline or parts of it: workers, the embedded broker, demo, alerts."""
 
+import asyncio
+import logging.config
 import tempfile
 import time
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
-from fluxplain.cli.common import (
-    DEFAULT_CONFIG,
-    RUN,
-    ConfigPath,
-    app,
-    console,
-    load,
-    ready,
-    say,
-    status_for_supervisor,
-)
+from fluxplain.alerts.message import body, sample
+from fluxplain.cli import common as cli
 from fluxplain.cli.interruption import ended_by_ctrl_c, until_interrupted
 from fluxplain.cli.supervisor import Supervisor, command_of, end_with_supervisor
 from fluxplain.config import EMBEDDED, ENV_PREFIX, Config, ConfigError
 from fluxplain.config.replica import Replica, Role
+from fluxplain.kafka.client_logs import logging_settings
 from fluxplain.kafka.embedded import ADDRESS_FILE, EmbeddedBroker, resolve, workers_environment
 from fluxplain.kafka.topics import create_topics
+from fluxplain.schemas import stream_name
+
+if TYPE_CHECKING:
+    from fluxplain.alerts.webhook import Answer
 
 
-@app.command(rich_help_panel=RUN)
+alerts_app = cli.group("alerts", cli.RUN, "Send changes, or a test alert, to a webhook.")
+
+
+@cli.app.command(rich_help_panel=cli.RUN)
 def worker(
     role: Annotated[
         Role,
@@ -35,7 +36,7 @@ def worker(
             "control.topic is true."
         ),
     ],
-    config: ConfigPath = DEFAULT_CONFIG,
+    config: cli.ConfigPath = cli.DEFAULT_CONFIG,
     shard: Annotated[
         int | None,
         typer.Option(min=0, help="The shard of the model role, from 0, if model.shards > 1."),
@@ -57,17 +58,17 @@ def worker(
         from fluxplain.kafka.worker.broker_wait import wait_for_broker  # noqa: PLC0415
 
         create = factory(role)
-    settings = resolve(load(config, role))
+    settings = resolve(cli.load(config, role))
     replica = _replica(settings, role, shard)
     end_with_supervisor()
-    with status_for_supervisor():
+    with cli.status_for_supervisor():
         wait_for_broker(settings, replica)
-        run(create(ready(settings), replica))
+        run(create(cli.ready(settings), replica))
 
 
-@app.command(rich_help_panel=RUN)
+@cli.app.command(rich_help_panel=cli.RUN)
 def up(
-    config: ConfigPath = DEFAULT_CONFIG,
+    config: cli.ConfigPath = cli.DEFAULT_CONFIG,
     embedded: Annotated[
         bool, typer.Option("--embedded", help="Also run a broker, in this process, in memory.")
     ] = False,
@@ -85,11 +86,11 @@ def up(
     Workers that die are restarted, and Ctrl-C stops all of them. The dashboard runs too, unless
     `dashboard.enabled` is false; its address is printed.
     """
-    settings = load(config)
+    settings = cli.load(config)
     with until_interrupted():
         if not embedded:
-            with status_for_supervisor():
-                ready(settings)
+            with cli.status_for_supervisor():
+                cli.ready(settings)
             _supervise(config, settings, {}, workers)
         if settings.kafka.bootstrap_servers != EMBEDDED:
             raise ConfigError(
@@ -102,10 +103,10 @@ def up(
             broker.publish_address()
             _say_embedded(broker)
             _supervise(config, settings, workers_environment(broker, Path(state)), workers)
-    say("Stopped.")
+    cli.say("Stopped.")
 
 
-@app.command(rich_help_panel=RUN)
+@cli.app.command(rich_help_panel=cli.RUN)
 def broker() -> None:
     """Run only the embedded broker, until Ctrl-C."""
     with until_interrupted(), EmbeddedBroker() as embedded:
@@ -115,7 +116,7 @@ def broker() -> None:
             time.sleep(1.0)
 
 
-@app.command(rich_help_panel=RUN)
+@cli.app.command(rich_help_panel=cli.RUN)
 def demo(
     out: Annotated[
         Path, typer.Option(metavar="DIR", help="Folder for the figure and the workers' log.")
@@ -138,7 +139,42 @@ def demo(
     from fluxplain.cli.demo import run_demo  # noqa: PLC0415  loads the plotting library
 
     with until_interrupted():
-        run_demo(out, records, console, stay=stay)
+        run_demo(out, records, cli.console, stay=stay)
+
+
+@alerts_app.command("run")
+def alerts_run(config: cli.ConfigPath = cli.DEFAULT_CONFIG) -> None:
+    """Send an alert for each new change.
+
+    The command sends changes that pass the filter, until SIGTERM or Ctrl-C. `fluxplain up` does
+    this too if `alerts.url` is set. The first start begins with new changes; later starts resume
+    where the last one ended.
+    """
+    settings = _with_alerts(config)
+    from fluxplain.alerts.forward import run  # noqa: PLC0415  the test needs no Kafka
+
+    end_with_supervisor()
+    with cli.status_for_supervisor():
+        settings = cli.ready(settings)
+        logging.config.dictConfig(logging_settings())
+        asyncio.run(run(settings))
+
+
+@alerts_app.command("test")
+def alerts_test(config: cli.ConfigPath = cli.DEFAULT_CONFIG) -> None:
+    """Send a test alert.
+
+    The alert is about a made-up change, is signed like all others and has `"test": true`. The
+    receiver's answer is printed. No broker is needed. The exit status is 0 if the receiver accepted
+    the alert, otherwise 1.
+    """
+    settings = _with_alerts(config)
+    name, answer = asyncio.run(_send_sample(settings))
+    cli.say(f"{name} {answer.what}")
+    if not settings.alerts.signing_secret():
+        cli.say("Not signed: neither FLUXPLAIN_ALERTS__SECRET nor alerts.secret_file is set.")
+    if not answer.delivered:
+        raise typer.Exit(1)
 
 
 def _replica(settings: Config, role: Role, shard: int | None) -> Replica:
@@ -162,7 +198,7 @@ def _supervise(
         settings.replicas(),
         environment=environment,
         environment_of=lambda name: _own_environment(settings, name),
-        report=say,
+        report=cli.say,
     ) as supervisor:
         supervisor.start(workers)
         if settings.alerts.url is not None:
@@ -170,7 +206,7 @@ def _supervise(
         if settings.dashboard.enabled:
             supervisor.add_service("dashboard", command_of("dashboard", config_path=config))
         pids = ", ".join(f"{name} ({pid})" for name, pid in supervisor.running().items())
-        say(f"Running: {pids}. Ctrl-C stops them.")
+        cli.say(f"Running: {pids}. Ctrl-C stops them.")
         while True:
             supervisor.check()
             time.sleep(0.5)
@@ -190,7 +226,25 @@ def _own_environment(settings: Config, name: str) -> dict[str, str]:
 
 
 def _say_embedded(embedded: EmbeddedBroker) -> None:
-    say(
+    cli.say(
         f"Embedded broker at {embedded.bootstrap_servers}, in memory. Commands in this directory "
         f'find it with kafka.bootstrap_servers = "embedded" (address in {ADDRESS_FILE}).'
     )
+
+
+async def _send_sample(settings: Config) -> "tuple[str, Answer]":
+    from fluxplain.alerts.webhook import Webhook  # noqa: PLC0415  other commands need no HTTP
+
+    change = sample(stream_name(settings.topic(settings.source), 0), settings.explained[0])
+    async with Webhook(settings.alerts) as webhook:
+        return webhook.name, await webhook.send(change.id, body(change, is_test=True))
+
+
+def _with_alerts(config: Path) -> Config:
+    settings = cli.load(config, "reader")
+    if settings.alerts.url is None:
+        raise ConfigError(
+            f"alerts.url is not set, so there are no alerts: set it in {config}, or set the "
+            "environment variable FLUXPLAIN_ALERTS__URL"
+        )
+    return settings

@@ -8,30 +8,10 @@ import orjson
 import typer
 from rich.table import Table
 
-from fluxplain.cli.common import (
-    DEFAULT_CONFIG,
-    PREPARE,
-    ConfigPath,
-    Yes,
-    app,
-    console,
-    group,
-    load,
-    ready,
-    say,
-    warn,
-)
+from fluxplain.cli import common as cli
 from fluxplain.config import Config, ConfigError
 from fluxplain.config.replica import Role
-from fluxplain.kafka.checkpoints import (
-    CheckpointError,
-    CheckpointStore,
-    Slot,
-    fingerprint_of,
-    identity_of,
-    open_store,
-    slots,
-)
+from fluxplain.kafka import checkpoints
 from fluxplain.kafka.client import cluster
 from fluxplain.kafka.embedded import resolve
 from fluxplain.kafka.ownership.register import Register
@@ -44,22 +24,22 @@ from fluxplain.stages.stage import Message
 
 TEMPLATE = Path(__file__).with_name("template.toml")
 
-topics_app = group("topics", PREPARE, "Create and describe the pipeline's topics.")
-checkpoints_app = group(
+topics_app = cli.group("topics", cli.PREPARE, "Create and describe the pipeline's topics.")
+checkpoints_app = cli.group(
     "checkpoints",
-    PREPARE,
+    cli.PREPARE,
     "List and remove the workers' state.\n\nRun these commands where a worker would run.",
 )
-settings_app = group(
+settings_app = cli.group(
     "settings",
-    PREPARE,
+    cli.PREPARE,
     "Show and replace a pipeline's settings.",
 )
 
 
-@app.command(rich_help_panel=PREPARE)
+@cli.app.command(rich_help_panel=cli.PREPARE)
 def init(
-    path: Annotated[Path, typer.Argument(help="File to write.")] = DEFAULT_CONFIG,
+    path: Annotated[Path, typer.Argument(help="File to write.")] = cli.DEFAULT_CONFIG,
 ) -> None:
     """Write a commented configuration file."""
     try:
@@ -69,55 +49,55 @@ def init(
         raise ConfigError(f"{path} already exists: remove it, or give another name") from None
     except OSError as error:
         raise ConfigError(f"cannot write {path}: {error.strerror}") from None
-    say(f"Wrote {path}. Set your brokers, features, label and model there, then run")
+    cli.say(f"Wrote {path}. Set your brokers, features, label and model there, then run")
     for command in ("topics create", "check"):
-        say(f"  fluxplain {command} -c {path}")
+        cli.say(f"  fluxplain {command} -c {path}")
 
 
-@app.command(rich_help_panel=PREPARE)
-def check(config: ConfigPath = DEFAULT_CONFIG) -> None:
+@cli.app.command(rich_help_panel=cli.PREPARE)
+def check(config: cli.ConfigPath = cli.DEFAULT_CONFIG) -> None:
     """Check the settings, model, broker and topics.
 
     The model predicts a made-up observation; a failure there is only a warning. The exit status is
     0 only if the settings are valid, the broker answers and all topics exist. To see whether
     workers can resume, run `fluxplain checkpoints list`.
     """
-    settings = load(config)
-    say(f"{config}: valid")
+    settings = cli.load(config)
+    cli.say(f"{config}: valid")
     model, evaluator = _try_model(settings)
-    say(f"model: {model}")
-    say(f"evaluator: {evaluator}")
+    cli.say(f"model: {model}")
+    cli.say(f"evaluator: {evaluator}")
     for name, own in settings.own_streams.items():
         model, evaluator = _try_model(own)
-        say(f"stream {name}: model {model}, evaluator {evaluator}")
+        cli.say(f"stream {name}: model {model}, evaluator {evaluator}")
     settings = resolve(settings)
     metadata = cluster(settings)
-    say(f"broker: {len(metadata.brokers)} at {settings.kafka.bootstrap_servers}")
-    ready(settings)
-    say(f"topics: all {len(topic_specs(settings))} exist")
+    cli.say(f"broker: {len(metadata.brokers)} at {settings.kafka.bootstrap_servers}")
+    cli.ready(settings)
+    cli.say(f"topics: all {len(topic_specs(settings))} exist")
     _check_streams(settings, len(metadata.topics[settings.topic(settings.source)].partitions))
     if settings.registry.url is not None:
         check_registry(settings)
-        say(f"registry: at {settings.registry.url}")
+        cli.say(f"registry: at {settings.registry.url}")
 
 
 @topics_app.command("create")
-def topics_create(config: ConfigPath = DEFAULT_CONFIG) -> None:
+def topics_create(config: cli.ConfigPath = cli.DEFAULT_CONFIG) -> None:
     """Create the topics that are missing.
 
     Existing topics stay unchanged.
     """
-    for name, result in create_topics(resolve(load(config))).items():
-        say(f"{name}: {result}")
+    for name, result in create_topics(resolve(cli.load(config))).items():
+        cli.say(f"{name}: {result}")
 
 
 @topics_app.command("describe")
-def topics_describe(config: ConfigPath = DEFAULT_CONFIG) -> None:
+def topics_describe(config: cli.ConfigPath = cli.DEFAULT_CONFIG) -> None:
     """Show the topics and the lag of each role.
 
     For each topic: its purpose, partitions, messages, and the lag of the role that reads it.
     """
-    settings = resolve(load(config))
+    settings = resolve(cli.load(config))
     existing = cluster(settings).topics
     readers = {
         name: replica.role
@@ -144,29 +124,29 @@ def topics_describe(config: ConfigPath = DEFAULT_CONFIG) -> None:
         lag = f"{max(lags):,}" if role else ""
         kept = sum(ends.values()) - sum(starts.values())
         table.add_row(spec.name, spec.purpose, str(len(ends)), f"{kept:,}", lag, role or "")
-    console.print(table)
+    cli.console.print(table)
 
 
 @checkpoints_app.command("list")
-def checkpoints_list(config: ConfigPath = DEFAULT_CONFIG) -> None:
+def checkpoints_list(config: cli.ConfigPath = cli.DEFAULT_CONFIG) -> None:
     """Show the offsets at which workers resume.
 
     Each role has one offset for each partition of its input; or a reason why it cannot resume.
     """
-    settings = resolve(load(config))
-    store = open_store(settings, cluster(settings))
-    for slot in slots(settings):
-        say(_describe(store, slot))
+    settings = resolve(cli.load(config))
+    store = checkpoints.open_store(settings, cluster(settings))
+    for slot in checkpoints.slots(settings):
+        cli.say(_describe(store, slot))
 
 
 @checkpoints_app.command("remove")
 def checkpoints_remove(
-    config: ConfigPath = DEFAULT_CONFIG,
+    config: cli.ConfigPath = cli.DEFAULT_CONFIG,
     role: Annotated[Role | None, typer.Option(help="Only of this role.")] = None,
     partition: Annotated[
         int | None, typer.Option(min=0, help="Only of this partition of the role's input.")
     ] = None,
-    yes: Yes = False,
+    yes: cli.Yes = False,
 ) -> None:
     """Remove checkpoints to rebuild the state.
 
@@ -174,9 +154,9 @@ def checkpoints_remove(
     start rebuilds the state from the beginning of the log, with the same results. If that has been
     deleted, the state starts cold, and the records that follow carry another `incarnation`.
     """
-    settings = resolve(load(config))
-    store = open_store(settings, cluster(settings))
-    chosen = slots(settings, role, partition)
+    settings = resolve(cli.load(config))
+    store = checkpoints.open_store(settings, cluster(settings))
+    chosen = checkpoints.slots(settings, role, partition)
     if not yes:
         of_partition = "all partitions" if partition is None else f"partition {partition}"
         typer.confirm(
@@ -185,32 +165,32 @@ def checkpoints_remove(
             abort=True,
         )
     for slot in chosen:
-        say(f"{slot}: {'removed' if store.remove(slot) else 'no checkpoint'}")
+        cli.say(f"{slot}: {'removed' if store.remove(slot) else 'no checkpoint'}")
 
 
 @settings_app.command("show")
-def settings_show(config: ConfigPath = DEFAULT_CONFIG) -> None:
+def settings_show(config: cli.ConfigPath = cli.DEFAULT_CONFIG) -> None:
     """Compare settings with the registered ones.
 
     The first worker of a pipeline registers its settings in the topic `register`; all other workers
     must have the same. Only settings and versions that affect the results are compared.
     """
-    settings, fingerprint = _with_fingerprint(load(config))
+    settings, fingerprint = _with_fingerprint(cli.load(config))
     with closing(Register(settings)) as register:
         registered = register.read()
     if registered.fingerprint is None:
-        say("No settings are registered yet: the first worker registers its own.")
+        cli.say("No settings are registered yet: the first worker registers its own.")
         return
     differences = registered.fingerprint.differences(fingerprint)
-    say(f"Registered settings: number {registered.number}.")
+    cli.say(f"Registered settings: number {registered.number}.")
     for each in differences or ["nothing"]:
-        say(f"  differs: {each}")
+        cli.say(f"  differs: {each}")
 
 
 @settings_app.command("replace")
 def settings_replace(
-    config: ConfigPath = DEFAULT_CONFIG,
-    yes: Yes = False,
+    config: cli.ConfigPath = cli.DEFAULT_CONFIG,
+    yes: cli.Yes = False,
 ) -> None:
     """Replace the registered settings.
 
@@ -222,20 +202,20 @@ def settings_replace(
     cold. Records that follow carry another `incarnation`, because the same `seq` can have other
     content. To keep what a model has learned, see `fluxplain model export`.
     """
-    settings, fingerprint = _with_fingerprint(load(config))
+    settings, fingerprint = _with_fingerprint(cli.load(config))
     with closing(Register(settings)) as register:
         registered = register.read()
         before = registered.fingerprint
         differences = before.differences(fingerprint) if before else []
         if before is not None and not differences:
-            say("These settings are the registered ones: nothing to replace.")
+            cli.say("These settings are the registered ones: nothing to replace.")
             return
         for each in differences:
-            say(f"  differs: {each}")
+            cli.say(f"  differs: {each}")
         if not yes:
             prefix = settings.topics.prefix
             typer.confirm(f"Replace the settings of the pipeline {prefix}?", abort=True)
-        say(f"Registered settings: number {register.replace(fingerprint)}.")
+        cli.say(f"Registered settings: number {register.replace(fingerprint)}.")
 
 
 def _try_model(settings: Config) -> tuple[str, str]:
@@ -251,7 +231,8 @@ def _try_model(settings: Config) -> tuple[str, str]:
     value = orjson.dumps({"x": x})
     for record in process(stage, Message(topic, 0, 0, None, value)):
         if isinstance(record, DeadLetter):
-            warn(f"The model failed on a made-up observation, {value.decode()}: {record.reason}")
+            made_up = f"a made-up observation, {value.decode()}"
+            cli.warn(f"The model failed on {made_up}: {record.reason}")
     frozen = "" if settings.model.learn else ", frozen: it never learns"
     return f"{model}{frozen}", f"{evaluator.kind} ({evaluator.reason})"
 
@@ -266,10 +247,10 @@ def _check_streams(settings: Config, partitions: int) -> None:
         )
 
 
-def _describe(store: CheckpointStore, slot: Slot) -> str:
+def _describe(store: checkpoints.CheckpointStore, slot: checkpoints.Slot) -> str:
     try:
         checkpoint = store.load(slot)
-    except CheckpointError as error:
+    except checkpoints.CheckpointError as error:
         return str(error)
     if checkpoint is None:
         return f"{slot}: no checkpoint"
@@ -277,5 +258,7 @@ def _describe(store: CheckpointStore, slot: Slot) -> str:
 
 
 def _with_fingerprint(config: Config) -> tuple[Config, Fingerprint]:
-    settings = ready(config)
-    return settings, fingerprint_of(settings, identity_of(settings, cluster(settings)))
+    settings = cli.ready(config)
+    return settings, checkpoints.fingerprint_of(
+        settings, checkpoints.identity_of(settings, cluster(settings))
+    )

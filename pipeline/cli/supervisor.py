@@ -114,7 +114,7 @@ class Supervisor:
                 child.given_up = True
                 self._report(f"{problem}. The workers run without it")
             elif child.restart_at is None:
-                child.died(now, longest_pause_s(status))
+                child.died(now, status)
                 self.deaths.append((name, status))
                 ended = describe_status(status)
                 self._report(f"{who} died ({ended}); restarting it in {child.pause_s:.1f} s")
@@ -186,7 +186,8 @@ class _Child:
     restart_at: float | None = None
     started_at: float = field(default_factory=time.monotonic)
 
-    def died(self, now: float, longest_s: float) -> None:
+    def died(self, now: float, status: int) -> None:
+        longest_s = LONGEST_WAIT_S if status == EXIT_NOT_YET else LONGEST_PAUSE_S
         young = now - self.started_at < YOUNG_S
         self.pause_s = min(self.pause_s * 2, longest_s) if young else FIRST_PAUSE_S
         self.restart_at = now + self.pause_s
@@ -215,11 +216,6 @@ def describe_status(status: int) -> str:
     ('signal 9', 'exit status 70')
     """
     return f"signal {-status}" if status < 0 else f"exit status {status}"
-
-
-def longest_pause_s(status: int) -> float:
-    """Return the longest pause before a restart after an exit status."""
-    return LONGEST_WAIT_S if status == EXIT_NOT_YET else LONGEST_PAUSE_S
 
 
 def end_with_supervisor() -> None:

@@ -6,22 +6,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Self
 from pydantic import AfterValidator, Field, WithJsonSchema, model_validator
 
 from fluxplain.config.base import Section, is_reference, with_tables
-from fluxplain.drift.detectors import (
-    ADWIN_DEFAULTS,
-    DETECTORS,
-    OF_NUMBERS,
-    DetectorSettings,
-    Signal,
-    check_parameters,
-)
+from fluxplain.drift import detectors
 from fluxplain.schemas.methods import DELTA, METHODS, WATCHED, Watched
 
-_NAMES = {reference: name for name, reference in DETECTORS.items()}
+_NAMES = {reference: name for name, reference in detectors.DETECTORS.items()}
 
 
 def _name(value: str, names: Mapping[str, str]) -> str:
     value = _NAMES.get(value, value)
-    if value in names or (value not in DETECTORS and is_reference(value)):
+    if value in names or (value not in detectors.DETECTORS and is_reference(value)):
         return value
     raise ValueError(f"must be {', '.join(map(repr, names))} or 'module:Class'")
 
@@ -30,8 +23,12 @@ def _schema(names: Mapping[str, str]) -> WithJsonSchema:
     return WithJsonSchema({"anyOf": [{"enum": [*names]}, {"const": "module:Class"}]})
 
 
-OfNumbers = Annotated[str, AfterValidator(lambda n: _name(n, OF_NUMBERS)), _schema(OF_NUMBERS)]
-OfErrors = Annotated[str, AfterValidator(lambda n: _name(n, DETECTORS)), _schema(DETECTORS)]
+OfNumbers = Annotated[
+    str, AfterValidator(lambda n: _name(n, detectors.OF_NUMBERS)), _schema(detectors.OF_NUMBERS)
+]
+OfErrors = Annotated[
+    str, AfterValidator(lambda n: _name(n, detectors.DETECTORS)), _schema(detectors.DETECTORS)
+]
 Delta = Annotated[float, Field(gt=0.0, lt=1.0)]
 GracePeriod = Annotated[int, Field(ge=1)]
 
@@ -57,7 +54,7 @@ class MethodDriftSettings(LossDriftSettings):
 
     detector: OfNumbers | None = None
     """The detector."""
-    signal: Signal | None = None
+    signal: detectors.Signal | None = None
     """What to watch: each record's contribution (`"increment"`), or the smoothed value (`"value"`).
     """
 
@@ -65,7 +62,7 @@ class MethodDriftSettings(LossDriftSettings):
 class DriftSettings(Section):
     """Change detection over the explanations and the loss."""
 
-    signal: Signal = "increment"
+    signal: detectors.Signal = "increment"
     """What to watch: each record's contribution (`"increment"`), or the smoothed value (`"value"`).
     """
     detector: OfNumbers = "adwin"
@@ -90,7 +87,7 @@ class DriftSettings(Section):
         every: dict[str, DriftSettings | LossDriftSettings] = {"": self, **tables}
         for prefix, table in every.items():
             try:
-                check_parameters(table.detector or self.detector, table.params or {})
+                detectors.check_parameters(table.detector or self.detector, table.params or {})
             except ValueError as error:
                 raise ValueError(f"{prefix}params.{error}") from None
         for prefix, own in tables.items():
@@ -111,13 +108,13 @@ class DriftSettings(Section):
                     f"{detector!r}: see params"
                 )
 
-    def of(self, method: Watched) -> DetectorSettings | None:
+    def of(self, method: Watched) -> detectors.DetectorSettings | None:
         """Return the detector settings of a method or the loss; None if it is not watched."""
         own = self._own(method)
         if not own.enabled:
             return None
         # the loss is never smoothed
-        signal: Signal = "increment"
+        signal: detectors.Signal = "increment"
         if isinstance(own, MethodDriftSettings):
             signal = own.signal or self.signal
         detector = own.detector or self.detector
@@ -126,16 +123,16 @@ class DriftSettings(Section):
         if detector == "adwin":
             delta = own.delta or self.delta or _default_delta(method, signal)
             grace_period = own.grace_period or self.grace_period
-            adwin = {**ADWIN_DEFAULTS, "delta": delta, "grace_period": grace_period}
+            adwin = {**detectors.ADWIN_DEFAULTS, "delta": delta, "grace_period": grace_period}
             parameters = {**adwin, **parameters}
-        return DetectorSettings(signal, detector, parameters)
+        return detectors.DetectorSettings(signal, detector, parameters)
 
     def _own(self, method: Watched) -> LossDriftSettings:
         own: LossDriftSettings = getattr(self, method)
         return own
 
 
-def _default_delta(method: Watched, signal: Signal) -> float:
+def _default_delta(method: Watched, signal: detectors.Signal) -> float:
     return METHODS[method].delta if method != "loss" and signal == "increment" else DELTA
 
 

@@ -2,7 +2,7 @@
 
 import ssl
 from pathlib import Path
-from typing import Annotated, Any, Literal, NoReturn, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, SecretStr, model_validator
 
@@ -138,7 +138,9 @@ class KafkaSettings(Secrets):
 
         def ask() -> str:
             # without this callback OpenSSL would prompt at the terminal
-            return password or _raise("client_key_password is missing: the client's key needs it")
+            if password is None:
+                raise ValueError("client_key_password is missing: the client's key needs it")
+            return password
 
         try:
             context.load_cert_chain(certificate, self.client_key_file, ask)
@@ -149,10 +151,6 @@ class KafkaSettings(Secrets):
                 f"{str(key)!r}: both must be in PEM format and belong together, and the key's "
                 f"password must be right: {reason(error)}"
             ) from None
-
-
-def _raise(message: str) -> NoReturn:
-    raise ValueError(message)
 
 
 class TopicSettings(Section):

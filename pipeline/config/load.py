@@ -23,18 +23,8 @@ Caller = Role | Literal["reader"]
 def load_config(path: Path, role: Caller | None = None) -> Config:
     """Return the validated settings of a TOML file and the environment.
 
-    Parameters
-    ----------
-    path
-        The file.
-    role
-        The caller's role; code and files that it does not use are not loaded, see
-        :func:`check_references`. By default all are loaded.
-
-    Raises
-    ------
-    ConfigError
-        With one line per wrong setting: its key, its value, and what is allowed.
+    Code and files that the role does not use are not loaded, see :func:`check_references`; by
+    default all are. A ConfigError has one line per wrong setting: key, value, and what is allowed.
     """
     for name in os.environ:
         table = name.removeprefix(ENV_PREFIX).partition("__")[0].lower()

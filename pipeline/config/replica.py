@@ -16,6 +16,8 @@ class Replica:
     --------
     >>> str(Replica("drift")), str(Replica("model", shard=0, shards=2))
     ('drift', 'model-0of2')
+    >>> Replica("model", shard=1, shards=2).share(["a", "b", "c", "d"])
+    ['b', 'd']
     """
 
     role: Role
@@ -26,11 +28,5 @@ class Replica:
         return self.role if self.shards == 1 else f"{self.role}-{self.shard}of{self.shards}"
 
     def share(self, explained: Iterable[str]) -> list[str]:
-        """Return the features, groups and pairs that this replica evaluates.
-
-        Examples
-        --------
-        >>> Replica("model", shard=1, shards=2).share(["a", "b", "c", "d"])
-        ['b', 'd']
-        """
+        """Return the features, groups and pairs that this replica evaluates."""
         return list(explained)[self.shard :: self.shards]

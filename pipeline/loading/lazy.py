@@ -12,19 +12,9 @@ def lazy(
     """Return functions that let a package export names of modules not yet imported.
 
     Each role of the pipeline is a process: it starts sooner and needs less memory if it imports
-    only what it uses.
-
-    Parameters
-    ----------
-    package
-        Name of the package.
-    modules
-        Module → names that the package exports from it. No module may have the same name as an
-        export: once imported, it would hide the export.
-
-    Returns
-    -------
-    The ``__getattr__`` and the ``__dir__`` of the package (PEP 562).
+    only what it uses. `modules` are the names that it exports, by module. No module may have the
+    same name as an export: once imported, it would hide the export. The functions are the package's
+    ``__getattr__`` and ``__dir__`` (PEP 562).
 
     Examples
     --------

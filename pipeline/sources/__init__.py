@@ -5,11 +5,15 @@ label, ``y``. Values that do not fit the configuration are passed on unchanged, 
 pipeline's own validation names the problem.
 """
 
+from collections import deque
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
+import orjson
+
 from fluxplain.config import Config
+from fluxplain.schemas.late_label import LabelValue
 from fluxplain.sources.csv_file import open_csv
-from fluxplain.sources.delay import with_label_delay
 from fluxplain.sources.river_data import RIVER, open_river
 from fluxplain.sources.source import Columns, Source, SourceError
 
@@ -24,25 +28,13 @@ def open_source(
 ) -> Source:
     """Return the observations of a file or a River data set.
 
-    Parameters
-    ----------
-    source
-        Path of a ``.csv`` or ``.csv.gz`` file (header row, UTF-8, commas), or of a ``.parquet``
-        file; or ``river:NAME?parameter=value&…``. A synthetic data set without a seed gets
-        ``config.seed``.
-    config
-        Settings with the features and the label's type.
-    columns
-        Columns of a file for label, id and time. The label's is by default
-        ``config.label.column``; without either, observations have no label.
-    limit
-        Maximum number of observations to read; None for all.
+    `source` is the path of a ``.csv`` or ``.csv.gz`` file (header row, UTF-8, commas), or of a
+    ``.parquet`` file; or ``river:NAME?parameter=value&…``. A synthetic data set without a seed gets
+    ``config.seed``. `columns` name those of a file for label, id and time; the label's is by
+    default ``config.label.column``. `limit` is the maximum number of observations.
 
-    Raises
-    ------
-    SourceError
-        If there is no such source, or it lacks a feature or the label. Iterating raises it too, if
-        the source is damaged.
+    Raises SourceError if there is no such source, or it lacks a feature or the label; iterating
+    raises it too, if the source is damaged.
 
     Examples
     --------
@@ -79,3 +71,32 @@ def open_source(
     raise SourceError(
         f"{source} is not a source: give a .csv, .csv.gz or .parquet file, or {RIVER}NAME"
     )
+
+
+def with_label_delay(values: Iterable[bytes], delay: int) -> Iterator[bytes | LabelValue]:
+    """Yield observations without their labels, and each label `delay` observations later.
+
+    An observation without an ``id`` gets its number as id. Other values are passed on unchanged.
+
+    Examples
+    --------
+    >>> for value in with_label_delay([b'{"x":{"a":1},"y":2}', b'{"x":{"a":3},"y":4}'], 1):
+    ...     print(value)
+    b'{"x":{"a":1},"id":0}'
+    b'{"x":{"a":3},"id":1}'
+    LabelValue(value=b'{"id":0,"y":2}')
+    LabelValue(value=b'{"id":1,"y":4}')
+    """
+    waiting: deque[tuple[int, LabelValue]] = deque()
+    for i, value in enumerate(values):
+        fields = orjson.loads(value)
+        if isinstance(fields, dict) and "x" in fields and "y" in fields:
+            label = {"id": fields.setdefault("id", i), "y": fields.pop("y")}
+            waiting.append((i + delay, LabelValue(orjson.dumps(label))))
+            yield orjson.dumps(fields)
+        else:
+            yield value
+        while waiting and waiting[0][0] <= i:
+            yield waiting.popleft()[1]
+    for _, label_value in waiting:
+        yield label_value

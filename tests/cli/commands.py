@@ -7,6 +7,11 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
+from typer.testing import CliRunner, Result
+
+import fluxplain.cli.main  # noqa: F401  adds the commands
+from fluxplain.cli.common import app
+from fluxplain.errors import UserError
 from fluxplain.schemas import OUTPUTS
 from tests.kit.kafka_pipeline import Published, identity
 from tests.kit.preloaded import Preloaded, bare_path
@@ -63,3 +68,15 @@ def files(folder: Path) -> Published:
         for line in (folder / f"{topic}.jsonl").read_bytes().splitlines():
             published.setdefault(identity(topic, line), set()).add(line)
     return published
+
+
+def invoke(*arguments: object) -> Result:
+    """Run a command in this process."""
+    return CliRunner(env={"COLUMNS": "100"}).invoke(app, [*map(str, arguments)])
+
+
+def refusal(*arguments: object) -> str:
+    """Return why a command refuses to run."""
+    result = invoke(*arguments)
+    assert isinstance(result.exception, UserError), result.output
+    return str(result.exception)

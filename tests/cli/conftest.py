@@ -11,7 +11,7 @@ import pytest
 from tests.cli.commands import FORKS, run, start
 from tests.kit.preloaded import Preloaded
 from tests.kit.processes import no_process_left
-from tests.kit.settings import SETTINGS, write_config
+from tests.kit.settings import NOT_INSTALLED, SETTINGS, write_config
 from tests.kit.support import wait_until
 
 __all__ = ["no_process_left"]
@@ -27,6 +27,14 @@ def folder(tmp_path: Path) -> Path:
         "alerts": {"url": "http://127.0.0.1:1/"},
     }
     write_config(tmp_path / "fluxplain.toml", settings)
+    return tmp_path
+
+
+@pytest.fixture
+def without_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working directory with settings, but not their model."""
+    write_config(tmp_path / "fluxplain.toml", {**SETTINGS, "model": NOT_INSTALLED})
+    monkeypatch.chdir(tmp_path)
     return tmp_path
 
 

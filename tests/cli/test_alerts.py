@@ -2,33 +2,21 @@
 
 import json
 import os
-from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner, Result
 
-import fluxplain.cli.main  # noqa: F401  adds the commands
 from fluxplain.alerts.message import SIGNATURE, TIMESTAMP, sign
-from fluxplain.cli.common import app
-from fluxplain.errors import UserError
 from fluxplain.schemas import Change
+from tests.cli.commands import invoke as run
+from tests.cli.commands import refusal
 from tests.kit.receiver import Receiver, receiver
-from tests.kit.settings import NOT_INSTALLED, SETTINGS, write_config
 
 __all__ = ["receiver"]  # a fixture
 
 SECRET = "0123456789abcdef"
 
 
-@pytest.fixture(autouse=True)
-def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A working directory with settings, but not their model."""
-    write_config(tmp_path / "fluxplain.toml", {**SETTINGS, "model": NOT_INSTALLED})
-    monkeypatch.chdir(tmp_path)
-
-
-def run(*arguments: str) -> Result:
-    return CliRunner(env={"COLUMNS": "100"}).invoke(app, arguments)
+pytestmark = pytest.mark.usefixtures("without_model")
 
 
 def test_a_test_alert_is_signed_and_what_was_answered_is_told(
@@ -67,6 +55,4 @@ def test_a_receiver_that_is_not_there_is_told(monkeypatch: pytest.MonkeyPatch) -
 @pytest.mark.parametrize("command", ["test", "run"])
 def test_without_a_url_there_is_nothing_to_do(command: str) -> None:
     assert "FLUXPLAIN_ALERTS__URL" not in os.environ
-    result = run("alerts", command)
-    assert isinstance(result.exception, UserError)
-    assert "alerts.url is not set" in str(result.exception)
+    assert "alerts.url is not set" in refusal("alerts", command)

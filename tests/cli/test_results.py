@@ -9,18 +9,16 @@ from pathlib import Path
 import orjson
 import pyarrow.parquet
 import pytest
-from typer.testing import CliRunner, Result
 
-import fluxplain.cli.main  # noqa: F401  adds the commands
-from fluxplain.cli.common import app
 from fluxplain.config import Config, load_config
-from fluxplain.errors import UserError
 from fluxplain.kafka.embedded import EmbeddedBroker
 from fluxplain.kafka.producer import RecordProducer
 from fluxplain.kafka.topics import create_topics
 from fluxplain.kafka.topics.reader import TopicReader
 from fluxplain.results.published import LocalFiles, from_topics
 from fluxplain.schemas import Change, Record
+from tests.cli.commands import invoke as run
+from tests.cli.commands import refusal
 from tests.kit.records import STREAM, letter, prediction
 from tests.kit.settings import NOT_INSTALLED, SETTINGS, write_config
 from tests.monitor.figures.samples import DRIFT, changes_of, drift_of, stream_of
@@ -41,21 +39,8 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A working directory with settings, but not their model."""
-    write_config(tmp_path / "fluxplain.toml", {**SETTINGS, "model": NOT_INSTALLED})
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
-def run(*arguments: object) -> Result:
-    return CliRunner(env={"COLUMNS": "100"}).invoke(app, [*map(str, arguments)])
-
-
-def refusal(*arguments: object) -> str:
-    result = run(*arguments)
-    assert isinstance(result.exception, UserError), result.output
-    return str(result.exception)
+def folder(without_model: Path) -> Path:
+    return without_model
 
 
 def seqs(path: Path | str) -> list[int]:

@@ -17,11 +17,10 @@ import psutil
 import pytest
 
 from fluxplain.cli.run import _own_environment
-from fluxplain.cli.supervisor import ROLES
 from fluxplain.config import load_config
 from fluxplain.schemas import OUTPUTS
 from fluxplain.sources import Columns, open_source
-from tests.cli.commands import SOURCE, one_line, run, start
+from tests.cli.commands import one_line, run, start
 from tests.kit.kafka_pipeline import Published, assert_same, identity, reference
 from tests.kit.streams import observations
 from tests.kit.support import make_config, wait_until
@@ -89,29 +88,21 @@ def test_a_csv_through_the_embedded_broker_as_a_user_would(running: Path) -> Non
 
     text = run(running, "tail", "explanations", "--from-beginning", "--until-idle", "2").stdout
     assert "ipfi salary = " in text
-
-
-def test_watch_and_streams_show_the_importances_until_interrupted(running: Path) -> None:
-    assert run(running, "replay", SOURCE, "--limit", "120").returncode == 0
-    tail = ("tail", "explanations", "--from-beginning", "--until-idle", "2")
-    wait_until(lambda: "ipfi salary" in run(running, *tail).stdout)
     process = start(running, "watch", stdout=subprocess.PIPE)
     file = str(running / "fluxplain.toml")
     both = start(running, "streams", "-c", file, "-c", file, stdout=subprocess.PIPE)
     time.sleep(10)
     for each in (process, both):
         each.send_signal(signal.SIGINT)
-    rows, _ = both.communicate(timeout=20)
-    assert both.returncode == 0
-    stream = f"{load_config(running / 'fluxplain.toml').topic('features')}-0"
-    assert [line.split()[:2] for line in rows.decode().splitlines() if stream in line] == [
-        [stream, "120"]
+    table, _ = both.communicate(timeout=20)
+    stream = f"{config.topic('features')}-0"
+    assert [line.split()[:2] for line in table.decode().splitlines() if stream in line] == [
+        [stream, "200"]
     ] * 2
-    out, _ = process.communicate(timeout=20)
-    assert process.returncode == 0
-    assert "salary" in out.decode()
-    assert "±" in out.decode()
-    assert "lag: model " in out.decode()
+    screen, _ = process.communicate(timeout=20)
+    assert process.returncode == both.returncode == 0
+    for part in ("salary", "±", "lag: model "):
+        assert part in screen.decode()
 
 
 def test_the_dashboard_serves_a_page_until_interrupted(with_topics: Path) -> None:
@@ -137,7 +128,7 @@ def test_the_dashboard_serves_a_page_until_interrupted(with_topics: Path) -> Non
     process.stdout.close()
 
 
-def test_up_serves_the_dashboard_too(folder: Path) -> None:
+def test_up_serves_the_dashboard_sends_alerts_and_restarts_a_killed_worker(folder: Path) -> None:
     process = start(
         folder,
         *("up", "--embedded"),
@@ -146,34 +137,29 @@ def test_up_serves_the_dashboard_too(folder: Path) -> None:
         FLUXPLAIN_DASHBOARD__PORT="0",
         FLUXPLAIN_HEALTH__PORT=str(_free_ports(3)),
     )
+
+    def processes(command: str) -> set[int]:
+        return {
+            each.pid
+            for each in psutil.Process(process.pid).children(recursive=True)
+            if each.status() != psutil.STATUS_ZOMBIE and command in each.cmdline()
+        }
+
     assert process.stdout is not None
     lines = iter(process.stdout.readline, b"")
     told = next(line for line in lines if line.startswith(b"Dashboard: "))
     address = told.decode().removeprefix("Dashboard: ").strip()
     with urllib.request.urlopen(address, timeout=20) as answer:
         assert b"fluxplain" in answer.read()
+    wait_until(lambda: len(processes("worker")) == 3 and len(processes("alerts")) == 1)
+    log = folder / "stderr.log"
+    wait_until(lambda: "alerts begin with new changes" in log.read_text())
+    before = processes("worker")
+    os.kill(min(before), signal.SIGKILL)
+    wait_until(lambda: len(processes("worker")) == 3 and processes("worker") != before)
     process.send_signal(signal.SIGINT)
     assert process.wait(40) == 0
     process.stdout.close()
-
-
-def test_up_starts_again_a_worker_that_was_killed_and_sends_alerts(running: Path) -> None:
-    def processes(command: str) -> set[int]:
-        return {
-            process.pid
-            for process in psutil.Process().children(recursive=True)
-            if process.status() != psutil.STATUS_ZOMBIE and command in process.cmdline()
-        }
-
-    def workers() -> set[int]:
-        return processes("worker")
-
-    wait_until(lambda: len(workers()) == 3 and len(processes("alerts")) == 1)
-    log = running / "stderr.log"
-    wait_until(lambda: "alerts begin with new changes" in log.read_text())
-    before = workers()
-    os.kill(min(before), signal.SIGKILL)
-    wait_until(lambda: len(workers()) == 3 and workers() != before)
 
 
 def _free_ports(count: int) -> int:
@@ -191,23 +177,18 @@ def _free_ports(count: int) -> int:
             return port
 
 
-def test_workers_on_one_machine_share_neither_ports_nor_names() -> None:
-    config = make_config(health={"port": 9000}, kafka={"group_instance_id": "host-1"})
-    names = [f"{role}-{n}" for n in (1, 2, 3) for role in ROLES]
+@pytest.mark.parametrize("shards", [1, 2])
+def test_workers_on_one_machine_share_neither_ports_nor_names(shards: int) -> None:
+    model = {**make_config().model.model_dump(), "shards": shards}
+    kafka = {"group_instance_id": "host-1"}
+    config = make_config(health={"port": 9000}, kafka=kafka, model=model)
+    names = [f"{replica}-{n}" for n in (1, 2, 3) for replica in config.replicas()]
     own = [_own_environment(config, name) for name in names]
     ports = [int(each["FLUXPLAIN_HEALTH__PORT"]) for each in own]
-    assert ports == list(range(9000, 9009))
+    assert ports == list(range(9000, 9000 + len(names)))
     instances = {
-        (name.partition("-")[0], each["FLUXPLAIN_KAFKA__GROUP_INSTANCE_ID"])
+        (name.rpartition("-")[0], each["FLUXPLAIN_KAFKA__GROUP_INSTANCE_ID"])
         for name, each in zip(names, own, strict=True)
     }
     assert len(instances) == len(names)
     assert not any(_own_environment(make_config(), name) for name in names)
-
-
-def test_shards_on_one_machine_share_no_ports() -> None:
-    model = {**make_config().model.model_dump(), "shards": 2}
-    config = make_config(health={"port": 9000}, model=model)
-    names = [f"{replica}-{n}" for n in (1, 2) for replica in config.replicas()]
-    ports = [_own_environment(config, name)["FLUXPLAIN_HEALTH__PORT"] for name in names]
-    assert ports == [str(port) for port in range(9000, 9008)]

@@ -65,45 +65,42 @@ def test_a_worker_that_was_removed_is_not_started_again_and_its_name_is_free(
     assert workers.deaths == []
 
 
-def test_a_worker_that_was_killed_is_started_again_under_its_name(
+def test_a_worker_or_service_that_was_killed_is_started_again_under_its_name(
     workers: Supervisor, tmp_path: Path
 ) -> None:
     workers.start()
+    workers.add_service("alerts", [sys.executable, "-c", "import time; time.sleep(60)"])
+    assert "alerts" not in {name for role in ROLES for name in workers.running(role)}
     wait_until(lambda: len(_started(tmp_path)) == 3)
     before = workers.running()
-    workers.kill("drift-1")
-    wait_until(lambda: "drift-1" not in workers.running())
+    killed = ("drift-1", "alerts")
+    for name in killed:
+        workers.kill(name)
+    wait_until(lambda: len(workers.running()) == 2)
 
     def restarted() -> bool:
         workers.check()
-        return "drift-1" in workers.running()
+        return len(workers.running()) == 4
 
     wait_until(restarted)
-    assert workers.deaths == [("drift-1", -signal.SIGKILL)]
+    assert workers.deaths == [(name, -signal.SIGKILL) for name in killed]
     after = workers.running()
-    assert after.pop("drift-1") != before.pop("drift-1")
-    assert after == before
+    assert {name for name, pid in after.items() if before[name] != pid} == {*killed}
     wait_until(lambda: sum(line.startswith("drift-1") for line in _started(tmp_path)) == 2)
 
 
-def test_a_worker_that_was_paused_goes_on_and_is_no_death(workers: Supervisor) -> None:
-    workers.start()
-    process = psutil.Process(workers.running()["model-1"])
-    workers.kill("model-1", signal.SIGSTOP)
-    wait_until(lambda: process.status() == psutil.STATUS_STOPPED)
-    workers.check()
-    workers.kill("model-1", signal.SIGCONT)
-    wait_until(lambda: process.status() != psutil.STATUS_STOPPED)
-    assert workers.deaths == []
-
-
-def test_a_paused_worker_does_not_keep_the_others_from_stopping(
+def test_a_paused_worker_is_no_death_and_does_not_keep_the_others_from_stopping(
     workers: Supervisor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(supervisor, "STOP_TIMEOUT_S", 1.0)
     workers.start()
     wait_until(lambda: len(_started(tmp_path)) == 3)
-    workers.kill("model-1", signal.SIGSTOP)
+    process = psutil.Process(workers.running()["model-1"])
+    for each, stops in ((signal.SIGSTOP, True), (signal.SIGCONT, False), (signal.SIGSTOP, True)):
+        workers.kill("model-1", each)
+        wait_until(lambda: (process.status() == psutil.STATUS_STOPPED) == stops)  # noqa: B023
+        workers.check()
+    assert workers.deaths == []
     workers.stop()
     assert workers.exit_statuses == {"model-1": -9, "explainer-1": 0, "drift-1": 0}
 
@@ -123,25 +120,9 @@ def test_what_may_come_at_any_moment_is_not_waited_for_as_long_as_a_failure() ->
         failing = [sys.executable, "-c", f"import sys; sys.exit({status})"]
         child = supervisor._Child("model", failing, {}, process=None)  # type: ignore[arg-type]
         for _ in range(10):
-            child.died(time.monotonic(), supervisor.longest_pause_s(status))
+            child.died(time.monotonic(), status)
         pauses[status] = child.pause_s
     assert pauses == {70: supervisor.LONGEST_PAUSE_S, 75: supervisor.LONGEST_WAIT_S}
-
-
-def test_what_runs_beside_the_workers_is_started_again(workers: Supervisor, tmp_path: Path) -> None:
-    workers.start()
-    workers.add_service("alerts", [sys.executable, "-c", "import time; time.sleep(60)"])
-    assert "alerts" in workers.running()
-    assert "alerts" not in {name for role in ROLES for name in workers.running(role)}
-    workers.kill("alerts")
-    wait_until(lambda: "alerts" not in workers.running())
-
-    def restarted() -> bool:
-        workers.check()
-        return "alerts" in workers.running()
-
-    wait_until(restarted)
-    assert workers.deaths == [("alerts", -signal.SIGKILL)]
 
 
 def test_workers_run_without_a_service_that_refuses() -> None:

@@ -41,12 +41,6 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_by_default_there_is_no_security(load: Load) -> None:
-    config = load("")
-    assert client_settings(config)["security.protocol"] == "PLAINTEXT"
-    assert credentials(config.kafka) is None
-
-
 @pytest.mark.parametrize("protocol", ["SASL_PLAINTEXT", "SASL_SSL"])
 @pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"])
 def test_all_clients_get_the_same_user(load: Load, protocol: str, mechanism: str) -> None:
@@ -77,7 +71,10 @@ def test_all_clients_get_the_same_user(load: Load, protocol: str, mechanism: str
         assert context is None
 
 
-def test_scram_is_the_default_and_lower_case_will_do(load: Load) -> None:
+def test_plaintext_and_scram_are_the_defaults_and_lower_case_will_do(load: Load) -> None:
+    config = load("")
+    assert client_settings(config)["security.protocol"] == "PLAINTEXT"
+    assert credentials(config.kafka) is None
     config = load(f"SASL!; kafka.security_protocol = 'sasl_ssl'; {PASSWORD}")
     assert config.kafka.security_protocol == "SASL_SSL"
     assert client_settings(config)["sasl.mechanism"] == "SCRAM-SHA-512"
@@ -135,9 +132,6 @@ def test_a_client_certificate_goes_to_all_clients(load: Load, certificates: Path
     assert isinstance(own, SSLCredentials)
     assert own.context.check_hostname
     assert len(own.context.get_ca_certs()) == 1, "no other authority is trusted"
-
-
-def test_certificate_and_key_may_be_in_one_file(load: Load, certificates: Path) -> None:
     both = certificates / "both.pem"
     settings = client_settings(load(f"{TLS}; kafka.client_cert_file = '{both}'"))
     assert settings["ssl.key.location"] == str(both)

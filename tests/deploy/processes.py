@@ -92,7 +92,7 @@ def environment() -> Iterator[tuple[str, str, str | None]]:
 def options(arguments: list[str]) -> dict[str, Any]:
     """Return the options of a command line, which ``fluxplain`` must take; nothing runs."""
     command: Any = typer.main.get_command(app)
-    while hasattr(command, "commands"):
+    while hasattr(command, "commands") and not arguments[0].startswith("-"):
         name, *arguments = arguments
         command = command.commands[name]
     parsed: dict[str, Any] = command.make_context(command.name, list(arguments)).params

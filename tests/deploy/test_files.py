@@ -2,6 +2,7 @@
 
 import os
 import random
+import re
 import socket
 import ssl
 import stat
@@ -17,7 +18,7 @@ import deploy.kafka.java
 from deploy.kafka import Cluster, KafkaError
 from deploy.kafka.__main__ import main
 from deploy.kafka.broker import Broker
-from deploy.kafka.certificates import make_certificates
+from deploy.kafka.create import make_certificates
 from deploy.kafka.files import write_private
 from deploy.kafka.java import jars, java, kafka_version
 from deploy.kafka.settings import LISTENERS, PORTS, Plan, free_block, server_properties
@@ -30,6 +31,8 @@ echo called >> "$0.calls"
 for argument; do case $argument in -Djars=*) folder=${argument#*=};; esac; done
 mkdir "$folder"; sleep 0.3; touch "$folder/kafka.jar"
 """
+
+JAVA = "#!/bin/sh\necho 'openjdk version \"{}\" 2025-04-15' >&2\n"
 
 BROKEN_MAVEN = """#!/bin/sh
 echo "[INFO] Scanning for projects"
@@ -113,88 +116,67 @@ class TestPlan:
             free_block()
 
 
-class TestServerProperties:
-    @pytest.mark.parametrize("node", [1, 2, 3])
-    def test_each_node_is_a_broker_and_a_controller(self, node: int) -> None:
-        settings = properties(THREE, node)
-        assert settings["node.id"] == str(node)
-        assert settings["process.roles"] == "broker,controller"
-        assert settings["controller.quorum.voters"] == (
-            "1@127.0.0.1:10001,2@127.0.0.1:10005,3@127.0.0.1:10009"
-        )
-
-    @pytest.mark.parametrize("plan", [ONE, THREE])
-    def test_all_listeners_are_on_this_machine_only(self, plan: Plan) -> None:
-        listeners = properties(plan, 1)["listeners"].split(",")
-        assert len(listeners) == (4 if plan.secure else 2)
-        assert all("://127.0.0.1:" in listener for listener in listeners)
-
-    @pytest.mark.parametrize(("plan", "replicas", "in_sync"), [(ONE, "1", "1"), (THREE, "3", "2")])
-    def test_one_of_three_may_die(self, plan: Plan, replicas: str, in_sync: str) -> None:
-        settings = properties(plan, 1)
-        factors = {value for name, value in settings.items() if "replication.factor" in name}
-        minima = {value for name, value in settings.items() if "min.i" in name}
-        assert (factors, minima) == ({replicas}, {in_sync})
-
-    def test_no_secrets_where_nothing_is_secret(self) -> None:
-        text = server_properties(ONE, 1, "the-password")
-        assert "the-password" not in text
-        assert "sasl" not in text
-
-    def test_paths_are_relative(self) -> None:
-        settings = properties(THREE, 2)
-        paths = {settings[name] for name in settings if name.endswith((".location", "log.dirs"))}
-        assert paths == {"data", "../tls/broker.pem", "../tls/ca.pem"}
+@pytest.mark.parametrize("plan", [ONE, THREE])
+def test_settings_of_a_broker(plan: Plan) -> None:
+    text = server_properties(plan, plan.brokers, "the-password")
+    settings = properties(plan, plan.brokers)
+    assert settings["node.id"] == str(plan.brokers)
+    assert settings["process.roles"] == "broker,controller"
+    voters = ["1@127.0.0.1:10001", "2@127.0.0.1:10005", "3@127.0.0.1:10009"]
+    assert settings["controller.quorum.voters"] == ",".join(voters[: plan.brokers])
+    listeners = settings["listeners"].split(",")
+    assert len(listeners) == (4 if plan.secure else 2)
+    assert all("://127.0.0.1:" in listener for listener in listeners), "on this machine only"
+    factors = {value for name, value in settings.items() if "replication.factor" in name}
+    minima = {value for name, value in settings.items() if "min.i" in name}
+    assert (factors, minima) == (({"1"}, {"1"}) if plan is ONE else ({"3"}, {"2"}))
+    paths = {settings[name] for name in settings if name.endswith((".location", "log.dirs"))}
+    tls = {"../tls/broker.pem", "../tls/ca.pem"} if plan.secure else set()
+    assert paths == {"data", *tls}, "relative to the broker's folder"
+    assert ("the-password" in text) == ("sasl" in text) == plan.secure
 
 
 class TestJava:
     @pytest.mark.usefixtures("nothing_installed")
-    def test_there_is_none(self) -> None:
+    def test_there_is_none(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         with pytest.raises(KafkaError, match="Java 17 or newer, and there is no java in PATH"):
             java()
-
-    def test_there_is_none_in_java_home(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
         monkeypatch.setenv("JAVA_HOME", str(tmp_path))
         with pytest.raises(KafkaError, match=f"no java in JAVA_HOME={tmp_path}"):
             java()
 
     @pytest.mark.parametrize(
-        ("version", "number"), [("1.8.0_402", "8"), ("11.0.22", "11"), ("16", "16")]
+        ("program", "reason"),
+        [
+            (JAVA.format("1.8.0_402"), "Java 17 or newer, and .* is Java 8:"),
+            (JAVA.format("16"), "Java 17 or newer, and .* is Java 16:"),
+            *((JAVA.format(version), None) for version in ("17.0.15", "21", "24-ea")),
+            ("#!/bin/sh\necho what >&2\n", "names no version: what"),
+            ("#!/nowhere\n", "cannot be run"),
+        ],
     )
-    def test_it_is_too_old(self, bin_folder: Path, version: str, number: str) -> None:
-        add_program(bin_folder, "java", f"#!/bin/sh\necho 'openjdk version \"{version}\"' >&2\n")
-        with pytest.raises(KafkaError, match=f"Java 17 or newer, and .* is Java {number}:"):
-            java()
-
-    @pytest.mark.parametrize("version", ["17.0.15", "21", "24-ea"])
-    def test_it_is_new_enough(self, bin_folder: Path, version: str) -> None:
-        text = f"#!/bin/sh\necho 'openjdk version \"{version}\" 2025-04-15' >&2\n"
-        assert add_program(bin_folder, "java", text) == Path(java())
+    def test_it_is_new_enough_or_refused(
+        self, bin_folder: Path, program: str, reason: str | None
+    ) -> None:
+        path = add_program(bin_folder, "java", program)
+        if reason is None:
+            assert Path(java()) == path
+        else:
+            with pytest.raises(KafkaError, match=reason):
+                java()
 
     def test_java_home_comes_first(
         self, bin_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        text = "#!/bin/sh\necho 'openjdk version \"21\"' >&2\n"
-        add_program(bin_folder, "java", text)
+        add_program(bin_folder, "java", JAVA.format("21"))
         home = tmp_path / "jdk"
         (home / "bin").mkdir(parents=True)
-        wanted = add_program(home / "bin", "java", text)
+        wanted = add_program(home / "bin", "java", JAVA.format("21"))
         monkeypatch.setenv("JAVA_HOME", str(home))
         assert Path(java()) == wanted
 
-    @pytest.mark.parametrize("text", ["#!/bin/sh\necho what >&2\n", "#!/nowhere\n"])
-    def test_it_is_something_else(self, bin_folder: Path, text: str) -> None:
-        add_program(bin_folder, "java", text)
-        with pytest.raises(KafkaError, match=r"names no version: what|cannot be run"):
-            java()
-
 
 class TestJars:
-    def test_the_pom_pins_a_kafka_4(self) -> None:
-        assert kafka_version().startswith("4.")
-
     @pytest.mark.usefixtures("nothing_installed", "no_jars")
     def test_there_is_no_maven(self) -> None:
         with pytest.raises(KafkaError, match="no mvn in PATH: install Maven"):
@@ -207,10 +189,13 @@ class TestJars:
             KafkaError, match=r"could not get Apache Kafka .*: the artifact is not there \(its"
         ):
             jars(told.append)
+        assert kafka_version().startswith("4.")
         assert told == [f"Getting Apache Kafka {kafka_version()} from Maven Central …"]
         assert {each.name for each in no_jars.iterdir()} == {"lock", "maven.log"}
 
-    def test_they_are_got_once(self, bin_folder: Path, no_jars: Path) -> None:
+    def test_they_are_got_once(
+        self, bin_folder: Path, no_jars: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         maven = add_program(bin_folder, "mvn", FAKE_MAVEN)
         told: list[str] = []
         with ThreadPoolExecutor(4) as pool:
@@ -218,17 +203,11 @@ class TestJars:
         assert len(folders) == len(told) == 1
         assert [jar.name for jar in folders.pop().iterdir()] == ["kafka.jar"]
         assert Path(f"{maven}.calls").read_text() == "called\n"
-        jars(nobody_tells)
-
-    def test_another_pom_has_other_jars(
-        self, bin_folder: Path, no_jars: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        add_program(bin_folder, "mvn", FAKE_MAVEN)
-        before = jars(lambda line: None)
+        before = jars(nobody_tells)
         newer = tmp_path / "pom.xml"
         newer.write_text("<kafka.version>4.9</kafka.version>")
         monkeypatch.setattr(deploy.kafka.java, "POM", newer)
-        assert jars(lambda line: None) != before
+        assert jars(told.append) != before, "another pom has other jars"
 
 
 class TestSecrets:
@@ -260,32 +239,18 @@ class TestSecrets:
             make_certificates(tmp_path / "tls")
 
 
-class TestBroker:
-    def test_it_never_ran(self, tmp_path: Path) -> None:
-        assert Broker(tmp_path).pid() is None
-        assert not Broker(tmp_path).end_of_log()
-
-    @pytest.mark.parametrize(
-        "pid",
-        [str(os.getpid()), "0", "99999999", "", "?"],
-        ids=["another", "all", "nobody", "empty", "text"],
-    )
-    def test_the_process_is_none_of_ours(self, tmp_path: Path, pid: str) -> None:
+@pytest.mark.parametrize("pid", [None, str(os.getpid()), "0", "99999999", "", "?"])
+def test_a_process_that_is_not_ours_is_no_broker(tmp_path: Path, pid: str | None) -> None:
+    if pid is not None:
         (tmp_path / "pid").write_text(pid)
-        assert Broker(tmp_path).pid() is None
+    assert Broker(tmp_path).pid() is None
+    assert not Broker(tmp_path).end_of_log()
 
 
 class TestCluster:
-    @pytest.mark.parametrize("brokers", [0, 2, 4])
-    def test_it_has_one_or_three_brokers(self, brokers: int) -> None:
-        with pytest.raises(KafkaError, match=f"1 or 3 brokers, not {brokers}"):
-            Cluster(brokers=brokers)
-
-    def test_there_is_none_to_attach_to(self, tmp_path: Path) -> None:
-        with pytest.raises(KafkaError, match="no cluster in"):
-            Cluster.attach(tmp_path)
-
     def test_what_is_there_is_known_before_it_starts(self, tmp_path: Path) -> None:
+        with pytest.raises(KafkaError, match="not started yet"):
+            _ = Cluster(tmp_path).bootstrap_servers
         THREE.write(tmp_path / "cluster.json")
         cluster = Cluster.attach(tmp_path)
         assert cluster.bootstrap_servers == "127.0.0.1:10000,127.0.0.1:10004,127.0.0.1:10008"
@@ -293,14 +258,11 @@ class TestCluster:
         with pytest.raises(KafkaError, match="no broker 4: this cluster has 1, 2, 3"):
             cluster.kill_broker(4)
 
-    def test_addresses_before_there_are_any(self, tmp_path: Path) -> None:
-        with pytest.raises(KafkaError, match="not started yet"):
-            _ = Cluster(tmp_path).bootstrap_servers
-
-    def test_secure_addresses_of_one_that_is_not(self, tmp_path: Path) -> None:
+    @pytest.mark.parametrize("name", ["sasl_bootstrap_servers", "tls_bootstrap_servers", "ca_file"])
+    def test_secure_addresses_of_one_that_is_not(self, tmp_path: Path, name: str) -> None:
         ONE.write(tmp_path / "cluster.json")
         with pytest.raises(KafkaError, match="without secure listeners"):
-            _ = Cluster(tmp_path).sasl_bootstrap_servers
+            getattr(Cluster(tmp_path), name)
 
     @pytest.mark.usefixtures("nothing_installed")
     def test_a_temporary_folder_that_is_never_used_is_never_made(self) -> None:
@@ -324,38 +286,32 @@ class TestCommand:
         assert isinstance(ended.value.code, int)
         return ended.value.code, *self.capsys.readouterr()
 
-    @pytest.mark.parametrize("name", ["status", "stop", "clean"])
-    def test_there_is_no_cluster(self, tmp_path: Path, name: str) -> None:
-        (tmp_path / "precious").touch()
-        assert self.run(name, "--folder", tmp_path) == (
-            2,
-            "",
-            f"Error: there is no cluster in {tmp_path}: `start` creates one\n",
-        )
-        assert (tmp_path / "precious").exists()
-
+    @pytest.mark.parametrize(
+        ("arguments", "error"),
+        [
+            *(
+                (f"{name} --folder .", r"there is no cluster in \.: `start` creates one")
+                for name in ("status", "stop", "clean")
+            ),
+            ("run -- no-such-command", "there is no command no-such-command"),
+            *(
+                (f"start --folder k --brokers {n}", f"a cluster has 1 or 3 brokers, not {n}")
+                for n in (2, 4)
+            ),
+            ("start --folder k", "Apache Kafka needs Java 17 or newer, .*"),
+            ("status --folder precious", ".*"),  # a file
+        ],
+    )
     @pytest.mark.usefixtures("nothing_installed")
-    def test_there_is_no_java(self, tmp_path: Path) -> None:
-        status, _, error = self.run("start", "--folder", tmp_path / "kafka")
-        assert status == 2
-        assert error.startswith("Error: Apache Kafka needs Java 17 or newer")
-        assert error.count("\n") == 1
-
-    def test_there_is_no_such_command(self) -> None:
-        assert self.run("run", "--", "no-such-command") == (
-            2,
-            "",
-            "Error: there is no command no-such-command\n",
-        )
-
-    def test_two_brokers(self, tmp_path: Path) -> None:
-        status, _, error = self.run("start", "--brokers", "2", "--folder", tmp_path / "kafka")
-        assert (status, error) == (2, "Error: a cluster has 1 or 3 brokers, not 2\n")
-
-    def test_a_file_is_where_the_folder_should_be(self, tmp_path: Path) -> None:
-        (tmp_path / "file").touch()
-        status, _, error = self.run("status", "--folder", tmp_path / "file")
-        assert (status, error.count("\n")) == (2, 1)
+    def test_a_mistake_gives_one_line_and_removes_nothing(
+        self, tmp_path: Path, arguments: str, error: str
+    ) -> None:
+        self.monkeypatch.chdir(tmp_path)
+        (tmp_path / "precious").touch()
+        status, told, complaint = self.run(*arguments.split())
+        assert (status, told) == (2, "")
+        assert re.fullmatch(f"Error: {error}\n", complaint)
+        assert (tmp_path / "precious").exists()
 
     @pytest.mark.parametrize("name", ["start", "stop", "kill", "status", "clean", "run"])
     def test_help(self, name: str) -> None:

@@ -6,20 +6,19 @@ import signal
 import stat
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
-from confluent_kafka import Consumer, KafkaException, Producer
-from confluent_kafka import KafkaError as ClientError
+from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic
 
 from deploy.kafka import Cluster, KafkaError
 from deploy.kafka.files import Files
 from tests.deploy.processes import COMPOSE, broker_settings
+from tests.kit.support import wait_until
 
 pytestmark = pytest.mark.kafka
 
@@ -80,47 +79,6 @@ def consume(cluster: Cluster, topic: str, count: int) -> set[bytes]:
         consumer.close()
 
 
-def connect(servers: str, settings: dict[str, Any]) -> set[int]:
-    """Return the codes of the errors that a client has; none if it is let in."""
-    codes: set[int] = set()
-    admin = AdminClient(
-        {
-            "bootstrap.servers": servers,
-            "log_level": 0,
-            "error_cb": lambda error: codes.add(error.code()),
-            **settings,
-        }
-    )
-    deadline = time.monotonic() + 20.0
-    while not codes:
-        assert time.monotonic() < deadline
-        try:
-            admin.list_topics(timeout=0.5)
-        except KafkaException:
-            admin.poll(0.1)
-        else:
-            return set()
-    return codes
-
-
-def sasl(cluster: Cluster, mechanism: str, **changes: str) -> dict[str, Any]:
-    return {
-        "security.protocol": "SASL_SSL",
-        "sasl.mechanism": mechanism,
-        "sasl.username": cluster.username,
-        "sasl.password": cluster.password,
-        "ssl.ca.location": str(cluster.ca_file),
-        **changes,
-    }
-
-
-def wait_until(condition: Callable[[], bool], timeout_s: float = 20.0) -> None:
-    deadline = time.monotonic() + timeout_s
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-
-
 def command(*arguments: str | Path) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(
         [sys.executable, "-m", "deploy.kafka", *arguments],
@@ -149,38 +107,11 @@ def test_topics_are_not_made_on_demand(one: Cluster) -> None:
     assert "misspelt" not in admin.list_topics(timeout=10).topics
 
 
-@pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"])
-class TestPasswords:
-    def test_the_right_one(self, one: Cluster, mechanism: str) -> None:
-        assert connect(one.sasl_bootstrap_servers, sasl(one, mechanism)) == set()
-
-    @pytest.mark.parametrize("change", ["sasl.username", "sasl.password"])
-    def test_a_wrong_one(self, one: Cluster, mechanism: str, change: str) -> None:
-        settings = sasl(one, mechanism, **{change: "wrong"})
-        assert ClientError._AUTHENTICATION in connect(one.sasl_bootstrap_servers, settings)
-
-
-class TestTls:
-    def test_with_a_certificate_and_without(self, one: Cluster) -> None:
-        settings = {"security.protocol": "SSL", "ssl.ca.location": str(one.ca_file)}
-        certificate = {
-            "ssl.certificate.location": str(one.client_cert_file),
-            "ssl.key.location": str(one.client_key_file),
-        }
-        assert connect(one.tls_bootstrap_servers, settings) == set()
-        assert connect(one.tls_bootstrap_servers, settings | certificate) == set()
-
-    def test_the_name_is_in_the_certificate(self, one: Cluster) -> None:
-        port = one.tls_bootstrap_servers.rpartition(":")[2]
-        settings = {"security.protocol": "SSL", "ssl.ca.location": str(one.ca_file)}
-        assert connect(f"localhost:{port}", settings) == set()
-
-    def test_nobody_else_signed_it(self, one: Cluster) -> None:
-        codes = connect(one.tls_bootstrap_servers, {"security.protocol": "SSL"})
-        assert ClientError._SSL in codes
-
-    def test_without_tls_there_is_no_answer(self, one: Cluster) -> None:
-        assert connect(one.tls_bootstrap_servers, {})
+def test_tls_needs_no_certificate_of_the_client_and_is_for_localhost_too(one: Cluster) -> None:
+    """Passwords and certificates of clients: ``tests/behaviour/test_security.py``."""
+    servers = one.tls_bootstrap_servers.replace("127.0.0.1", "localhost")
+    settings = {"security.protocol": "SSL", "ssl.ca.location": str(one.ca_file)}
+    assert AdminClient({"bootstrap.servers": servers, **settings}).list_topics(timeout=20).brokers
 
 
 def test_only_the_owner_can_read_the_secrets(one: Cluster) -> None:

@@ -11,16 +11,7 @@ from deploy.strimzi import topics, users
 from fluxplain.config import ENV_PREFIX, Config, ControlSettings, load_config
 from fluxplain.config.replica import Role
 from fluxplain.kafka.faust.app import SHUTDOWN_S
-from tests.deploy.processes import (
-    CONFIG,
-    DEPLOY,
-    KEY,
-    MANIFESTS,
-    containers,
-    of_kind,
-    options,
-    read,
-)
+from tests.deploy import processes as deployed
 
 PAUSED = "autoscaling.keda.sh/paused"
 
@@ -29,29 +20,31 @@ COMPONENT = "app.kubernetes.io/component"
 
 @pytest.fixture
 def config(monkeypatch: pytest.MonkeyPatch) -> Config:
-    monkeypatch.setenv(KEY, "k" * 32)
-    return load_config(DEPLOY / "kubernetes" / "base" / "fluxplain.toml")
+    monkeypatch.setenv(deployed.KEY, "k" * 32)
+    return load_config(deployed.DEPLOY / "kubernetes" / "base" / "fluxplain.toml")
 
 
 def deployments() -> set[str]:
     """Return what runs, without what all names begin with; no patches."""
     return {
         manifest["metadata"]["name"].removeprefix("fluxplain-")
-        for path, manifest in MANIFESTS
+        for path, manifest in deployed.MANIFESTS
         if manifest["kind"] == "Deployment" and path.parent.name == "base"
         if "selector" in manifest["spec"]
     }
 
 
 def test_there_is_a_deployment_for_each_role() -> None:
-    run = [each["args"] for _, each in containers() if each.get("args", [""])[0] == "worker"]
-    assert [options(each)["role"] for each in run] == sorted(get_args(Role))
+    run = [
+        each["args"] for _, each in deployed.containers() if each.get("args", [""])[0] == "worker"
+    ]
+    assert [deployed.options(each)["role"] for each in run] == sorted(get_args(Role))
     assert deployments() == {*get_args(Role), "dashboard", "alerts", "operator"}
 
 
 def test_topics_and_users_are_those_of_the_code(config: Config) -> None:
-    assert list(of_kind("KafkaTopic")) == topics(config)
-    assert list(of_kind("KafkaUser")) == users(config)
+    assert list(deployed.of_kind("KafkaTopic")) == topics(config)
+    assert list(deployed.of_kind("KafkaUser")) == users(config)
 
 
 @pytest.mark.parametrize(
@@ -84,7 +77,7 @@ def test_each_deployment_has_a_user_and_its_password(config: Config) -> None:
     joined = config.model_copy(update={"control": ControlSettings(topic=True)})
     known = {user["metadata"]["name"] for user in users(joined)}
     found = set()
-    for path, manifest in MANIFESTS:
+    for path, manifest in deployed.MANIFESTS:
         if path.name == "users.yaml":
             spec = manifest["spec"]["template"]["spec"]
             [container], [volume] = spec["containers"], spec["volumes"]
@@ -106,7 +99,7 @@ def test_workers_are_scaled_by_the_lag_of_their_groups_up_to_their_partitions(
     }
     scaled = {
         each["spec"]["scaleTargetRef"]["name"]: each["spec"]
-        for each in of_kind("ScaledObject")
+        for each in deployed.of_kind("ScaledObject")
         if PAUSED not in each["metadata"].get("annotations", {})
     }
     assert len(scaled) == len(config.replicas())
@@ -124,7 +117,7 @@ def test_what_is_joined_scales_the_join_and_then_the_model(config: Config) -> No
     joined = config.model_copy(update={"control": ControlSettings(topic=True)})
     patches = {
         (each["target"]["kind"], each["target"]["name"]): yaml.safe_load(each["patch"])
-        for each in read("kubernetes/components/joined/kustomization.yaml")["patches"]
+        for each in deployed.read("kubernetes/components/joined/kustomization.yaml")["patches"]
     }
     topic = joined.topic(joined.source)
     path = "/spec/triggers/0/metadata/topic"
@@ -133,7 +126,9 @@ def test_what_is_joined_scales_the_join_and_then_the_model(config: Config) -> No
         ("ScaledObject", "fluxplain-join"): [{"op": "remove", "path": "/metadata/annotations"}],
         ("ScaledObject", "fluxplain-model"): [{"op": "replace", "path": path, "value": topic}],
     }
-    [join] = (each for each in of_kind("ScaledObject") if each["metadata"].get("annotations"))
+    [join] = (
+        each for each in deployed.of_kind("ScaledObject") if each["metadata"].get("annotations")
+    )
     assert join["metadata"] == {"name": "fluxplain-join", "annotations": {PAUSED: "true"}}
     assert join["spec"]["maxReplicaCount"] == config.topics.features_partitions
     [trigger] = join["spec"]["triggers"]
@@ -142,8 +137,8 @@ def test_what_is_joined_scales_the_join_and_then_the_model(config: Config) -> No
 
 
 def test_the_scaler_has_a_user_and_its_password(config: Config) -> None:
-    [username] = (each["data"]["username"] for each in of_kind("ConfigMap"))
-    [authentication] = of_kind("TriggerAuthentication")
+    [username] = (each["data"]["username"] for each in deployed.of_kind("ConfigMap"))
+    [authentication] = deployed.of_kind("TriggerAuthentication")
     secrets = {
         each["parameter"]: each["name"] for each in authentication["spec"]["secretTargetRef"]
     }
@@ -153,23 +148,27 @@ def test_the_scaler_has_a_user_and_its_password(config: Config) -> None:
 
 def test_files_that_are_named_are_mounted() -> None:
     mounts = {
-        mount["mountPath"] for _, each in containers() for mount in each.get("volumeMounts", ())
+        mount["mountPath"]
+        for _, each in deployed.containers()
+        for mount in each.get("volumeMounts", ())
     }
     values = [
-        variable.get("value", "") for _, each in containers() for variable in each.get("env", ())
+        variable.get("value", "")
+        for _, each in deployed.containers()
+        for variable in each.get("env", ())
     ]
     files = {value for value in values if value.startswith("/")}
     assert len(files) == 4
-    assert {str(Path(file).parent) for file in (*files, CONFIG)} <= mounts
-    assert read("kubernetes/base/kustomization.yaml")["configMapGenerator"] == [
-        {"name": "fluxplain", "files": [Path(CONFIG).name]}
+    assert {str(Path(file).parent) for file in (*files, deployed.CONFIG)} <= mounts
+    assert deployed.read("kubernetes/base/kustomization.yaml")["configMapGenerator"] == [
+        {"name": "fluxplain", "files": [Path(deployed.CONFIG).name]}
     ]
 
 
 def test_all_have_the_folder_of_models_and_the_operator_alone_writes_it(config: Config) -> None:
     mounts = [
         (where, mount["readOnly"])
-        for where, each in containers()
+        for where, each in deployed.containers()
         for mount in each.get("volumeMounts", ())
         if mount["mountPath"] == str(config.model.directory)
     ]
@@ -178,10 +177,10 @@ def test_all_have_the_folder_of_models_and_the_operator_alone_writes_it(config: 
         ("pod.yaml: every", True),
         ("operator.yaml: fluxplain-operator", False),
     ]
-    [claim] = of_kind("PersistentVolumeClaim")
+    [claim] = deployed.of_kind("PersistentVolumeClaim")
     claimed = {
         volume["persistentVolumeClaim"]["claimName"]
-        for _, manifest in MANIFESTS
+        for _, manifest in deployed.MANIFESTS
         for volume in manifest.get("spec", {})
         .get("template", {})
         .get("spec", {})
@@ -194,36 +193,36 @@ def test_all_have_the_folder_of_models_and_the_operator_alone_writes_it(config: 
 def test_ports_are_those_of_the_settings(config: Config) -> None:
     ports = {
         port["name"]: port["containerPort"]
-        for _, each in containers()
+        for _, each in deployed.containers()
         for port in each.get("ports", ())
     }
     assert ports == {"metrics": config.health.port, "http": config.dashboard.port}
     probes = {
         (probe["httpGet"]["path"], probe["httpGet"]["port"])
-        for _, each in containers()
+        for _, each in deployed.containers()
         for name, probe in each.items()
         if name.endswith("Probe")
     }
     assert probes == {("/healthz", "metrics"), ("/readyz", "metrics"), ("/", "http")}
-    [monitor] = of_kind("PodMonitor")
+    [monitor] = deployed.of_kind("PodMonitor")
     assert monitor["spec"]["podMetricsEndpoints"] == [{"port": "metrics"}]
-    [policy] = of_kind("NetworkPolicy")
+    [policy] = deployed.of_kind("NetworkPolicy")
     assert [rule["ports"] for rule in policy["spec"]["ingress"]] == [[{"port": "metrics"}]]
 
 
 def test_pods_have_the_time_to_stop() -> None:
-    [common] = (manifest for path, manifest in MANIFESTS if path.name == "pod.yaml")
+    [common] = (manifest for path, manifest in deployed.MANIFESTS if path.name == "pod.yaml")
     assert common["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] > SHUTDOWN_S
 
 
 def test_each_role_has_a_disruption_budget() -> None:
     budgets = [
         each["spec"]["selector"]["matchLabels"][COMPONENT]
-        for each in of_kind("PodDisruptionBudget")
+        for each in deployed.of_kind("PodDisruptionBudget")
     ]
     assert sorted(budgets) == sorted(get_args(Role))
 
 
 def test_the_image_is_of_this_version() -> None:
-    images = read("kubernetes/base/kustomization.yaml")["images"]
+    images = deployed.read("kubernetes/base/kustomization.yaml")["images"]
     assert images == [{"name": "fluxplain", "newTag": fluxplain.__version__}]

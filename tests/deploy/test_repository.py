@@ -1,12 +1,18 @@
-"""What surrounds the code: hooks before a commit, forms of a Git host, and the Python versions."""
+"""What surrounds the code: hooks, forms of a Git host, Python's versions, and the image's lock."""
 
+import importlib.metadata
 import re
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from tests.deploy.documented import README
 
 ROOT = Path(__file__).parents[2]
 
@@ -55,3 +61,61 @@ def test_the_oldest_python_is_the_same_everywhere() -> None:
     assert project["requires-python"] == f">={named[0]}"
     assert tool["mypy"]["python_version"] == named[0]
     assert tool["ruff"]["target-version"] == f"py{named[0].replace('.', '')}"
+
+
+TESTED, IMAGE = ROOT / "requirements.lock", ROOT / "deploy" / "requirements.lock"
+
+PIN = re.compile(r"^(\S+==[^\\\n]+?)((?: \\\n    --hash=\S+)+)$", re.MULTILINE)
+
+
+def pins(path: Path) -> Iterator[tuple[Requirement, frozenset[str]]]:
+    """Yield each requirement, with its hashes."""
+    for pin, hashes in PIN.findall(path.read_text()):
+        yield Requirement(pin), frozenset(re.findall(r"sha256:\w+", hashes))
+
+
+def needed(name: str, *wanted: str) -> set[str]:
+    """Return what a distribution needs here with some extras, itself among it."""
+    found: set[tuple[str, frozenset[str]]] = set()
+    ahead = [(name, frozenset(wanted))]
+    while ahead:
+        each = ahead.pop()
+        if each in found:
+            continue
+        found.add(each)
+        distribution, extras = each
+        for text in importlib.metadata.requires(distribution) or ():
+            requirement = Requirement(text)
+            if requirement.marker is None or any(
+                requirement.marker.evaluate({"extra": extra}) for extra in extras or {""}
+            ):
+                further = canonicalize_name(requirement.name), frozenset(requirement.extras)
+                ahead.append(further)
+    return {distribution for distribution, _ in found}
+
+
+def test_the_image_has_the_versions_and_hashes_of_the_tests() -> None:
+    tested = {pin.name: (pin.specifier, hashes) for pin, hashes in pins(TESTED)}
+    image = {pin.name: (pin.specifier, hashes) for pin, hashes in pins(IMAGE)}
+    assert 50 < len(image) < len(tested)
+    assert image.items() <= tested.items()
+
+
+def test_what_the_documentation_adds_to_the_image_is_what_is_tested() -> None:
+    text = README.read_text(encoding="utf-8")
+    [packages] = re.findall(
+        r"^RUN pip --python /opt/fluxplain/bin/python .* (\S+)$", text, re.MULTILINE
+    )
+    tested = {str(pin.name): str(pin.specifier) for pin, _ in pins(TESTED)}
+    added = Requirement(packages)
+    assert str(added.specifier) == tested[added.name]
+    assert added.name not in {pin.name for pin, _ in pins(IMAGE)}
+
+
+def test_the_image_has_what_is_needed_and_nothing_else() -> None:
+    here = {
+        canonicalize_name(pin.name)
+        for pin, _ in pins(IMAGE)
+        if pin.marker is None or pin.marker.evaluate()
+    }
+    assert here == needed("fluxplain", "registry") - {"fluxplain"}

@@ -1,11 +1,12 @@
 """The documents of the repository, read as Markdown."""
 
 import re
+import shlex
 from collections.abc import Iterator
 from functools import cache
-from itertools import pairwise
+from itertools import groupby, pairwise
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
@@ -81,9 +82,45 @@ def snippets(*languages: str) -> list[Snippet]:
     ]
 
 
+SEPARATORS = "|&;<>()"
+
+
+def commands(text: str) -> Iterator[list[str]]:
+    """Yield program and arguments of each simple command, without its variables.
+
+    Examples
+    --------
+    >>> list(commands("SEED=1 make chaos  # or another\\nfluxplain tail \\\\\\n  changes | head"))
+    [['make', 'chaos'], ['fluxplain', 'tail', 'changes'], ['head']]
+    """
+    for line in text.replace("\\\n", " ").splitlines():
+        lexer = shlex.shlex(line, posix=True, punctuation_chars=SEPARATORS)
+        lexer.whitespace_split = True
+        for separates, words in groupby(lexer, lambda word: set(word) <= set(SEPARATORS)):
+            if not separates:
+                command = list(words)
+                while command and re.match(r"\w+=", command[0]):
+                    del command[0]
+                if command:
+                    yield [Path(command[0]).name, *command[1:]]
+
+
+TABLES = dict(sections())
+"""Path → the model of its table."""
+
 KEYS = {
     f"{path}.{name}".removeprefix("."): field
-    for path, model in sections()
+    for path, model in TABLES.items()
     for name, field in model.model_fields.items()
 }
 """Key → its field; of tables too."""
+
+
+def leaves(table: dict[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield key and value of each setting."""
+    for name, value in table.items():
+        key = f"{path}{name}"
+        if key in TABLES:
+            yield from leaves(value, f"{key}.")
+        else:
+            yield key, value

@@ -2,7 +2,6 @@
 
 import re
 import tomllib
-from collections.abc import Iterator
 from dataclasses import fields
 from typing import Any
 
@@ -10,11 +9,11 @@ import pytest
 
 from deploy.docs.pages import BEGIN, FOLDER, filled, parts
 from deploy.docs.records import PARTS, attributes
-from deploy.docs.settings import descriptions, sections
+from deploy.docs.settings import descriptions
 from fluxplain.cli.setup import TEMPLATE
 from fluxplain.schemas import RECORDS
 from fluxplain.schemas.record import Typed
-from tests.docs.documents import KEYS
+from tests.docs.documents import KEYS, TABLES, leaves
 
 PAGES = sorted(FOLDER.glob("*.md"))
 
@@ -30,12 +29,10 @@ def test_every_reference_is_in_a_page() -> None:
     assert sorted(begun) == sorted(parts())
 
 
-@pytest.mark.parametrize("path", dict(sections()))
+@pytest.mark.parametrize("path", TABLES)
 def test_every_setting_says_what_it_means(path: str) -> None:
-    model = dict(sections())[path]
-    tables = {
-        name for name in model.model_fields if f"{path}.{name}".strip(".") in dict(sections())
-    }
+    model = TABLES[path]
+    tables = {name for name in model.model_fields if f"{path}.{name}".strip(".") in TABLES}
     assert descriptions(model).keys() == model.model_fields.keys() - tables
     assert all(each.endswith(".") for each in descriptions(model).values())
 
@@ -44,15 +41,6 @@ def test_every_setting_says_what_it_means(path: str) -> None:
 def test_every_field_of_a_record_has_a_meaning(kind: type[Typed]) -> None:
     described = [name for names in attributes(kind) for name in names]
     assert sorted(described) == sorted(field.name for field in fields(kind))
-
-
-def leaves(table: dict[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:
-    for name, value in table.items():
-        key = f"{path}{name}"
-        if key in dict(sections()):
-            yield from leaves(value, f"{key}.")
-        else:
-            yield key, value
 
 
 def test_what_the_template_sets_is_the_default() -> None:
@@ -73,7 +61,7 @@ def test_what_the_template_only_shows_exists() -> None:
 def test_the_template_names_the_choices_that_there_are() -> None:
     schemas = {
         f"{path}.{name}".removeprefix("."): schema
-        for path, model in sections()
+        for path, model in TABLES.items()
         for name, schema in model.model_json_schema()["properties"].items()
     }
     said, table, comment = 0, "", ""

@@ -1,24 +1,40 @@
 """Snippets do what the documents say: commands exist, settings are valid, code runs."""
 
 import importlib.util
+import json
 import pickle
 import re
+import shlex
 import shutil
 import sys
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+import typer
 from confluent_kafka import Consumer
 
-from deploy.kafka.certificates import make_certificates
+from deploy.kafka.create import make_certificates
+from fluxplain import __version__
 from fluxplain.config import ENV_PREFIX, Config, load_config
 from fluxplain.kafka.embedded import EmbeddedBroker
+from fluxplain.kafka.registry.avro_values import reader
 from fluxplain.models.warm_start import written
 from fluxplain.schemas import Observation
+from fluxplain.schemas.record import Value
 from tests.deploy.documented import documented_metrics
-from tests.docs.documents import KEYS, ROOT, WRITTEN_BY_HAND, Snippet, snippets, spans
-from tests.docs.shell import commands, problem
+from tests.deploy.processes import SERVICES, options
+from tests.docs.documents import (
+    KEYS,
+    ROOT,
+    WRITTEN_BY_HAND,
+    Snippet,
+    commands,
+    snippets,
+    spans,
+)
+from tests.kit.registry import avro_of
 
 TARGETS = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text("utf-8"), flags=re.MULTILINE))
 
@@ -42,14 +58,40 @@ def place(snippet: Snippet) -> str:
 
 def wrong(command: list[str]) -> str | None:
     """Return what of a command does not exist; None if all is there, or it is not of ours."""
+    for word in command:
+        if word.startswith("deploy/") and not any(ROOT.glob(word)):
+            return f"no file {word}"
+        if word.startswith("fluxplain:") and word != f"fluxplain:{__version__}":
+            return f"another version, {word}"
     match command:
-        case ["fluxplain", *arguments]:
+        case (
+            ["fluxplain", *arguments]
+            | ["docker", "run", "--rm", _, *arguments]
+            | ["kubectl", "exec", _, "--", "fluxplain", *arguments]
+        ):
             return problem(arguments)
+        case ["docker", "compose", "--file", _, *rest]:
+            ours = {word.partition("=")[0] for word in rest if word.startswith(("demo-", "expl"))}
+            if not ours <= SERVICES.keys():
+                return f"no services {ours - SERVICES.keys()}"
+            if "operator" in rest and "--entrypoint" not in rest:
+                return problem(rest[rest.index("operator") + 1 :])
         case ["make", *targets]:
             missing = {each for each in targets if "=" not in each} - TARGETS
             return f"no target {missing}" if missing else None
         case ["python", "-m", module, *_]:
             return None if importlib.util.find_spec(module) else f"no module {module}"
+    return None
+
+
+def problem(arguments: list[str]) -> str | None:
+    """Return why ``fluxplain`` does not take these arguments; None if it does."""
+    try:
+        options(arguments)
+    except typer.Exit:  # --help
+        return None
+    except Exception as error:  # the parser's own kinds are not Typer's to import
+        return f"fluxplain {shlex.join(arguments)}: {getattr(error, 'message', error)}"
     return None
 
 
@@ -72,6 +114,11 @@ def test_every_command_in_a_sentence_exists(document: str) -> None:
     "command",
     [
         "fluxplain fly",
+        "docker run --rm fluxplain:0 up",
+        f"docker run --rm fluxplain:{__version__} fly",
+        "docker compose --file deploy/compose.yaml up --scale explainers=2",
+        "kubectl exec deployment/x -- fluxplain fly",
+        "kubectl apply -k deploy/nowhere",
         "fluxplain up --wrokers 2",
         "fluxplain worker --role modell",
         "fluxplain worker",
@@ -167,3 +214,12 @@ def test_the_producer_sends_an_observation() -> None:
             consumer.close()
     assert message is not None
     assert Observation.decode(message.value()).x == {"amount": 12.5, "hour": 14, "country": "AT"}
+
+
+def test_a_value_of_the_avro_schema_is_an_observation() -> None:
+    [text] = [each.text for each in snippets("avsc")]
+    x: dict[str, Value | None] = {"amount": 12.5, "country": None}
+    ts = datetime(2026, 3, 1, 12, tzinfo=UTC)
+    value = avro_of(json.loads(text), {"id": "tx-1", "ts": ts, "x": x, "y": False})
+    read = Observation.of(reader([text])(value))
+    assert read == Observation(x=x, y=False, id="tx-1", ts="2026-03-01T12:00:00Z")

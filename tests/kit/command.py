@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from deploy.kafka.errors import KafkaError
+from deploy.kafka import KafkaError
 from fluxplain.cli.interruption import until_interrupted
 from fluxplain.errors import UserError
 from tests.kit.kafka_pipeline import KafkaPipeline

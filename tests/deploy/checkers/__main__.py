@@ -95,37 +95,33 @@ def _builds() -> Iterator[list[Manifest]]:
     yield _build(here / "base")
     for overlay in (here / "overlays").iterdir():
         yield _build(overlay)
-    yield _with_more(here)
+    # everything, with the components that no overlay here has
+    kubernetes = "../fluxplain/deploy/kubernetes"
+    more = [f"{kubernetes}/components/{name}" for name in ("joined", "models")]
+    whole = {"resources": [f"{kubernetes}/overlays/strimzi"], "components": more}
+    manifests = _built_of(yaml.safe_dump(whole))
+    text = str(manifests)
+    if "fluxplain.observations" not in text or "/paused" in text:
+        raise CheckError("components/joined changes nothing")
+    if "'emptyDir': {}" in text or "'claimName': 'fluxplain-models'" not in text:
+        raise CheckError("components/models changes nothing")
+    yield manifests
     [shown] = OVERLAY.findall((DEPLOY / "README.md").read_text())
-    with tempfile.TemporaryDirectory() as folder:
-        (Path(folder) / "fluxplain").symlink_to(ROOT)
-        mine = Path(folder) / "mine"
-        mine.mkdir()
-        (mine / "kustomization.yaml").write_text(shown)
-        (mine / "fluxplain.toml").write_text("mine")
-        manifests = _build(mine)
+    manifests = _built_of(shown)
     if "'fluxplain.toml': 'mine'" not in str(manifests) or "registry.example" not in str(manifests):
         raise CheckError("the overlay that the documentation shows changes nothing")
     yield manifests
 
 
-def _with_more(here: Path) -> list[Manifest]:
-    """Return everything, with the components that no overlay here has."""
+def _built_of(kustomization: str) -> list[Manifest]:
+    """Return what is built of an overlay beside a clone of the repository."""
     with tempfile.TemporaryDirectory() as folder:
-        (Path(folder) / "kubernetes").symlink_to(here)
+        (Path(folder) / "fluxplain").symlink_to(ROOT)
         mine = Path(folder) / "mine"
         mine.mkdir()
-        lines = ["resources: [../kubernetes/overlays/strimzi]", "components:"]
-        lines += [f"- ../kubernetes/components/{name}" for name in ("joined", "models")]
-        (mine / "kustomization.yaml").write_text("\n".join(lines))
-        manifests = _build(mine)
-    if "fluxplain.observations" not in str(manifests) or "/paused" in str(manifests):
-        raise CheckError("components/joined changes nothing")
-    if "'emptyDir': {}" in str(manifests) or "'claimName': 'fluxplain-models'" not in str(
-        manifests
-    ):
-        raise CheckError("components/models changes nothing")
-    return manifests
+        (mine / "kustomization.yaml").write_text(kustomization)
+        (mine / "fluxplain.toml").write_text("mine")
+        return _build(mine)
 
 
 def _build(folder: Path) -> list[Manifest]:

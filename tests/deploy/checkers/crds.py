@@ -37,13 +37,7 @@ def schemas() -> dict[Kind, Manifest]:
 
 
 def check(manifest: Manifest, schema: Manifest) -> None:
-    """Compare a manifest with its schema; what that does not know is wrong.
-
-    Raises
-    ------
-    CheckError
-        With one line for each difference.
-    """
+    """Compare a manifest with its schema; a CheckError has one line for each difference."""
     name = f"{manifest['kind']} {manifest['metadata']['name']}"
     errors = Draft7Validator(schema).iter_errors(manifest)
     if lines := [f"{name}: {error.json_path}: {error.message}" for error in errors]:

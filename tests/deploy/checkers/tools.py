@@ -26,19 +26,9 @@ def run(
     env: Mapping[str, str] | None = None,
     warns: bool = False,
 ) -> str:
-    """Run a program and return what it says.
+    """Run a program and return what it says; raise CheckError with all of that if it fails.
 
-    Parameters
-    ----------
-    program, *arguments, cwd, env
-        What to run, where, and with which variables beside this process's.
-    warns
-        Whether it ends well also when it only warns of mistakes: then nothing may be said.
-
-    Raises
-    ------
-    CheckError
-        With all that it says, if it fails.
+    A program that `warns` of mistakes, and ends well, may say nothing.
     """
     found = shutil.which(program)
     if found is None:
