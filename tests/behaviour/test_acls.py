@@ -39,7 +39,8 @@ from tests.kit.kafka_pipeline import KafkaPipeline, assert_same, reference_of
 from tests.kit.receiver import Receiver, receiver
 from tests.kit.records import change
 from tests.kit.settings import SETTINGS, topic_store, write_config
-from tests.kit.support import agrawal, wait_until
+from tests.kit.support import agrawal
+from tests.kit.waiting import wait_until
 
 pytestmark = pytest.mark.kafka
 

@@ -18,7 +18,7 @@ from fluxplain.schemas import Change
 from tests.kit.receiver import Receiver, receiver
 from tests.kit.records import change
 from tests.kit.settings import SETTINGS, topics, write_config
-from tests.kit.support import wait_until
+from tests.kit.waiting import wait_until
 
 __all__ = ["receiver"]  # a fixture
 

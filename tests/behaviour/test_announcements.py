@@ -20,18 +20,18 @@ from river.tree import HoeffdingTreeClassifier
 from fluxplain.cli.supervisor import ROLES
 from fluxplain.config.replica import Role
 from fluxplain.models.model_store import ModelFolder
-from tests.kit.command import fluxplain
-from tests.kit.health import address, ask, wait_for
 from tests.kit.kafka_pipeline import (
     KafkaPipeline,
     Published,
     Start,
     assert_same,
+    fluxplain,
     reference_of,
 )
 from tests.kit.preloaded import Forked, Preloaded
 from tests.kit.settings import SETTINGS, topics, write_config
 from tests.kit.streams import observations
+from tests.kit.workers import ask, wait_for
 
 JOINED: tuple[Role, ...] = ("join", *ROLES)
 
@@ -151,7 +151,7 @@ def test_one_partition_waits_alive_and_not_ready_and_goes_on_when_it_may(
 ) -> None:
     with start(roles=JOINED) as pipeline:
         announce_what_is_absent(pipeline)
-        url = address(pipeline, "model")
+        url = pipeline.workers.address("model-1")
         body = wait_for(f"{url}/readyz", 503)
         assert str(models.path(SHA256)) in body["waits_for"]
         assert "fluxplain model withdraw v2" in body["waits_for"]
@@ -356,7 +356,7 @@ def test_it_stays_in_its_group_however_long_it_waits(start: Start, models: Model
         for partition in range(4):
             pipeline.send([ANNOUNCED, *STREAMS[0][:10]], partition, topic="control")
         pipeline.wait_until(lambda: waits(pipeline) == 4)
-        url, until = address(pipeline, "model"), time.monotonic() + 12
+        url, until = pipeline.workers.address("model-1"), time.monotonic() + 12
         while time.monotonic() < until:
             assert ask(f"{url}/healthz")[0] == 200
             time.sleep(0.5)

@@ -31,7 +31,7 @@ from fluxplain.kafka.client import client_settings, partitions_of
 from fluxplain.kafka.faust.peek import read_on
 from fluxplain.kafka.topics import create_topics
 from fluxplain.stages import DriftStage
-from tests.kit.large import Large
+from tests.kit.sealed import Large
 from tests.kit.settings import SETTINGS, topic_store, topics, write_config
 
 pytestmark = pytest.mark.kafka

@@ -11,15 +11,17 @@ import pytest
 from fluxplain.kafka.embedded import EmbeddedBroker
 from fluxplain.kafka.exits import EXIT_FAILED
 from tests.kit.faulty_worker import AT_SEQ
-from tests.kit.health import address, ask, wait_for
 from tests.kit.kafka_pipeline import KafkaPipeline, Start, assert_same, reference
 from tests.kit.streams import observations
+from tests.kit.workers import ask, wait_for
 
 
 @pytest.mark.quick
 def test_each_role_is_alive_and_ready_and_says_how_far_it_is(start: Start) -> None:
     with start() as pipeline:
-        urls = {role: address(pipeline, role) for role in ("model", "explainer", "drift")}
+        urls = {
+            role: pipeline.workers.address(f"{role}-1") for role in ("model", "explainer", "drift")
+        }
         pipeline.feed(observations(60))
         pipeline.wait_until_through(60)
         for role, url in urls.items():
@@ -39,7 +41,7 @@ def test_without_its_broker_a_worker_is_alive_but_not_ready(
     with EmbeddedBroker() as broker:
         pipeline = KafkaPipeline(config_path, broker.bootstrap_servers, tmp_path, roles=["model"])
         with pipeline:
-            url = address(pipeline, "model")
+            url = pipeline.workers.address("model-1")
             wait_for(f"{url}/readyz", 200)
             broker.close()
             assert not wait_for(f"{url}/readyz", 503)["broker_answers"]

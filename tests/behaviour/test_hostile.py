@@ -19,7 +19,7 @@ def test_hostile_records_are_dead_letters_and_change_nothing_else(start: Start) 
     mixture = mix(observations(300), list(hostile(3000, seed=5)), seed=5)
     with start() as pipeline:
         outcome = run(pipeline, mixture)
-    assert not outcome.verdict.problems, outcome.verdict.examples
+    assert not outcome.problems, outcome.examples
     assert outcome.counts["dead-letters"] == 3000
     assert outcome.counts["predictions"] == 300
     assert outcome.counts["explanations"] > 0

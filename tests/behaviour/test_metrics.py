@@ -11,7 +11,6 @@ from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.deploy.documented import documented_metrics
-from tests.kit.health import address
 from tests.kit.kafka_pipeline import KafkaPipeline, Start
 from tests.kit.streams import observations, with_hostile
 
@@ -24,7 +23,8 @@ class Scrape:
     def __init__(self, pipeline: KafkaPipeline) -> None:
         self.families: list[Metric] = []
         for role in ROLES:
-            with urllib.request.urlopen(f"{address(pipeline, role)}/metrics", timeout=10) as answer:
+            url = pipeline.workers.address(f"{role}-1")
+            with urllib.request.urlopen(f"{url}/metrics", timeout=10) as answer:
                 assert answer.headers["Content-Type"].startswith("text/plain; version=")
                 self.families += text_string_to_metric_families(answer.read().decode())
 
@@ -75,7 +75,7 @@ def test_metrics_tell_what_was_published_and_are_all_documented(
                 and it.value("fluxplain_outputs_waiting") == 0
             ),
         )
-        pipeline.collect()
+        pipeline.attend()
         counts = pipeline.counts()
         assert counts["changes"]
         assert counts["dead-letters"]

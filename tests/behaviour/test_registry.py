@@ -11,11 +11,11 @@ from fluxplain.config import RegistrySettings
 from fluxplain.kafka.registry.wire import framed
 from fluxplain.kafka.topics.reader import TopicReader
 from fluxplain.schemas import OUTPUTS
-from tests.kit.health import address, wait_for
 from tests.kit.kafka_pipeline import KafkaPipeline, Published, Start, assert_same, reference
 from tests.kit.registry import RegistryServer, avro_of
 from tests.kit.settings import SETTINGS, topics, write_config
 from tests.kit.streams import observations
+from tests.kit.workers import wait_for
 
 OBSERVATION: dict[str, Any] = {
     "type": "record",
@@ -122,7 +122,7 @@ def test_avro_in_and_out_gives_the_same_bit_for_bit_and_a_registry_that_is_away_
         server.stop()
         pipeline.send(sent[120:])
         pipeline.wait_until(lambda: pipeline.counts()["predictions"] == 150 - 2)
-        health = address(pipeline, "model")
+        health = pipeline.workers.address("model-1")
         assert "does not answer" in wait_for(f"{health}/readyz", 503)["waits_for"]
         assert wait_for(f"{health}/healthz", 200)["stalled"] is None, "a new start is of no use"
         server.start_again()

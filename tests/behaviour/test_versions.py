@@ -13,8 +13,7 @@ from fluxplain.config import Config
 from fluxplain.config.replica import Role
 from fluxplain.local import LocalPipeline
 from fluxplain.schemas import Explanation
-from tests.kit.command import fluxplain
-from tests.kit.kafka_pipeline import Start, assert_same, reference_of
+from tests.kit.kafka_pipeline import Start, assert_same, fluxplain, reference_of
 from tests.kit.settings import SETTINGS, topics, write_config
 from tests.kit.streams import observations
 from tests.kit.support import of_kind

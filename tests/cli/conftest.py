@@ -12,7 +12,7 @@ from tests.cli.commands import FORKS, run, start
 from tests.kit.preloaded import Preloaded
 from tests.kit.processes import no_process_left
 from tests.kit.settings import NOT_INSTALLED, SETTINGS, write_config
-from tests.kit.support import wait_until
+from tests.kit.waiting import wait_until
 
 __all__ = ["no_process_left"]
 

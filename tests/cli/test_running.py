@@ -23,7 +23,8 @@ from fluxplain.sources import Columns, open_source
 from tests.cli.commands import one_line, run, start
 from tests.kit.kafka_pipeline import Published, assert_same, identity, reference
 from tests.kit.streams import observations
-from tests.kit.support import make_config, wait_until
+from tests.kit.support import make_config
+from tests.kit.waiting import wait_until
 
 pytestmark = pytest.mark.slow
 

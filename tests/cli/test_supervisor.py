@@ -12,7 +12,7 @@ import pytest
 from fluxplain.cli import supervisor
 from fluxplain.cli.supervisor import ROLES, Supervisor, WorkerRefusedError
 from fluxplain.config.replica import Role
-from tests.kit.support import wait_until
+from tests.kit.waiting import wait_until
 
 WORKER = """
 import os, signal, sys, time

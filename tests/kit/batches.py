@@ -12,9 +12,10 @@ from dataclasses import dataclass
 
 import cramjam
 from aiokafka.client import AIOKafkaClient
+from aiokafka.codec import snappy_encode
 from aiokafka.errors import for_code
 from aiokafka.protocol.produce import ProduceRequest
-from aiokafka.record.util import calc_crc32c
+from aiokafka.record.util import calc_crc32c, encode_varint
 from aiokafka.structs import TopicPartition
 
 NONE, GZIP, SNAPPY, LZ4, ZSTD = range(5)
@@ -40,13 +41,8 @@ def varint(value: int) -> bytes:
     >>> varint(-1), varint(64)
     (b'\\x01', b'\\x80\\x01')
     """
-    rest = (value << 1) ^ (value >> 63)
-    rest &= (1 << 64) - 1
     out = bytearray()
-    while rest > 0x7F:
-        out.append(rest & 0x7F | 0x80)
-        rest >>= 7
-    out.append(rest)
+    encode_varint(value, out.append)
     return bytes(out)
 
 
@@ -64,18 +60,9 @@ def record(
     header_count: int | None = None,
     timestamp_delta: int = 0,
 ) -> bytes:
-    """Return a record behind its length.
+    """Return a record behind its length: offset and timestamp are less those of the batch.
 
-    Parameters
-    ----------
-    delta
-        Its offset less that of the batch.
-    value, key, headers
-        What is in it; names may be any bytes, or null.
-    header_count
-        How many headers it says it has; None for as many as there are.
-    timestamp_delta
-        Its timestamp less that of the batch.
+    Names of headers may be any bytes, or null; None for as many as there are.
     """
     body = b"\x00" + varint(timestamp_delta) + varint(delta) + sized(key) + sized(value)
     body += varint(len(headers) if header_count is None else header_count)
@@ -97,31 +84,16 @@ def compressed(payload: bytes, codec: int) -> bytes:
     return bytes(cramjam.zstd.compress(payload)) if codec == ZSTD else payload
 
 
-def xerial(payload: bytes, block: int = 32 * 1024) -> bytes:
+def xerial(payload: bytes) -> bytes:
     """Return a payload as the Java client compresses it by snappy."""
-    out = [XERIAL]
-    for i in range(0, len(payload), block):
-        packed = bytes(cramjam.snappy.compress_raw(payload[i : i + block]))
-        out += [struct.pack(">i", len(packed)), packed]
-    return b"".join(out)
+    return bytes(snappy_encode(payload))
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """A batch of records.
+    """A batch of records, which are compressed as `attributes` say; fields as the format has them.
 
-    Attributes
-    ----------
-    payload
-        The records, compressed as ``attributes`` say.
-    count
-        How many it says there are.
-    attributes
-        Compression, kind of timestamp, transactional, control.
-    last_delta
-        Offset of its last record less its own; None for that of ``count``.
-    base_offset, base_timestamp, max_timestamp, producer_id, magic
-        As the format has them.
+    `last_delta` is the offset of the last record less that of the batch; None for that of `count`.
     """
 
     payload: bytes
@@ -135,7 +107,6 @@ class Batch:
     magic: int = 2
 
     def encode(self) -> bytes:
-        """Return it as it goes over the wire, with the right checksum."""
         last = self.count - 1 if self.last_delta is None else self.last_delta
         checked = struct.pack(
             ">hiqqqhii",

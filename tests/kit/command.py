@@ -1,8 +1,6 @@
 """What the long commands share: a folder, a clock, a clean end on Ctrl-C, and a verdict."""
 
-import os
 import shutil
-import subprocess
 import sys
 import tempfile
 import time
@@ -14,7 +12,7 @@ from typing import NoReturn
 from deploy.kafka import KafkaError
 from fluxplain.cli.interruption import until_interrupted
 from fluxplain.errors import UserError
-from tests.kit.kafka_pipeline import KafkaPipeline
+from tests.kit.waiting import FailedError
 
 LOG = "workers.log"
 """What the workers log, in the folder."""
@@ -25,12 +23,7 @@ LOG_LINES = 25
 PROGRESS_S = 10.0
 
 
-class FailedError(Exception):
-    """The run cannot go on; the message says why."""
-
-
 def say(line: str) -> None:
-    """Print a line, at once."""
     print(line, flush=True)
 
 
@@ -105,16 +98,3 @@ def _end_of_log(log_path: Path) -> list[str]:
         *lines[-LOG_LINES:],
         *(["workers ended themselves:", *fatal[:LOG_LINES]] if fatal else []),
     ]
-
-
-def fluxplain(
-    pipeline: KafkaPipeline, config: Path, *words: str
-) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(
-        [sys.executable, "-m", "fluxplain.cli", "model", *words, "--config", str(config)],
-        env={**os.environ, **pipeline.environment, "COLUMNS": "1000"},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )

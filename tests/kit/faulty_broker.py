@@ -3,7 +3,6 @@
 import ctypes
 from ctypes import POINTER, c_char_p, c_int, c_int16, c_size_t, c_void_p
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 import confluent_kafka
@@ -35,12 +34,7 @@ class FaultyBroker:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self._lib.rd_kafka_mock_cluster_destroy(self._cluster)
         self._lib.rd_kafka_destroy(self._client)
 

@@ -7,20 +7,21 @@ import os
 import signal
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import partial, partialmethod
 from pathlib import Path
 from typing import Any, cast
 
 from fluxplain.agents import factory
 from fluxplain.config import load_config
 from fluxplain.config.replica import Replica, Role
-from fluxplain.kafka.checkpoints import Envelope, State
+from fluxplain.kafka.checkpoints import Envelope
 from fluxplain.kafka.faust.app import run
 from fluxplain.kafka.ownership.register import Register
 from fluxplain.kafka.producer import RecordProducer
 from fluxplain.kafka.worker.commit import Committer
 from fluxplain.kafka.worker.outbox import Outbox, Publisher
-from fluxplain.kafka.worker.partition import AssignedPartition
 from fluxplain.kafka.worker.turn import Turn
 from fluxplain.kafka.worker.worker import RoleWorker
 from fluxplain.schemas import Change, Record
@@ -32,176 +33,151 @@ AT_SEQ = 60
 AT_CHECKPOINT = 2
 """Which checkpoint of a worker is its last: one is whole, so that there is something to go on."""
 
+Sound = Callable[..., Any]
+"""The method that a faulty one replaces, which is given it behind its `self`."""
+
+seen: Counter[str] = Counter()
+
 
 def die(*_args: Any, **_kwargs: Any) -> None:
     """Die as by a crash."""
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def dies(owner: Any, name: str, *, after: bool = False) -> None:
-    """Make a step of the commit protocol die before or after what it does, the second time."""
-    sound: Callable[..., Any] = getattr(owner, name)
-    calls = 0
-
-    async def faulty(committer: Committer, *args: Any, **kwargs: Any) -> Any:
-        nonlocal calls
-        calls += any(p.next_offset > p.committed_offset for p in committer.assignment)
-        last = calls == AT_CHECKPOINT
-        if last and not after:
-            die()
-        result = await sound(committer, *args, **kwargs)
-        if last:
-            die()
-        return result
-
-    setattr(owner, name, faulty)
+def is_last_commit(committer: Committer) -> bool:
+    seen["commits"] += any(p.next_offset > p.committed_offset for p in committer.assignment)
+    return seen["commits"] == AT_CHECKPOINT
 
 
-def dies_while_saving() -> None:
-    """Die when the second checkpoint is half written."""
-    sound_seal, seals = Envelope.seal, 0
-
-    def seal(self: Envelope, *args: Any) -> tuple[bytes, State]:
-        nonlocal seals
-        seals += 1
-        return sound_seal(self, *args)
-
-    sound_fsync = os.fsync
-
-    def fsync(descriptor: int) -> None:
-        if seals == AT_CHECKPOINT:
-            os.truncate(descriptor, os.fstat(descriptor).st_size // 2)
-            die()
-        sound_fsync(descriptor)
-
-    sound_send = RecordProducer.send
-
-    def send(
-        self: RecordProducer, topic: str, value: bytes, key: Any = None, *rest: Any, **more: Any
-    ) -> None:
-        if seals == AT_CHECKPOINT and key and key.endswith(b"/header"):
-            self.flush()
-            die()
-        sound_send(self, topic, value, key, *rest, **more)
-
-    Envelope.seal = seal  # type: ignore[method-assign,assignment]
-    os.fsync = fsync  # type: ignore[assignment]
-    RecordProducer.send = send  # type: ignore[method-assign,assignment]
+async def dies_before(committer: Committer, sound: Sound, *args: Any, **kwargs: Any) -> Any:
+    """Die before a step of the commit protocol, the second time."""
+    if is_last_commit(committer):
+        die()
+    return await sound(committer, *args, **kwargs)
 
 
-sound_step = ModelStage.step
+async def dies_after(committer: Committer, sound: Sound, *args: Any, **kwargs: Any) -> Any:
+    """Die after a step of the commit protocol, the second time."""
+    is_last = is_last_commit(committer)
+    result = await sound(committer, *args, **kwargs)
+    if is_last:
+        die()
+    return result
 
 
-def raising_step(stage: ModelStage, sample: Any) -> Sequence[Record]:
+def counts(envelope: Envelope, sound: Sound, *args: Any) -> Any:
+    seen["seals"] += 1
+    return sound(envelope, *args)
+
+
+def dies_in_file(sound: Sound, descriptor: int) -> None:
+    """Die when the second checkpoint is half written to a file."""
+    if seen["seals"] == AT_CHECKPOINT:
+        os.truncate(descriptor, os.fstat(descriptor).st_size // 2)
+        die()
+    sound(descriptor)
+
+
+def dies_in_topic(
+    producer: RecordProducer,
+    sound: Sound,
+    topic: str,
+    value: bytes,
+    key: Any = None,
+    *rest: Any,
+    **more: Any,
+) -> None:
+    """Die when the second checkpoint is half written to the topic."""
+    if seen["seals"] == AT_CHECKPOINT and key and key.endswith(b"/header"):
+        producer.flush()
+        die()
+    sound(producer, topic, value, key, *rest, **more)
+
+
+def raises(stage: ModelStage, sound: Sound, sample: Any) -> Sequence[Record]:
     """Fail in a way that is no record's fault."""
     if sample.seq == AT_SEQ:
         raise RuntimeError("a fault of the stage")
-    return sound_step(stage, sample)
+    return cast(Sequence[Record], sound(stage, sample))
 
 
-def huge_step(stage: ModelStage, sample: Any) -> Sequence[Record]:
+def publishes_too_much(stage: ModelStage, sound: Sound, sample: Any) -> Sequence[Record]:
     """Publish a record that no broker takes."""
-    records = sound_step(stage, sample)
+    records = cast(Sequence[Record], sound(stage, sample))
     if sample.seq == AT_SEQ:
         object.__setattr__(records[0], "id", "x" * 2_000_000)
     return records
 
 
-def raises() -> None:
-    """Raise in the stage."""
-    ModelStage.step = raising_step  # type: ignore[method-assign,assignment]
+def dies_deciding(
+    publisher: Publisher, sound: Sound, partition: Any, records: Sequence[Record], incoming: Any
+) -> None:
+    """Die when it was decided about an announced model."""
+    if any(isinstance(each, Change) and each.kind == "model" for each in records):
+        die()
+    sound(publisher, partition, records, incoming)
 
 
-def huge_output() -> None:
-    """Publish too much at once."""
-    ModelStage.step = huge_step  # type: ignore[method-assign,assignment]
+def dies_having_decided(
+    publisher: Publisher, sound: Sound, partition: Any, records: Sequence[Record], incoming: Any
+) -> None:
+    """Die when that was published too."""
+    sound(publisher, partition, records, incoming)
+    if any(isinstance(each, Change) and each.kind == "model" for each in records):
+        publisher._outbox.send_all()
+        publisher._outbox._producer.flush()
+        die()
 
 
-def dies_before_delivery() -> None:
-    """Die before the outputs have arrived."""
-    Outbox.delivered = die  # type: ignore[method-assign,assignment]
-
-
-def dies_deciding(*, published: bool) -> None:
-    """Die after it was decided about an announced model, or when that was published too."""
-    sound = Publisher.publish
-
-    def publish(
-        self: Publisher, partition: AssignedPartition, records: Sequence[Record], incoming: Any
-    ) -> None:
-        is_decision = any(isinstance(each, Change) and each.kind == "model" for each in records)
-        if is_decision and not published:
-            die()
-        sound(self, partition, records, incoming)
-        if is_decision:
-            self._outbox.send_all()
-            self._outbox._producer.flush()
-            die()
-
-    Publisher.publish = publish  # type: ignore[method-assign]
-
-
-def freezes_deciding() -> None:
+def freezes(register: Register, sound: Sound, *args: Any) -> Any:
     """Be stopped, until somebody lets it go on, when a model is about to take over."""
-    sound, stopped = Register.decide, False
-
-    def decide(self: Register, *args: Any) -> Any:
-        nonlocal stopped
-        if not stopped:
-            stopped = True
-            os.kill(os.getpid(), signal.SIGSTOP)
-            time.sleep(1)  # another thread may take the signal, and stop this one somewhat later
-        return sound(self, *args)
-
-    Register.decide = decide  # type: ignore[method-assign,assignment]
+    seen["decisions"] += 1
+    if seen["decisions"] == 1:
+        os.kill(os.getpid(), signal.SIGSTOP)
+        time.sleep(1)  # another thread may take the signal, and stop this one somewhat later
+    return sound(register, *args)
 
 
-def hangs() -> None:
+async def hangs(worker: RoleWorker, sound: Sound, message: Any) -> Turn | None:
     """Take nothing more after a while, as a consumer that died quietly."""
-    sound = RoleWorker._turn
-
-    async def turn(self: RoleWorker, message: Any) -> Turn | None:
-        return await sound(self, message) if message.offset < AT_SEQ else None
-
-    RoleWorker._turn = turn  # type: ignore[method-assign]
+    return await sound(worker, message) if message.offset < AT_SEQ else None
 
 
-def drops() -> None:
+async def drops(worker: RoleWorker, sound: Sound, message: Any) -> Turn | None:
     """Lose a message on its way, once, as Faust does when a seek comes at the wrong moment."""
-    sound, dropped = RoleWorker._turn, False
-
-    async def turn(self: RoleWorker, message: Any) -> Turn | None:
-        nonlocal dropped
-        if message.offset == AT_SEQ and not dropped:
-            dropped = True
-            return None
-        return await sound(self, message)
-
-    RoleWorker._turn = turn  # type: ignore[method-assign]
+    seen["drops"] += message.offset == AT_SEQ
+    is_first = message.offset == AT_SEQ and seen["drops"] == 1
+    return None if is_first else await sound(worker, message)
 
 
-FAULTS: dict[str, Callable[[], None]] = {
-    "none": lambda: None,
-    "raises": raises,
-    "huge-output": huge_output,
-    "dies-before-delivery": dies_before_delivery,
-    "dies-before-publishing-a-decision": lambda: dies_deciding(published=False),
-    "dies-after-publishing-a-decision": lambda: dies_deciding(published=True),
-    "freezes-deciding": freezes_deciding,
-    "hangs": hangs,
-    "drops": drops,
+FAULTS: dict[str, Sequence[tuple[Any, str, Sound]]] = {
+    "none": [],
+    "raises": [(ModelStage, "step", raises)],
+    "huge-output": [(ModelStage, "step", publishes_too_much)],
+    "dies-before-delivery": [(Outbox, "delivered", die)],
+    "dies-before-publishing-a-decision": [(Publisher, "publish", dies_deciding)],
+    "dies-after-publishing-a-decision": [(Publisher, "publish", dies_having_decided)],
+    "freezes-deciding": [(Register, "decide", freezes)],
+    "hangs": [(RoleWorker, "_turn", hangs)],
+    "drops": [(RoleWorker, "_turn", drops)],
     # each step of the commit protocol
-    "dies-before-1": lambda: dies(Committer, "_begin"),
-    "dies-between-1-and-2": lambda: dies(Committer, "_save"),
-    "dies-within-2": dies_while_saving,
-    "dies-between-2-and-3": lambda: dies(Committer, "_commit"),
-    "dies-after-3": lambda: dies(Committer, "_finish", after=True),
+    "dies-before-1": [(Committer, "_begin", dies_before)],
+    "dies-between-1-and-2": [(Committer, "_save", dies_before)],
+    "dies-within-2": [
+        (Envelope, "seal", counts),
+        (os, "fsync", dies_in_file),
+        (RecordProducer, "send", dies_in_topic),
+    ],
+    "dies-between-2-and-3": [(Committer, "_commit", dies_before)],
+    "dies-after-3": [(Committer, "_finish", dies_after)],
 }
+"""Name → the class or module, its function, and what replaces that."""
 
 
 def main(config: str, fault: str, role: str = "model") -> None:
-    """Run the worker."""
-    FAULTS[fault]()
+    for owner, name, faulty in FAULTS[fault]:
+        wrapper = partialmethod if isinstance(owner, type) else partial
+        setattr(owner, name, wrapper(faulty, getattr(owner, name)))
     replica = Replica(cast(Role, role))
     run(factory(replica.role)(load_config(Path(config), replica.role), replica))
 

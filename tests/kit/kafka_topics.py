@@ -1,7 +1,5 @@
 """What an operator does to topics while a pipeline runs."""
 
-import time
-
 from confluent_kafka.admin import (
     AdminClient,
     AlterConfigOpType,
@@ -13,12 +11,12 @@ from confluent_kafka.admin import (
 
 from fluxplain.config import Config
 from fluxplain.kafka.client import client_settings
+from tests.kit.waiting import wait_until
 
 ANSWER_S = 30.0
 
 
 def set_topic(config: Config, topic: str, name: str, value: str) -> None:
-    """Change a setting of a topic."""
     entry = ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET)
     resource = ConfigResource(ResourceType.TOPIC, config.topic(topic), incremental_configs=[entry])
     client = AdminClient(client_settings(config))  # its answers come as long as it is there
@@ -29,9 +27,11 @@ def set_topic(config: Config, topic: str, name: str, value: str) -> None:
 def add_partitions(config: Config, topic: str, count: int) -> None:
     """Make a topic have so many partitions, and wait until a broker shows them."""
     client, name = AdminClient(client_settings(config)), config.topic(topic)
-    for future in client.create_partitions([NewPartitions(name, count)]).values():
-        future.result(timeout=ANSWER_S)
-    deadline = time.monotonic() + ANSWER_S
-    while len(client.list_topics(name, timeout=ANSWER_S).topics[name].partitions) < count:
-        assert time.monotonic() < deadline, f"{name} does not get {count} partitions"
-        time.sleep(0.05)
+
+    def has() -> bool:
+        return len(client.list_topics(name, timeout=ANSWER_S).topics[name].partitions) >= count
+
+    if not has():
+        for future in client.create_partitions([NewPartitions(name, count)]).values():
+            future.result(timeout=ANSWER_S)
+        wait_until(has, ANSWER_S, what=lambda: f"{name} gets {count} partitions")

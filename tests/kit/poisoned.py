@@ -1,6 +1,6 @@
 """Feeds batches that stop Kafka's usual clients, and checks what becomes of them."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 
@@ -8,11 +8,10 @@ import orjson
 
 from fluxplain.stages import Message
 from tests.fuzz.hostile_control import hostile_control, withdrawn
-from tests.fuzz.poison import Poison, poisons
+from tests.fuzz.poison import poisons
 from tests.kit.batches import batch, record, send_batches
+from tests.kit.comparison import compare
 from tests.kit.kafka_pipeline import KafkaPipeline, Published, identity, reference_of
-
-Makers = dict[str, Callable[[bytes], Poison]]
 
 INPUTS = {"features": None, "labels": b'{"id": "unknown", "y": 1}', "control": b'{"every": 1}'}
 """Topics that users write → a good value for it; None for one of the observations."""
@@ -32,13 +31,7 @@ CONTROLS = 200
 
 
 class Feeder:
-    """Sends batches, and keeps what each offset must give.
-
-    Parameters
-    ----------
-    pipeline, topic
-        Where to send them.
-    """
+    """Sends batches to a topic, and keeps what each offset must give."""
 
     def __init__(self, pipeline: KafkaPipeline, topic: str) -> None:
         self._servers = pipeline.config.kafka.bootstrap_servers
@@ -46,7 +39,6 @@ class Feeder:
         self.messages: list[Message] = []
 
     def good(self, *values: bytes) -> None:
-        """Send good values."""
         few = [values[i : i + TOGETHER] for i in range(0, len(values), TOGETHER)]
         made = [batch([record(i, value) for i, value in enumerate(each)]) for each in few]
         for each, offset in zip(few, send_batches(self._servers, self.topic, made), strict=True):
@@ -56,7 +48,6 @@ class Feeder:
             ]
 
     def poison(self, good: bytes) -> None:
-        """Send a batch of each kind."""
         made = [make(good) for make in poisons().values()]
         offsets = send_batches(self._servers, self.topic, [each.batch for each in made])
         for name, each, offset in zip(poisons(), made, offsets, strict=True):
@@ -126,14 +117,9 @@ def joined_problems(pipeline: KafkaPipeline, inputs: Sequence[Feeder]) -> Iterat
         passed = [(each.topic, 0, m.offset) for m in each.messages if m.offset not in unusable]
         if passed != [m.origin for m in joined if m.origin[0] == each.topic]:
             yield f"of {each.topic} others were passed on than can be used"
+    found = compare(pipeline.published, expected)
     if pipeline.published != expected:
-        differ = expected.keys() ^ pipeline.published.keys()
-        yield f"{len(differ):,} identities are missing or too many: {sorted(map(str, differ))[:3]}"
-        yield from (
-            f"{key} differs"
-            for key in expected.keys() & pipeline.published.keys()
-            if expected[key] != pipeline.published[key]
-        )
+        yield from (*found.problems(), *found.examples)
 
 
 def peaks(pipeline: KafkaPipeline) -> dict[str, int]:

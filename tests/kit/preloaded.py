@@ -19,7 +19,6 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from importlib import import_module
 from pathlib import Path
-from types import TracebackType
 from typing import IO, Any, Self
 
 LOADED = (
@@ -63,27 +62,22 @@ class Forked:
         self._status = status
 
     def poll(self) -> int | None:
-        """Return how it ended; None as long as it runs."""
         return self._ended(0.0)
 
     def wait(self, timeout: float | None = None) -> int:
-        """Wait until it has ended."""
         status = self._ended(timeout)
         if status is None:
             raise subprocess.TimeoutExpired(self.args, timeout or 0.0)
         return status
 
     def send_signal(self, sig: int) -> None:
-        """Send a signal, unless it has ended."""
         if self.poll() is None:
             os.kill(self.pid, sig)
 
     def terminate(self) -> None:
-        """Ask it to end."""
         self.send_signal(signal.SIGTERM)
 
     def kill(self) -> None:
-        """End it at once."""
         self.send_signal(signal.SIGKILL)
 
     def _ended(self, timeout: float | None) -> int | None:
@@ -138,12 +132,7 @@ class Preloaded:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self._socket.close()
         self._process.wait()
 

@@ -8,7 +8,6 @@ import pytest
 
 @pytest.fixture(autouse=True)
 def no_process_left() -> Iterator[None]:
-    """Fail a test that leaves a worker running."""
     before = {child.pid for child in psutil.Process().children(recursive=True)}
     yield
     left = [c for c in psutil.Process().children(recursive=True) if c.pid not in before]

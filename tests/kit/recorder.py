@@ -9,8 +9,6 @@ Sent = tuple[str, bytes, bytes | None, int | None]
 
 
 class Recorder:
-    """Takes what would go to the broker."""
-
     def __init__(self) -> None:
         self.sent: list[Sent] = []
         self.headers: list[Mapping[str, bytes] | None] = []

@@ -1,12 +1,14 @@
 """Checkpoints that are sealed, and one who sees what of them is unpickled."""
 
 import logging
+import os
 import pickle
 from collections.abc import Iterator
 from functools import cache
 
 import pytest
 
+from fluxplain.config import Config
 from fluxplain.kafka.checkpoints import (
     Checkpoint,
     Envelope,
@@ -15,6 +17,7 @@ from fluxplain.kafka.checkpoints import (
     State,
     checkpoint,
 )
+from fluxplain.kafka.checkpoints.records import CHUNK_BYTES
 from fluxplain.kafka.ownership.lives import FIRST, Life
 from fluxplain.kafka.ownership.writers import Fence
 from fluxplain.stages import DriftStage
@@ -22,11 +25,17 @@ from tests.fuzz.pools import REGRESSION
 
 SLOT = Slot("drift", "fluxplain.explanations", 0)
 
-
 IDENTITY = Identity.of({"seed": "one"}, "cluster", {SLOT.topic: "id of the topic"})
 
-
 KEY = b"a key of at least thirty-two characters"
+
+
+class Large(DriftStage):
+    """A stage whose state needs several chunks."""
+
+    def __init__(self, config: Config) -> None:
+        super().__init__(config)
+        self.ballast = os.urandom(3 * CHUNK_BYTES)
 
 
 class Unpickled:

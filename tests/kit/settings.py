@@ -13,21 +13,26 @@ FEATURES = {
 }
 
 
+def all_methods(size: int, inner_samples: int, grid_size: int) -> dict[str, Any]:
+    """Return the settings of all methods, with reservoirs and storages of one size."""
+    return {
+        "ipfi": {"reservoir_size": size},
+        "isage": {"reservoir_size": size, "inner_samples": inner_samples},
+        "ipdp": {"storage_size": size, "grid_size": grid_size},
+    }
+
+
+QUICK_DRIFT = {"delta": 0.002, "params": {"min_window_length": 5}}
+"""Short streams must show changes, of iPDP too."""
+
+
 SETTINGS: dict[str, Any] = {
     "seed": 7,
     "features": FEATURES,
     "label": {"type": "integer"},
     "model": {"factory": "river.forest:ARFClassifier", "params": {"n_models": 2}},
-    "explain": {
-        "loss": "brier",
-        "alpha": 0.01,
-        "emit_every": 3,
-        "ipfi": {"reservoir_size": 50},
-        "isage": {"reservoir_size": 50, "inner_samples": 2},
-        "ipdp": {"storage_size": 50, "grid_size": 4},
-    },
-    # streams so short must show changes, of iPDP too
-    "drift": {"delta": 0.002, "params": {"min_window_length": 5}},
+    "explain": {"loss": "brier", "alpha": 0.01, "emit_every": 3, **all_methods(50, 2, 4)},
+    "drift": QUICK_DRIFT,
     # pipelines run side by side, and there is one port
     "dashboard": {"enabled": False},
 }
@@ -55,7 +60,6 @@ def topics(prefix: str) -> dict[str, Any]:
 
 
 def write_config(path: Path, settings: dict[str, Any]) -> Path:
-    """Write settings as TOML."""
     path.write_text("\n".join(_lines("", settings)))
     return path
 

@@ -2,7 +2,6 @@
 
 import pickle
 import random
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -17,7 +16,7 @@ from fluxplain.config.replica import Replica
 from fluxplain.evaluate import Encoding, Evaluator, Inputs, Label, Output, Value
 from fluxplain.schemas import Evaluation, Record
 from fluxplain.stages import Message, ModelStage, Stage, process
-from tests.kit.settings import FEATURES
+from tests.kit.settings import FEATURES, QUICK_DRIFT, all_methods
 
 T = TypeVar("T")
 R = TypeVar("R", bound=Record)
@@ -68,17 +67,11 @@ class Linear:
         pass
 
 
-class Constant:
+class Constant(Linear):
     """Says the same of everything: a number."""
 
     def __init__(self, output: float = 0.0) -> None:
-        self.output = output
-
-    def predict_one(self, x: Mapping[str, Any]) -> float:
-        return self.output
-
-    def learn_one(self, x: Mapping[str, Any], y: object) -> None:
-        pass
+        super().__init__({}, output)
 
 
 class ConstantProbabilities:
@@ -92,8 +85,6 @@ class ConstantProbabilities:
 
 
 class Scripted:
-    """Probabilities or a number from a function of the observation."""
-
     def __init__(self, function: Callable[[Mapping[str, Any]], Output]) -> None:
         self.function = function
 
@@ -108,7 +99,6 @@ def normal_rows(n: int, names: Sequence[str], seed: int) -> list[Row]:
 
 
 def agrawal(n: int, seed: int = 1, function: int = 1) -> list[tuple[Row, int]]:
-    """Return the first records of an agrawal concept."""
     return list(synth.Agrawal(classification_function=function, seed=seed).take(n))
 
 
@@ -126,15 +116,8 @@ def make_config(**settings_: Any) -> Config:
         "features": AGRAWAL_FEATURES,
         "label": {"type": "integer"},
         "model": {"factory": "river.forest:ARFClassifier", "params": {"n_models": 3}},
-        "explain": {
-            "alpha": 0.01,
-            "emit_every": 5,
-            "ipfi": {"reservoir_size": 20},
-            "isage": {"reservoir_size": 20, "inner_samples": 2},
-            "ipdp": {"storage_size": 20, "grid_size": 4},
-        },
-        # short streams must show changes: River's settings
-        "drift": {"delta": 0.002, "params": {"min_window_length": 5}},
+        "explain": {"alpha": 0.01, "emit_every": 5, **all_methods(20, 2, 4)},
+        "drift": QUICK_DRIFT,
     }
     for name, value in settings_.items():
         whole = name == "features" or not isinstance(value, dict)
@@ -161,9 +144,7 @@ def linear_config(**settings_: Any) -> Config:
                 "loss": "squared_error",
                 "alpha": 0.05,
                 "emit_every": 3,
-                "ipfi": {"reservoir_size": 5},
-                "isage": {"reservoir_size": 5, "inner_samples": 2},
-                "ipdp": {"storage_size": 5, "grid_size": 3},
+                **all_methods(5, 2, 3),
                 **settings_.get("explain", {}),
             },
         }
@@ -214,7 +195,6 @@ def observations(records: Iterable[tuple[Row, int]]) -> list[Message]:
 
 
 def run(stage: Stage, messages: Iterable[Message]) -> list[Record]:
-    """Return all that a stage publishes."""
     return [record for each in messages for record in process(stage, each)]
 
 
@@ -244,17 +224,14 @@ def passed_on(records: Iterable[Record]) -> list[Message]:
 
 
 def of_kind(records: Iterable[Record], kind: type[R]) -> list[R]:
-    """Return the records of one kind."""
     return [record for record in records if isinstance(record, kind)]
 
 
 def encoded(records: Iterable[Record]) -> list[bytes]:
-    """Return the records as bytes."""
     return [record.encode() for record in records]
 
 
 def by_feature(records: Iterable[Record]) -> dict[str, list[Evaluation]]:
-    """Return the evaluations of each feature, in order."""
     grouped: dict[str, list[Evaluation]] = {}
     for each in of_kind(records, Evaluation):
         grouped.setdefault(each.feature, []).append(each)
@@ -262,7 +239,6 @@ def by_feature(records: Iterable[Record]) -> dict[str, list[Evaluation]]:
 
 
 def pickled(thing: T) -> T:
-    """Return the thing after a round trip through pickle."""
     copy: T = pickle.loads(pickle.dumps(thing))
     return copy
 
@@ -289,11 +265,3 @@ def chunks(items: Sequence[T], sizes: Iterable[int]) -> Iterator[Sequence[T]]:
         yield items[start : start + size]
         start += size
     yield items[start:]
-
-
-def wait_until(condition: Callable[[], bool], timeout_s: float = 40.0) -> None:
-    """Wait until something holds; fail if it does not in time."""
-    deadline = time.monotonic() + timeout_s
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)

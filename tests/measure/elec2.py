@@ -25,7 +25,6 @@ FEATURE = "vicprice"
 
 
 def main(path: str, *, with_reference: bool) -> None:
-    """Run, check and print."""
     begin = time.monotonic()
     with (
         tempfile.TemporaryDirectory() as folder,

@@ -10,7 +10,7 @@ import hashlib
 import random
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -26,10 +26,10 @@ from tests.fuzz.audit import Audit
 from tests.fuzz.hostile import hostile
 from tests.kit import settings as kit
 from tests.kit.command import Clock, execute, say
+from tests.kit.comparison import compare
 from tests.kit.kafka_pipeline import KafkaPipeline, Published, identity, reference
 from tests.kit.poisoned import Feeder, feed_joined, joined_problems, peaks
 from tests.kit.streams import observations
-from tests.measure.chaos.verifier import compare
 
 SETTINGS: dict[str, Any] = {
     **kit.SETTINGS,
@@ -51,14 +51,9 @@ SHOWN = 15
 
 @dataclass(frozen=True, slots=True)
 class Mixture:
-    """Good observations with hostile ones among them.
+    """Good observations with hostile ones among them, in order: the value at offset i.
 
-    Attributes
-    ----------
-    values
-        All of them, in order: the value at offset i.
-    ranks
-        Offset of each good one → how many good ones are before it.
+    `ranks` holds offset of each good one → how many good ones are before it.
     """
 
     values: Sequence[bytes]
@@ -66,7 +61,6 @@ class Mixture:
 
     @property
     def good(self) -> list[bytes]:
-        """The good ones alone."""
         return [self.values[offset] for offset in self.ranks]
 
     @property
@@ -92,39 +86,14 @@ def mix(good: Sequence[bytes], bad: Sequence[bytes], seed: int) -> Mixture:
     return Mixture(values, ranks)
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """What is wrong with what was published.
-
-    Attributes
-    ----------
-    problems
-        What is wrong; nothing if all is well.
-    examples
-        Sentences about the first of these.
-    """
-
-    problems: Sequence[str]
-    examples: Sequence[str]
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Outcome:
-    """What a run gave.
+    """What is wrong, sentences about the first of that, records by topic, and seconds in all."""
 
-    Attributes
-    ----------
-    verdict
-        What is wrong.
-    counts
-        Topic → records.
-    took_s
-        From the first record fed to the last one through.
-    """
-
-    verdict: Verdict
-    counts: dict[str, int]
-    took_s: float
+    problems: list[str]
+    examples: Sequence[str]
+    counts: dict[str, int] = field(default_factory=dict)
+    took_s: float = 0.0
 
 
 def run(pipeline: KafkaPipeline, mixture: Mixture, clock: Clock | None = None) -> Outcome:
@@ -138,29 +107,29 @@ def run(pipeline: KafkaPipeline, mixture: Mixture, clock: Clock | None = None) -
 
     pipeline.wait_until_through(len(mixture.values), timeout_s=TIMEOUT_S, each=progress)
     took_s = time.monotonic() - began_at
-    verdict = check(pipeline.config, mixture, pipeline.published, pipeline.messages)
+    outcome = check(pipeline.config, mixture, pipeline.published, pipeline.messages)
+    outcome.counts, outcome.took_s = pipeline.counts(), took_s
     if pipeline.workers.deaths:
-        died = f"workers died: {pipeline.workers.deaths}"
-        verdict = Verdict([*verdict.problems, died], verdict.examples)
-    return Outcome(verdict, pipeline.counts(), took_s)
+        outcome.problems.append(f"workers died: {pipeline.workers.deaths}")
+    return outcome
 
 
-def check(config: Config, mixture: Mixture, published: Published, messages: int) -> Verdict:
+def check(config: Config, mixture: Mixture, published: Published, messages: int) -> Outcome:
     """Compare what was published, in so many messages, with what must be."""
     letters = {key: values for key, values in published.items() if key[0] == LETTERS}
     others = {key: values for key, values in published.items() if key[0] != LETTERS}
     expected = _by_rank(reference(config, mixture.good), range(len(mixture.ranks)))
     repeated = messages - sum(map(len, published.values()))
     whole = reference(config, mixture.values)
-    exact = compare(published, whole, len(published))
+    exact = compare(published, whole)
     # repetitions are counted here, since the verifier takes them for granted
-    good = compare(_by_rank(others, mixture.ranks), expected, len(others))
+    good = compare(_by_rank(others, mixture.ranks), expected)
     wrong = list(_wrong_letters(letters, config.topic("features"), mixture.hostile))
     problems = [f"{len(wrong):,} dead letters are wrong"] if wrong else []
     problems += [f"of the good ones: {problem}" for problem in good.problems()]
     problems += [f"beside the reference: {problem}" for problem in exact.problems()]
     problems += [f"{repeated:,} messages came twice"] if repeated else []
-    return Verdict(problems, [*wrong[:3], *good.examples, *exact.examples])
+    return Outcome(problems, [*wrong[:3], *good.examples, *exact.examples])
 
 
 LETTERS = DeadLetter.TOPIC
@@ -254,7 +223,7 @@ def command(
         _print_poisoned(poisoned)
         stale = not outcome.counts["changes"]
         return [
-            *outcome.verdict.problems,
+            *outcome.problems,
             *poisoned.problems,
             *(["no change: the stream shows too little"] if stale else []),
         ]
@@ -270,14 +239,8 @@ def command(
 class _Poisoned:
     """What became of poison in joined topics.
 
-    Attributes
-    ----------
-    problems
-        What is wrong; nothing if all is well.
-    records, announced
-        How many were fed; and how many announcements were withdrawn.
-    before, after
-        Bytes of each worker that were in memory at most, before the poison and at the end.
+    `announced` were withdrawn; `before` the poison and `after` it each worker held so many bytes at
+    most.
     """
 
     problems: Sequence[str]
@@ -347,7 +310,7 @@ def _print(outcome: Outcome, records: int) -> None:
     rate = records / outcome.took_s
     say(f"{records:,} records in {outcome.took_s:.0f} s: {rate:,.0f} a second")
     say(", ".join(f"{n:,} {name}" for name, n in outcome.counts.items()))
-    for example in outcome.verdict.examples:
+    for example in outcome.examples:
         say(example)
 
 

@@ -18,8 +18,9 @@ from typing import Annotated
 import typer
 
 from fluxplain.kafka.embedded import EmbeddedBroker
-from tests.kit.command import Clock, FailedError, execute, say
+from tests.kit.command import Clock, execute, say
 from tests.kit.settings import REAL_KAFKA
+from tests.kit.waiting import FailedError
 from tests.measure.benchmarks.report import machine
 from tests.models.kinds import KINDS
 from tests.models.run import run

@@ -30,7 +30,7 @@ from fluxplain.kafka.ownership.writers import ANY, Begin
 from fluxplain.kafka.producer import RecordProducer
 from fluxplain.kafka.topics import create_topics
 from fluxplain.stages import DriftStage
-from tests.kit.large import Large
+from tests.kit.sealed import Large
 from tests.kit.settings import SETTINGS
 
 SLOT = Slot("drift", "explanations", 0)

@@ -13,7 +13,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from fluxplain.config import Config
 from fluxplain.kafka.client import client_settings
 from fluxplain.kafka.topics.progress import GroupOffsets, PipelineProgress
-from tests.kit.command import FailedError
+from tests.kit.waiting import FailedError
 from tests.measure.benchmarks.rig import (
     BROKERS,
     FEATURES,

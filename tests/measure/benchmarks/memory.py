@@ -9,8 +9,8 @@ from typing import Any
 
 from fluxplain.kafka.topics.progress import GroupOffsets
 from fluxplain.kafka.topics.replay import ReplayOptions, replay
-from tests.kit.command import FailedError
 from tests.kit.settings import write_config
+from tests.kit.waiting import FailedError
 from tests.measure.benchmarks.bare import noisy
 from tests.measure.benchmarks.rig import ALL, rig
 from tests.measure.benchmarks.run import Run

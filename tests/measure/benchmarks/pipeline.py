@@ -8,7 +8,7 @@ import orjson
 
 from fluxplain.config import Config
 from fluxplain.stages import Message, ModelStage, process
-from tests.kit.command import FailedError
+from tests.kit.waiting import FailedError
 from tests.measure.benchmarks import library
 from tests.measure.benchmarks.rig import (
     BROKERS,
@@ -49,7 +49,7 @@ def throughput(run: Run) -> Iterator[Figure]:
         for broker in BROKERS:
             with rig(run, broker, settings(methods)) as it:
                 rate = full_speed(it, RECORDS, STEADY)
-                it.workers.close()
+                it.workers.stop()
                 run.clock.say(f"{name}, {broker}: a bare consumer")
                 peer = asyncio.run(_bare_consumer(it.config, methods))
             title = f"{name}, {broker}: records per second"

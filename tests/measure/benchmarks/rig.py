@@ -14,17 +14,16 @@ from river.datasets import synth
 from deploy.kafka import Cluster
 from deploy.kafka.cluster import say as tell
 from fluxplain.cli.supervisor import ROLES
-from fluxplain.config import Config, load_config
+from fluxplain.config import Config
 from fluxplain.config.replica import Replica, Role
 from fluxplain.kafka.embedded import CHECKPOINT_INTERVAL_S, EmbeddedBroker
-from fluxplain.kafka.topics import create_topics
 from fluxplain.kafka.topics.progress import GroupOffsets
-from tests.kit.command import FailedError
 from tests.kit.settings import write_config
+from tests.kit.waiting import FailedError
+from tests.kit.workers import Workers
 from tests.measure.benchmarks import library
 from tests.measure.benchmarks.run import Run
 from tests.measure.chaos.feed import Feed
-from tests.measure.recovery.workers import Workers
 
 Broker = Literal["Kafka", "embedded broker"]
 
@@ -84,7 +83,7 @@ class Rig:
         """Start a worker of each role or shard, and wait until all have partitions."""
         self.started.extend(map(self.workers.add, replicas))
         for _ in self.ticks("the workers have partitions"):
-            if all(map(self.workers.partitions, self.started)):
+            if all(map(self.workers.next_offsets, self.started)):
                 return
 
     def ticks(self, what: str, timeout_s: float = TIMEOUT_S) -> Iterator[float]:
@@ -124,12 +123,10 @@ def rig(run: Run, broker: Broker, fields: dict[str, Any]) -> Iterator[Rig]:
             servers = stack.enter_context(EmbeddedBroker()).bootstrap_servers
             fields = {**fields, "checkpoint": {"interval_s": CHECKPOINT_INTERVAL_S}}
         path = write_config(run.folder / "bench.toml", fields)
-        config = load_config(path).on_broker(servers)
-        create_topics(config)
         # those of another cluster would be refused
         stack.callback(shutil.rmtree, run.folder / "checkpoints", ignore_errors=True)
-        workers = stack.enter_context(closing(Workers(path, config, run.folder)))
-        yield Rig(run, config, workers, kafka)
+        workers = stack.enter_context(Workers(path, servers, run.folder))
+        yield Rig(run, workers.config, workers, kafka)
 
 
 def full_speed(it: Rig, records: int, steady: int) -> float:
@@ -158,8 +155,7 @@ def full_speed(it: Rig, records: int, steady: int) -> float:
             predicted = sum(predictions.ends().values())
             before, explained = explained, sum(explanations.ends().values())
             it.run.clock.progress(partial("{:,} of {:,} predicted".format, predicted, records))
-            if feed.error:
-                raise FailedError(f"the records cannot be fed: {feed.error}")
+            feed.check()
             if not begun and predicted >= steady:
                 begun, skipped = now, predicted
             if explained > before:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import orjson
 import pytest
 
-from tests.kit.command import FailedError
+from tests.kit.waiting import FailedError
 from tests.measure.benchmarks.latency import last_of_each, summary
 
 

@@ -5,11 +5,14 @@ says where.
 """
 
 import random
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from tests.kit.command import execute
+from tests.kit.command import Clock, execute
 from tests.measure.chaos.run import Options, Run
 from tests.measure.chaos.schedule import Store, Wanted, store_of
 
@@ -82,9 +85,14 @@ def chaos(
         *(partitions, poisons, bombs, foreign),
     )
     options = Options(seed, records, rate, most_delay, wanted, store, joined)
+
+    def work(folder: Path, clock: Clock) -> Sequence[str]:
+        with ExitStack() as stack:
+            return Run(options, folder, clock, stack).problems()
+
     execute(
         "chaos",
-        lambda folder, clock: Run(options, folder, clock).problems(),
+        work,
         passed="nothing missing, nothing different, every worker ended as it may",
         settings=f"seed {seed}, checkpoints in the {store}, "
         f"{'joined topics' if joined else 'labels in the observations'}",

@@ -5,8 +5,7 @@ import random
 import signal
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from threading import Event
 
@@ -14,15 +13,21 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
 from deploy.kafka import Cluster
-from fluxplain.cli.supervisor import Supervisor, describe_status
+from fluxplain.cli.supervisor import describe_status
+from tests.kit.kafka_topics import set_topic
+from tests.kit.workers import Workers
 from tests.measure.chaos.exits import Stop
-from tests.measure.chaos.faults import Aside, Foreigners, Poisoner, Topics
+from tests.measure.chaos.faults import Aside, Foreigners, add_partition
+from tests.measure.chaos.poison import Poisoner
 from tests.measure.chaos.recovery import Recoveries
 from tests.measure.chaos.schedule import Disturbance, Kind
 
 IN_SYNC_TIMEOUT_S = 300.0
 """Seconds that brokers may take to catch up after a restart: the copies of a topic that refuses
 writes cannot while it does."""
+
+IN_SYNC, TOO_MANY = "2", "4"
+"""`min.insync.replicas` of three copies: as it is, and so that every write is refused."""
 
 COUNTED: dict[str, tuple[Kind, ...]] = {
     "worker kills": ("kill",),
@@ -47,52 +52,34 @@ on, else from the end of the fault."""
 class Faults:
     """What carries out what is not done to workers and brokers.
 
-    Attributes
-    ----------
-    topics, poisoner, foreigners, recoveries
-        What is done to topics, what is written, who joins, and what is measured.
-    joined
-        Topics that get the same new partition.
-    new_partition
-        Called with a partition that all of these have.
+    `grown` are the topics that get the same new partition; `new_partition` is called with it when
+    all of them have it. Nothing waits for a broker any more when `closing` is set.
     """
 
-    topics: Topics
     poisoner: Poisoner
     foreigners: Foreigners
     recoveries: Recoveries
-    joined: Sequence[str]
+    grown: Sequence[str]
     new_partition: Callable[[int], None]
+    closing: Event
 
 
 class Disturber:
-    """Does what is due, each time it is called.
-
-    Parameters
-    ----------
-    schedule
-        What to do, and when.
-    workers, cluster
-        Whom to do it to.
-    faults
-        Who does what is not done to these.
-    tell
-        Called with a sentence for each thing that is done.
+    """Does what is due, each time it is called, and tells of it.
 
     Attributes
     ----------
     done
         Kind → how often it was really done.
-    killed
-        Names of the workers that were killed, once for each time.
-    removed
-        How those that were removed ended.
+    killed, removed
+        Names of the workers that were killed, once for each time; and how those that were removed
+        ended.
     """
 
     def __init__(
         self,
         schedule: Sequence[Disturbance],
-        workers: Supervisor,
+        workers: Workers,
         cluster: Cluster,
         faults: Faults,
         *,
@@ -100,18 +87,14 @@ class Disturber:
     ) -> None:
         self._due = list(schedule)
         self._wanted = Counter(each.kind for each in schedule)
-        self._workers = workers
-        self._cluster = cluster
-        self._faults = faults
+        self._workers, self._cluster, self._faults = workers, cluster, faults
         self._tell = tell
         self._paused: dict[str, tuple[float, Disturbance]] = {}
         self._refused: tuple[float, Disturbance] | None = None
+        self._down: Disturbance | None = None
         self._added: queue.Queue[int] = queue.Queue()
-        self._writing, self._growing, self._joining = Aside("poison"), Aside("grow"), Aside("join")
-        self._background = ThreadPoolExecutor(1, "broker")
-        self._outage: Future[None] | None = None
-        self._outage_kind: Kind = "broker-kill"
-        self._closing = Event()
+        self._brokers = Aside("broker")
+        self._aside = {name: Aside(name) for name in ("poison", "partitions", "foreign")}
         self.done: Counter[Kind] = Counter()
         self.killed: list[str] = []
         self.removed: list[Stop] = []
@@ -120,7 +103,7 @@ class Disturber:
         """Do what is due; what cannot be done yet is tried again at the next call."""
         self._workers.check()
         self._wake()
-        self._see_outage()
+        self._see_brokers()
         self._see_refused_writes()
         self._see_others()
         for each in [each for each in self._due if each.at_s <= elapsed_s]:
@@ -129,8 +112,8 @@ class Disturber:
 
     def finished(self) -> bool:
         """Return whether everything was done, and nothing is down or paused any more."""
-        others = [each.is_done() for each in (self._writing, self._growing, self._joining)]
-        return not (self._due or self._paused or self._outage or self._refused) and all(others)
+        others = [each.is_done() for each in self._aside.values()]
+        return not (self._due or self._paused or self._down or self._refused) and all(others)
 
     def counts(self) -> dict[str, tuple[int, int]]:
         """Return name → (how often it was done, how often it was to be done)."""
@@ -144,18 +127,16 @@ class Disturber:
 
     def close(self) -> None:
         """Leave nothing paused; do not wait for a broker that is away."""
-        self._closing.set()
-        for what in (self._faults.topics, self._faults.poisoner, self._faults.foreigners):
-            what.close()
-        for each in (self._writing, self._growing, self._joining):
+        self._faults.closing.set()
+        for each in self._aside.values():
             each.close()
         for name in list(self._paused):
             self._continue(name)
-        self._background.shutdown()
+        self._brokers.close(wait=True)
 
     def _do(self, each: Disturbance) -> bool:
         if each.kind in {"broker-kill", "all-kill"}:
-            return self._start_outage(each)
+            return self._kill_brokers(each)
         if each.kind == "outage":
             return self._refuse_writes(each)
         if each.kind in {"partitions", "poison", "bomb", "foreign"}:
@@ -168,29 +149,26 @@ class Disturber:
         names = self._workers.running(each.role).keys() - self._paused.keys()
         if not names or (each.kind == "remove" and len(names) < 2):
             return False  # until the supervisor has started one again
-        name = each.choose(sorted(names))
+        self._do_to(each.choose(sorted(names)), each)
+        return True
+
+    def _do_to(self, name: str, each: Disturbance) -> None:
         if each.kind == "kill":
             self._tell(f"killed {name} ({self._workers.running()[name]})")
             self._kill([name])
-            self.done["kill"] += 1
-            self._faults.recoveries.since("kill")
+            self._over("kill")
         elif each.kind == "remove":
-            outage = self._outage is not None or self._refused is not None
-            status = self._workers.remove(name)
-            self.removed.append(Stop(status, outage))
-            self._tell(f"removed {name}: {describe_status(status)}")
-            self.done["remove"] += 1
+            stop = Stop(self._workers.remove(name), bool(self._down or self._refused))
+            self.removed.append(stop)
+            self._tell(f"removed {name}: {describe_status(stop.status)}")
+            self._over("remove")
         else:
             self._tell(f"paused {name} for {each.lasts_s:.1f} s")
             self._workers.kill(name, signal.SIGSTOP)
             self._paused[name] = (time.monotonic(), each)
-        return True
 
-    def _kill(self, names: Collection[str]) -> None:
-        for name in names:
-            self._workers.kill(name)
-        while set(names) & self._workers.running().keys():
-            time.sleep(0.01)  # else they could be killed twice
+    def _kill(self, names: Sequence[str]) -> None:
+        self._workers.crash(*names)
         self.killed += names
 
     def _wake(self) -> None:
@@ -210,12 +188,9 @@ class Disturber:
         self._tell(f"{name} goes on")
 
     def _refuse_writes(self, each: Disturbance) -> bool:
-        if self._refused or (self._outage and self._outage_kind == "all-kill"):
+        all_down = self._down is not None and self._down.kind == "all-kill"
+        if self._refused or all_down or not self._require(each.topic, TOO_MANY):
             return False
-        try:
-            self._faults.topics.refuse_writes(each.topic)
-        except (KafkaException, TimeoutError):
-            return False  # until a broker answers
         self._tell(f"writes to {each.topic} are refused for {each.lasts_s:.1f} s")
         self._refused = time.monotonic(), each
         return True
@@ -224,15 +199,18 @@ class Disturber:
         if self._refused is None:
             return
         since, each = self._refused
-        if time.monotonic() - since < each.lasts_s:
-            return
+        if time.monotonic() - since >= each.lasts_s and self._require(each.topic, IN_SYNC):
+            self._tell(f"writes to {each.topic} are accepted again")
+            self._refused = None
+            self._over("outage")
+
+    def _require(self, topic: str, replicas: str) -> bool:
+        """Return whether a broker has answered."""
         try:
-            self._faults.topics.accept_writes(each.topic)
+            set_topic(self._workers.config, topic, "min.insync.replicas", replicas)
         except (KafkaException, TimeoutError):
-            return
-        self._tell(f"writes to {each.topic} are accepted again")
-        self._refused = None
-        self._over("outage")
+            return False
+        return True
 
     def _do_aside(self, each: Disturbance) -> None:
         faults, kind = self._faults, each.kind
@@ -243,33 +221,31 @@ class Disturber:
             self.done[kind] += 1
 
         def grow() -> None:
-            rng = random.Random(f"partitions/{each.pick}")
-            self._added.put(faults.topics.add_partition(faults.joined, rng))
+            added, rng = faults.poisoner.partitions, random.Random(f"partitions/{each.pick}")
+            config = self._workers.config
+            add_partition(config, faults.grown, added + 1, rng, faults.closing)
+            faults.poisoner.partitions += 1
+            self._added.put(added)
 
         def join() -> None:
             self._tell(f"started a foreign {each.role} worker")
-            faults.foreigners.start(each.role)
-            self._tell(str(faults.foreigners.ended[-1]))
+            self._tell(faults.foreigners.start(each.role))
             self.done["foreign"] += 1
 
-        if kind == "partitions":
-            self._growing.do(grow)
-        elif kind == "foreign":
-            self._joining.do(join)
-        else:
-            self._writing.do(write)
+        lane = "poison" if kind == "bomb" else kind
+        self._aside[lane].do({"partitions": grow, "foreign": join, "poison": write}[lane])
 
     def _see_others(self) -> None:
-        for each in (self._writing, self._growing, self._joining):
+        for each in self._aside.values():
             each.is_done()  # raises what went wrong
         while not self._added.empty():
             partition = self._added.get()
-            self._tell(f"{', '.join(self._faults.joined)} have a partition {partition}")
+            self._tell(f"{', '.join(self._faults.grown)} have a partition {partition}")
             self._faults.new_partition(partition)
             self.done["partitions"] += 1
 
-    def _start_outage(self, each: Disturbance) -> bool:
-        if self._outage:
+    def _kill_brokers(self, each: Disturbance) -> bool:
+        if self._down:
             return False  # one at a time: the cluster must stay available
         if each.kind == "all-kill" and self._paused:
             return False  # until they have woken up: that is what they are paused for
@@ -279,21 +255,18 @@ class Disturber:
             return False
         if each.kind == "all-kill":
             self._tell(f"killed all brokers, for {each.lasts_s:.1f} s, and all workers")
-            names = list(self._workers.running())
-            for name in names:
-                self._paused.pop(name, None)
-            self._kill(names)
+            self._kill(list(self._workers.running()))
             for node in self._cluster.pids():
                 self._cluster.kill_broker(node)
         else:
             self._tell(f"killed broker {each.node} for {each.lasts_s:.1f} s")
             self._cluster.kill_broker(each.node)
-        self._outage_kind = each.kind
-        self._outage = self._background.submit(self._bring_back, each)
+        self._down = each
+        self._brokers.do(lambda: self._bring_back(each))
         return True
 
     def _bring_back(self, each: Disturbance) -> None:
-        if self._closing.wait(each.lasts_s):
+        if self._faults.closing.wait(each.lasts_s):
             return
         if each.kind == "all-kill":
             self._cluster.start()
@@ -304,19 +277,18 @@ class Disturber:
         while not in_sync(self._cluster.bootstrap_servers):
             if time.monotonic() > deadline:
                 raise TimeoutError("brokers did not catch up after a restart")
-            if self._closing.wait(0.5):
+            if self._faults.closing.wait(0.5):
                 return
 
-    def _see_outage(self) -> None:
-        if self._outage and self._outage.done():
-            self._outage.result()
-            self._outage = None
-            self.done[self._outage_kind] += 1
+    def _see_brokers(self) -> None:
+        if self._down and self._brokers.is_done():
+            self.done[self._down.kind] += 1
+            self._down = None
             self._tell("all brokers are back, and in sync")
 
 
-def in_sync(bootstrap_servers: str, topics: Collection[str] = ()) -> bool:
-    """Return whether every replica of every partition has all of it, and these topics are there.
+def in_sync(bootstrap_servers: str) -> bool:
+    """Return whether every replica of every partition has all of it.
 
     Of several brokers one answers, whichever it is.
     """
@@ -326,6 +298,4 @@ def in_sync(bootstrap_servers: str, topics: Collection[str] = ()) -> bool:
     except KafkaException:
         return False
     partitions = [each for topic in known.values() for each in topic.partitions.values()]
-    return known.keys() >= set(topics) and all(
-        len(each.isrs) == len(each.replicas) for each in partitions
-    )
+    return all(len(each.isrs) == len(each.replicas) for each in partitions)

@@ -18,14 +18,9 @@ that is still starting: it is caught before the group is joined, so nothing was 
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """A worker that was told to stop.
+    """A worker that was told to stop: its exit status, and whether a broker was away then.
 
-    Attributes
-    ----------
-    status
-        Its exit status.
-    outage
-        Whether a broker was away then, or had not caught up yet.
+    A broker that has not caught up yet is away too.
     """
 
     status: int
@@ -46,14 +41,9 @@ class Stop:
 class Exits:
     """The ends of all workers of a run.
 
-    Attributes
-    ----------
-    deaths
-        (name, exit status) of those that ended without being told to.
-    killed
-        Names of those that the run killed, once for each time.
-    removed, stopped
-        Those that were told to stop by the schedule, and at the end.
+    `deaths` are (name, exit status) of those that ended without being told to; `killed` the names
+    of those that the run killed, once for each time; `removed` and `stopped` those that were told
+    to stop by the schedule, and at the end.
     """
 
     deaths: Sequence[tuple[str, int]]
@@ -78,7 +68,6 @@ class Exits:
         ]
 
     def numbers(self) -> dict[str, object]:
-        """Return name → number, for the report."""
         died = self.by_themselves()
         own = ", ".join(f"{status}: {died[status]}" for status in sorted(OWN))
         return {

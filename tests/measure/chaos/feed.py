@@ -6,22 +6,13 @@ from threading import Event, Thread
 from fluxplain.config import Config
 from fluxplain.kafka.topics.replay import ReplayOptions, replay
 from fluxplain.schemas.late_label import LabelValue
+from tests.kit.waiting import FailedError
 
 
 class Feed(Thread):
     """Feeds one partition until there is nothing more, or it is closed.
 
-    Parameters
-    ----------
-    config, partition, values
-        What goes where.
-    rate
-        Records a second; None for as fast as it goes.
-
-    Attributes
-    ----------
-    error
-        Why it ended early.
+    `rate` limits records a second; None for as fast as it goes.
     """
 
     def __init__(
@@ -32,20 +23,22 @@ class Feed(Thread):
         rate: float | None,
     ) -> None:
         super().__init__(name=f"feed-{partition}", daemon=True)
-        self.error: Exception | None = None
+        self._error: Exception | None = None
         self._config, self._values = config, values
         self._options = ReplayOptions(partition=partition, rate=rate)
         self._stopping = Event()
 
     def run(self) -> None:
-        """Feed."""
         try:
             replay(self._config, self._values, self._options, stop=self._stopping)
         except Exception as error:
-            self.error = error
+            self._error = error
+
+    def check(self) -> None:
+        if self._error:
+            raise FailedError(f"the stream cannot be fed: {self._error}")
 
     def close(self) -> None:
-        """End now."""
         self._stopping.set()
         if self.ident is not None:
             self.join()

@@ -12,7 +12,7 @@ import orjson
 
 from fluxplain.schemas import BadRecordError, parse_stream
 from tests.kit.kafka_pipeline import Published
-from tests.measure.chaos.faults import Place
+from tests.measure.chaos.poison import Place
 
 Fed = Mapping[tuple[str, int], Sequence[bytes | None]]
 """(topic without the prefix, partition) → the values in it, by offset."""
@@ -20,18 +20,17 @@ Fed = Mapping[tuple[str, int], Sequence[bytes | None]]
 SHOWN = 3
 
 
+IN_FLIGHT = 1_000
+"""Messages that a producer may send again at once."""
+
+
 @dataclass(frozen=True, slots=True)
 class Outside:
     """What is wrong with the results.
 
-    Attributes
-    ----------
-    silent
-        Observations and labels that have neither a prediction nor a dead letter.
-    contradicting
-        Identities with more than one content.
-    not_one_letter
-        Poison that has not exactly one dead letter → how many it has.
+    `silent` are observations and labels that have neither a prediction nor a dead letter,
+    `contradicting` identities with more than one content; `not_one_letter` has poison without
+    exactly one dead letter, and how many it has.
     """
 
     silent: Sequence[Place]
@@ -39,7 +38,6 @@ class Outside:
     not_one_letter: Mapping[Place, int]
 
     def problems(self) -> list[str]:
-        """Return what is wrong, a few words each; nothing if all is well."""
         found = {
             "silent (neither prediction nor dead letter)": self.silent,
             "identities with two contents": self.contradicting,
@@ -48,7 +46,6 @@ class Outside:
         return [f"{len(each):,} {name}" for name, each in found.items() if each]
 
     def numbers(self) -> dict[str, object]:
-        """Return name → number, for the report."""
         by_topic = Counter(topic for topic, _, _ in self.silent)
         return {
             "silent": ", ".join(f"{n:,} of {topic}" for topic, n in by_topic.items()) or 0,
@@ -57,7 +54,6 @@ class Outside:
         }
 
     def examples(self) -> list[str]:
-        """Return sentences about the first of each."""
         return [
             *(f"silent: {place}" for place in self.silent[:SHOWN]),
             *(f"two contents: {key}" for key in self.contradicting[:SHOWN]),
@@ -76,18 +72,9 @@ def look(
 ) -> Outside:
     """Compare what was accepted with what was published.
 
-    Parameters
-    ----------
-    published
-        Identity → the different records under it.
-    fed
-        What stands in ``features``, and in ``labels`` if topics are joined.
-    poison
-        Where poison stands.
-    prefix, read
-        Of the topics; and which a role reads, without it: poison there is a dead letter.
-    joined
-        Whether topics are joined: a prediction's seq is no offset of ``features`` then.
+    `fed` is what stands in ``features``, and in ``labels`` if topics are joined: a prediction's seq
+    is no offset of ``features`` then. Of the topics that a role may `read`, without the `prefix`,
+    poison is a dead letter.
     """
     letters = letters_at(published, prefix)
     answered = _Answers(published)
@@ -133,7 +120,6 @@ class _Answers:
             self._labels[partition, fields["id"]].append(fields["y"])
 
     def has(self, place: Place, value: bytes | None, *, joined: bool) -> bool:
-        """Return whether there is a prediction for a message."""
         topic, partition, offset = place
         if not joined:
             return (partition, offset) in self._seqs
@@ -143,3 +129,28 @@ class _Answers:
             return known is not None and (topic == "features" or fields["y"] in known)
         except (orjson.JSONDecodeError, BadRecordError, KeyError, TypeError):
             return False
+
+
+def sent_again(log: Sequence[bytes | None], fed: Sequence[bytes | None]) -> int | None:
+    """Return how many messages a log holds again; None if else it is not what was fed.
+
+    When all brokers were killed at once, the restarted ones may know a message, but not who wrote
+    it. Its producer, which had no answer, then begins a new epoch and sends it again.
+
+    Examples
+    --------
+    >>> fed = [b"a", b"b", b"c", b"d"]
+    >>> sent_again([b"a", b"b", b"c", b"b", b"c", b"d"], fed)
+    2
+    >>> sent_again([b"a", b"c", b"b", b"d"], fed), sent_again([b"a", b"b", b"c"], fed)
+    (None, None)
+    """
+    done = again = 0
+    for value in log:
+        if done < len(fed) and value == fed[done]:
+            done += 1
+        elif value in fed[max(done - IN_FLIGHT, 0) : done]:
+            again += 1
+        else:
+            return None
+    return again if done == len(fed) else None

@@ -9,18 +9,14 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from fluxplain.config import Config
-from fluxplain.config.replica import Replica
 from fluxplain.kafka.client import BrokerError
-from fluxplain.kafka.topics.progress import GroupOffsets
+from tests.kit.kafka_pipeline import Groups
 
 LOOK_S = 0.3
 """Seconds between two looks."""
 
-Place = tuple[str, str, int]
-"""A part, a topic of its input, and a partition."""
-
-Offsets = Mapping[Place, tuple[int, int]]
-"""Place → what is committed, and where the log ends."""
+Offsets = Mapping[tuple[str, str, int], tuple[int, int]]
+"""A part, a topic of its input, a partition → what is committed, and where the log ends."""
 
 
 @dataclass(slots=True)
@@ -31,26 +27,15 @@ class _Awaited:
 
 
 class Recoveries(threading.Thread):
-    """Watches what the groups commit.
+    """Watches what the groups commit, and keeps kind of fault → how many `seconds` each took.
 
     Recovered is a pipeline whose every role has committed more in each partition of its input than
     it had at the fault, or has nothing more to do there.
-
-    Parameters
-    ----------
-    config
-        The settings, with the broker.
-
-    Attributes
-    ----------
-    seconds
-        Kind of fault → how long each took.
     """
 
     def __init__(self, config: Config) -> None:
         super().__init__(name="recoveries", daemon=True)
-        self._config = config
-        self._groups: dict[tuple[Replica, str], GroupOffsets] = {}
+        self._groups = Groups(config)
         self._awaited: list[_Awaited] = []
         self._stopping = threading.Event()
         self._lock = threading.Lock()
@@ -62,19 +47,16 @@ class Recoveries(threading.Thread):
             self._awaited.append(_Awaited(kind, time.monotonic()))
 
     def run(self) -> None:
-        """Look again and again."""
         while not self._stopping.wait(LOOK_S):
             with suppress(BrokerError):
                 self._see(self._look())
 
     def close(self) -> None:
-        """Stop looking."""
         self._stopping.set()
         if self.ident is not None:
             self.join(5.0)
 
     def numbers(self) -> dict[str, object]:
-        """Return name → number, for the report."""
         with self._lock:
             open_ = [each.kind for each in self._awaited]
         return {
@@ -95,15 +77,11 @@ class Recoveries(threading.Thread):
                     self._awaited.remove(each)
 
     def _look(self) -> Offsets:
-        found: dict[Place, tuple[int, int]] = {}
-        for replica in self._config.replicas():
-            for topic in self._config.inputs(replica.role):
-                key = replica, topic
-                if key not in self._groups:
-                    self._groups[key] = GroupOffsets(self._config, replica, topic)
-                committed, ends = self._groups[key].committed(), self._groups[key].ends()
-                for partition, end in ends.items():
-                    found[str(replica), topic, partition] = committed[partition], end
+        found: dict[tuple[str, str, int], tuple[int, int]] = {}
+        for key, group in self._groups.offsets.items():
+            committed = group.committed()
+            for partition, end in group.ends().items():
+                found[*key, partition] = committed[partition], end
         return found
 
 

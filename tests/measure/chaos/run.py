@@ -1,38 +1,35 @@
 """One run: brokers, workers, stream and disturbances, and what is wrong in the end."""
 
-import os
 import secrets
 import time
-from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 from deploy.kafka import Cluster
-from fluxplain.cli.supervisor import Supervisor
-from fluxplain.config import Config, load_config
-from fluxplain.kafka.timeouts import SESSION_TIMEOUT_S
-from fluxplain.kafka.topics import create_topics
-from fluxplain.kafka.topics.progress import GroupOffsets
-from fluxplain.schemas.late_label import LabelValue
-from tests.kit.command import LOG, Clock, FailedError, say
-from tests.kit.kafka_pipeline import Published
-from tests.kit.settings import write_config
+from tests.kit.command import Clock, say
+from tests.kit.comparison import Comparison, Identity, compare
+from tests.kit.kafka_pipeline import Groups, Published
+from tests.kit.settings import topic_store, write_config
+from tests.kit.waiting import FailedError, wait_until
+from tests.kit.workers import Workers
 from tests.measure.chaos.collector import Collector
 from tests.measure.chaos.disturber import Disturber, Faults
 from tests.measure.chaos.exits import Exits, Stop
-from tests.measure.chaos.faults import Foreigners, Place, Poisoner, Topics
-from tests.measure.chaos.fed import sent_again
-from tests.measure.chaos.outside import Outside, letters_at, look
+from tests.measure.chaos.faults import Foreigners
+from tests.measure.chaos.outside import Outside, letters_at, look, sent_again
+from tests.measure.chaos.poison import Place, Poisoner
 from tests.measure.chaos.recovery import Recoveries
-from tests.measure.chaos.report import lines, numbers, progress
 from tests.measure.chaos.schedule import (
     BROKERS,
     ROLES,
     WORKERS,
     WRITERS,
+    Disturbance,
     Store,
     Targets,
     Wanted,
@@ -47,7 +44,6 @@ from tests.measure.chaos.stream import (
     Reference,
     Stream,
 )
-from tests.measure.chaos.verifier import Comparison, Identity, compare
 
 START_TIMEOUT_S = 90.0
 """How long the pipeline may take until its first explanation."""
@@ -75,24 +71,9 @@ CHECKPOINT_INTERVAL_S = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What a run is to be like.
+    """What a run is to be like; the command's options say more.
 
-    Attributes
-    ----------
-    seed
-        Of the schedule and the stream.
-    records
-        Observations and labels in all, hostile ones included.
-    rate
-        Of these, of each partition, a second.
-    most_delay
-        How many observations later a label comes, at most.
-    wanted
-        How often to disturb.
-    store
-        Where the checkpoints are.
-    joined
-        Whether labels come later, in a topic of their own.
+    `records` are all, hostile ones included; `rate` is that of each partition, a second.
     """
 
     seed: int
@@ -116,7 +97,6 @@ class Options:
 
     @property
     def targets(self) -> Targets:
-        """What there is to disturb."""
         absent = set() if self.joined else {"observations"}
         if self.store == "directory":
             absent.add("checkpoints")
@@ -125,145 +105,112 @@ class Options:
             return Targets(ROLES, ("features", "labels", *own))
         return Targets(ROLES[1:], ("features", *own))
 
-
-@dataclass(frozen=True, slots=True)
-class Scene:
-    """Who takes part."""
-
-    workers: Supervisor
-    disturber: Disturber
-    feeds: list[RecordedFeed]
-    collector: Collector
-    references: list[Reference]
-    faults: Faults
-
     @property
-    def fed(self) -> dict[tuple[str, int], list[bytes]]:
-        """(topic, partition) → what was fed."""
-        fed: dict[tuple[str, int], list[bytes]] = defaultdict(list)
-        for feed in self.feeds:
-            for value in feed.fed:
-                if isinstance(value, LabelValue):
-                    fed["labels", feed.stream.partition].append(value.value)
-                else:
-                    fed["features", feed.stream.partition].append(value)
-        return fed
+    def schedule(self) -> list[Disturbance]:
+        return make_schedule(self.seed, self.wanted, DISTURBED * self.length_s, self.targets)
+
+    def stream(self, partition: int) -> Stream:
+        records = -(-self.records // len(PARTITIONS))
+        if partition not in PARTITIONS:
+            records //= 4  # it comes later
+        return Stream(partition, records, self.most_delay, self.seed, self.joined)
 
 
 class Run:
-    """A run, in a folder."""
+    """A run, in a folder; all that it starts ends with the stack."""
 
-    def __init__(self, options: Options, folder: Path, clock: Clock) -> None:
-        self._options = options
-        self._folder = folder
-        self._clock = clock
-        self._log_path = folder / LOG
-        self._settings: dict[str, Any] = {}
-        self._offered_at = 0.0
+    def __init__(self, options: Options, folder: Path, clock: Clock, stack: ExitStack) -> None:
+        self._options, self._folder, self._clock, self._stack = options, folder, clock, stack
+        cluster = stack.enter_context(Cluster(folder / "kafka", brokers=3, tell=clock.say))
+        stack.callback(_kill_all, cluster)
+        settings = self._settings()
+        path, of_each = write_config(folder / "chaos.toml", settings), self._environment_of
+        servers, report = cluster.bootstrap_servers, clock.say
+        self._workers = Workers(path, servers, folder, environment_of=of_each, report=report)
+        self._config = self._workers.config
+        self._collector = stack.enter_context(closing(Collector(self._config)))
+        stack.enter_context(self._workers)
+        self._feeds: list[RecordedFeed] = []
+        self._references: list[Reference] = []
+        for partition in PARTITIONS:
+            self._add_feed(partition)
+        self._faults = self._all_faults(settings)
+        tell = clock.say
+        disturber = Disturber(options.schedule, self._workers, cluster, self._faults, tell=tell)
+        self._disturber = stack.enter_context(closing(disturber))
+
+    def _all_faults(self, settings: dict[str, Any]) -> Faults:
+        stopping, config = Event(), self._config
+        return Faults(
+            Poisoner(config, self._options.seed, stopping),
+            Foreigners(self._folder, settings, self._workers.added, stopping),
+            self._stack.enter_context(closing(Recoveries(config))),
+            [*(config.inputs("join") if self._options.joined else ()), config.source],
+            self._add_partition,
+            stopping,
+        )
 
     def problems(self) -> Sequence[str]:
-        """Do it all, and return what is wrong; nothing if the promises hold."""
-        with ExitStack() as stack:
-            cluster = Cluster(self._folder / "kafka", brokers=3, tell=self._clock.say)
-            stack.enter_context(cluster)
-            stack.callback(_kill_all, cluster)
-            config_path, config = self._configure(cluster.bootstrap_servers)
-            create_topics(config)
-            scene = self._scene(stack, cluster, config_path, config)
-            self._start(scene)
-            self._disturb(scene)
-            self._clock.say("all is disturbed, and all is fed; waiting until all is published")
-            expected = self._await(scene, config)
-            exits = _stop(scene)
-            scene.faults.poisoner.find_others()
-            poison = {*scene.faults.poisoner.places}
-            prefix = config.topics.prefix
-            comparison = compare(
-                scene.collector.published,
-                expected,
-                scene.collector.messages.total(),
-                lambda key: key[0] == "dead-letters" and _place(key, prefix) in poison,
-            )
-            outside = look(
-                scene.collector.published,
-                scene.collector.fed,
-                poison,
-                prefix=prefix,
-                read={
-                    topic for replica in config.replicas() for topic in config.inputs(replica.role)
-                },
-                joined=config.is_joined,
-            )
-            self._report(comparison, outside, exits, scene)
-            return [
-                *_log_problems(scene, config),
-                *outside.problems(),
-                *_problems(comparison, config),
-                *exits.problems(),
-                *(str(each) for each in scene.faults.foreigners.ended if each.is_defect),
-            ]
-
-    def _scene(
-        self, stack: ExitStack, cluster: Cluster, config_path: Path, config: Config
-    ) -> Scene:
-        say = self._clock.say
-        collector = stack.enter_context(closing(Collector(config)))
-        log = stack.enter_context(self._log_path.open("wb"))
-        workers = stack.enter_context(
-            Supervisor(
-                config_path,
-                config.replicas(),
-                environment_of=self._environment_of,
-                stderr=log,
-                report=say,
-            )
+        self._start()
+        self._disturb()
+        self._clock.say("all is disturbed, and all is fed; waiting until all is published")
+        # only now: partitions were added
+        groups = self._stack.enter_context(closing(Groups(self._config)))
+        expected = self._await(groups)
+        exits = self._stop()
+        self._faults.poisoner.find_others()
+        comparison = compare(self._collector.published, expected, self._is_poison)
+        outside = look(
+            self._collector.published,
+            self._collector.fed,
+            self._poison,
+            prefix=self._config.topics.prefix,
+            read={topic for _, topic in groups.offsets},
+            joined=self._options.joined,
         )
-        feeds: list[RecordedFeed] = []
-        references: list[Reference] = []
+        self._report(comparison, len(expected), outside, exits)
+        return [
+            *self._log_problems(),
+            *outside.problems(),
+            *_missing(comparison, len(expected), groups),
+            *exits.problems(),
+            *self._faults.foreigners.defects,
+        ]
 
-        def add(partition: int) -> RecordedFeed:
-            stream = self._stream(partition)
-            rate = self._options.spread_rate
-            feeds.append(stack.enter_context(closing(RecordedFeed(config, stream, rate))))
-            references.append(stack.enter_context(closing(Reference(config_path, stream))))
-            return feeds[-1]
+    @property
+    def _poison(self) -> set[Place]:
+        return set(self._faults.poisoner.places)
 
-        def add_new(partition: int) -> None:
-            collector.add_partition(grown, partition)
-            add(partition).start()
-
-        for partition in PARTITIONS:
-            add(partition)
-        grown = [*config.inputs("join"), config.source] if config.is_joined else [config.source]
-        topics = Topics(config)
-        faults = Faults(
-            topics,
-            Poisoner(config, topics, self._options.seed),
-            Foreigners(self._folder, self._settings),
-            stack.enter_context(closing(Recoveries(config))),
-            grown,
-            add_new,
-        )
-        disturber = stack.enter_context(closing(self._disturber(workers, cluster, faults)))
-        return Scene(workers, disturber, feeds, collector, references, faults)
-
-    def _configure(self, bootstrap_servers: str) -> tuple[Path, Config]:
-        prefix = f"chaos-{secrets.token_hex(4)}."
-        base = SETTINGS if self._options.joined else UNJOINED
-        self._settings = {**base, "topics": {**base["topics"], "prefix": prefix}}
-        path = write_config(self._folder / "chaos.toml", self._settings)
-        # of this process too: the workers and the reference inherit them
-        os.environ |= {
-            "FLUXPLAIN_KAFKA__BOOTSTRAP_SERVERS": bootstrap_servers,
-            "FLUXPLAIN_CHECKPOINT__DIRECTORY": str(self._folder / "checkpoints"),
-            "FLUXPLAIN_CHECKPOINT__INTERVAL_S": str(CHECKPOINT_INTERVAL_S),
+    @property
+    def _fed(self) -> dict[tuple[str, int], list[bytes]]:
+        """(topic, partition) → what was fed."""
+        return {
+            (topic, feed.stream.partition): values
+            for feed in self._feeds
+            for topic, values in feed.fed.items()
+            if values
         }
-        if self._options.store == "topic":
-            os.environ |= {
-                "FLUXPLAIN_CHECKPOINT__STORE": "topic",
-                "FLUXPLAIN_CHECKPOINT__KEY": secrets.token_hex(32),
-            }
-        return path, load_config(path)
+
+    def _add_feed(self, partition: int) -> RecordedFeed:
+        stream = self._options.stream(partition)
+        feed = RecordedFeed(self._config, stream, self._options.spread_rate)
+        self._feeds.append(self._stack.enter_context(closing(feed)))
+        reference = Reference(self._config, partition)
+        self._references.append(self._stack.enter_context(closing(reference)))
+        return feed
+
+    def _add_partition(self, partition: int) -> None:
+        self._collector.add_partition(self._faults.grown, partition)
+        self._add_feed(partition).start()
+
+    def _settings(self) -> dict[str, Any]:
+        base = SETTINGS if self._options.joined else UNJOINED
+        store = topic_store(self._folder) if self._options.store == "topic" else {}
+        return {
+            **base,
+            "topics": {**base["topics"], "prefix": f"chaos-{secrets.token_hex(4)}."},
+            "checkpoint": {"interval_s": CHECKPOINT_INTERVAL_S, **store},
+        }
 
     def _environment_of(self, name: str) -> dict[str, str]:
         if self._options.store == "directory":
@@ -271,185 +218,158 @@ class Run:
         # as if each were on a machine of its own
         return {"FLUXPLAIN_CHECKPOINT__DIRECTORY": str(self._folder / "checkpoints" / name)}
 
-    def _disturber(self, workers: Supervisor, cluster: Cluster, faults: Faults) -> Disturber:
-        schedule = make_schedule(
-            self._options.seed,
-            self._options.wanted,
-            span_s=DISTURBED * self._options.length_s,
-            session_timeout_s=SESSION_TIMEOUT_S,
-            targets=self._options.targets,
-        )
-        return Disturber(schedule, workers, cluster, faults, tell=self._clock.say)
-
-    def _stream(self, partition: int) -> Stream:
-        records = -(-self._options.records // len(PARTITIONS))
-        if partition not in PARTITIONS:
-            records //= 4  # it comes later
-        told = self._options.most_delay, self._options.seed, self._options.joined
-        return Stream(partition, records, *told)
-
-    def _start(self, scene: Scene) -> None:
-        """Start all, and wait for the first explanation."""
-        scene.collector.start()
-        scene.workers.start(WORKERS)
-        for feed in scene.feeds:
+    def _start(self) -> None:
+        self._collector.start()
+        self._workers.start(WORKERS)
+        for feed in self._feeds:
             feed.start()
-        deadline = time.monotonic() + START_TIMEOUT_S
-        while not scene.collector.messages["explanations"]:
-            _check(time.monotonic() < deadline, f"no explanation in {START_TIMEOUT_S:.0f} s")
-            _check_threads(scene)
-            scene.workers.check()
-            time.sleep(0.1)
-        scene.faults.recoveries.start()
+        wait_until(
+            lambda: self._collector.messages["explanations"],
+            START_TIMEOUT_S,
+            what=lambda: "an explanation",
+            attend=self._attend,
+        )
+        self._faults.recoveries.start()
 
-    def _disturb(self, scene: Scene) -> None:
+    def _attend(self) -> None:
+        """Look whether all is well, and wait a moment."""
+        for feed in self._feeds:
+            feed.check()
+        self._collector.check()
+        self._workers.attend()
+
+    def _disturb(self) -> None:
         """Disturb until all is done and fed."""
-        start = time.monotonic()
+        start = offered_at = time.monotonic()
         limit_s = PATIENCE * self._options.length_s + START_TIMEOUT_S
-        while any(feed.is_alive() for feed in scene.feeds):
+        while any(feed.is_alive() for feed in self._feeds):
             elapsed_s = time.monotonic() - start
-            scene.disturber.tick(elapsed_s)
-            if scene.disturber.finished():
-                for feed in scene.feeds:
+            self._disturber.tick(elapsed_s)
+            if self._disturber.finished():
+                for feed in self._feeds:
                     feed.may_end.set()
-            self._progress(scene)
-            self._offer(scene)
-            done = scene.disturber.counts()
-            _check(elapsed_s < limit_s, f"after {elapsed_s:.0f} s not all was disturbed: {done}")
-            time.sleep(0.1)
-        _check_threads(scene)
+            self._clock.progress(self._progress)
+            if time.monotonic() - offered_at >= OFFER_S:
+                offered_at = time.monotonic()
+                for reference in self._references:
+                    reference.offer(self._collector.joined[reference.partition])
+            if elapsed_s > limit_s:
+                done = self._disturber.counts()
+                raise FailedError(f"after {elapsed_s:.0f} s not all was disturbed: {done}")
+            self._attend()
+        self._attend()
 
-    def _offer(self, scene: Scene) -> None:
-        """Hand the references what was read since the last time."""
-        if time.monotonic() - self._offered_at < OFFER_S:
-            return
-        self._offered_at = time.monotonic()
-        for reference in scene.references:
-            reference.offer(scene.collector.joined[reference.partition])
-
-    def _await(self, scene: Scene, config: Config) -> Published:
+    def _await(self, groups: Groups) -> Published:
         """Return what must be published, once all is done or nothing comes any more."""
         deadline = time.monotonic() + DRAIN_TIMEOUT_S
-        while time.monotonic() < deadline and any(_lags(config).values()):
-            scene.workers.check()
-            self._progress(scene)
-            if time.monotonic() - scene.collector.newest_at > STALL_S:
+        while time.monotonic() < deadline and not groups.are_idle():
+            self._attend()
+            self._clock.progress(self._progress)
+            if time.monotonic() - self._collector.newest_at > STALL_S:
                 break
-            time.sleep(0.5)
         time.sleep(QUIET_S)
         expected: Published = {}
-        for reference in scene.references:
-            collector, partition = scene.collector, reference.partition
-            expected |= reference.published(collector.joined[partition])
+        for reference in self._references:
+            expected |= reference.published(self._collector.joined[reference.partition])
         return expected
 
-    def _progress(self, scene: Scene) -> None:
-        _check_threads(scene)
-        self._clock.progress(lambda: progress(_count(scene), scene.collector, scene.disturber))
+    def _progress(self) -> str:
+        messages = list(self._collector.messages.items())
+        published = ", ".join(f"{n:,} {name}" for name, n in messages)
+        counts = self._disturber.counts().items()
+        done = ", ".join(f"{n} of {m} {name}" for name, (n, m) in counts if m)
+        return f"{self._count():,} fed; {published}; {done}"
 
-    def _report(self, comparison: Comparison, outside: Outside, exits: Exits, scene: Scene) -> None:
-        found = numbers(
-            _count(scene), comparison, scene.collector, scene.disturber, exits, self._log_path
-        )
-        found |= {**outside.numbers(), **scene.faults.recoveries.numbers()}
-        found["wall time"] = f"{self._clock.elapsed_s():.0f} s"
-        for line in ("", *lines(found), *comparison.examples, *outside.examples()):
+    def _count(self) -> int:
+        return sum(map(len, self._fed.values()))
+
+    def _stop(self) -> Exits:
+        """Stop the workers, see how they ended, and read the topics to their end."""
+        self._workers.check()
+        names = self._workers.running()  # those that died and wait for their restart are counted
+        self._workers.stop()
+        self._collector.finish()
+        stopped = [Stop(self._workers.exit_statuses[name]) for name in names]
+        return Exits(self._workers.deaths, self._disturber.killed, self._disturber.removed, stopped)
+
+    def _report(
+        self, comparison: Comparison, expected: int, outside: Outside, exits: Exits
+    ) -> None:
+        published, messages = self._collector.published, self._collector.messages
+        topics = Counter(key[0] for key in published)
+        log = self._workers.log.splitlines()
+        found: Mapping[str, object] = {
+            "records fed": self._count(),
+            "records expected": expected,
+            **comparison.numbers(),
+            "duplicated (the same again)": messages.total() - sum(map(len, published.values())),
+            **{f"published {name}": topics[name] for name in messages},
+            **{name: f"{done} of {n}" for name, (done, n) in self._disturber.counts().items()},
+            **exits.numbers(),
+            "states loaded": sum("resumes at offset" in line for line in log),
+            **outside.numbers(),
+            **self._faults.recoveries.numbers(),
+            "wall time": f"{self._clock.elapsed_s():.0f} s",
+        }
+        say("")
+        for name, value in found.items():
+            say(f"{name}: {value:,}" if isinstance(value, int) else f"{name}: {value}")
+        for line in (*comparison.examples, *outside.examples()):
             say(line)
 
+    def _log_problems(self) -> list[str]:
+        problems = []
+        poison, sent = self._poison, self._fed
+        fed = {
+            place: [v for offset, v in enumerate(values) if (*place, offset) not in poison]
+            for place, values in self._collector.fed.items()
+        }
+        # also where something is in the log of a partition that nobody fed
+        for place in sorted(fed.keys() | sent.keys()):
+            again = sent_again(fed.get(place, []), sent.get(place, []))
+            if again is None:
+                problems.append("the log of {}-{} is not what was fed".format(*place))
+            elif again:
+                say("messages that a producer sent again to {}-{}: {}".format(*place, again))
+        if strange := self._collector.unreadable - poison:
+            problems.append(f"{len(strange)} messages in output topics are no records")
+        return problems + (self._join_problems(fed.keys()) if self._options.joined else [])
 
-def _stop(scene: Scene) -> Exits:
-    """Stop the workers, see how they ended, and read the topics to their end."""
-    workers = scene.workers
-    workers.check()
-    names = workers.running()  # those that died and wait for their restart are counted already
-    workers.stop()
-    scene.collector.finish()
-    stopped = [Stop(workers.exit_statuses[name]) for name in names]
-    return Exits(workers.deaths, scene.disturber.killed, scene.disturber.removed, stopped)
+    def _join_problems(self, places: Collection[tuple[str, int]]) -> list[str]:
+        """Return which partitions were not passed on in order, each to its own, and as a whole."""
+        letters = letters_at(self._collector.published, self._config.topics.prefix)
+        problems = []
+        for name, partition in places:
+            joined, topic = self._collector.joined[partition], self._config.topic(name)
+            origins = [each.origin for each in joined if each.origin[0] == topic]
+            if any(each[1] != partition for each in origins):
+                problems.append(f"{name}-{partition} was joined with another partition")
+            first = [*dict.fromkeys(offset for _, p, offset in origins if p == partition)]
+            if first != sorted(first):
+                problems.append(f"{name}-{partition} was not joined in order")
+            wanted = range(len(self._collector.fed[name, partition]))
+            lost = [o for o in {*wanted} - {*first} if not letters[name, partition, o]]
+            if lost:
+                which = f"{len(lost)} of {name}-{partition}"
+                problems.append(f"{which} were not joined, first {min(lost)}")
+        return problems
 
-
-def _log_problems(scene: Scene, config: Config) -> list[str]:
-    problems = []
-    poison = set(scene.faults.poisoner.places)
-    fed = {
-        place: [v for offset, v in enumerate(values) if (*place, offset) not in poison]
-        for place, values in scene.collector.fed.items()
-    }
-    # also where something is in the log of a partition that nobody fed
-    for name, partition in sorted(fed.keys() | scene.fed.keys()):
-        place = name, partition
-        again = sent_again(fed.get(place, []), scene.fed.get(place, []))
-        if again is None:
-            problems.append(f"the log of {name}-{partition} is not what was fed")
-        elif again:
-            say(f"messages that a producer sent again to {name}-{partition}: {again}")
-    if strange := scene.collector.unreadable - poison:
-        problems.append(f"{len(strange)} messages in output topics are no records")
-    return problems + (_join_problems(scene, config, fed.keys()) if config.is_joined else [])
-
-
-def _join_problems(scene: Scene, config: Config, places: Collection[tuple[str, int]]) -> list[str]:
-    """Return which partitions were not passed on in order, each to its own, and as a whole."""
-    letters = letters_at(scene.collector.published, config.topics.prefix)
-    problems = []
-    for name, partition in places:
-        joined = scene.collector.joined[partition]
-        origins = [each.origin for each in joined if each.origin[0] == config.topic(name)]
-        if any(each[1] != partition for each in origins):
-            problems.append(f"{name}-{partition} was joined with another partition")
-        first = [*dict.fromkeys(offset for _, p, offset in origins if p == partition)]
-        if first != sorted(first):
-            problems.append(f"{name}-{partition} was not joined in order")
-        wanted = range(len(scene.collector.fed[name, partition]))
-        lost = [o for o in {*wanted} - {*first} if not letters[name, partition, o]]
-        if lost:
-            problems.append(f"{len(lost)} of {name}-{partition} were not joined, first {min(lost)}")
-    return problems
+    def _is_poison(self, key: Identity) -> bool:
+        if key[0] != "dead-letters":
+            return False
+        topic = key[1].removeprefix(self._config.topics.prefix)
+        return (topic, key[2], key[3]) in self._poison
 
 
-def _place(key: Identity, prefix: str) -> Place:
-    """Return the place of a dead letter, by its identity."""
-    return key[1].removeprefix(prefix), key[2], key[3]
-
-
-def _problems(comparison: Comparison, config: Config) -> list[str]:
+def _missing(comparison: Comparison, expected: int, groups: Groups) -> list[str]:
     problems = comparison.problems()
-    if comparison.missing:
-        through = comparison.expected - len(comparison.missing)
-        problems.append(f"only {through:,} of {comparison.expected:,} went through")
-        lags = ", ".join(f"{name} {lag:,}" for name, lag in _lags(config).items())
-        problems.append(f"left unread: {lags}")
+    if missing := len(comparison.missing):
+        problems.append(f"only {expected - missing:,} of {expected:,} went through")
+        problems.append(f"left unread: {groups.left()}")
     return problems
-
-
-def _count(scene: Scene) -> int:
-    return sum(map(len, scene.fed.values()))
 
 
 def _kill_all(cluster: Cluster) -> None:
     # quicker than to stop them, and as good for what is kept
     for node in BROKERS:
         cluster.kill_broker(node)
-
-
-def _lags(config: Config) -> dict[str, int]:
-    """Return what each role has not done of each topic: with that it is a stall, else a loss."""
-    lags = {}
-    for replica in config.replicas():
-        for topic in config.inputs(replica.role):
-            with closing(GroupOffsets(config, replica, topic)) as offsets:
-                committed, ends = offsets.committed(), offsets.ends()
-            lags[f"{replica} of {topic}"] = sum(end - committed[p] for p, end in ends.items())
-    return lags
-
-
-def _check_threads(scene: Scene) -> None:
-    for feed in scene.feeds:
-        _check(feed.error is None, f"the stream cannot be fed: {feed.error}")
-    failure = scene.collector.failure
-    _check(failure is None, f"the verifier cannot read: {failure!r}")
-
-
-def _check(holds: bool, otherwise: str) -> None:
-    if not holds:
-        raise FailedError(otherwise)

@@ -8,6 +8,7 @@ from typing import Literal
 
 from fluxplain.cli.supervisor import ROLES as OF_ALL
 from fluxplain.config.replica import Role
+from fluxplain.kafka.timeouts import SESSION_TIMEOUT_S
 
 ROLES: tuple[Role, ...] = ("join", *OF_ALL)
 """Labels have a topic of their own."""
@@ -48,7 +49,6 @@ several seconds: until then results wait in the workers, and must not be taken f
 BEYOND_SESSION_S = (2.0, 8.0)
 """How much longer than its session timeout a worker is paused."""
 
-
 WRITERS: dict[str, tuple[Role, ...]] = {
     "observations": ("join",),
     "predictions": ("model",),
@@ -84,35 +84,7 @@ ALL_DOWN_S = (0.0, 15.0)
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """How often to disturb.
-
-    Attributes
-    ----------
-    kills
-        Of workers.
-    broker_kills
-        Each with a restart, one at a time.
-    rebalances
-        By adding or removing a worker.
-    pauses
-        Of workers, each longer than the session timeout.
-    outages
-        Times in which all writes to one of the pipeline's topics are refused.
-    outage_most
-        Seconds that an outage lasts, at most.
-    frozen
-        Outages across which a worker that writes to the topic is frozen.
-    all_kills
-        Of all brokers and all workers at once.
-    partitions
-        Times that partitions are added to the topics, one at a time.
-    poisons
-        Records that no stage can use, with headers, keys and values of any bytes.
-    bombs
-        Small batches that unpack to hundreds of megabytes.
-    foreign
-        Workers with another seed and model.
-    """
+    """How often to disturb; the command's options say what each is."""
 
     kills: int = 24
     broker_kills: int = 3
@@ -130,22 +102,11 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Disturbance:
-    """One thing to do.
+    """One thing to do, at so many seconds after the stream began to flow.
 
-    Attributes
-    ----------
-    at_s
-        When, in seconds after the stream began to flow.
-    kind
-        What.
-    role, pick
-        Which worker: of this role, the one at this share (0 ≤ pick < 1) of those running.
-    node
-        Which broker.
-    lasts_s
-        How long a worker is paused, a broker away, or a topic without writes.
-    topic
-        Which topic, without the prefix.
+    `pick` says which worker of the role: the one at this share (0 ≤ pick < 1) of those running.
+    `lasts_s` is how long a worker is paused, a broker, the `node`, away, or a topic, named without
+    the prefix, without writes.
     """
 
     at_s: float
@@ -157,7 +118,6 @@ class Disturbance:
     topic: str = ""
 
     def choose(self, names: Sequence[str]) -> str:
-        """Return the worker to disturb."""
         return sorted(names)[int(self.pick * len(names))]
 
 
@@ -176,18 +136,13 @@ def store_of(seed: int) -> Store:
 
 @dataclass(frozen=True, slots=True)
 class Targets:
-    """What there is to disturb.
-
-    Attributes
-    ----------
-    roles
-        That run.
-    topics
-        Of the pipeline, without the prefix.
-    """
+    """What there is to disturb: the roles that run, and the topics, without the prefix."""
 
     roles: Sequence[Role] = ROLES
     topics: Sequence[str] = ("features", "labels", *WRITERS)
+
+
+EVERYTHING = Targets()
 
 
 def needed_s(seed: int, wanted: Wanted) -> float:
@@ -196,25 +151,19 @@ def needed_s(seed: int, wanted: Wanted) -> float:
 
 
 def make_schedule(
-    seed: int,
-    wanted: Wanted,
-    *,
-    span_s: float,
-    session_timeout_s: float,
-    targets: Targets | None = None,
+    seed: int, wanted: Wanted, span_s: float, targets: Targets = EVERYTHING
 ) -> list[Disturbance]:
     """Return the disturbances in the order of their time, spread over a span.
 
     Examples
     --------
     >>> wanted = Wanted(1, 1, 0, 0, outages=0, all_kills=0, partitions=0, poisons=0, bombs=0)
-    >>> plan = make_schedule(7, wanted, span_s=60.0, session_timeout_s=10.0)
+    >>> plan = make_schedule(7, wanted, span_s=60.0)
     >>> sorted(each.kind for each in plan)
     ['broker-kill', 'foreign', 'kill']
-    >>> plan == make_schedule(7, wanted, span_s=60.0, session_timeout_s=10.0)
+    >>> plan == make_schedule(7, wanted, span_s=60.0)
     True
     """
-    targets = targets or Targets()
     rng = random.Random(f"chaos/{seed}")
     roles = targets.roles
     outages = list(_broker_kills(rng, wanted.broker_kills, span_s))
@@ -222,8 +171,8 @@ def make_schedule(
         *outages,
         *_kills(rng, roles, wanted.kills, span_s, [each.at_s for each in outages]),
         *_rebalances(rng, roles, wanted.rebalances, span_s),
-        *_pauses(rng, roles, wanted.pauses, span_s, session_timeout_s),
-        *_refusals(seed, wanted, span_s, session_timeout_s, targets),
+        *_pauses(rng, roles, wanted.pauses, span_s),
+        *_refusals(seed, wanted, span_s, targets),
         *_others(seed, wanted, span_s, targets),
     ]
     return sorted(plan, key=lambda each: each.at_s)
@@ -241,9 +190,7 @@ def _outage_lengths(seed: int, wanted: Wanted) -> list[float]:
     ]
 
 
-def _refusals(
-    seed: int, wanted: Wanted, span_s: float, session_timeout_s: float, targets: Targets
-) -> Iterator[Disturbance]:
+def _refusals(seed: int, wanted: Wanted, span_s: float, targets: Targets) -> Iterator[Disturbance]:
     """Outages of writes, one after the other, and workers that are frozen across them."""
     rng = random.Random(f"chaos/{seed}/refusals")
     lengths = _outage_lengths(seed, wanted)
@@ -264,9 +211,9 @@ def _refusals(
         if i in frozen and wanted.frozen:
             role = rng.choice([each for each in WRITERS[topic] if each in targets.roles])
             since = at + rng.uniform(*INTO_REFUSAL_S)
-            sooner = rng.random() < 0.5 and lasts > session_timeout_s + 4 * AROUND_OUTAGE_S[1]
+            sooner = rng.random() < 0.5 and lasts > SESSION_TIMEOUT_S + 4 * AROUND_OUTAGE_S[1]
             until = at + lasts + rng.uniform(*AROUND_OUTAGE_S) * (-1 if sooner else 1)
-            until = max(until, since + session_timeout_s + BEYOND_SESSION_S[0])
+            until = max(until, since + SESSION_TIMEOUT_S + BEYOND_SESSION_S[0])
             yield Disturbance(
                 since, "freeze", role, rng.random(), lasts_s=until - since, topic=topic
             )
@@ -327,10 +274,10 @@ def _rebalances(
 
 
 def _pauses(
-    rng: random.Random, roles: Sequence[Role], n: int, span_s: float, session_timeout_s: float
+    rng: random.Random, roles: Sequence[Role], n: int, span_s: float
 ) -> Iterator[Disturbance]:
     for role in _roles(rng, roles, n):
-        lasts = session_timeout_s + rng.uniform(*BEYOND_SESSION_S)
+        lasts = SESSION_TIMEOUT_S + rng.uniform(*BEYOND_SESSION_S)
         at = rng.uniform(0, max(span_s - lasts, 0.0))
         yield Disturbance(at, "pause", role, rng.random(), lasts_s=lasts)
 

@@ -2,12 +2,11 @@
 
 import os
 import signal
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain, cycle
+from itertools import cycle
 from multiprocessing import get_context
 from multiprocessing.queues import Queue
-from pathlib import Path
 from queue import Empty
 from threading import Event
 from typing import Any
@@ -15,14 +14,14 @@ from typing import Any
 import orjson
 from river.datasets import synth
 
-from fluxplain.config import Config, load_config
+from fluxplain.config import Config
 from fluxplain.schemas.late_label import LabelValue
 from fluxplain.stages import Message
 from tests.behaviour.late_labels import Delays, Labelled, late_labels
-from tests.kit.command import FailedError
 from tests.kit.kafka_pipeline import Published, reference_of
-from tests.kit.settings import FEATURES
+from tests.kit.settings import FEATURES, QUICK_DRIFT, all_methods
 from tests.kit.streams import HOSTILE
+from tests.kit.waiting import FailedError
 from tests.measure.chaos.feed import Feed
 
 PARTITIONS = (0, 1)
@@ -37,16 +36,8 @@ SETTINGS: dict[str, Any] = {
         "factory": "river.tree:HoeffdingTreeClassifier",
         "params": {"grace_period": 50, "delta": 0.01, "leaf_prediction": "mc", "max_depth": 8},
     },
-    "explain": {
-        "loss": "brier",
-        "alpha": 0.01,
-        "emit_every": 5,
-        "ipfi": {"reservoir_size": 20},
-        "isage": {"reservoir_size": 20, "inner_samples": 1},
-        "ipdp": {"storage_size": 20, "grid_size": 3},
-    },
-    # streams so short must show changes
-    "drift": {"delta": 0.002, "params": {"min_window_length": 5}},
+    "explain": {"loss": "brier", "alpha": 0.01, "emit_every": 5, **all_methods(20, 1, 3)},
+    "drift": QUICK_DRIFT,
     "topics": {"features_partitions": len(PARTITIONS), "partitions": 4, "replication": 3},
 }
 """All methods, with a model that learns and costs little."""
@@ -56,53 +47,11 @@ UNJOINED: dict[str, Any] = {**SETTINGS, "label": {"type": "integer"}}
 """The same without joined topics: each observation brings its label."""
 
 
-def records(
-    partition: int, drift_at: int, most_delay: int, seed: int, *, joined: bool
-) -> Iterator[bytes | LabelValue]:
-    """Return an endless stream of observations and of labels that come later, or with them.
-
-    Its concept changes once, and there are hostile records in both topics.
-    """
-    concepts: list[Iterable[Labelled]] = [
-        synth.Agrawal(classification_function=1, seed=seed + partition).take(drift_at),
-        synth.Agrawal(classification_function=2, seed=seed + partition),
-    ]
-    samples = chain.from_iterable(concepts)
-    late = map(LabelValue, HOSTILE) if joined else ()
-    hostile: Iterator[bytes | LabelValue] = cycle([*HOSTILE, *late])
-    stream = _late(samples, most_delay, seed + partition) if joined else _labelled(samples)
-    for i, sent in enumerate(stream):
-        if i % HOSTILE_EVERY == HOSTILE_EVERY // 2:
-            yield next(hostile)
-        yield sent
-
-
-def _late(samples: Iterable[Labelled], most: int, seed: int) -> Iterator[bytes | LabelValue]:
-    for sent in late_labels(samples, Delays(most=most), seed=seed):
-        yield sent.value if sent.topic == "features" else LabelValue(sent.value)
-
-
-def _labelled(samples: Iterable[Labelled]) -> Iterator[bytes]:
-    for i, (x, y) in enumerate(samples):
-        yield orjson.dumps({"id": str(i), "ts": i, "x": x, "y": y})
-
-
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """What is fed into one partition.
+    """What is fed into one partition: at least so many observations and labels, without end.
 
-    Attributes
-    ----------
-    partition
-        Of ``features``.
-    records
-        How many there are at least, observations and labels.
-    most_delay
-        How many observations later a label comes, at most.
-    seed
-        Of the generator.
-    joined
-        Whether labels come later, in a topic of their own.
+    Its concept changes once, and there are hostile records in both topics.
     """
 
     partition: int
@@ -112,34 +61,45 @@ class Stream:
     joined: bool = True
 
     def __iter__(self) -> Iterator[bytes | LabelValue]:
-        """Return the records, without end; the concept changes in the middle."""
-        drift_at = self.records // (4 if self.joined else 2)
-        told = self.most_delay, self.seed
-        return records(self.partition, drift_at, *told, joined=self.joined)
+        late = map(LabelValue, HOSTILE) if self.joined else ()
+        hostile: Iterator[bytes | LabelValue] = cycle([*HOSTILE, *late])
+        for i, sent in enumerate(self._late() if self.joined else self._labelled()):
+            if i % HOSTILE_EVERY == HOSTILE_EVERY // 2:
+                yield next(hostile)
+            yield sent
+
+    def _samples(self) -> Iterator[Labelled]:
+        drift_at, seed = self.records // (4 if self.joined else 2), self.seed + self.partition
+        yield from synth.Agrawal(classification_function=1, seed=seed).take(drift_at)
+        yield from synth.Agrawal(classification_function=2, seed=seed)
+
+    def _late(self) -> Iterator[bytes | LabelValue]:
+        delays, seed = Delays(most=self.most_delay), self.seed + self.partition
+        for sent in late_labels(self._samples(), delays, seed=seed):
+            yield sent.value if sent.topic == "features" else LabelValue(sent.value)
+
+    def _labelled(self) -> Iterator[bytes]:
+        for i, (x, y) in enumerate(self._samples()):
+            yield orjson.dumps({"id": str(i), "ts": i, "x": x, "y": y})
 
 
 class RecordedFeed(Feed):
-    """Feeds a stream, and on until everything was done.
-
-    Attributes
-    ----------
-    fed
-        What was sent.
-    may_end
-        To be set when everything was done.
-    """
+    """Feeds a stream until `may_end` says that all is done, and keeps what it has `fed`."""
 
     def __init__(self, config: Config, stream: Stream, rate: float) -> None:
         super().__init__(config, stream.partition, self._recorded(), rate)
         self.stream = stream
-        self.fed: list[bytes | LabelValue] = []
+        self.fed: dict[str, list[bytes]] = {"features": [], "labels": []}
         self.may_end = Event()
 
     def _recorded(self) -> Iterator[bytes | LabelValue]:
-        for value in self.stream:
-            if len(self.fed) >= self.stream.records and self.may_end.is_set():
+        for count, value in enumerate(self.stream):
+            if count >= self.stream.records and self.may_end.is_set():
                 return
-            self.fed.append(value)
+            if isinstance(value, LabelValue):
+                self.fed["labels"].append(value.value)
+            else:
+                self.fed["features"].append(value)
             yield value
 
 
@@ -149,18 +109,16 @@ class Reference:
     It takes the observations and labels in the order in which the join role has passed them on.
     """
 
-    def __init__(self, config_path: Path, stream: Stream) -> None:
+    def __init__(self, config: Config, partition: int) -> None:
         # "spawn" forks no threads of librdkafka
         context = get_context("spawn")
         self._joined: Queue[Message | None] = context.Queue()
         self._published: Queue[Published] = context.Queue()
         self._process = context.Process(
-            target=_compute,
-            args=(config_path, stream.partition, self._joined, self._published),
-            daemon=True,
+            target=_compute, args=(config, partition, self._joined, self._published), daemon=True
         )
         self._process.start()
-        self.partition = stream.partition
+        self.partition = partition
         self._offered = 0
 
     def offer(self, joined: Sequence[Message]) -> None:
@@ -181,19 +139,17 @@ class Reference:
                     raise FailedError("the reference ended without a result") from None
 
     def close(self) -> None:
-        """End the process."""
         self._process.kill()
         self._process.join()
         self._joined.cancel_join_thread()
 
 
 def _compute(
-    config_path: Path,
+    config: Config,
     partition: int,
     joined: "Queue[Message | None]",
     published: "Queue[Published]",
 ) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends this process
     os.nice(10)
-    messages = iter(joined.get, None)
-    published.put(dict(reference_of(load_config(config_path), messages, partition)))
+    published.put(dict(reference_of(config, iter(joined.get, None), partition)))

@@ -7,8 +7,8 @@ import orjson
 import pytest
 
 from tests.kit.kafka_pipeline import Published, identity
-from tests.measure.chaos.faults import Place
 from tests.measure.chaos.outside import Outside, look
+from tests.measure.chaos.poison import Place
 
 READ = {"features", "labels", "observations", "evaluations", "explanations"}
 

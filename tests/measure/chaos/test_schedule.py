@@ -5,7 +5,9 @@ from itertools import pairwise
 
 import pytest
 
+from fluxplain.kafka.timeouts import SESSION_TIMEOUT_S
 from tests.measure.chaos.schedule import (
+    EVERYTHING,
     MOST_WORKERS,
     ROLES,
     WORKERS,
@@ -19,15 +21,11 @@ from tests.measure.chaos.schedule import (
 )
 
 SPAN_S = 180.0
-SESSION_TIMEOUT_S = 10.0
 WANTED = Wanted()
 
 
-def plan(seed: int, wanted: Wanted = WANTED, targets: Targets | None = None) -> list[Disturbance]:
-    span_s = max(SPAN_S, needed_s(seed, wanted))
-    return make_schedule(
-        seed, wanted, span_s=span_s, session_timeout_s=SESSION_TIMEOUT_S, targets=targets
-    )
+def plan(seed: int, wanted: Wanted = WANTED, targets: Targets = EVERYTHING) -> list[Disturbance]:
+    return make_schedule(seed, wanted, max(SPAN_S, needed_s(seed, wanted)), targets)
 
 
 def test_the_same_seed_gives_the_same_schedule_and_another_one_another() -> None:
@@ -111,7 +109,7 @@ def test_without_joined_topics_nothing_is_done_to_them(seed: int) -> None:
 def test_other_kinds_leave_the_old_ones_as_they_are() -> None:
     old = {"kill", "broker-kill", "add", "remove", "pause"}
     few, many = (
-        make_schedule(3, wanted, span_s=SPAN_S, session_timeout_s=SESSION_TIMEOUT_S)
+        make_schedule(3, wanted, SPAN_S)
         for wanted in (Wanted(), Wanted(outages=0, poisons=0, all_kills=3))
     )
     assert [e for e in few if e.kind in old] == [e for e in many if e.kind in old]

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.kit.command import Clock, FailedError, Work, execute
+from tests.kit.command import Clock, Work, execute
+from tests.kit.waiting import FailedError
 
 
 @pytest.fixture(autouse=True)

@@ -9,18 +9,12 @@ from typing import Annotated
 
 import typer
 
-from deploy.kafka import Cluster
 from fluxplain.cli.supervisor import ROLES
-from fluxplain.config import load_config
 from fluxplain.config.replica import Role
-from fluxplain.kafka.topics import create_topics
 from tests.kit.command import Clock, execute, say
-from tests.kit.settings import write_config
 from tests.measure.recovery.all_killed import BACK_S, Back, all_killed
-from tests.measure.recovery.bench import Bench, Gone, Stopped
-from tests.measure.recovery.feed import SETTINGS, feed
-from tests.measure.recovery.outputs import Outputs
-from tests.measure.recovery.workers import Workers
+from tests.measure.recovery.bench import Bench, Gone, Outputs, Stopped
+from tests.measure.recovery.load import Load
 
 TAKEOVER_S = 15.0
 """Promised: the session timeout, and what joining, loading and catching up need."""
@@ -47,13 +41,15 @@ def recovery(
         problems: list[str] = []
         if single:
             with ExitStack() as stack:
-                bench = _bench(stack, folder, clock, seed)
-                problems.extend(_measure(bench, clock, repetitions))
+                load = Load(stack, folder, clock, 1)
+                load.workers.start(2)
+                outputs = stack.enter_context(closing(Outputs(load.config)))
+                problems.extend(_measure(Bench(load, outputs, seed), clock, repetitions))
         if all_at_once:
             problems.extend(_all_at_once(all_killed(folder, clock, all_at_once, seed)))
         # every worker of an overloaded machine is slow
-        load = " ".join(f"{each:.1f}" for each in os.getloadavg())
-        say(f"load average of the {os.cpu_count()} cores: {load}")
+        averages = " ".join(f"{each:.1f}" for each in os.getloadavg())
+        say(f"load average of the {os.cpu_count()} cores: {averages}")
         return problems
 
     execute(
@@ -62,20 +58,6 @@ def recovery(
         passed=f"every takeover took less than {TAKEOVER_S:.0f} s, "
         f"every shutdown less than {SHUTDOWN_S:.0f} s",
     )
-
-
-def _bench(stack: ExitStack, folder: Path, clock: Clock, seed: int) -> Bench:
-    cluster = stack.enter_context(Cluster(brokers=1, tell=clock.say))
-    path = write_config(folder / "recovery.toml", SETTINGS)
-    config = load_config(path).on_broker(cluster.bootstrap_servers)
-    create_topics(config)
-    workers = stack.enter_context(closing(Workers(path, config, folder)))
-    outputs = stack.enter_context(closing(Outputs(config)))
-    partitions = range(config.topics.features_partitions)
-    feeds = [stack.enter_context(closing(feed(config, partition))) for partition in partitions]
-    for each in feeds:
-        each.start()
-    return Bench(config, workers, outputs, feeds, seed)
 
 
 def _measure(bench: Bench, clock: Clock, repetitions: int) -> Sequence[str]:
@@ -92,8 +74,6 @@ def _measure(bench: Bench, clock: Clock, repetitions: int) -> Sequence[str]:
             lines.append(_line(f"{what} {role}", measured, promised_s))
             problems.extend(_broken(f"{what} {role}", measured, promised_s))
 
-    for role in (*ROLES, *ROLES):
-        bench.add(role)
     measure("takeover", bench.takeover, TAKEOVER_S)
     for role in ROLES:
         bench.remove(role)

@@ -2,19 +2,24 @@
 
 import random
 import time
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Hashable
 from contextlib import closing
 from dataclasses import dataclass
 from typing import TypeVar
+
+import orjson
+from confluent_kafka import Message
 
 from fluxplain.cli.supervisor import ROLES
 from fluxplain.config import Config
 from fluxplain.config.replica import Role
 from fluxplain.kafka.topics.progress import GroupOffsets
-from tests.kit.command import FailedError
-from tests.measure.chaos.feed import Feed
-from tests.measure.recovery.outputs import Outputs
-from tests.measure.recovery.workers import Workers
+from fluxplain.kafka.topics.reader import TopicReader
+from fluxplain.schemas import parse_stream
+from tests.kit.kafka_pipeline import identity
+from tests.kit.waiting import wait_until
+from tests.measure.recovery.load import TOPICS, Load
 
 T = TypeVar("T")
 
@@ -22,16 +27,19 @@ TIMEOUT_S = 90.0
 """How long anything may take before the run is given up."""
 
 
+PUBLISHED: dict[str, Role] = {
+    "predictions": "model",
+    "explanations": "explainer",
+    "changes": "drift",
+}
+"""Topic → the role that writes there."""
+
+
 @dataclass(frozen=True, slots=True)
 class Gone:
-    """How long it took to go on without a worker, or with its replacement.
+    """Seconds from a kill until something new was published from each partition of the worker.
 
-    Attributes
-    ----------
-    seconds
-        From the kill until something new was published from each of its partitions.
-    loaded_s
-        From the kill until the states of these were loaded.
+    `loaded_s` are those until the states of these were loaded.
     """
 
     seconds: float
@@ -43,18 +51,10 @@ class Gone:
 
 @dataclass(frozen=True, slots=True)
 class Stopped:
-    """How a worker stopped.
+    """Seconds from SIGTERM to the end of a worker, and its exit status.
 
-    Attributes
-    ----------
-    seconds
-        From SIGTERM to its end.
-    status
-        Its exit status.
-    uncommitted
-        Messages below its last checkpoints that it had not committed.
-    repeated
-        What the next start published again.
+    `uncommitted` are the messages below its last checkpoints that it had not committed, `repeated`
+    what the next start published again.
     """
 
     seconds: float
@@ -69,45 +69,87 @@ class Stopped:
         )
 
 
-class Bench:
-    """Workers under load, and what is done to them.
+class Outputs:
+    """The first new outputs, and the repeated ones, since a moment.
 
-    Parameters
-    ----------
-    config
-        The settings.
-    workers, outputs, feeds
-        What is measured.
-    seed
-        Of the moments: at any time between two checkpoints.
+    `repeated` counts by role the outputs since then that had been published before.
     """
 
-    def __init__(
-        self,
-        config: Config,
-        workers: Workers,
-        outputs: Outputs,
-        feeds: Sequence[Feed],
-        seed: int,
-    ) -> None:
-        self._config, self._workers = config, workers
-        self._outputs, self._feeds = outputs, feeds
+    def __init__(self, config: Config) -> None:
+        self._reader = TopicReader(config, list(PUBLISHED), from_beginning=True)
+        # evaluations and explanations are dealt alike
+        self._places = {
+            feature: i % config.topics.partitions for i, feature in enumerate(config.explained)
+        }
+        self._seen: set[Hashable] = set()
+        self._since = 0.0
+        self._first: dict[tuple[Role, int], float] = {}
+        self.repeated: Counter[Role] = Counter()
+
+    def begin(self, since: float) -> None:
+        """Forget what was published before a moment, in seconds since the epoch."""
+        self._since = since
+        self._first.clear()
+        self.repeated.clear()
+
+    def first_new(self, role: Role, partitions: Collection[int]) -> float | None:
+        """Return when something new from each of the input's partitions was there.
+
+        None if something is missing yet. What had been published before is not new.
+        """
+        first = [self._first.get((role, partition)) for partition in partitions]
+        known = [at for at in first if at is not None]
+        return max(known) if len(known) == len(first) else None
+
+    def poll(self) -> None:
+        """Read what is there, or wait a moment."""
+        for message in self._reader.poll(0.05):
+            self._take(message)
+
+    def close(self) -> None:
+        self._reader.close()
+
+    def _take(self, message: Message) -> None:
+        name, value = self._reader.name(message), message.value()
+        assert value is not None
+        fields = orjson.loads(value)
+        if fields.get("method") == "loss":
+            return  # by the model, which its predictions tell more of
+        role, at = PUBLISHED[name], message.timestamp()[1] / 1000
+        key = identity(name, value)
+        again = key in self._seen
+        self._seen.add(key)
+        if at < self._since:
+            return
+        if again:
+            self.repeated[role] += 1
+        else:
+            place = (role, self._input_partition(role, fields))
+            self._first[place] = min(at, self._first.get(place, at))
+
+    def _input_partition(self, role: Role, fields: dict[str, str]) -> int:
+        if role == "model":
+            return parse_stream(fields["stream"])[1]
+        return self._places[fields["feature"]]
+
+
+class Bench:
+    """Workers under load, and what is done to them at any time between two checkpoints."""
+
+    def __init__(self, load: Load, outputs: Outputs, seed: int) -> None:
+        self._load, self._outputs = load, outputs
+        self._config, self._workers = load.config, load.workers
         self._rng = random.Random(f"recovery/{seed}")
 
-    def add(self, role: Role) -> None:
-        """Start one more worker of a role."""
-        self._workers.add(role)
-
     def remove(self, role: Role) -> None:
-        """Stop one worker of a role."""
-        self._workers.stop(max(self._workers.running(role)))
+        self._workers.remove(max(self._workers.running(role)))
 
     def start_anew_as_static_members(self) -> None:
         """Replace every worker by one whose place in its group is kept while it is away."""
-        self._workers.static = True
+        self._load.static = True
         for role in ROLES:
             for name in self._workers.running(role):
-                self._workers.stop(name)
+                self._workers.remove(name)
                 self._workers.add(role)
 
     def takeover(self, role: Role) -> Gone:
@@ -115,10 +157,10 @@ class Bench:
         self._settle()
         name = self._rng.choice(sorted(self._workers.running(role)))
         self._any_moment()
-        partitions = self._workers.partitions(name)
+        partitions = set(self._workers.next_offsets(name))
         since = self._kill(name)
         gone = self._gone(role, partitions, since)
-        self._workers.stop(name)
+        self._workers.remove(name)
         self._workers.add(role)
         return gone
 
@@ -127,9 +169,9 @@ class Bench:
         self._settle()
         (name,) = self._workers.running(role)
         self._any_moment()
-        partitions = self._workers.partitions(name)
+        partitions = set(self._workers.next_offsets(name))
         since = self._kill(name)
-        self._workers.stop(name)
+        self._workers.remove(name)
         self._workers.add(role)
         return self._gone(role, partitions, since)
 
@@ -138,9 +180,9 @@ class Bench:
         self._settle()
         (name,) = self._workers.running(role)
         self._any_moment()
-        partitions = self._workers.partitions(name)
+        partitions = set(self._workers.next_offsets(name))
         began_at = time.monotonic()
-        status = self._workers.stop(name)
+        status = self._workers.remove(name)
         seconds = time.monotonic() - began_at
         since = time.time()
         self._outputs.begin(since)
@@ -155,7 +197,7 @@ class Bench:
 
     def _kill(self, name: str) -> float:
         since = time.time()
-        self._workers.kill(name)
+        self._workers.crash(name)
         # from here on: what the killed one had just sent is not another's
         self._outputs.begin(time.time())
         return since
@@ -188,10 +230,10 @@ class Bench:
 
     def _shares(self) -> dict[Role, set[int]] | None:
         """Return role → its partitions; None unless they are dealt to all of its workers."""
-        counts = dict.fromkeys(ROLES, self._config.topics.partitions)
-        counts["model"] = self._config.topics.features_partitions
+        counts = dict.fromkeys(ROLES, TOPICS["partitions"])
+        counts["model"] = TOPICS["features_partitions"]
         for role in ROLES:
-            shares = [self._workers.partitions(name) for name in self._workers.running(role)]
+            shares = [set(self._workers.next_offsets(name)) for name in self._workers.running(role)]
             dealt = sorted(partition for share in shares for partition in share)
             if not all(shares) or dealt != list(range(counts[role])):
                 return None
@@ -203,12 +245,9 @@ class Bench:
             self._outputs.poll()
 
     def _wait(self, what: str, answer: Callable[[], T | None]) -> T:
-        deadline = time.monotonic() + TIMEOUT_S
-        while (result := answer()) is None:
-            if time.monotonic() > deadline:
-                raise FailedError(f"not in {TIMEOUT_S:.0f} s: {what}")
-            for feed in self._feeds:
-                if feed.error:
-                    raise FailedError(f"the stream cannot be fed: {feed.error}")
-            self._outputs.poll()
-        return result
+        return wait_until(answer, TIMEOUT_S, what=lambda: what, attend=self._attend)
+
+    def _attend(self) -> None:
+        for feed in self._load.feeds:
+            feed.check()
+        self._outputs.poll()

@@ -29,16 +29,9 @@ MORE_FILES = 2
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One worker at one moment.
+    """One worker at one moment: its memory, its own part of that, files and threads.
 
-    Attributes
-    ----------
-    rss, uss
-        Resident memory, and what of it is the worker's alone, in bytes.
-    files, threads
-        How many.
-    checkpoints
-        Size of the newest checkpoints of its role, in bytes.
+    `checkpoints` is the size of the newest ones of its role; all sizes are in bytes.
     """
 
     rss: int
@@ -49,7 +42,6 @@ class Sample:
 
     @classmethod
     def median(cls, samples: Sequence["Sample"]) -> "Sample":
-        """Return the median of each number."""
         return cls(
             *(
                 int(statistics.median(getattr(sample, name) for sample in samples))
@@ -61,15 +53,7 @@ class Sample:
 class Samples:
     """Takes a sample of every worker now and then.
 
-    Parameters
-    ----------
-    checkpoints
-        The checkpoints' directory.
-
-    Attributes
-    ----------
-    taken
-        Worker → (records through all roles, sample), in order.
+    `taken` holds worker → (records through all roles, sample), in order.
     """
 
     def __init__(self, checkpoints: Path) -> None:
@@ -142,14 +126,9 @@ def _around(taken: Sequence[tuple[int, Sample]], records: float) -> Sample:
 
 
 def _newest_size(checkpoints: Path, role: str) -> int:
-    newest: dict[Path, Path] = {}
-    for path in sorted(checkpoints.glob(f"*/{role}/*/*.checkpoint")):
-        newest[path.parent] = path
-    return sum(_size(path) for path in newest.values())
-
-
-def _size(path: Path) -> int:
-    try:
-        return path.stat().st_size
-    except FileNotFoundError:
-        return 0  # a newer one has just replaced it
+    newest = {path.parent: path for path in sorted(checkpoints.glob(f"*/{role}/*/*.checkpoint"))}
+    size = 0
+    for path in newest.values():
+        with suppress(FileNotFoundError):  # a newer one has just replaced it
+            size += path.stat().st_size
+    return size

@@ -9,6 +9,7 @@ import orjson
 
 from fluxplain.schemas.late_label import LabelValue
 from tests.behaviour.late_labels import Delays, late_labels
+from tests.kit.settings import QUICK_DRIFT, all_methods
 
 CATEGORIES = {"u": 0.0, "v": 1.0, "w": 2.0}
 """Category → the number that it counts as."""
@@ -27,16 +28,8 @@ SETTINGS: dict[str, Any] = {
     "features": {"a": "numeric", "b": "numeric", "c": "categorical"},
     "label": {"type": "number"},
     "model": {"factory": "tests.measure.soak.stream:FixedLinear"},
-    "explain": {
-        "loss": "squared_error",
-        "alpha": 0.01,
-        "emit_every": 10,
-        "ipfi": {"reservoir_size": 50},
-        "isage": {"reservoir_size": 50, "inner_samples": 1},
-        "ipdp": {"storage_size": 50, "grid_size": 3},
-    },
-    # streams so short must show changes
-    "drift": {"delta": 0.002, "params": {"min_window_length": 5}},
+    "explain": {"loss": "squared_error", "alpha": 0.01, "emit_every": 10, **all_methods(50, 1, 3)},
+    "drift": QUICK_DRIFT,
 }
 """All methods, with as few questions to the model as they need."""
 
@@ -51,11 +44,9 @@ class FixedLinear:
         self.offsets = dict.fromkeys(CATEGORIES, 0.0)
 
     def predict_one(self, x: Mapping[str, Any]) -> float:
-        """Return the weighted sum."""
         return float(self.a * x["a"] + self.b * x["b"] + self.offsets[x["c"]])
 
     def learn_one(self, x: Mapping[str, Any], y: float) -> None:
-        """Take a step of gradient descent."""
         error = max(-CLIP, min(CLIP, y - self.predict_one(x)))
         step = self.learning_rate * error
         self.a += step * x["a"]

@@ -2,12 +2,13 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
-from tests.kit.kafka_pipeline import Published
-
 Identity = tuple[Any, ...]
+
+Records = Mapping[Identity, set[bytes]]
+"""Identity → the different records under it, in the order of their first appearance."""
 
 ORDERED = {"predictions", "explanations", "changes"}
 """Topics in which a reader meets the records of one stream, feature and method by rising seq."""
@@ -18,73 +19,42 @@ SHOWN = 3
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """How what was published differs from the reference.
+    """How what was published differs from the reference; `examples` are sentences about that.
 
-    Attributes
-    ----------
-    expected, published
-        How many identities there are.
-    missing
-        Identities that nothing was published under.
-    different
-        Identities with other bytes than the reference's, be it beside the right ones.
-    unexpected
-        Identities that the reference lacks.
-    disordered
-        Identities that came behind a later one of the same kind: a reader that takes only what is
-        newer than what it has would lose them.
-    duplicated
-        Messages that repeated another one, bit for bit: readers drop them.
-    examples
-        Sentences about the first of these.
+    The disordered came behind a later one of the same kind: a reader that takes only what is newer
+    than what it has would lose them.
     """
 
-    expected: int
-    published: int
     missing: Sequence[Identity]
     different: Sequence[Identity]
     unexpected: Sequence[Identity]
     disordered: Sequence[Identity]
-    duplicated: int
-    examples: Sequence[str] = field(default=())
+    examples: Sequence[str]
+
+    def numbers(self) -> dict[str, int]:
+        kinds = ("missing", "different", "unexpected", "disordered")
+        return {kind: len(getattr(self, kind)) for kind in kinds}
 
     def problems(self) -> list[str]:
         """Return what is wrong, a few words each; nothing if all is well."""
-        kinds = ("missing", "different", "unexpected", "disordered")
-        return [f"{len(found):,} {kind}" for kind in kinds if (found := getattr(self, kind))]
+        return [f"{n:,} {kind}" for kind, n in self.numbers().items() if n]
 
 
 def compare(
-    published: Published,
-    expected: Published,
-    messages: int,
+    published: Records,
+    expected: Records,
     is_poison: Callable[[Identity], bool] = lambda _key: False,
 ) -> Comparison:
-    """Compare.
-
-    Parameters
-    ----------
-    published
-        Identity → the different records under it, in the order of their first appearance.
-    expected
-        The same of the reference.
-    messages
-        How many messages were read.
-    is_poison
-        Whether an identity is that of a dead letter of poison, which no reference has.
-    """
+    """Compare; dead letters of poison are in no reference."""
     missing = [key for key in expected if key not in published]
     unexpected = [key for key in published if key not in expected and not is_poison(key)]
     different = [key for key in expected if key in published and published[key] != expected[key]]
     return Comparison(
-        expected=len(expected),
-        published=len(published),
-        missing=missing,
-        different=different,
-        unexpected=unexpected,
-        disordered=disordered(published),
-        duplicated=messages - sum(map(len, published.values())),
-        examples=[
+        missing,
+        different,
+        unexpected,
+        disordered(published),
+        [
             *(f"missing: {_text(key, expected)}" for key in missing[:SHOWN]),
             *(
                 f"different: {_text(key, published)}\n  instead of {_text(key, expected)}"
@@ -117,6 +87,6 @@ def disordered(published: Mapping[Identity, object]) -> list[Identity]:
     return behind
 
 
-def _text(key: Identity, records: Published) -> str:
+def _text(key: Identity, records: Records) -> str:
     versions = b" | ".join(sorted(records[key]))
     return f"{key}: {versions.decode(errors='backslashreplace')[:600]}"

@@ -1,0 +1,129 @@
+"""Workers on a broker: where they log and save, and what they say of themselves."""
+
+import json
+import re
+import time
+import urllib.request
+from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+from urllib.error import HTTPError
+
+from fluxplain.cli.supervisor import Supervisor
+from fluxplain.config import load_config
+from fluxplain.config.replica import Role
+from fluxplain.kafka.topics import create_topics
+from tests.kit.command import LOG
+from tests.kit.waiting import wait_until
+
+_HEALTH = re.compile(r"^\S+ \S+ (\d+) INFO \S+ [\w-]+: health at (\S+)$", re.MULTILINE)
+
+_GOES_ON = re.compile(
+    r"^(?P<time>\S+ \S+) (?P<pid>\d+) INFO \S+ (?P<role>\w+) "
+    r"\S+-(?P<partition>\d+): resumes at offset (?P<offset>\d+)$",
+    re.MULTILINE,
+)
+
+Loaded = Mapping[int, tuple[float, int]]
+"""Partition → when its state was loaded, in seconds since the epoch, and where it goes on."""
+
+
+class Workers(Supervisor):
+    """Worker processes, none at first, with the topics that they need; a folder has their files.
+
+    `added` are the variables of all workers: the broker, the checkpoints, and those given.
+    """
+
+    def __init__(
+        self,
+        config_path: Path,
+        bootstrap_servers: str,
+        folder: Path,
+        *,
+        environment: Mapping[str, str] | None = None,
+        environment_of: Callable[[str], Mapping[str, str]] = lambda _name: {},
+        report: Callable[[str], None] = lambda _line: None,
+    ) -> None:
+        self.config = load_config(config_path).on_broker(bootstrap_servers)
+        create_topics(self.config)
+        self.log_path = folder / LOG
+        self.checkpoints = folder / "checkpoints"
+        self.added = {
+            "FLUXPLAIN_KAFKA__BOOTSTRAP_SERVERS": bootstrap_servers,
+            "FLUXPLAIN_CHECKPOINT__DIRECTORY": str(self.checkpoints),
+            **(environment or {}),
+        }
+        self._log = self.log_path.open("wb")
+        super().__init__(
+            config_path,
+            self.config.replicas(),
+            environment=self.added,
+            environment_of=environment_of,
+            stderr=self._log,
+            report=report,
+        )
+
+    def __exit__(self, *error: object) -> None:
+        super().__exit__(*error)
+        self._log.close()
+
+    @property
+    def log(self) -> str:
+        return self.log_path.read_text(errors="replace")
+
+    def crash(self, *names: str) -> None:
+        """Kill workers, and see that they are gone: else they could be killed twice."""
+        for name in names:
+            self.kill(name)
+        while {*names} & self.running().keys():
+            time.sleep(0.01)
+
+    def attend(self) -> None:
+        """Start again what died, and wait a moment."""
+        self.check()
+        time.sleep(0.1)
+
+    def address(self, name: str) -> str:
+        """Return where a worker answers of its health, as its log says; wait for that."""
+        return wait_until(lambda: self._address(name), what=lambda: name, attend=self.attend)
+
+    def next_offsets(self, name: str) -> dict[int, int]:
+        """Return how far a worker is in each of its partitions; nothing unless it is ready."""
+        address, state = self._address(name), {"ready": False}
+        if address:
+            with suppress(OSError):  # it has just ended
+                state = ask(f"{address}/readyz")[1]
+        partitions: Any = state["partitions"] if state["ready"] else ()
+        return {each["partition"]: each["next_offset"] for each in partitions}
+
+    def loaded(self, role: Role, pids: Collection[int], since: float) -> Loaded:
+        """Return the partitions whose state some workers first loaded after a moment."""
+        found: dict[int, tuple[float, int]] = {}
+        for line in _GOES_ON.finditer(self.log):
+            at = datetime.strptime(line["time"], "%Y-%m-%d %H:%M:%S,%f").timestamp()
+            if line["role"] == role and int(line["pid"]) in pids and at >= since:
+                found.setdefault(int(line["partition"]), (at, int(line["offset"])))
+        return found
+
+    def _address(self, name: str) -> str | None:
+        return dict(_HEALTH.findall(self.log)).get(str(self.running().get(name)))
+
+
+def ask(url: str) -> tuple[int, dict[str, Any]]:
+    try:
+        with urllib.request.urlopen(url, timeout=10) as answer:
+            return answer.status, json.load(answer)
+    except HTTPError as error:
+        return error.code, json.load(error)
+
+
+def wait_for(url: str, status: int) -> dict[str, Any]:
+    """Return the content of the first answer with a status."""
+
+    def answer() -> dict[str, Any] | None:
+        found, content = ask(url)
+        return content if found == status else None
+
+    return wait_until(answer, 60.0, what=lambda: f"{url} answers {status}: {ask(url)}")
