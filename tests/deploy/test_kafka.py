@@ -18,7 +18,7 @@ from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic
 from deploy.kafka import Cluster, KafkaError
 from deploy.kafka.files import Files
 from tests.deploy.processes import COMPOSE, broker_settings
-from tests.kit.support import wait_until
+from tests.kit.waiting import wait_until
 
 pytestmark = pytest.mark.kafka
 

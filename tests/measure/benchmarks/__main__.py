@@ -25,7 +25,7 @@ from tests.measure.benchmarks import (
     stage,
     variance,
 )
-from tests.measure.benchmarks.run import Measure, Run
+from tests.measure.benchmarks.timing import Measure, Run
 
 PARTS: dict[str, Measure] = {
     "pfi": library.pfi_and_training,

@@ -20,8 +20,7 @@ from fluxplain.cli.supervisor import ROLES, command_of
 from fluxplain.kafka.topics.progress import GroupOffsets
 from tests.kit.settings import write_config
 from tests.measure.benchmarks.rig import ALL, Rig, observations, rig, settings
-from tests.measure.benchmarks.run import Run
-from tests.measure.benchmarks.timing import Figure, quartiles
+from tests.measure.benchmarks.timing import Figure, Run
 from tests.measure.chaos.feed import Feed
 from tests.monitor.dashboard.browser import Visit, chromium
 
@@ -58,7 +57,8 @@ def page(run: Run) -> Iterator[Figure]:
     longest task of the page's main thread is noted: an input waits at most so long.
     """
     with _server() as (address, tenth, whole):
-        yield _figure("server's memory, whole history against a tenth of it", whole, tenth, "MB")
+        what = "server's memory, whole history against a tenth of it"
+        yield Figure.of(what, whole, tenth, "{:,.0f} MB", "at most 1.2")
         with chromium() as browser:
             loads = []
             for _ in range(LOADS):
@@ -66,7 +66,8 @@ def page(run: Run) -> Iterator[Figure]:
                 visit.live()
                 loads.append(_drawn_ms(visit.page))
                 visit.close()
-            yield _figure("load until drawn, against what is allowed", median(loads), LOAD_MS, "ms")
+            what = "load until drawn, against what is allowed"
+            yield Figure.of(what, median(loads), LOAD_MS, "{:,.0f} ms", "at most 1")
             visit = Visit(browser, address)
             visit.live()
             visit.page.evaluate(LONG_TASKS)
@@ -75,7 +76,7 @@ def page(run: Run) -> Iterator[Figure]:
             longest = max([0.0, *visit.page.evaluate("() => window.longTasks")])
             visit.close()
     what = "longest task while live (0: none above 50 ms), against what is allowed"
-    yield _figure(what, longest, TASK_MS, "ms")
+    yield Figure.of(what, longest, TASK_MS, "{:,.0f} ms", "at most 1")
 
 
 def beside_the_pipeline(run: Run) -> Iterator[Figure]:
@@ -106,23 +107,14 @@ def beside_the_pipeline(run: Run) -> Iterator[Figure]:
                 rates.append(_rate(predictions))
                 run.clock.progress(partial("{} of {} blocks".format, block + 1, 2 * PAIRS))
             after = sum(map(_cpu_s, beside)), sum(map(_cpu_s, workers))
-    ratio, spread = quartiles([b / a for a, b in zip(rates[::2], rates[1::2], strict=True)])
-    yield Figure(
+    yield Figure.of_pairs(
         "records per second with dashboard and alerts, doing twice their work, against without",
-        f"{median(rates[1::2]):.0f}",
-        f"{median(rates[::2]):.0f}",
-        ratio,
-        spread,
+        zip(rates[1::2], rates[::2], strict=True),
         bar="at least 0.95",
     )
     ours, theirs = (b - a for a, b in zip(before, after, strict=True))
-    yield Figure(
-        "CPU time of dashboard and alerts, against the workers'",
-        f"{ours:.1f} s",
-        f"{theirs:.1f} s",
-        ours / theirs,
-        bar="at most 0.05",
-    )
+    what = "CPU time of dashboard and alerts, against the workers'"
+    yield Figure.of(what, ours, theirs, "{:.1f} s", "at most 0.05")
 
 
 def _rate(predictions: GroupOffsets) -> float:
@@ -135,11 +127,6 @@ def _rate(predictions: GroupOffsets) -> float:
 def _cpu_s(process: psutil.Process) -> float:
     times = process.cpu_times()
     return float(times.user + times.system)
-
-
-def _figure(what: str, ours: float, other: float, unit: str) -> Figure:
-    bar = "at most 1.2" if unit == "MB" else "at most 1"
-    return Figure(what, f"{ours:,.0f} {unit}", f"{other:,.0f} {unit}", ours / other, bar=bar)
 
 
 def _drawn_ms(page: Page) -> float:

@@ -7,8 +7,7 @@ from unittest.mock import patch
 from fluxplain.cli import supervisor
 from fluxplain.config.replica import Replica
 from tests.measure.benchmarks.rig import ALL, full_speed, rig, settings
-from tests.measure.benchmarks.run import Run
-from tests.measure.benchmarks.timing import Figure
+from tests.measure.benchmarks.timing import Figure, Run
 
 RECORDS = 12_000
 
@@ -29,14 +28,8 @@ def with_and_without(run: Run) -> Iterator[Figure]:
         for fenced in (True, False) if i % 2 == 0 else (False, True):
             run.clock.say(f"{'with' if fenced else 'without'} the fence, {i + 1} of {ROUNDS}")
             rates[fenced].append(_rate(run, fenced=fenced))
-    rate, bare = max(rates[True]), max(rates[False])
-    yield Figure(
-        "full set, Kafka: records per second, with the fence against without",
-        f"{rate:.0f}",
-        f"{bare:.0f}",
-        rate / bare,
-        bar="at least 0.95",
-    )
+    what = "full set, Kafka: records per second, with the fence against without"
+    yield Figure.of(what, max(rates[True]), max(rates[False]), bar="at least 0.95")
 
 
 def _rate(run: Run, *, fenced: bool) -> float:

@@ -3,15 +3,15 @@
 import statistics
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from functools import partial
 from threading import Event, Thread
 
 import orjson
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Producer, TopicPartition
 
 from fluxplain.config import Config
-from fluxplain.kafka.client import client_settings
+from fluxplain.kafka.client import asking_consumer, client_settings
 from fluxplain.kafka.topics.progress import GroupOffsets, PipelineProgress
 from tests.kit.waiting import FailedError
 from tests.measure.benchmarks.rig import (
@@ -24,8 +24,7 @@ from tests.measure.benchmarks.rig import (
     rig,
     settings,
 )
-from tests.measure.benchmarks.run import Run
-from tests.measure.benchmarks.timing import Figure
+from tests.measure.benchmarks.timing import Figure, Run
 
 RECORDS, STEADY = 4000, 1000
 """For the maximal rate: in all, and before what is measured."""
@@ -80,13 +79,12 @@ def _at_pace(it: Rig, rate: float, explanations: int) -> list[float]:
             if progress.update() >= RECORDS:
                 break
         first = progress.end_of_features()
-    with closing(Arrivals(it.config)) as arrivals:
-        arrivals.start()
+    with arrivals(it.config) as messages:
         due = send_at_pace(it, values, rate)
         for _ in it.ticks("all explanations arrive"):
-            if len(arrivals.messages) >= records * explanations:
+            if len(messages) >= records * explanations:
                 break
-    last = last_of_each(arrivals.messages, explanations)
+    last = last_of_each(messages, explanations)
     if last.keys() != set(range(first, first + records)):
         raise FailedError("explanations are not those of the observations that were sent")
     return [last[first + i] - due[i] for i in range(warm_up, records)]
@@ -111,61 +109,38 @@ def send_at_pace(it: Rig, values: Iterable[bytes], rate: float) -> list[float]:
     return due
 
 
-class Arrivals(Thread):
-    """A consumer of ``explanations`` that notes when it has got each message.
+@contextmanager
+def arrivals(config: Config) -> Iterator[list[tuple[float, bytes]]]:
+    """Consume ``explanations`` from now on; yield the monotonic time and value of each message."""
+    with closing(GroupOffsets(config, "drift", "explanations")) as offsets:
+        ends = offsets.ends()
+    topic = config.topic("explanations")
+    settings = {"fetch.wait.max.ms": FETCH_MAX_WAIT_MS}
+    consumer = asking_consumer(config, config.topic("arrivals"), **settings)
+    consumer.assign([TopicPartition(topic, p, end) for p, end in ends.items()])
+    messages: list[tuple[float, bytes]] = []
+    stopping = Event()
 
-    Attributes
-    ----------
-    messages
-        (monotonic time, value) of each that came after this was made.
-    """
-
-    def __init__(self, config: Config) -> None:
-        super().__init__(name="arrivals", daemon=True)
-        with closing(GroupOffsets(config, "drift", "explanations")) as offsets:
-            ends = offsets.ends()
-        topic = config.topic("explanations")
-        self._consumer = Consumer(
-            {
-                **client_settings(config),
-                "group.id": config.topic("arrivals"),  # never joined: partitions are assigned
-                "enable.auto.commit": False,
-                "fetch.wait.max.ms": FETCH_MAX_WAIT_MS,
-            }
-        )
-        self._consumer.assign([TopicPartition(topic, p, end) for p, end in ends.items()])
-        self._stopping = Event()
-        self.messages: list[tuple[float, bytes]] = []
-
-    def run(self) -> None:
-        """Read until closed; what was read is looked at later."""
-        while not self._stopping.is_set():
-            message = self._consumer.poll(0.1)
+    def read() -> None:
+        while not stopping.is_set():
+            message = consumer.poll(0.1)
             if message is not None and not message.error():
-                self.messages.append((time.monotonic(), message.value() or b""))
+                messages.append((time.monotonic(), message.value() or b""))
 
-    def close(self) -> None:
-        """Stop reading, and leave the broker."""
-        self._stopping.set()
-        if self.ident is not None:
-            self.join()
-        self._consumer.close()
+    thread = Thread(target=read, name="arrivals", daemon=True)
+    thread.start()
+    try:
+        yield messages
+    finally:
+        stopping.set()
+        thread.join()
+        consumer.close()
 
 
 def last_of_each(messages: Iterable[tuple[float, bytes]], explanations: int) -> Mapping[int, float]:
     """Return seq → when the last of its explanations came.
 
-    Parameters
-    ----------
-    messages
-        When each came, and its value.
-    explanations
-        How many each observation has.
-
-    Raises
-    ------
-    FailedError
-        If one has more or fewer.
+    An observation with more or fewer explanations raises a FailedError.
     """
     times: dict[int, list[float]] = {}
     for at, value in messages:

@@ -21,8 +21,7 @@ from river.datasets import synth
 from fluxplain.evaluate import Encoding, GenericEvaluator, Inputs, evaluator_for
 from fluxplain.explain import IncrementalPDP, IncrementalPFI, IncrementalSAGE, explain_together
 from tests.kit.command import Clock
-from tests.measure.benchmarks.run import Run
-from tests.measure.benchmarks.timing import Figure, Stopwatch, faster, share
+from tests.measure.benchmarks.timing import Figure, Run, Stopwatch, faster, share
 
 ELEC2 = Path("../shared/data/elec2.csv.gz")
 
@@ -48,10 +47,7 @@ Side = Callable[[dict[str, Any], Any], object]
 class Case:
     """A model, and the records that it learns while it is explained.
 
-    Attributes
-    ----------
-    difference
-        The largest between the fast and the generic evaluator, over the stream.
+    ``difference`` is the largest between the fast and the generic evaluator, over the stream.
     """
 
     model: Any

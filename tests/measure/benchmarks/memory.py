@@ -13,8 +13,7 @@ from tests.kit.settings import write_config
 from tests.kit.waiting import FailedError
 from tests.measure.benchmarks.bare import noisy
 from tests.measure.benchmarks.rig import ALL, rig
-from tests.measure.benchmarks.run import Run
-from tests.measure.benchmarks.timing import Figure
+from tests.measure.benchmarks.timing import Figure, Run
 from tests.measure.soak.samples import MARKS, MB, Samples
 
 RECORDS = 200_000

@@ -18,8 +18,7 @@ from fluxplain.schemas import Evaluation, Explanation, Record
 from fluxplain.stages import DriftStage, ExplainerStage, Message, ModelStage, Stage, process
 from fluxplain.stages.metering import Work
 from tests.measure.benchmarks.rig import ALL, observations, settings
-from tests.measure.benchmarks.run import Run
-from tests.measure.benchmarks.timing import BLOCK, Figure, Stopwatch, share
+from tests.measure.benchmarks.timing import BLOCK, Figure, Run, Stopwatch, share
 
 RECORDS = 3_000
 

@@ -19,8 +19,7 @@ from tests.measure.benchmarks.rig import (
     rig,
     settings,
 )
-from tests.measure.benchmarks.run import Run
-from tests.measure.benchmarks.timing import Figure
+from tests.measure.benchmarks.timing import Figure, Run
 
 RECORDS = 12_000
 
@@ -53,20 +52,10 @@ def throughput(run: Run) -> Iterator[Figure]:
                 run.clock.say(f"{name}, {broker}: a bare consumer")
                 peer = asyncio.run(_bare_consumer(it.config, methods))
             title = f"{name}, {broker}: records per second"
-            yield Figure(
-                f"{title}, share of the model stage alone",
-                f"{rate:.0f}",
-                f"{stage:.0f}",
-                rate / stage,
-                bar="at least 0.8",
-            )
-            yield Figure(
-                f"{title}, against a bare consumer with iXAI",
-                f"{rate:.0f}",
-                f"{peer:.0f}",
-                rate / peer,
-                bar=f"at least {BARS[name]:.0f}",
-            )
+            what = f"{title}, share of the model stage alone"
+            yield Figure.of(what, rate, stage, bar="at least 0.8")
+            what = f"{title}, against a bare consumer with iXAI"
+            yield Figure.of(what, rate, peer, bar=f"at least {BARS[name]:.0f}")
 
 
 def _stage_alone(config: Config, values: Sequence[bytes]) -> float:

@@ -3,15 +3,13 @@
 import asyncio
 import time
 from collections.abc import Iterator, Sequence
-from statistics import median
 
 from fluxplain.config import Config
 from fluxplain.kafka.producer import RecordProducer
 from fluxplain.schemas import Explanation
 from fluxplain.stages import ExplainerStage, Message, ModelStage, process
 from tests.measure.benchmarks.rig import ALL, observations, rig, settings
-from tests.measure.benchmarks.run import Run
-from tests.measure.benchmarks.timing import Figure, quartiles
+from tests.measure.benchmarks.timing import Figure, Run
 
 MESSAGES = 20_000
 
@@ -37,16 +35,10 @@ def two_clients(run: Run) -> Iterator[Figure]:
                 (_librdkafka(it.config, values), asyncio.run(_aiokafka(it.config, values)))
             )
     for what, unit, place in (("wall", "messages/s", 0), ("CPU", "messages per second of CPU", 1)):
-        ours, other = (
-            median([MESSAGES / side[place] for side in sides]) for sides in zip(*pairs, strict=True)
-        )
-        ratio, spread = quartiles([b[place] / a[place] for a, b in pairs])
-        yield Figure(
+        yield Figure.of_pairs(
             f"producer, {what} time: librdkafka, against aiokafka",
-            f"{ours:,.0f} {unit}",
-            f"{other:,.0f}",
-            ratio,
-            spread,
+            [(MESSAGES / ours[place], MESSAGES / other[place]) for ours, other in pairs],
+            f"{{:,.0f}} {unit}",
         )
 
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any, Self
 
 import psutil
+from pydantic import TypeAdapter
 
 from deploy.kafka.java import kafka_version
 from tests.measure.benchmarks.timing import Figure
@@ -21,28 +21,12 @@ TABLE = "README.md"
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What one part has measured.
-
-    Attributes
-    ----------
-    name, about
-        Which part, and how it measures.
-    machine
-        What the figures depend on.
-    figures
-        In the order in which they were measured.
-    """
+    """What one part has measured, how (``about``), and what the figures depend on (``machine``)."""
 
     name: str
     about: str
     machine: Mapping[str, str]
     figures: Sequence[Figure]
-
-    @classmethod
-    def read(cls, path: Path) -> Self:
-        """Read a part."""
-        fields: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        return cls(**{**fields, "figures": [Figure.from_json(each) for each in fields["figures"]]})
 
     def write(self, folder: Path) -> None:
         """Write this part, in place of what was measured before."""
@@ -50,17 +34,14 @@ class Part:
         (folder / f"{self.name}.json").write_text(text + "\n", encoding="utf-8")
 
 
-def write_table(folder: Path, order: Sequence[str]) -> None:
-    """Write the table of all parts that are in a folder.
+def read(path: Path) -> Part:
+    """Return a part that was written."""
+    return TypeAdapter(Part).validate_json(path.read_bytes())
 
-    Parameters
-    ----------
-    folder
-        Where the parts are, and the table goes.
-    order
-        Names of the parts.
-    """
-    parts = [Part.read(path) for name in order if (path := folder / f"{name}.json").is_file()]
+
+def write_table(folder: Path, order: Sequence[str]) -> None:
+    """Write the table of the parts that are in a folder, in the given order of their names."""
+    parts = [read(path) for name in order if (path := folder / f"{name}.json").is_file()]
     (folder / TABLE).write_text("\n".join(_lines(parts)) + "\n", encoding="utf-8")
 
 

@@ -22,7 +22,7 @@ from tests.kit.settings import write_config
 from tests.kit.waiting import FailedError
 from tests.kit.workers import Workers
 from tests.measure.benchmarks import library
-from tests.measure.benchmarks.run import Run
+from tests.measure.benchmarks.timing import Run
 from tests.measure.chaos.feed import Feed
 
 Broker = Literal["Kafka", "embedded broker"]
@@ -63,14 +63,7 @@ def observations(records: int) -> list[bytes]:
 class Rig:
     """A broker with the pipeline's topics, and workers that are still to be started.
 
-    Attributes
-    ----------
-    run, config, workers
-        What it is made of.
-    kafka
-        The cluster; None for the embedded broker.
-    started
-        Names of the workers.
+    ``kafka`` is None for the embedded broker; ``started`` has the names of the workers.
     """
 
     run: Run
@@ -89,10 +82,7 @@ class Rig:
     def ticks(self, what: str, timeout_s: float = TIMEOUT_S) -> Iterator[float]:
         """Yield the monotonic time now and then, to look whether something is done.
 
-        Raises
-        ------
-        FailedError
-            If it is not done in time, or a worker has died.
+        If it is not done in time, or a worker has died, that is a FailedError.
         """
         deadline = time.monotonic() + timeout_s
         while (now := time.monotonic()) < deadline:
@@ -105,15 +95,7 @@ class Rig:
 
 @contextmanager
 def rig(run: Run, broker: Broker, fields: dict[str, Any]) -> Iterator[Rig]:
-    """Start a broker; it ends with all workers at the end of the context.
-
-    Parameters
-    ----------
-    run, broker
-        For what, and which.
-    fields
-        The settings.
-    """
+    """Start a broker; it ends with all workers at the end of the context."""
     with ExitStack() as stack:
         kafka: Cluster | None = None
         if broker == "Kafka":
@@ -132,15 +114,8 @@ def rig(run: Run, broker: Broker, fields: dict[str, Any]) -> Iterator[Rig]:
 def full_speed(it: Rig, records: int, steady: int) -> float:
     """Start all roles, and return the records a second from features to explanations.
 
-    Parameters
-    ----------
-    it
-        Where.
-    records
-        How many to feed.
-    steady
-        How many of them come before what is measured: everything is warm then, and trees have
-        grown.
+    The ``steady`` first of the records are not measured: everything is warm after them, and the
+    trees have grown.
     """
     it.start(*ROLES)
     begun = ended = 0.0

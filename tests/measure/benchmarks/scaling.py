@@ -11,8 +11,7 @@ from fluxplain.kafka.producer import RecordProducer
 from fluxplain.stages import Message, ModelStage, process
 from fluxplain.stages.intake.sample import Sample
 from tests.measure.benchmarks.rig import ALL, Rig, observations, rig, settings
-from tests.measure.benchmarks.run import Run
-from tests.measure.benchmarks.timing import Figure, quartiles
+from tests.measure.benchmarks.timing import Figure, Run, quartiles
 
 REPETITIONS = 3
 
@@ -34,16 +33,8 @@ def two_workers(run: Run) -> Iterator[Figure]:
         (_rate(run, [MODEL, MODEL], partitions=2), _rate(run, [MODEL], partitions=2))
         for _ in range(REPETITIONS)
     ]
-    two, one = (median(rates) for rates in zip(*pairs, strict=True))
-    ratio, spread = quartiles([a / b for a, b in pairs])
-    yield Figure(
-        "full set, Kafka: records per second of two model workers, against one",
-        f"{two:.0f}",
-        f"{one:.0f}",
-        ratio,
-        spread,
-        bar="at least 1.6",
-    )
+    what = "full set, Kafka: records per second of two model workers, against one"
+    yield Figure.of_pairs(what, pairs, bar="at least 1.6")
 
 
 def two_shards(run: Run) -> Iterator[Figure]:

@@ -12,8 +12,7 @@ from fluxplain.kafka.topics.progress import PipelineProgress
 from fluxplain.kafka.topics.replay import ReplayOptions, replay
 from fluxplain.schemas import RECORDS
 from tests.measure.benchmarks.rig import ALL, Rig, observations, rig, settings
-from tests.measure.benchmarks.run import Run
-from tests.measure.benchmarks.timing import Figure
+from tests.measure.benchmarks.timing import Figure, Run
 from tests.measure.soak.samples import MB, Sample, Samples
 
 TOTAL, WARM = 12_000, 2_000
@@ -49,12 +48,8 @@ def roles_and_topics(run: Run) -> Iterator[Figure]:
         sizes = {each.TOPIC: _bytes_of(folder, it.config.topic(each.TOPIC)) for each in RECORDS}
     total = sum(spent.values())
     for name, milliseconds in spent.items():
-        yield Figure(
-            f"{name}: CPU time of an observation, share of all roles'",
-            f"{milliseconds:.2f} ms",
-            f"{total:.2f} ms",
-            milliseconds / total,
-        )
+        what = f"{name}: CPU time of an observation, share of all roles'"
+        yield Figure.of(what, milliseconds, total, "{:.2f} ms")
     for name, [(_, sample)] in samples.taken.items():
         yield Figure(
             f"{name}: checkpoints on disk, share of its resident memory",
@@ -64,12 +59,8 @@ def roles_and_topics(run: Run) -> Iterator[Figure]:
         )
     observation = sizes["features"] / TOTAL
     for topic, size in sizes.items():
-        yield Figure(
-            f"{topic}: disk of an observation, against features",
-            f"{size / TOTAL:,.0f} bytes",
-            f"{observation:,.0f} bytes",
-            size / TOTAL / observation,
-        )
+        what = f"{topic}: disk of an observation, against features"
+        yield Figure.of(what, size / TOTAL, observation, "{:,.0f} bytes")
 
 
 def further_streams(run: Run) -> Iterator[Figure]:
@@ -82,12 +73,8 @@ def further_streams(run: Run) -> Iterator[Figure]:
     alone, many = (_with_streams(run, n) for n in (1, STREAMS))
     for name, one in alone.items():
         several, more = many[name], STREAMS - 1
-        yield Figure(
-            f"{name}: CPU time of an observation of {STREAMS} streams, against one",
-            f"{several.milliseconds:.2f} ms",
-            f"{one.milliseconds:.2f} ms",
-            several.milliseconds / one.milliseconds,
-        )
+        what = f"{name}: CPU time of an observation of {STREAMS} streams, against one"
+        yield Figure.of(what, several.milliseconds, one.milliseconds, "{:.2f} ms")
         memory = (several.sample.uss - one.sample.uss) / more
         yield Figure(
             f"{name}: memory of a further stream, share of a worker's with one",
@@ -95,13 +82,9 @@ def further_streams(run: Run) -> Iterator[Figure]:
             f"{one.sample.uss / MB:.0f} MB",
             memory / one.sample.uss,
         )
-        checkpoints = (several.sample.checkpoints - one.sample.checkpoints) / more
-        yield Figure(
-            f"{name}: checkpoints of a further stream, against those of one",
-            f"{checkpoints / 1000:,.0f} kB",
-            f"{one.sample.checkpoints / 1000:,.0f} kB",
-            checkpoints / one.sample.checkpoints,
-        )
+        more_kb = (several.sample.checkpoints - one.sample.checkpoints) / more / 1000
+        what = f"{name}: checkpoints of a further stream, against those of one"
+        yield Figure.of(what, more_kb, one.sample.checkpoints / 1000, "{:,.0f} kB")
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,14 +6,12 @@ from typing import Any
 
 import orjson
 from river import forest
-from river.datasets import synth
 
 from fluxplain.config import Config
 from fluxplain.explain import explain_together
 from fluxplain.stages import Message, ModelStage, Stage, process
-from tests.measure.benchmarks.library import Record, explainers
-from tests.measure.benchmarks.run import Run
-from tests.measure.benchmarks.timing import Figure, Stopwatch, quartiles
+from tests.measure.benchmarks.library import Record, agrawal, explainers
+from tests.measure.benchmarks.timing import Figure, Run, Stopwatch, quartiles
 
 TRAINED, MEASURED = 5_000, 1_000
 
@@ -33,11 +31,6 @@ def explaining_in_the_stage(run: Run) -> Iterator[Figure]:
     for name, records in (("numbers only", agrawal), ("with 3 categories", with_categories)):
         run.clock.say(f"the stage and the library, {name}")
         yield _figure(f"full set in the model stage, ARF-10, agrawal, {name}", records)
-
-
-def agrawal() -> Iterator[Record]:
-    """Yield the first concept, with all features as numbers."""
-    return iter(synth.Agrawal(classification_function=1, seed=7))
 
 
 def with_categories() -> Iterator[Record]:

@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.measure.benchmarks import __main__ as command
-from tests.measure.benchmarks.report import Part
-from tests.measure.benchmarks.run import Measure, Run
-from tests.measure.benchmarks.timing import Figure
+from tests.measure.benchmarks.report import read
+from tests.measure.benchmarks.timing import Figure, Measure, Run
 
 FIRST = Figure("a | b: faster than c", "2 µs", "6 µs", 3.0, (2.5, 3.5), "at least 2")
 SECOND = Figure("rate", "100", "50", 2.0)
@@ -52,7 +51,7 @@ def test_each_part_is_written_and_read_back(
 ) -> None:
     out = tmp_path / "results"
     assert run({"one": first, "two": second}, [], out, monkeypatch) == 0
-    part = Part.read(out / "one.json")
+    part = read(out / "one.json")
     assert (part.name, part.about) == ("one", "Measure first.\n\nThis way.")
     assert part.figures == [FIRST]
     assert {"cpu", "cores", "memory", "python", "river", "kafka"} <= part.machine.keys()

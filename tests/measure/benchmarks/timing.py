@@ -1,14 +1,19 @@
-"""Times of things that take turns in one process, and their ratios."""
+"""What is measured: times of things that take turns in one process, and ratios as figures."""
 
 import statistics
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Self, TypeVar
+
+from tests.kit.command import Clock
 
 T = TypeVar("T")
 
 Sides = tuple[str, ...]
+
+MICROSECONDS = "{:,.0f} µs"
 
 BLOCK = 50
 """Records of which the times are summed: garbage collection and the like fall on one side only."""
@@ -28,32 +33,28 @@ class Stopwatch:
         return result
 
     def blocks(self, *sides: str) -> list[float]:
-        """Return the seconds of each block of records, of some sides together."""
+        """Return the microseconds of a record, some sides together: the mean of each block."""
         records = zip(*(self._times[side] for side in sides), strict=True)
         sums = [sum(record) for record in records]
-        return [sum(sums[i : i + BLOCK]) for i in range(0, len(sums) - BLOCK + 1, BLOCK)]
+        return [
+            sum(sums[i : i + BLOCK]) / BLOCK * 1e6 for i in range(0, len(sums) - BLOCK + 1, BLOCK)
+        ]
+
+    def pairs(self, ours: Sides, other: Sides) -> Iterator[tuple[float, float]]:
+        """Return the same of two groups of sides, block by block."""
+        return zip(self.blocks(*ours), self.blocks(*other), strict=True)
 
     def microseconds(self, *sides: str) -> float:
         """Return the median time of a record."""
-        return statistics.median(self.blocks(*sides)) / BLOCK * 1e6
+        return statistics.median(self.blocks(*sides))
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One line of the report.
+    """One line of the report: what was measured on both sides, and the ratio of the two.
 
-    Attributes
-    ----------
-    name
-        What was measured.
-    ours, other
-        Both sides, with their unit.
-    ratio
-        The median of the blocks' ratios.
-    spread
-        Their quartiles.
-    bar
-        What it should be; None if there is no bar.
+    ``spread`` are the quartiles of the blocks' ratios, ``ratio`` is their median; ``bar`` is what
+    the ratio should be.
     """
 
     name: str
@@ -75,32 +76,52 @@ class Figure:
         return f"{self.ratio:.3g}{spread}"
 
     @classmethod
-    def from_json(cls, fields: Mapping[str, Any]) -> Self:
-        """Return a figure that was written as JSON."""
-        spread = fields["spread"]
-        return cls(**{**fields, "spread": spread and tuple(spread)})
+    def of(
+        cls, name: str, ours: float, other: float, form: str = "{:.0f}", bar: str | None = None
+    ) -> Self:
+        """Return the ratio of two numbers, each printed in a form such as ``"{:.2f} ms"``."""
+        return cls(name, form.format(ours), form.format(other), ours / other, bar=bar)
+
+    @classmethod
+    def of_pairs(
+        cls,
+        name: str,
+        pairs: Iterable[tuple[float, float]],
+        form: str = "{:.0f}",
+        bar: str | None = None,
+        *,
+        faster: bool = False,
+    ) -> Self:
+        """Return the medians of both sides, and of the pairs' ratios: other ÷ ours if `faster`."""
+        pairs = list(pairs)
+        ours, other = (form.format(statistics.median(side)) for side in zip(*pairs, strict=True))
+        return cls(
+            name, ours, other, *quartiles([b / a if faster else a / b for a, b in pairs]), bar
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One run of the benchmarks: an empty folder for whatever a part needs, and a clock."""
+
+    folder: Path
+    clock: Clock
+
+
+Measure = Callable[[Run], Iterator[Figure]]
+"""A part: yields its figures while nothing runs that it has started."""
 
 
 def faster(
     name: str, watch: Stopwatch, ours: Sides, other: Sides, bar: str | None = None
 ) -> Figure:
     """Return how many times faster our sides are than the others."""
-    pairs = zip(watch.blocks(*ours), watch.blocks(*other), strict=True)
-    return _figure(name, watch, ours, other, bar, [b / a for a, b in pairs])
+    return Figure.of_pairs(name, watch.pairs(ours, other), MICROSECONDS, bar, faster=True)
 
 
 def share(name: str, watch: Stopwatch, ours: Sides, other: Sides, bar: str | None = None) -> Figure:
     """Return our sides' cost as a share of the others'."""
-    pairs = zip(watch.blocks(*ours), watch.blocks(*other), strict=True)
-    return _figure(name, watch, ours, other, bar, [a / b for a, b in pairs])
-
-
-def _figure(
-    name: str, watch: Stopwatch, ours: Sides, other: Sides, bar: str | None, ratios: list[float]
-) -> Figure:
-    middle, spread = quartiles(ratios)
-    mine, theirs = (f"{watch.microseconds(*sides):,.0f} µs" for sides in (ours, other))
-    return Figure(name, mine, theirs, middle, spread, bar)
+    return Figure.of_pairs(name, watch.pairs(ours, other), MICROSECONDS, bar)
 
 
 def quartiles(ratios: Sequence[float]) -> tuple[float, tuple[float, float]]:

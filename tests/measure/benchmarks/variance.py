@@ -17,8 +17,7 @@ from fluxplain.explain.parameter_checks import ALL
 from tests.kit.command import Clock
 from tests.kit.support import outputs_of
 from tests.measure.benchmarks.library import Record, agrawal
-from tests.measure.benchmarks.run import Run
-from tests.measure.benchmarks.timing import Figure, Stopwatch
+from tests.measure.benchmarks.timing import Figure, Run, Stopwatch
 
 TRAINED = 5000
 
@@ -79,13 +78,7 @@ def _figures(
 
 
 class Static:
-    """A forest that learns no more, and the records that are explained.
-
-    Attributes
-    ----------
-    evaluator, records
-        What is asked, and about what.
-    """
+    """A forest that learns no more, and the records that are explained."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock

@@ -9,11 +9,33 @@ import typer
 
 from fluxplain.cli.interruption import until_interrupted
 from tests.kit.command import say
-from tests.measure.experiments.catalogue import EXPERIMENTS
+from tests.measure.experiments import (
+    drift,
+    ipdp_agrawal,
+    ipdp_batch,
+    ipdp_elec2,
+    ipdp_hyperplane,
+    ipfi_drift,
+    ipfi_table_1,
+    isage_elec2,
+    isage_imputers,
+    isage_sensors,
+    isage_table_2,
+)
 from tests.measure.experiments.experiment import Experiment
-from tests.measure.experiments.page import PAGE, Section, write_page
+from tests.measure.experiments.page import PAGE, draw, section, write_page
 from tests.measure.experiments.results import ResultsFile
 from tests.measure.experiments.runner import run_missing
+
+MODULES = (
+    *(ipfi_table_1, ipfi_drift),
+    *(isage_table_2, isage_imputers, isage_elec2, isage_sensors),
+    *(ipdp_elec2, ipdp_hyperplane, ipdp_agrawal, ipdp_batch),
+    drift,
+)
+"""In the order of the page."""
+
+EXPERIMENTS = tuple(module.EXPERIMENT for module in MODULES)
 
 
 def experiments(
@@ -58,26 +80,21 @@ def run_and_report(
     jobs: int,
     out: Path,
 ) -> list[str]:
-    """Run the chosen experiments, bring the page up to date, and print their figures.
-
-    Returns
-    -------
-    What failed.
-    """
+    """Run the chosen experiments, update the page, print their figures, and return what failed."""
     files = {each.name: ResultsFile(out, each) for each in chosen}
     asked = {each.name: runs or each.runs for each in chosen}
-    failures = run_missing(chosen, files, runs=asked, jobs=jobs)
-    # fewer runs than there are results of would make the page poorer
-    complete = {each.name: files[each.name].complete_runs() for each in chosen}
-    sections = {
-        each.name: Section.of(each, files[each.name], complete[each.name])
-        for each in chosen
-        if complete[each.name]
-    }
+    failures = run_missing(files, runs=asked, jobs=jobs)
+    sections = {}
+    for each in chosen:
+        # fewer runs than there are results of would make the page poorer
+        if complete := files[each.name].complete_runs():
+            results = files[each.name].of(complete)
+            report = each.report({key: result.value for key, result in results.items()})
+            draw(each, report, out)
+            sections[each.name] = section(each, report, results, complete)
+            for line in report.lines:
+                say(f"{each.name}, {line}")
     write_page(out, [each.name for each in catalogue], sections)
-    for name, section in sections.items():
-        for line in section.report.lines:
-            say(f"{name}, {line}")
     for failure in failures:
         say(f"failed: {failure}")
     say(f"tables and pictures: {out / PAGE}")

@@ -3,20 +3,21 @@
 Run: ``pip install ixai==0.1.3``, then ``python -m tests.measure.experiments.beside_ixai``
 """
 
-import itertools
 import os
 import random
 import statistics
 import subprocess
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 from river import metrics, tree
 from river.datasets import synth
 
+from fluxplain.evaluate import Encoding
 from fluxplain.explain import IncrementalPFI, IncrementalSAGE
 from fluxplain.explain.imputers import InnerSamples, ObservationalImputer
 from fluxplain.explain.storage import GeometricReservoir, UniformReservoir
@@ -32,19 +33,8 @@ SIZE = 100
 def main() -> None:
     """Print the numbers, a paragraph for each difference."""
     warnings.simplefilter("ignore")  # iXAI's, about model functions that it does not know
-    for measure in (
-        river_metrics,
-        ages,
-        moved_feature,
-        start,
-        static,
-        few_inner_samples,
-        offset,
-        classes,
-        trees,
-        seeds,
-        one_dict,
-    ):
+    differences = (river_metrics, ages, moved_feature, start, static, few_inner_samples, offset)
+    for measure in (*differences, classes, trees, seeds, one_dict):
         print(f"{measure.__name__.replace('_', ' ')}: {measure.__doc__}", flush=True)
         measure()
 
@@ -53,37 +43,39 @@ def river_metrics() -> None:
     """What a metric as the loss gives with the River that is installed."""
     for metric in (metrics.Accuracy(), metrics.CrossEntropy(), metrics.MSE(), metrics.MAE()):
         try:
-            their_pfi(Linear({"a": 1.0}), ["a"], metric, alpha=0.001)
+            their_pfi(Linear({"a": 1.0}), ["a"], metric)
         except (AttributeError, TypeError) as error:
             print(f"   {type(metric).__name__}: {type(error).__name__}: {error}")
 
 
 def ages() -> None:
     """Mean age of the stored observations after 50,000 records, 20 runs."""
-    storage = ixai().storage
+    geometric = partial(ixai().storage.GeometricReservoirStorage, size=SIZE)
     theirs = {
-        "geometric": lambda: storage.GeometricReservoirStorage(size=SIZE),
-        "geometric, constant_probability=1": lambda: storage.GeometricReservoirStorage(
-            size=SIZE, constant_probability=1.0
-        ),
-        "uniform": lambda: storage.UniformReservoirStorage(size=SIZE),
+        "geometric": geometric,
+        "geometric, constant_probability=1": partial(geometric, constant_probability=1.0),
+        "uniform": partial(ixai().storage.UniformReservoirStorage, size=SIZE),
     }
     for name, make in theirs.items():
-        show(f"iXAI, {name}", mean_age(make, lambda each: each.get_data()[0]))
+        seed(0)
+        storages = (make() for _ in range(20))
+        show(f"iXAI, {name}", mean_age(storages, lambda each: each.get_data()[0], dict))
     for kind in (GeometricReservoir, UniformReservoir):
-        rngs = map(random.Random, itertools.count())
-        made = (kind(SIZE, rng) for rng in rngs)
-        show(f"ours, {kind.__name__}", mean_age(made.__next__, lambda each: each.rows))
+        reservoirs = (kind(SIZE, random.Random(number)) for number in range(20))
+        age = mean_age(reservoirs, lambda each: each.rows, Encoding().observe)
+        show(f"ours, {kind.__name__}", age)
 
 
-def mean_age(make: Callable[[], Any], stored: Callable[[Any], Any]) -> float:
+def mean_age(
+    reservoirs: Iterable[Any],
+    stored: Callable[[Any], Any],
+    observe: Callable[[dict[str, Any]], Any],
+) -> float:
     """Return how many records ago the stored observations came, on average."""
-    seed(0)
     means = []
-    for _ in range(20):
-        reservoir = make()
+    for reservoir in reservoirs:
         for t in range(50_000):
-            reservoir.update({"t": t})
+            reservoir.update(observe({"t": t}))
         means.append(statistics.fmean(50_000 - x["t"] for x in stored(reservoir)))
     return statistics.fmean(means)
 
@@ -93,22 +85,16 @@ def moved_feature() -> None:
     model = Linear({"a": 1.0})
     theirs, ours = [], []
     for number in range(20):
-        seed(number)
-        pfi = their_pfi(model, ["a"], absolute, alpha=0.01)
-        theirs.append(run(pfi, moved_records(number))["a"])
+        rng = random.Random(number)
+        values = [rng.random() + 10.0 * (t >= 5_000) for t in range(6_000)]
+        records = [({"a": a}, a) for a in values]
+        pfi = their_pfi(model, ["a"], absolute, number=number, alpha=0.01)
+        theirs.append(run(pfi, records)["a"])
         mine = IncrementalPFI(model, ["a"], loss="absolute_error", alpha=0.01, seed=number)
-        ours.append(run(mine, moved_records(number))["a"])
+        ours.append(run(mine, records)["a"])
     show("iXAI", statistics.fmean(theirs))
     show("ours", statistics.fmean(ours))
     print("   true value: 0.333")
-
-
-def moved_records(number: int) -> Iterator[Record]:
-    """Yield the records of one run."""
-    rng = random.Random(number)
-    for t in range(6_000):
-        a = rng.random() + 10.0 * (t >= 5_000)
-        yield {"a": a}, a
 
 
 def start() -> None:
@@ -140,9 +126,8 @@ def readings(
     def loss(y: object, output: Any) -> float:
         return cost if output != y else 0.0
 
-    seed(number)
     model = AgrawalRule()
-    theirs = their_pfi(model, ["age"], lambda y, output: loss(y, output["output"]), alpha=0.001)
+    theirs = their_pfi(model, ["age"], lambda y, o: loss(y, o["output"]), number=number)
     ours = IncrementalPFI(model, ["age"], loss=loss, seed=number)
     raw = IncrementalPFI(model, ["age"], loss=loss, debias=False, warm_up=1, seed=number)
     stream = synth.Agrawal(classification_function=1, seed=number)
@@ -150,58 +135,46 @@ def readings(
         for explainer in (theirs, ours, raw):
             explainer.explain_one(x, y)
         if t in at:
-            bound = theirs.get_confidence_bound(0.1)
-            numbers = theirs.importance_values, theirs.variances, bound
-            yield t, "iXAI", (numbers[0]["age"], numbers[1]["age"], numbers[2]["age"])
+            bounds = theirs.get_confidence_bound(0.1)
+            yield t, "iXAI", _of_age(theirs.importance_values, theirs.variances, bounds)
             for name, each in (("ours", ours), ("ours, debias=False, warm_up=1", raw)):
-                numbers = each.values, each.variances, each.confidence(0.1)
-                yield t, name, (numbers[0]["age"], numbers[1]["age"], numbers[2]["age"])
+                yield t, name, _of_age(each.values, each.variances, each.confidence(0.1))
+
+
+def _of_age(values: Values, variances: Values, bounds: Values) -> tuple[float, float, float]:
+    return values["age"], variances["age"], bounds["age"]
 
 
 def static() -> None:
     """The same by plain means: dynamic_setting=False, or alpha=1e-6; uniform, 10,000 records."""
     stream = list(synth.Agrawal(classification_function=1, seed=1).take(10_000))
-    seed(1)
-    theirs = ixai().explainer.IncrementalPFI(
-        as_function(AgrawalRule()), wrong, ["age", "salary"], dynamic_setting=False
-    )
-    ours = IncrementalPFI(
-        AgrawalRule(),
-        ["age", "salary"],
-        loss="zero_one",
-        alpha=1e-6,
-        sampler="uniform",
-        seed=1,
-    )
-    for side, explainer in (("iXAI", theirs), ("ours", ours)):
-        show(side, run(explainer, stream))
+    model, features = AgrawalRule(), ["age", "salary"]
+    show("iXAI", run(their_pfi(model, features, wrong, dynamic_setting=False), stream))
+    options: dict[str, Any] = {"alpha": 1e-6, "sampler": "uniform", "seed": 1}
+    show("ours", run(IncrementalPFI(model, features, loss="zero_one", **options), stream))
 
 
 def few_inner_samples() -> None:
     """3a - 2b, c ignored, k constant; squared loss; exact values 9, 4, 0, 0; 20,000 records."""
-    features = ["a", "b", "c", "k"]
     model = Linear({"a": 3.0, "b": -2.0})
-    for m in (1, 5):
-        seed(1)
-        theirs = their_sage(model, features, squared, inner_samples=m)
-        values = run(theirs, normal_records(model, 20_000))
-        show(f"iXAI, m = {m}", values, f"variance of c's increments {theirs.variances['c']:.3f}")
     samples: tuple[InnerSamples, ...] = (1, 5, "all")
-    for each in samples:
-        ours = IncrementalSAGE(model, features, loss="squared_error", inner_samples=each, seed=1)
-        values = run(ours, normal_records(model, 20_000))
-        show(f"ours, m = {each}", values, f"variance of c's increments {ours.variances['c']:.3f}")
+    sides: dict[str, Any] = {
+        **{f"iXAI, m = {m}": partial(their_sage, n_inner_samples=m) for m in (1, 5)},
+        **{f"ours, m = {m}": partial(our_sage, inner_samples=m) for m in samples},
+    }
+    for name, side in sides.items():
+        sage = side(model, list("abck"))
+        values = run(sage, normal_records(model, 20_000))
+        show(name, values, f"variance of c's increments {sage.variances['c']:.3f}")
 
 
 def offset() -> None:
     """The same with 100 added to the model and the target; 1,000 and 5,000 records, m = 5."""
-    features = ["a", "b", "c", "k"]
     model = Linear({"a": 3.0, "b": -2.0}, intercept=100.0)
     for n in (1_000, 5_000):
-        seed(1)
-        theirs = their_sage(model, features, squared, inner_samples=5)
+        theirs = their_sage(model, list("abck"), n_inner_samples=5)
         show(f"iXAI, {n}", run(theirs, normal_records(model, n)))
-        ours = IncrementalSAGE(model, features, loss="squared_error", inner_samples=5, seed=1)
+        ours = our_sage(model, list("abck"), inner_samples=5)
         show(f"ours, {n}", run(ours, normal_records(model, n)))
 
 
@@ -217,12 +190,9 @@ def classes() -> None:
     print(
         f"   accuracy {right:.3f}, of the most frequent class {most:.3f}: gain {right - most:.3f}"
     )
-    seed(1)
-    theirs = ixai().explainer.IncrementalSage(
-        model.predict_one, wrong, features, smoothing_alpha=0.001
-    )
+    theirs = their_sage(model.predict_one, features, wrong)
     show("iXAI, predict_one", sum(run(theirs, rest).values()))
-    ours = IncrementalSAGE(model, features, loss="zero_one", inner_samples=1, seed=1)
+    ours = our_sage(model, features, loss="zero_one", inner_samples=1)
     show("ours", sum(run(ours, rest).values()))
 
 
@@ -253,18 +223,9 @@ def trees() -> None:
     seed(1)
     storage = ixai().storage.TreeStorage([], ["a", "b", "c"], seed=1)
     imputer = ixai().imputer.TreeImputer(as_function(model), storage, use_storage=True)
-    theirs = their_sage(
-        model, ["a", "b", "c"], squared, inner_samples=20, storage=storage, imputer=imputer
-    )
-    show("iXAI", run(theirs, records))
-    sage = IncrementalSAGE(
-        model,
-        ["a", "b", "c"],
-        imputer="observational",
-        loss="squared_error",
-        inner_samples=20,
-        seed=1,
-    )
+    given: dict[str, Any] = {"storage": storage, "imputer": imputer}
+    show("iXAI", run(their_sage(model, ["a", "b", "c"], n_inner_samples=20, **given), records))
+    sage = our_sage(model, ["a", "b", "c"], imputer="observational", inner_samples=20)
     show("ours", run(sage, records))
 
 
@@ -276,20 +237,16 @@ def _spread(name: str, numbers: Sequence[float]) -> None:
 def seeds() -> None:
     """IPFI of a, 3a - 2b, after 500 records: alone, and with a second explainer beside it."""
     model = Linear({"a": 3.0, "b": -2.0})
-    for second in (False, True):
-        seed(1)
-        theirs = [their_pfi(model, ["a", "b"], absolute, alpha=0.01) for _ in range(1 + second)]
+    for name, count in (("alone", 1), ("with a second", 2)):
+        theirs = [their_pfi(model, ["a", "b"], absolute, alpha=0.01) for _ in range(count)]
         ours = [
             IncrementalPFI(model, ["a", "b"], loss="absolute_error", alpha=0.01, seed=1)
-            for _ in range(1 + second)
+            for _ in range(count)
         ]
         for x, y in normal_records(model, 500):
             for each in (*theirs, *ours):
                 each.explain_one(x, y)
-        beside = "with a second" if second else "alone"
-        print(
-            f"   {beside}: iXAI {theirs[0].importance_values['a']!r} ours {ours[0].values['a']!r}"
-        )
+        print(f"   {name}: iXAI {theirs[0].importance_values['a']!r} ours {ours[0].values['a']!r}")
     print("   iSAGE, product draws, 500 records, in processes with PYTHONHASHSEED 1 and 2:")
     for hash_seed in ("1", "2"):
         subprocess.run(
@@ -302,12 +259,11 @@ def seeds() -> None:
 def product() -> None:
     """Print what both give by product draws."""
     warnings.simplefilter("ignore")
-    features, model = ["a", "b", "c", "k"], Linear({"a": 3.0, "b": -2.0})
-    seed(1)
+    features, model = list("abck"), Linear({"a": 3.0, "b": -2.0})
     storage = ixai().storage.GeometricReservoirStorage(size=SIZE)
     imputer = ixai().imputer.MarginalImputer(as_function(model), "product", storage)
-    theirs = their_sage(model, features, squared, storage=storage, imputer=imputer)
-    ours = IncrementalSAGE(model, features, imputer="product", loss="squared_error", seed=1)
+    theirs = their_sage(model, features, storage=storage, imputer=imputer)
+    ours = our_sage(model, features, imputer="product")
     values = run(theirs, normal_records(model, 500)), run(ours, normal_records(model, 500))
     print(f"   iXAI a {values[0]['a']!r} ours a {values[1]['a']!r}")
 
@@ -315,7 +271,7 @@ def product() -> None:
 def one_dict() -> None:
     """iPFI of a, of true value 1/3, when the stream gives one dict, changed in place."""
     rng, x, model = random.Random(1), {"a": 0.0}, Linear({"a": 1.0})
-    theirs = their_pfi(model, ["a"], absolute, alpha=0.001)
+    theirs = their_pfi(model, ["a"], absolute)
     ours = IncrementalPFI(model, ["a"], loss="absolute_error", seed=1)
     for _ in range(5_000):
         x["a"] = rng.random()
@@ -323,32 +279,6 @@ def one_dict() -> None:
         ours.explain_one(x, x["a"])
     show("iXAI", theirs.importance_values["a"])
     show("ours", ours.values["a"])
-
-
-def their_pfi(model: Any, features: list[str], loss: object, *, alpha: float) -> Any:
-    """Return iXAI's iPFI."""
-    return ixai().explainer.IncrementalPFI(
-        as_function(model), loss, features, smoothing_alpha=alpha
-    )
-
-
-def their_sage(
-    model: Any, features: list[str], loss: object, *, inner_samples: int = 1, **options: object
-) -> Any:
-    """Return iXAI's iSAGE."""
-    return ixai().explainer.IncrementalSage(
-        as_function(model),
-        loss,
-        features,
-        smoothing_alpha=0.001,
-        n_inner_samples=inner_samples,
-        **options,
-    )
-
-
-def as_function(model: Any) -> Callable[[dict[str, Any]], Values]:
-    """Return what iXAI calls a model function."""
-    return lambda x: {"output": model.predict_one(x)}
 
 
 def wrong(y: object, output: Values) -> float:
@@ -364,6 +294,47 @@ def absolute(y: float, output: Values) -> float:
 def squared(y: float, output: Values) -> float:
     """Return the squared error."""
     return (output["output"] - y) ** 2
+
+
+def their_pfi(
+    model: Any,
+    features: list[str],
+    loss: object,
+    *,
+    number: int = 1,
+    alpha: float = 0.001,
+    **more: Any,
+) -> Any:
+    """Return iXAI's iPFI, and seed what it draws from."""
+    seed(number)
+    pfi = ixai().explainer.IncrementalPFI
+    return pfi(as_function(model), loss, features, smoothing_alpha=alpha, **more)
+
+
+def their_sage(
+    model: Any,
+    features: list[str],
+    loss: object = squared,
+    *,
+    n_inner_samples: int = 1,
+    **more: Any,
+) -> Any:
+    """Return iXAI's iSAGE, of a model or a function, and seed what it draws from."""
+    seed(1)
+    function = as_function(model) if hasattr(model, "predict_one") else model
+    sage = ixai().explainer.IncrementalSage
+    more |= {"smoothing_alpha": 0.001, "n_inner_samples": n_inner_samples}
+    return sage(function, loss, features, **more)
+
+
+def our_sage(model: Any, features: list[str], **options: Any) -> IncrementalSAGE:
+    """Return our iSAGE."""
+    return IncrementalSAGE(model, features, **{"loss": "squared_error", "seed": 1, **options})
+
+
+def as_function(model: Any) -> Callable[[dict[str, Any]], Values]:
+    """Return what iXAI calls a model function."""
+    return lambda x: {"output": model.predict_one(x)}
 
 
 def normal_records(model: Any, n: int) -> Iterator[Record]:

@@ -3,8 +3,7 @@
 import math
 import random
 from collections.abc import Iterator
-from dataclasses import dataclass
-from itertools import chain, islice
+from itertools import chain, count, islice
 from typing import Any
 
 from river import compose, forest, linear_model, optim, preprocessing, tree
@@ -82,7 +81,7 @@ def widened(seed: int, at: int) -> Stream:
 def resampled(seed: int) -> Stream:
     """Return records of elec2 drawn with replacement: the same distribution throughout."""
     records, rng = elec2(), random.Random(seed)
-    for _ in _forever():
+    while True:
         x, y = rng.choice(records)
         yield dict(x), y
 
@@ -92,59 +91,36 @@ def electricity(seed: int, at: int) -> Stream:
     return islice(elec2(), VICPRICE_VARIES - at, None)
 
 
-@dataclass(frozen=True)
-class Hyperplane:
-    """One side of a hyperplane, with noise: iPDP, Section 4.2.
+Side = tuple[tuple[float, float], tuple[float, float], tuple[float, float]]
+"""Means, variances and weights of two features: iPDP, Section 4.2.
 
-    The paper prints the variances 20 and 40; the authors' script takes them as standard
-    deviations. The paper does not print the noise: mean 5 and standard deviation 1 are the
-    script's.
+The paper prints the variances 20 and 40; the authors' script takes them as standard deviations.
+"""
 
-    Attributes
-    ----------
-    means, variances, weights
-        Of the two features.
-    """
-
-    means: tuple[float, float]
-    variances: tuple[float, float]
-    weights: tuple[float, float]
-
-    def draw(self, rng: random.Random) -> Record:
-        """Return an observation."""
-        numbers = [
-            rng.gauss(mean, math.sqrt(variance))
-            for mean, variance in zip(self.means, self.variances, strict=True)
-        ]
-        z = sum(w * x for w, x in zip(self.weights, numbers, strict=True)) + rng.gauss(5.0, 1.0)
-        # 1 / (1 + exp(-z)) ≥ τ, with τ = 0.1
-        return {"x1": numbers[0], "x2": numbers[1]}, int(z >= -math.log(9.0))
-
-
-BEFORE = Hyperplane((100.0, 200.0), (20.0, 40.0), (1.0, -0.5))
-AFTER = Hyperplane((200.0, 100.0), (40.0, 20.0), (-0.5, 1.0))
+BEFORE: Side = ((100.0, 200.0), (20.0, 40.0), (1.0, -0.5))
+AFTER: Side = ((200.0, 100.0), (40.0, 20.0), (-0.5, 1.0))
 
 
 def hyperplane(seed: int, at: int | None) -> Stream:
-    """Return the hyperplane, which is another one from there on; for None it never is."""
+    """Return the hyperplane, which is another one from there on; for None it never is.
+
+    The paper does not print the noise: mean 5 and standard deviation 1 are the script's.
+    """
     rng = random.Random(seed)
-    for t in _forever():
-        yield (BEFORE if at is None or t < at else AFTER).draw(rng)
+    for t in count():
+        means, variances, weights = BEFORE if at is None or t < at else AFTER
+        x1, x2 = (rng.gauss(m, math.sqrt(v)) for m, v in zip(means, variances, strict=True))
+        z = weights[0] * x1 + weights[1] * x2 + rng.gauss(5.0, 1.0)
+        # 1 / (1 + exp(-z)) ≥ τ, with τ = 0.1
+        yield {"x1": x1, "x2": x2}, int(z >= -math.log(9.0))
 
 
 def rotating(seed: int, at: int, within: int) -> Stream:
     """Return two standard normal features; the one that decides gives way to the other, slowly."""
     rng = random.Random(seed)
-    for t in _forever():
+    for t in count():
         turned = min(max((t - at) / within, 0.0), 1.0) * math.pi / 2
         weights = (math.cos(turned), math.sin(turned))
         x = {"x1": rng.gauss(0.0, 1.0), "x2": rng.gauss(0.0, 1.0)}
         z = weights[0] * x["x1"] + weights[1] * x["x2"] + rng.gauss(0.0, 0.5)
         yield x, int(z >= 0.0)
-
-
-def _forever() -> Iterator[int]:
-    t = 0
-    while True:
-        yield t
-        t += 1

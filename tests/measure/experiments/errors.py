@@ -1,4 +1,4 @@
-"""How far importances are from each other, as the iPFI paper measures it."""
+"""How far explanations are from each other, and how the papers print it."""
 
 from collections.abc import Mapping, Sequence
 
@@ -8,7 +8,7 @@ import numpy as np
 def error(ours: Mapping[str, float], truth: Mapping[str, float]) -> float:
     """Return Σ_j |ours_j - truth_j| of importances that are scaled to [0, 1] each.
 
-    Scaled are the shares in the sum, without negative ones, as the authors' scripts do it.
+    Scaled are the shares in the sum, without negative ones, as the iPFI authors' scripts do it.
 
     Examples
     --------
@@ -23,6 +23,17 @@ def _shares(values: Mapping[str, float]) -> dict[str, float]:
     positive = {feature: max(value, 0.0) for feature, value in values.items()}
     total = sum(positive.values()) or 1.0
     return {feature: value / total for feature, value in positive.items()}
+
+
+def distance_between(effect: Sequence[float], other: Sequence[float]) -> float:
+    """Return the mean distance of two partial dependence curves over the same points.
+
+    Examples
+    --------
+    >>> distance_between([0.0, 1.0], [0.5, 1.0])
+    0.25
+    """
+    return float(np.abs(np.subtract(effect, other)).mean())
 
 
 def median_and_iqr(errors: Sequence[float]) -> tuple[float, float]:

@@ -1,8 +1,8 @@
 """What an experiment is: independent tasks, and a report of their results."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from matplotlib.figure import Figure
 
@@ -11,14 +11,8 @@ from matplotlib.figure import Figure
 class Task:
     """One run, in a process of its own.
 
-    Attributes
-    ----------
-    key
-        Unique within the experiment, such as ``"agrawal/geometric/run 3"``.
-    function
-        A function of a module, so that it can be pickled.
-    arguments
-        Its keyword arguments, as JSON. An argument ``seed`` is named in the report.
+    The key is unique within the experiment, such as ``"agrawal/order 3"``. The function is one of a
+    module, so that it can be pickled; its keyword arguments are JSON. The report names ``seed``.
     """
 
     key: str
@@ -28,13 +22,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Line:
-    """Figures that the paper prints, for the last lines of the command: few, and telling.
-
-    Attributes
-    ----------
-    name, ours, paper
-        What it is of, and both figures.
-    """
+    """Our figures and the paper's, for the last lines of the command: few, and telling."""
 
     name: str
     ours: str
@@ -48,57 +36,62 @@ class Line:
 class Report:
     """What the results say.
 
-    Attributes
-    ----------
-    lines
-        What matters most, one line for each of the paper's tables.
-    table
-        The whole table in Markdown, ours beside the paper's.
-    sentence
-        Whether ours is better than printed, equal or worse, and why.
-    draw
-        Draws the picture; None for none.
+    The lines are what matters most, one for each of the paper's tables; the table, in Markdown, is
+    ours beside the paper's; the sentence says whether ours is better than printed, equal or worse,
+    and why.
     """
 
     lines: list[Line]
     table: str
     sentence: str
-    draw: Callable[[Figure], None] | None = None
+    draw: Callable[[Figure], None]
 
 
-class Experiment(Protocol):
-    """An experiment of a paper."""
+Results = Mapping[str, Any]
+"""Key of the task → what its function returned, after a turn through JSON."""
 
-    @property
-    def name(self) -> str:
-        """The stem of its files, such as ``ipfi-table-1``."""
-        ...
 
-    @property
-    def title(self) -> str:
-        """What it shows, on one line."""
-        ...
+@dataclass(frozen=True)
+class Experiment:
+    """An experiment of a paper.
 
-    @property
-    def source(self) -> str:
-        """Where the paper has it, such as ``iPFI, Table 1``."""
-        ...
+    Its name is the stem of its files, its source where the paper has it (``iPFI, Table 1``). It is
+    repeated as often as in the paper, or fewer times to save time (``runs``). The tasks of fewer
+    runs are among those of more.
+    """
 
-    @property
-    def runs(self) -> int:
-        """How often it is repeated: as often as in the paper, or fewer times to save time."""
-        ...
+    name: str
+    title: str
+    source: str
+    runs: int
+    tasks: Callable[[int], list[Task]]
+    report: Callable[[Results], Report]
 
-    def tasks(self, runs: int) -> list[Task]:
-        """Return the tasks of that many runs; those of fewer runs are among them."""
-        ...
 
-    def report(self, results: Mapping[str, Any]) -> Report:
-        """Return what the results of all tasks of some runs say.
+def seeded(function: Callable[..., Any], **parameters: Any) -> Callable[[int], list[Task]]:
+    """Return what makes a task for each of the seeds from 1 to the number of runs.
 
-        Parameters
-        ----------
-        results
-            Key of the task → what its function gave, after a turn through JSON.
-        """
-        ...
+    Examples
+    --------
+    >>> [(task.key, task.arguments) for task in seeded(print, alpha=0.1)(2)]
+    [('run 1', {'alpha': 0.1, 'seed': 1}), ('run 2', {'alpha': 0.1, 'seed': 2})]
+    """
+
+    def tasks(runs: int) -> list[Task]:
+        seeds = range(1, runs + 1)
+        return [Task(f"run {seed}", function, {**parameters, "seed": seed}) for seed in seeds]
+
+    return tasks
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a table in Markdown.
+
+    Examples
+    --------
+    >>> print(table(["a", "b"], [["1", "2"]]))
+    | a | b |
+    | --- | --- |
+    | 1 | 2 |
+    """
+    return "\n".join(f"| {' | '.join(row)} |" for row in (head, ["---"] * len(head), *rows))

@@ -1,35 +1,36 @@
-"""Frozen forests, one of each concept of the Agrawal generator, and a stream that switches."""
+"""Frozen forests, one of each concept of the Agrawal generator, and their SAGE values.
+
+Those of a whole batch come from one call of the model: what ``batch_sage`` gives, for less.
+"""
 
 import itertools
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 from river import forest
 from river.datasets import synth
 
 from fluxplain.evaluate import Encoding, Inputs, Table, evaluator_for
+from fluxplain.evaluate.encoding import Floats
 from fluxplain.evaluate.table import aligned
-from tests.measure.experiments.array_sage import Floats, Places
 from tests.measure.experiments.streams import Record
+
+Places = NDArray[np.int64]
 
 CONCEPTS = 6
 TREES = 3
 
+Ask = Callable[[Floats], Floats]
+"""Inputs, shape (rows, features) → probabilities of the classes 0 and 1, shape (rows, 2)."""
+
+CLIP = 1e-15
+"""As the library's cross-entropy."""
+
 
 class Forests:
-    """Forests that learn no more, and which of them is in use: an evaluator of that one.
-
-    Parameters
-    ----------
-    forests
-        ``river.forest.ARFClassifier`` of classes 0 and 1.
-
-    Attributes
-    ----------
-    used
-        The place of the one in use.
-    """
+    """An evaluator of the forest in use, whose place is ``used``; they have the classes 0 and 1."""
 
     def __init__(self, forests: Sequence[forest.ARFClassifier]) -> None:
         self._evaluators = [evaluator_for(each, "hoeffding") for each in forests]
@@ -68,16 +69,9 @@ def trained_forests(seed: int, training: int) -> Forests:
 
 
 def switching_stream(probability: float, n: int, seed: int) -> tuple[list[Record], Places]:
-    """Return records, and the concept of each.
+    """Return n records, and the concept of each.
 
-    Parameters
-    ----------
-    probability
-        With what the concept becomes another one, each as likely, at a record.
-    n
-        How many records.
-    seed
-        Of the switches, and of the generators of all concepts.
+    At a record the concept becomes another one with the probability, each of the others as likely.
     """
     rng = random.Random(seed)
     streams = [
@@ -92,3 +86,55 @@ def switching_stream(probability: float, n: int, seed: int) -> tuple[list[Record
         records.append(next(streams[concept]))
         concepts.append(concept)
     return records, np.array(concepts)
+
+
+def array_sage(ask: Ask, xs: Floats, ys: Places, orders: Places, hidden: Floats) -> Floats:
+    """Return what each observation adds to the SAGE values of a binary classifier.
+
+    The loss is the cross-entropy.
+
+    Each observation of ``xs``, shape (n, features), with a label of ``ys``, 0 or 1, has an order in
+    which the features are revealed. In place of hidden ones stand m inputs for each observation and
+    number of revealed features from 1 on: ``hidden`` has the shape (n, features - 1, m, features),
+    or one that broadcasts to it. The increments have the shape of ``xs``, the values are their
+    means.
+
+    References
+    ----------
+    iSAGE (Muschalik et al. 2023), Algorithm 5.
+    """
+    n, d = xs.shape
+    rows = np.where(revealed(orders)[:, :, None], xs[:, None, None], hidden)
+    all_revealed = ask(xs)
+    some_revealed = ask(rows.reshape(-1, d)).reshape(n, d - 1, -1, 2).mean(axis=2)
+    none_revealed = np.broadcast_to(all_revealed.mean(axis=0), (n, 1, 2))
+    outputs = np.concatenate([none_revealed, some_revealed, all_revealed[:, None]], axis=1)
+    given = np.take_along_axis(outputs, ys[:, None, None], axis=2)[:, :, 0]
+    losses = -np.log(np.clip(given, CLIP, 1.0 - CLIP))
+    increments: Floats = np.take_along_axis(-np.diff(losses, axis=1), _places(orders), axis=1)
+    return increments
+
+
+def revealed(orders: Places) -> NDArray[np.bool_]:
+    """Return for 1, 2, … revealed features which ones, shape (n, features - 1, features)."""
+    steps = np.arange(1, orders.shape[1])
+    known: NDArray[np.bool_] = _places(orders)[:, None, :] < steps[:, None]
+    return known
+
+
+def _places(orders: Places) -> Places:
+    return np.argsort(orders, axis=1)
+
+
+def interventional(xs: Floats, chosen: Places) -> Floats:
+    """Return whole observations in place of hidden features, the same along the order.
+
+    ``chosen`` are the places of m of them for each observation, shape (n, m).
+    """
+    return xs[chosen][:, None]
+
+
+def random_draws(rng: np.random.Generator, n: int, d: int, m: int) -> tuple[Places, Places]:
+    """Return random orders of d features and m choices of an observation, for each of n."""
+    orders = rng.permuted(np.tile(np.arange(d), (n, 1)), axis=1)
+    return orders, rng.integers(n, size=(n, m))

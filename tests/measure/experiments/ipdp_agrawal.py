@@ -11,7 +11,7 @@ newest 1,000, about the memory of iPDP, on its points.
 
 from collections import deque
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from statistics import mean
 from typing import Any
@@ -24,11 +24,9 @@ from fluxplain.evaluate import evaluator_for
 from fluxplain.explain import IncrementalPDP, IncrementalPFI, explain_together
 from fluxplain.explain.losses import zero_one
 from tests.measure.experiments import drift_streams as streams
-from tests.measure.experiments.curves import distance_between
-from tests.measure.experiments.experiment import Line, Report, Task
-from tests.measure.experiments.repeated import runs_of
+from tests.measure.experiments.errors import distance_between
+from tests.measure.experiments.experiment import Experiment, Line, Report, Results, seeded, table
 from tests.measure.experiments.streams import Record
-from tests.measure.experiments.tables import table
 
 FEATURE = "salary"
 INTERVALS = ("education decides", "real drift: salary decides", "virtual drift: higher salaries")
@@ -45,18 +43,7 @@ def observations(seed: int, length: int) -> Iterator[Record]:
 def explain(*, alpha: float, length: int, batch: int, every: int, seed: int) -> dict[str, Any]:
     """Return, at the end of each interval, the curve of salary and the batch PDP on its points.
 
-    Parameters
-    ----------
-    alpha
-        Smoothing of both.
-    length
-        Records of an interval.
-    batch
-        Newest records of which the batch PDP is made.
-    every
-        From one returned importance to the next.
-    seed
-        Of everything.
+    The batch PDP is of the newest ``batch`` records; importances are returned for every ``every``.
     """
     model = forest.ARFClassifier(n_models=10, seed=seed)
     ask = evaluator_for(model)
@@ -89,78 +76,56 @@ def explain(*, alpha: float, length: int, batch: int, every: int, seed: int) -> 
     return {"ends": ends, "course": course, "every": every, "length": length}
 
 
-@dataclass(frozen=True)
-class AgrawalCurves:
-    """The curve of salary through both drifts."""
-
-    name: str = "ipdp-agrawal"
-    title: str = "the effect of salary through a real and a virtual drift of agrawal"
-    source: str = "iPDP, Figures 2 and 8"
-    runs: int = 3
-
-    def tasks(self, runs: int) -> list[Task]:
-        parameters = {"alpha": 0.001, "length": 10_000, "batch": 1_000, "every": 100}
-        return runs_of(explain, parameters, runs)
-
-    def report(self, results: Mapping[str, Any]) -> Report:
-        ends = [[result["ends"][i] for result in results.values()] for i in range(len(INTERVALS))]
-        distances = [[distance_between(e["effect"], e["batch"]) for e in each] for each in ends]
-        lowest = [mean(end["grid"][0] for end in each) for each in ends]
-        highest = [mean(end["grid"][-1] for end in each) for each in ends]
-        importance = [mean(end["importance"] for end in each) for each in ends]
-        ipfi = [mean(end["ipfi"] for end in each) for each in ends]
-        rows = [
-            [
-                interval,
-                f"{lowest[i]:,.0f} to {highest[i]:,.0f}",
-                f"{importance[i]:.3f}",
-                f"{ipfi[i]:.3f}",
-                f"{mean(distances[i]):.3f}",
-            ]
-            for i, interval in enumerate(INTERVALS)
-        ]
-        head = [
-            "at the end of",
-            "points of salary",
-            "importance of the curve",
-            "iPFI",
-            "mean distance from the batch PDP",
-        ]
-        farthest = max(distance for each in distances for distance in each)
-        lines = [
-            Line(
-                "importance of salary before and after the real drift",
-                f"{importance[0]:.3f} and {importance[1]:.3f}",
-                "not relevant, then relevant",
-            ),
-            Line(
-                "largest salary of the curve before and after the virtual drift",
-                f"{highest[1]:,.0f} and {highest[2]:,.0f}",
-                "a new range",
-            ),
-            Line("farthest from the batch PDP", f"{farthest:.3f}", "the same effects"),
-        ]
-        claims = {
-            "importance at least three times as large after the real drift": (
-                importance[1] >= 3 * importance[0]
-            ),
-            "points that reach at least 20 % farther after the virtual one": (
-                highest[2] >= 1.2 * highest[1]
-            ),
-            f"every curve within {TOLERANCE} of the batch PDP": farthest <= TOLERANCE,
-        }
-        told = "; ".join(f"{claim}: {'yes' if holds else 'no'}" for claim, holds in claims.items())
-        sentence = (
-            f"{'Equal' if all(claims.values()) else 'Worse'}, by limits of our own, since the "
-            f"paper shows pictures: {told} (the farthest is {farthest:.3f}: in probability, mean "
-            "over the points). iPDP averages over the model's last 1/α states, the batch PDP "
-            "takes the last one."
-        )
-        first = next(iter(results.values()))
-        return Report(lines, table(head, rows), sentence, lambda figure: _draw(figure, first))
+def report(results: Results) -> Report:
+    """Return how far the curve reaches, and what it says of salary, at each end."""
+    ends = [[result["ends"][i] for result in results.values()] for i in range(len(INTERVALS))]
+    distances = [[distance_between(e["effect"], e["batch"]) for e in each] for each in ends]
+    lowest = [mean(end["grid"][0] for end in each) for each in ends]
+    highest = [mean(end["grid"][-1] for end in each) for each in ends]
+    importance = [mean(end["importance"] for end in each) for each in ends]
+    columns = {
+        "at the end of": INTERVALS,
+        "points of salary": [f"{a:,.0f} to {b:,.0f}" for a, b in zip(lowest, highest, strict=True)],
+        "importance of the curve": [f"{each:.3f}" for each in importance],
+        "iPFI": [f"{mean(end['ipfi'] for end in each):.3f}" for each in ends],
+        "mean distance from the batch PDP": [f"{mean(each):.3f}" for each in distances],
+    }
+    farthest = max(distance for each in distances for distance in each)
+    lines = [
+        Line(
+            "importance of salary before and after the real drift",
+            f"{importance[0]:.3f} and {importance[1]:.3f}",
+            "not relevant, then relevant",
+        ),
+        Line(
+            "largest salary of the curve before and after the virtual drift",
+            f"{highest[1]:,.0f} and {highest[2]:,.0f}",
+            "a new range",
+        ),
+        Line("farthest from the batch PDP", f"{farthest:.3f}", "the same effects"),
+    ]
+    claims = {
+        "importance at least three times as large after the real drift": (
+            importance[1] >= 3 * importance[0]
+        ),
+        "points that reach at least 20 % farther after the virtual one": (
+            highest[2] >= 1.2 * highest[1]
+        ),
+        f"every curve within {TOLERANCE} of the batch PDP": farthest <= TOLERANCE,
+    }
+    told = "; ".join(f"{claim}: {'yes' if holds else 'no'}" for claim, holds in claims.items())
+    sentence = (
+        f"{'Equal' if all(claims.values()) else 'Worse'}, by limits of our own, since the "
+        f"paper shows pictures: {told} (the farthest is {farthest:.3f}: in probability, mean "
+        "over the points). iPDP averages over the model's last 1/α states, the batch PDP "
+        "takes the last one."
+    )
+    rows = zip(*columns.values(), strict=True)
+    first = next(iter(results.values()))
+    return Report(lines, table([*columns], [*rows]), sentence, partial(_draw, first))
 
 
-def _draw(figure: Figure, result: Mapping[str, Any]) -> None:
+def _draw(result: Mapping[str, Any], figure: Figure) -> None:
     """Draw the curves with the batch PDP, and both importances over time: Figure 8."""
     figure.set_size_inches(9, 5)
     top, *below = figure.subplot_mosaic([["top"] * 3, list(INTERVALS)]).values()
@@ -181,4 +146,11 @@ def _draw(figure: Figure, result: Mapping[str, Any]) -> None:
     below[0].set_ylabel("P(class 1)")
 
 
-EXPERIMENT = AgrawalCurves()
+EXPERIMENT = Experiment(
+    name="ipdp-agrawal",
+    title="the effect of salary through a real and a virtual drift of agrawal",
+    source="iPDP, Figures 2 and 8",
+    runs=3,
+    tasks=seeded(explain, alpha=0.001, length=10_000, batch=1_000, every=100),
+    report=report,
+)

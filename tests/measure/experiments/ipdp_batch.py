@@ -8,7 +8,7 @@ values, and explains all records; the batch PDP has the points of iPDP here.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from functools import partial
 from statistics import mean
 from typing import Any
 
@@ -22,11 +22,9 @@ from sklearn.preprocessing import StandardScaler
 from fluxplain.baselines import batch_pdp
 from fluxplain.evaluate import Inputs, Table
 from fluxplain.explain import IncrementalPDP
-from tests.measure.experiments.curves import distance_between
-from tests.measure.experiments.experiment import Line, Report, Task
-from tests.measure.experiments.repeated import runs_of
+from tests.measure.experiments.errors import distance_between
+from tests.measure.experiments.experiment import Experiment, Line, Report, Results, seeded, table
 from tests.measure.experiments.streams import elec2, shuffled
-from tests.measure.experiments.tables import table
 
 TARGET = "nswdemand"
 SHOWN = "vicdemand"
@@ -34,42 +32,13 @@ TOLERANCE = 0.05
 """Ours for “almost identical”: mean distance of two curves, in the range of the batch's."""
 
 
-class Network:
-    """A regressor of scikit-learn behind River's method, and many inputs at once.
-
-    Parameters
-    ----------
-    estimator
-        A fitted one.
-    features
-        Its columns.
-    """
-
-    def __init__(self, estimator: Any, features: list[str]) -> None:
-        self._estimator, self._features = estimator, features
-
-    def predict_one(self, x: Mapping[str, Any]) -> float:
-        """Return the prediction for one input."""
-        return float(self._estimator.predict([[x[feature] for feature in self._features]])[0])
-
-
 def explain(
     *, alphas: list[float], layers: list[int], records: int, explained: int, seed: int
 ) -> dict[str, Any]:
     """Return the R² of the network, and the curves of both for each feature.
 
-    Parameters
-    ----------
-    alphas
-        Rates of smoothing.
-    layers
-        Neurons.
-    records
-        Records in all: 70 % are learned.
-    explained
-        Records of the batch, and so many that iPDP has seen: both ask the model as often.
-    seed
-        Of order, network and explanations.
+    70 % of all ``records`` are learned; both explain the first ``explained``, so both ask the model
+    as often.
     """
     xs = [x for x, _ in shuffled(elec2(), seed)][:records]
     features = [name for name in xs[0] if name != TARGET]
@@ -78,30 +47,24 @@ def explain(
     split = train_test_split(columns, labels, test_size=0.3, random_state=seed)
     network = MLPRegressor(hidden_layer_sizes=layers, early_stopping=True, random_state=seed)
     estimator = make_pipeline(StandardScaler(), network).fit(split[0], split[2])
-    model = Network(estimator, features)
-    pdps = {
-        alpha: IncrementalPDP(
-            model,
-            features,
-            alpha=alpha,
-            grid="range",
-            grid_size=20,
-            window=explained,
-            warm_up=100,
-            categorical=[],
-            evaluator=_evaluator(estimator, features),
-            seed=seed,
-        )
-        for alpha in alphas
+    ask = _evaluator(estimator, features)
+    options: dict[str, Any] = {
+        "grid": "range",
+        "grid_size": 20,
+        "window": explained,
+        "warm_up": 100,
+        "categorical": [],
+        "evaluator": ask,
+        "seed": seed,
     }
+    pdps = {alpha: IncrementalPDP(None, features, alpha=alpha, **options) for alpha in alphas}
     for x in xs[:explained]:
         for pdp in pdps.values():
             pdp.explain_one(x)
     curves = {}
     for alpha, pdp in pdps.items():
         grids = {feature: grid for feature, (grid, _) in pdp.curves.items()}
-        ask = _evaluator(estimator, features)
-        batch = batch_pdp(model, xs[:explained], features, grids=grids, evaluator=ask)
+        batch = batch_pdp(None, xs[:explained], features, grids=grids, evaluator=ask)
         curves[str(alpha)] = {
             feature: {"grid": grid, "ipdp": effect, "batch": batch[feature].effect}
             for feature, (grid, effect) in pdp.curves.items()
@@ -119,67 +82,46 @@ def _evaluator(estimator: Any, features: list[str]) -> Any:
     return ask
 
 
-@dataclass(frozen=True)
-class StaticCurves:
-    """iPDP against the batch PDP."""
-
-    name: str = "ipdp-batch"
-    title: str = "distance of iPDP from the batch PDP for a static network"
-    source: str = "iPDP, Section 4.3 and Figure 6"
-    runs: int = 5
-
-    def tasks(self, runs: int) -> list[Task]:
-        parameters = {
-            "alphas": [0.01, 0.001],
-            "layers": [50, 100, 5],
-            "records": 45_312,
-            "explained": 5_000,
+def report(results: Results) -> Report:
+    """Return the distances of both for each feature and α."""
+    first = next(iter(results.values()))
+    alphas = [*first["curves"]]
+    paper, *_ = alphas
+    each = {
+        alpha: {
+            feature: [_distances(r["curves"][alpha][feature]) for r in results.values()]
+            for feature in first["curves"][alpha]
         }
-        return runs_of(explain, parameters, runs)
-
-    def report(self, results: Mapping[str, Any]) -> Report:
-        first = next(iter(results.values()))
-        alphas = [*first["curves"]]
-        paper, *_ = alphas
-        each = {
-            alpha: {
-                feature: [_distances(r["curves"][alpha][feature]) for r in results.values()]
-                for feature in first["curves"][alpha]
-            }
+        for alpha in alphas
+    }
+    rows = []
+    for feature in each[paper]:
+        cells = [
+            f"{mean(d for d, _ in each[alpha][feature]):.4f} "
+            f"({mean(share for _, share in each[alpha][feature]):.1%})"
             for alpha in alphas
-        }
-        rows = []
-        for feature in each[paper]:
-            cells = [
-                f"{mean(d for d, _ in each[alpha][feature]):.4f} "
-                f"({mean(share for _, share in each[alpha][feature]):.1%})"
-                for alpha in alphas
-            ]
-            rows.append([feature, *cells])
-        worst = {a: max(d for runs in each[a].values() for d, _ in runs) for a in alphas}
-        shares = [share for runs in each[paper].values() for _, share in runs]
-        close = sum(share <= TOLERANCE for share in shares)
-        r2 = mean(result["r2"] for result in results.values())
-        lines = [
-            Line(
-                f"curves within {TOLERANCE:.0%} of their range from the batch PDP, α = {paper}",
-                f"{close} of {len(shares)}, the farthest {max(shares):.1%}",
-                "“almost identical”",
-            ),
         ]
-        distances = ", with ".join(
-            f"α = {alpha} {distance:.4f}" for alpha, distance in worst.items()
-        )
-        sentence = (
-            f"{'Equal' if close == len(shares) else 'Worse'}: with the paper's α, {close} of "
-            f"{len(shares)} curves are on average within {TOLERANCE:.0%} of their range from the "
-            "batch PDP; ours for the paper's “almost identical”, which has a picture and no "
-            "figure. The largest mean distance of any curve of any run is, in units of the "
-            f"target, which spans 0 to 1, with {distances}. R² of the network is {r2:.3f}, on the "
-            "paper's data 0.806."
-        )
-        head = ["feature", *(f"mean distance (of the range), α = {alpha}" for alpha in alphas)]
-        return Report(lines, table(head, rows), sentence, lambda figure: _draw(figure, first))
+        rows.append([feature, *cells])
+    worst = {a: max(d for runs in each[a].values() for d, _ in runs) for a in alphas}
+    shares = [share for runs in each[paper].values() for _, share in runs]
+    close = sum(share <= TOLERANCE for share in shares)
+    r2 = mean(result["r2"] for result in results.values())
+    line = Line(
+        f"curves within {TOLERANCE:.0%} of their range from the batch PDP, α = {paper}",
+        f"{close} of {len(shares)}, the farthest {max(shares):.1%}",
+        "“almost identical”",
+    )
+    distances = ", with ".join(f"α = {alpha} {distance:.4f}" for alpha, distance in worst.items())
+    sentence = (
+        f"{'Equal' if close == len(shares) else 'Worse'}: with the paper's α, {close} of "
+        f"{len(shares)} curves are on average within {TOLERANCE:.0%} of their range from the "
+        "batch PDP; ours for the paper's “almost identical”, which has a picture and no "
+        "figure. The largest mean distance of any curve of any run is, in units of the "
+        f"target, which spans 0 to 1, with {distances}. R² of the network is {r2:.3f}, on the "
+        "paper's data 0.806."
+    )
+    head = ["feature", *(f"mean distance (of the range), α = {alpha}" for alpha in alphas)]
+    return Report([line], table(head, rows), sentence, partial(_draw, first))
 
 
 def _distances(curve: Mapping[str, Any]) -> tuple[float, float]:
@@ -188,7 +130,7 @@ def _distances(curve: Mapping[str, Any]) -> tuple[float, float]:
     return distance, distance / max(float(np.ptp(curve["batch"])), 1e-12)
 
 
-def _draw(figure: Figure, result: Mapping[str, Any]) -> None:
+def _draw(result: Mapping[str, Any], figure: Figure) -> None:
     """Draw both curves of one feature: Figure 6."""
     figure.set_size_inches(4.5, 3)
     axes = figure.subplots()
@@ -201,4 +143,17 @@ def _draw(figure: Figure, result: Mapping[str, Any]) -> None:
     axes.legend(fontsize=8)
 
 
-EXPERIMENT = StaticCurves()
+EXPERIMENT = Experiment(
+    name="ipdp-batch",
+    title="distance of iPDP from the batch PDP for a static network",
+    source="iPDP, Section 4.3 and Figure 6",
+    runs=5,
+    tasks=seeded(
+        explain,
+        alphas=[0.01, 0.001],
+        layers=[50, 100, 5],
+        records=45_312,
+        explained=5_000,
+    ),
+    report=report,
+)

@@ -10,7 +10,7 @@ are the last 100.
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from statistics import mean
 from typing import Any
@@ -21,10 +21,8 @@ from river import forest
 
 from fluxplain.drift.detectors import DetectorSettings
 from fluxplain.explain import IncrementalPDP
-from tests.measure.experiments.experiment import Line, Report, Task
-from tests.measure.experiments.repeated import runs_of
+from tests.measure.experiments.experiment import Experiment, Line, Report, Results, seeded, table
 from tests.measure.experiments.streams import VICPRICE_VARIES, elec2
-from tests.measure.experiments.tables import table
 
 FEATURE = "vicprice"
 RECORDS = 45_312
@@ -44,21 +42,7 @@ def explain(
     every: int,
     seed: int,
 ) -> dict[str, Any]:
-    """Return after which records ADWIN reports changes, and some curves.
-
-    Parameters
-    ----------
-    alpha, delta, grace_period
-        Of iPDP and ADWIN.
-    records
-        Records of the stream.
-    shown
-        The numbers of records after which the curve is returned.
-    every
-        From one returned importance to the next.
-    seed
-        Of the forest and iPDP.
-    """
+    """Return after which records ADWIN reports changes, and the curves after those shown."""
     model = forest.ARFClassifier(n_models=10, seed=seed)
     pdp = IncrementalPDP(model, [FEATURE], alpha=alpha, categorical=[], seed=seed)
     parameters = {"delta": delta, "grace_period": grace_period}
@@ -80,64 +64,44 @@ def explain(
     return {"changes": changes, "curves": curves, "course": course, "every": every}
 
 
-@dataclass(frozen=True)
-class Elec2Changes:
-    """Change detection on elec2."""
-
-    name: str = "ipdp-elec2"
-    title: str = "changes of the curve of vicprice in elec2, detected by ADWIN"
-    source: str = "iPDP, Section 4.1 and Figure 4"
-    runs: int = 5
-
-    def tasks(self, runs: int) -> list[Task]:
-        parameters = {
-            "alpha": 0.001,
-            "delta": 1e-5,
-            "grace_period": 2_000,
-            "records": RECORDS,
-            "shown": [*PAPER],
-            "every": 100,
-        }
-        return runs_of(explain, parameters, runs)
-
-    def report(self, results: Mapping[str, Any]) -> Report:
-        changes = {run: result["changes"] for run, result in results.items()}
-        early = sum(t <= VICPRICE_VARIES for found in changes.values() for t in found)
-        later = [sum(t > VICPRICE_VARIES for t in found) for found in changes.values()]
-        within = range(VICPRICE_VARIES + 1, RECORDS + 1)
-        near = {run: _distance(PAPER, found) for run, found in changes.items()}
-        chance = {run: _distance(within, found) for run, found in changes.items()}
-        ours, random = mean(near.values()), mean(chance.values())
-        lines = [
-            Line(
-                f"changes of {FEATURE} in a run, before and after it begins to vary",
-                f"{early / len(later):.1f} and {mean(later):.1f}",
-                "none and three that are shown",
-            ),
-            Line(
-                "mean distance of the three printed changes from the nearest of ours",
-                f"{ours:,.0f} records, {random:,.0f} by chance",
-                "0",
-            ),
-        ]
-        rows = [
-            [run, ", ".join(f"{t:,}" for t in found), f"{near[run]:,.0f}", f"{chance[run]:,.0f}"]
-            for run, found in changes.items()
-        ]
-        rows.append(["paper, three of them", ", ".join(f"{t:,}" for t in PAPER), "", ""])
-        equal = not early and all(later)
-        sentence = (
-            f"{'Equal' if equal else 'Worse'}: {early} changes are reported before the feature "
-            f"varies, and after it {min(later)} to {max(later)} in a run. The printed ones are on "
-            f"average {ours:,.0f} records from the nearest of ours, any record since then "
-            f"{random:,.0f}: {'nearer than' if ours < random else 'no nearer than'} by chance. "
-            "When exactly ADWIN reports depends on the forest's random numbers, which the paper "
-            "does not give, and on its copy of the data, in which the feature varies later than "
-            f"in ours ({VICPRICE_VARIES + 1:,}; the paper: about 20,000)."
-        )
-        head = ["run", "changes of vicprice (records)", "distance of the printed ones", "by chance"]
-        first = next(iter(results.values()))
-        return Report(lines, table(head, rows), sentence, lambda figure: _draw(figure, first))
+def report(results: Results) -> Report:
+    """Return when changes are reported, and how near they are to the printed ones."""
+    changes = {run: result["changes"] for run, result in results.items()}
+    early = sum(t <= VICPRICE_VARIES for found in changes.values() for t in found)
+    later = [sum(t > VICPRICE_VARIES for t in found) for found in changes.values()]
+    within = range(VICPRICE_VARIES + 1, RECORDS + 1)
+    near = {run: _distance(PAPER, found) for run, found in changes.items()}
+    chance = {run: _distance(within, found) for run, found in changes.items()}
+    ours, random = mean(near.values()), mean(chance.values())
+    lines = [
+        Line(
+            f"changes of {FEATURE} in a run, before and after it begins to vary",
+            f"{early / len(later):.1f} and {mean(later):.1f}",
+            "none and three that are shown",
+        ),
+        Line(
+            "mean distance of the three printed changes from the nearest of ours",
+            f"{ours:,.0f} records, {random:,.0f} by chance",
+            "0",
+        ),
+    ]
+    rows = [
+        [run, ", ".join(f"{t:,}" for t in found), f"{near[run]:,.0f}", f"{chance[run]:,.0f}"]
+        for run, found in changes.items()
+    ]
+    rows.append(["paper, three of them", ", ".join(f"{t:,}" for t in PAPER), "", ""])
+    equal = not early and all(later)
+    sentence = (
+        f"{'Equal' if equal else 'Worse'}: {early} changes are reported before the feature "
+        f"varies, and after it {min(later)} to {max(later)} in a run. The printed ones are on "
+        f"average {ours:,.0f} records from the nearest of ours, any record since then "
+        f"{random:,.0f}: {'nearer than' if ours < random else 'no nearer than'} by chance. "
+        "When exactly ADWIN reports depends on the forest's random numbers, which the paper "
+        "does not give, and on its copy of the data, in which the feature varies later than "
+        f"in ours ({VICPRICE_VARIES + 1:,}; the paper: about 20,000)."
+    )
+    head = ["run", "changes of vicprice (records)", "distance of the printed ones", "by chance"]
+    return Report(lines, table(head, rows), sentence, partial(_draw, next(iter(results.values()))))
 
 
 def _distance(records: Sequence[int], changes: Sequence[int]) -> float:
@@ -147,7 +111,7 @@ def _distance(records: Sequence[int], changes: Sequence[int]) -> float:
     return float(np.abs(np.subtract.outer(records, changes)).min(axis=1).mean())
 
 
-def _draw(figure: Figure, result: Mapping[str, Any]) -> None:
+def _draw(result: Mapping[str, Any], figure: Figure) -> None:
     """Draw the importance with its changes, and the curves where the paper shows them: Figure 4."""
     figure.set_size_inches(8, 4.5)
     curves = result["curves"]
@@ -165,4 +129,19 @@ def _draw(figure: Figure, result: Mapping[str, Any]) -> None:
     below[0].set_ylabel("P(price rises)")
 
 
-EXPERIMENT = Elec2Changes()
+EXPERIMENT = Experiment(
+    name="ipdp-elec2",
+    title="changes of the curve of vicprice in elec2, detected by ADWIN",
+    source="iPDP, Section 4.1 and Figure 4",
+    runs=5,
+    tasks=seeded(
+        explain,
+        alpha=0.001,
+        delta=1e-5,
+        grace_period=2_000,
+        records=RECORDS,
+        shown=[*PAPER],
+        every=100,
+    ),
+    report=report,
+)

@@ -7,7 +7,7 @@ has α = 0.01 and a memory of 100 values, and its model has learned 11 records b
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from statistics import mean, median
 from typing import Any
@@ -22,9 +22,7 @@ from fluxplain.explain import IncrementalPDP, IncrementalPFI, explain_together
 from fluxplain.explain.losses import cross_entropy, zero_one
 from tests.kit.support import outputs_of
 from tests.measure.experiments import drift_streams as streams
-from tests.measure.experiments.experiment import Line, Report, Task
-from tests.measure.experiments.repeated import runs_of
-from tests.measure.experiments.tables import table
+from tests.measure.experiments.experiment import Experiment, Line, Report, Results, seeded, table
 
 FEATURES = ("x1", "x2")
 WATCHED = (*(f"{method} {feature}" for method in ("iPDP", "iPFI") for feature in FEATURES), "loss")
@@ -41,18 +39,7 @@ def explain(
 ) -> dict[str, Any]:
     """Return curves and importances before and after the drift, and when each was noticed.
 
-    Parameters
-    ----------
-    alpha
-        Smoothing of both.
-    drift, records
-        Records before the drift, and in all.
-    window
-        Last values that the points span.
-    every
-        From one returned importance to the next.
-    seed
-        Of everything.
+    The points of the curves span the last ``window`` values.
     """
     model = streams.adaptive_tree(seed)
     ask = evaluator_for(model)
@@ -92,65 +79,38 @@ def explain(
                 | {f"iPDP {f}": pdp.values[f] for f in FEATURES}
             )
         model.learn_one(x, y)
-    return {
-        "curves": curves,
-        "noticed": noticed,
-        "course": course,
-        "every": every,
-        "drift": drift,
-    }
+    return {"curves": curves, "noticed": noticed, "course": course, "every": every, "drift": drift}
 
 
-@dataclass(frozen=True)
-class HyperplaneCurves:
-    """The curves before and after the drift, and what else tells of it."""
-
-    name: str = "ipdp-hyperplane"
-    title: str = "the effects on the hyperplane stream before and after its drift"
-    source: str = "iPDP, Section 4.2 and Figure 5"
-    runs: int = 5
-
-    def tasks(self, runs: int) -> list[Task]:
-        parameters = {
-            "alpha": 0.001,
-            "drift": 20_000,
-            "records": 40_000,
-            "window": 2_000,
-            "every": 200,
-        }
-        return runs_of(explain, parameters, runs)
-
-    def report(self, results: Mapping[str, Any]) -> Report:
-        rows, right = [], 0
-        for feature, paper in PAPER.items():
-            for when, expected in zip(("before", "after"), paper, strict=True):
-                told = [_told(result["curves"][feature][when]) for result in results.values()]
-                middle = mean(centre for centre, _ in told)
-                rising = sum(slope > 0 for _, slope in told)
-                right += rising if "rising" in expected else len(told) - rising
-                ours = f"around {middle:.0f}, rising in {rising} of {len(told)} runs"
-                rows.append([f"curve of {feature}, {when}", ours, expected])
-        noticed = {}
-        for name in WATCHED:
-            known = [r["noticed"][name] for r in results.values() if name in r["noticed"]]
-            after = f"{median(known):,.0f}" if known else "–"
-            noticed[name] = f"{after} ({len(known)} of {len(results)} runs)"
-            rows.append([f"first alarm on {name}, records after the drift", noticed[name], "–"])
-        total = 2 * len(FEATURES) * len(results)
-        lines = [
-            Line("curves with the hyperplane's direction", f"{right} of {total}", "those shown"),
-        ]
-        sentence = (
-            f"{'Equal' if right == total else 'Worse'}: {right} of {total} curves have the "
-            "direction that the hyperplane has, in the range that the features have then. First "
-            "alarms, median of records after the drift: "
-            f"{'; '.join(f'{name} {after}' for name, after in noticed.items())}. An alarm does not "
-            "say in which direction the model's answers turned, and may come without a drift; the "
-            "paper prints none."
-        )
-        head = ["what", "ours", "paper"]
-        first = next(iter(results.values()))
-        return Report(lines, table(head, rows), sentence, lambda figure: _draw(figure, first))
+def report(results: Results) -> Report:
+    """Return the curves' directions, and after how many records each alarm came."""
+    rows, right = [], 0
+    for feature, paper in PAPER.items():
+        for when, expected in zip(("before", "after"), paper, strict=True):
+            told = [_told(result["curves"][feature][when]) for result in results.values()]
+            middle = mean(centre for centre, _ in told)
+            rising = sum(slope > 0 for _, slope in told)
+            right += rising if "rising" in expected else len(told) - rising
+            ours = f"around {middle:.0f}, rising in {rising} of {len(told)} runs"
+            rows.append([f"curve of {feature}, {when}", ours, expected])
+    noticed = {}
+    for name in WATCHED:
+        known = [r["noticed"][name] for r in results.values() if name in r["noticed"]]
+        after = f"{median(known):,.0f}" if known else "–"
+        noticed[name] = f"{after} ({len(known)} of {len(results)} runs)"
+        rows.append([f"first alarm on {name}, records after the drift", noticed[name], "–"])
+    total = 2 * len(FEATURES) * len(results)
+    lines = [Line("curves with the hyperplane's direction", f"{right} of {total}", "those shown")]
+    sentence = (
+        f"{'Equal' if right == total else 'Worse'}: {right} of {total} curves have the "
+        "direction that the hyperplane has, in the range that the features have then. First "
+        "alarms, median of records after the drift: "
+        f"{'; '.join(f'{name} {after}' for name, after in noticed.items())}. An alarm does not "
+        "say in which direction the model's answers turned, and may come without a drift; the "
+        "paper prints none."
+    )
+    draw = partial(_draw, next(iter(results.values())))
+    return Report(lines, table(["what", "ours", "paper"], rows), sentence, draw)
 
 
 def _told(curve: tuple[list[float], list[float]]) -> tuple[float, float]:
@@ -160,7 +120,7 @@ def _told(curve: tuple[list[float], list[float]]) -> tuple[float, float]:
     return float(np.mean(grid)), float(slope)
 
 
-def _draw(figure: Figure, result: Mapping[str, Any]) -> None:
+def _draw(result: Mapping[str, Any], figure: Figure) -> None:
     """Draw both curves of each feature, and iPFI over time: Figure 5."""
     figure.set_size_inches(8, 3)
     *panels, last = figure.subplots(1, 3)
@@ -181,4 +141,11 @@ def _draw(figure: Figure, result: Mapping[str, Any]) -> None:
     last.legend(fontsize=7)
 
 
-EXPERIMENT = HyperplaneCurves()
+EXPERIMENT = Experiment(
+    name="ipdp-hyperplane",
+    title="the effects on the hyperplane stream before and after its drift",
+    source="iPDP, Section 4.2 and Figure 5",
+    runs=5,
+    tasks=seeded(explain, alpha=0.001, drift=20_000, records=40_000, window=2_000, every=200),
+    report=report,
+)

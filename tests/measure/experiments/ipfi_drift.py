@@ -17,7 +17,7 @@ are others, which no smoothing brings together.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -31,18 +31,19 @@ from fluxplain.evaluate.encoding import Floats
 from fluxplain.explain import IncrementalPFI, explain_together
 from fluxplain.explain.smoothing import ExponentialMeans
 from tests.measure.experiments.errors import error, median_and_iqr, printed, thousandths
-from tests.measure.experiments.experiment import Line, Report, Task
+from tests.measure.experiments.experiment import Experiment, Line, Report, Results, Task, table
+from tests.measure.experiments.ipfi_table_1 import SAMPLINGS, realized
 from tests.measure.experiments.streams import Record, drifting, elec2, shuffled, switched
-from tests.measure.experiments.tables import table
-
-SAMPLINGS = ("uniform", "geometric")
 
 PARTS = ("whole", "before", "after")
 
-Cells = tuple[tuple[float, float], tuple[float, float], tuple[float, float]]
-"""Median and IQR of each part of the stream."""
+Quartiles = tuple[float, float]
+"""Median and IQR."""
 
-PAPER: dict[tuple[str, str, float], Cells] = {
+Ours = Mapping[tuple[str, str, float], Sequence[Quartiles]]
+"""Stream, sampling and α → quartiles of each part of the stream."""
+
+PAPER: dict[tuple[str, str, float], tuple[Quartiles, ...]] = {
     ("agrawal fu. 1", "uniform", 0.001): ((0.050, 0.054), (0.075, 0.018), (0.024, 0.028)),
     ("agrawal fu. 1", "geometric", 0.001): ((0.052, 0.060), (0.071, 0.020), (0.022, 0.023)),
     ("agrawal fu. 1", "uniform", 0.01): ((0.047, 0.075), (0.098, 0.020), (0.018, 0.011)),
@@ -74,7 +75,7 @@ PAPER: dict[tuple[str, str, float], Cells] = {
     ("elec2 fe. 1, gradual", "uniform", 0.001): ((0.158, 0.263), (0.048, 0.075), (0.321, 0.089)),
     ("elec2 fe. 1, gradual", "geometric", 0.001): ((0.037, 0.024), (0.040, 0.069), (0.037, 0.013)),
 }
-"""Table 2 without the data sets that are not here: stream, sampling and α → what it prints."""
+"""Table 2 without the data sets that are not here."""
 
 TABLE_3 = {
     "B, agrawal function drift": ("agrawal fu. 1", "geometric", 0.001),
@@ -86,7 +87,12 @@ TABLE_3 = {
 
 AGRAWAL = {"data": "agrawal", "records": 20_000, "width": 200}
 
-ELEC2 = {"data": "elec2", "records": 40_000, "at": 20_000}
+ELEC2 = {
+    "data": "elec2",
+    "records": 40_000,
+    "at": 20_000,
+    "pairs": [["nswprice", "nswdemand"]],
+}
 
 STREAMS: dict[str, dict[str, Any]] = {
     "agrawal fu. 1": AGRAWAL | {"functions": [1, 2], "at": 10_000},
@@ -96,15 +102,10 @@ STREAMS: dict[str, dict[str, Any]] = {
     "agrawal fu. 3": AGRAWAL | {"functions": [3, 4], "at": 10_000},
     "agrawal fe. 1": AGRAWAL
     | {"functions": [2, 2], "pairs": [["elevel", "car"], ["age", "salary"]], "at": 10_000},
-    "stagger fu. 1": {
-        "data": "stagger",
-        "functions": [1, 2],
-        "records": 10_000,
-        "at": 5_000,
-        "width": 100,
-    },
-    "elec2 fe. 1": ELEC2 | {"pairs": [["nswprice", "nswdemand"]], "width": 400},
-    "elec2 fe. 1, gradual": ELEC2 | {"pairs": [["nswprice", "nswdemand"]], "width": 8_000},
+    "stagger fu. 1": {"data": "stagger", "records": 10_000, "width": 100}
+    | {"functions": [1, 2], "at": 5_000},
+    "elec2 fe. 1": ELEC2 | {"width": 400},
+    "elec2 fe. 1, gradual": ELEC2 | {"width": 8_000},
 }
 
 PARAMETERS = {
@@ -163,19 +164,9 @@ def follow(
     records = stream(**stream_parameters, seed=seed)
     first, *rest = records
     features = list(first[0])
+    options: dict[str, Any] = {"reservoir_size": reservoir_size, "warm_up": 1}
     explainers = {
-        sampling: [
-            IncrementalPFI(
-                model,
-                features,
-                loss="zero_one",
-                sampler=sampling,
-                reservoir_size=reservoir_size,
-                warm_up=1,
-                seed=seed * realizations + i,
-            )
-            for i in range(realizations)
-        ]
+        sampling: realized(model, features, realizations, seed, sampler=sampling, **options)
         for sampling in SAMPLINGS
     }
     # the mean of the realizations' smoothed increments is their smoothed mean
@@ -225,136 +216,109 @@ def _mean_increments(realized: list[IncrementalPFI]) -> Floats | None:
     return np.mean(increments, axis=0) if increments[0] else None
 
 
-@dataclass(frozen=True)
-class Drift:
-    """Experiments B and C, and what the supplement adds to them."""
-
-    name: str = "ipfi-tables-2-and-3"
-    title: str = "error of iPFI against interval PFI for a model that learns a drifting stream"
-    source: str = "iPFI, Tables 2 and 3"
-    runs: int = 1
-
-    def tasks(self, runs: int) -> list[Task]:
-        return [
-            Task(
-                f"{name}/stream {seed}",
-                follow,
-                {"stream_parameters": parameters, **PARAMETERS, "seed": seed},
-            )
-            for seed in range(1, runs + 1)
-            for name, parameters in STREAMS.items()
-        ]
-
-    def report(self, results: Mapping[str, Any]) -> Report:
-        ours = {cell: _cells(results, *cell) for cell in PAPER}
-        lines = [
-            Line(
-                f"Table 3, medians whole / before / after, {'; '.join(TABLE_3)}",
-                "; ".join(_medians(ours[cell]) for cell in TABLE_3.values()),
-                "; ".join(_medians(PAPER[cell]) for cell in TABLE_3.values()),
-            )
-        ]
-        count = sum(_not_above(ours[cell][part], PAPER[cell][part]) for cell, part in _all_cells())
-        total = len(list(_all_cells()))
-        lines.append(Line("Table 2, medians not above the printed ones", f"{count}", f"{total}"))
-        surely = [
-            cell for cell, part in _all_cells() if _surely_above(ours[cell], cell, part, results)
-        ]
-        lines.append(
-            Line("Table 2, medians above by two standard errors", f"{len(surely)}", f"0 of {total}")
+def tasks(runs: int) -> list[Task]:
+    """Return one task for each stream of each run."""
+    return [
+        Task(
+            f"{name}/stream {seed}",
+            follow,
+            {"stream_parameters": parameters, **PARAMETERS, "seed": seed},
         )
-        fast = [alpha == 0.01 for _, _, alpha in surely]
-        sentence = _sentence(ours, results) + (
-            f" Of the {total} medians of Table 2, {total - count} are above the printed ones, "
-            f"{len(surely)} of them by more than two standard errors: that of a median of so few "
-            f"intervals is large, about 0.93 IQR / √n. {sum(fast)} of these have α = 0.01."
-        )
-        return Report(lines, _table(ours, results), sentence, lambda figure: _draw(figure, results))
+        for seed in range(1, runs + 1)
+        for name, parameters in STREAMS.items()
+    ]
 
 
-def _all_cells() -> Iterator[tuple[tuple[str, str, float], int]]:
-    for cell in PAPER:
-        for part in range(len(PARTS)):
-            yield cell, part
+def report(results: Results) -> Report:
+    """Return the quartiles of the errors in each part of each stream."""
+    errors = {cell: _errors(results, *cell) for cell in PAPER}
+    ours = {cell: [median_and_iqr(part) for part in parts] for cell, parts in errors.items()}
+    above = {
+        (cell, part): _standard_errors(ours[cell][part], printed, len(errors[cell][part]))
+        for cell, parts in PAPER.items()
+        for part, printed in enumerate(parts)
+        if _is_above(ours[cell][part], printed)
+    }
+    total = len(PAPER) * len(PARTS)
+    surely = [alpha for ((_, _, alpha), _), distance in above.items() if distance > 2.0]
+    lines = [
+        Line(
+            f"Table 3, medians whole / before / after, {'; '.join(TABLE_3)}",
+            "; ".join(_medians(ours[cell]) for cell in TABLE_3.values()),
+            "; ".join(_medians(PAPER[cell]) for cell in TABLE_3.values()),
+        ),
+        Line("Table 2, medians not above the printed ones", f"{total - len(above)}", f"{total}"),
+        Line("Table 2, medians above by two standard errors", f"{len(surely)}", f"0 of {total}"),
+    ]
+    sentence = (
+        f"{_sentence(ours, results)} Of the {total} medians of Table 2, {len(above)} are above the "
+        f"printed ones, {len(surely)} of them by more than two standard errors: that of a median "
+        f"of so few intervals is large, about 0.93 IQR / √n. {surely.count(0.01)} of these have "
+        "α = 0.01."
+    )
+    return Report(lines, _table(ours, results), sentence, partial(_draw, results))
 
 
-def _not_above(ours: tuple[float, float], paper: tuple[float, float]) -> bool:
-    return round(ours[0], 3) <= paper[0]
+def _is_above(ours: Quartiles, paper: Quartiles) -> bool:
+    return round(ours[0], 3) > paper[0]
 
 
-def _surely_above(
-    ours: Cells, cell: tuple[str, str, float], part: int, results: Mapping[str, Any]
-) -> bool:
-    """Return whether a median is above the printed one by two standard errors of the difference.
+def _standard_errors(ours: Quartiles, paper: Quartiles, n: int) -> float:
+    """Return by how many standard errors of the difference a median is above the printed one.
 
     Of n normal numbers with the quartiles Q1 and Q3, the median has the standard error
     1.253 / 1.349 (Q3 − Q1) / √n.
     """
-    n = len(_errors(results, *cell)[part])
-    (median, iqr), (printed_median, printed_iqr) = ours[part], PAPER[cell][part]
-    std_error = 1.253 / 1.349 * np.hypot(iqr, printed_iqr) / np.sqrt(n)
-    return bool(
-        median - printed_median > 2.0 * std_error and not _not_above(ours[part], PAPER[cell][part])
-    )
+    std_error = 1.253 / 1.349 * np.hypot(ours[1], paper[1]) / np.sqrt(n)
+    return float((ours[0] - paper[0]) / std_error)
 
 
-def _cells(results: Mapping[str, Any], name: str, sampling: str, alpha: float) -> Cells:
-    """Return median and IQR over the intervals of all runs, for each part of the stream."""
-    whole, before, after = map(median_and_iqr, _errors(results, name, sampling, alpha))
-    return whole, before, after
+def _runs_of(results: Results, stream: str) -> list[Any]:
+    return [result for key, result in results.items() if key.startswith(f"{stream}/")]
 
 
-def _errors(
-    results: Mapping[str, Any], name: str, sampling: str, alpha: float
-) -> tuple[list[float], list[float], list[float]]:
+def _errors(results: Results, name: str, sampling: str, alpha: float) -> list[list[float]]:
     """Return the errors of the intervals of all runs, for each part of the stream."""
     pairs = [
-        (end, error)
-        for key, result in results.items()
-        if key.startswith(f"{name}/")
-        for end, error in zip(result["ends"], result["errors"][_key(sampling, alpha)], strict=True)
+        pair
+        for result in _runs_of(results, name)
+        for pair in zip(result["ends"], result["errors"][_key(sampling, alpha)], strict=True)
     ]
     at = STREAMS[name]["at"]
-    return (
+    return [
         [error for _, error in pairs],
         [error for end, error in pairs if end <= at],
         [error for end, error in pairs if end > at],
-    )
+    ]
 
 
-def _medians(cells: Cells) -> str:
+def _medians(cells: Sequence[Quartiles]) -> str:
     return " / ".join(thousandths(median) for median, _ in cells)
 
 
-def _table(
-    ours: Mapping[tuple[str, str, float], Cells],
-    results: Mapping[str, Any],
-) -> str:
+def _table(ours: Ours, results: Results) -> str:
     head = ["stream", "accuracy", "sampling", "α"]
     head += [text for part in PARTS for text in (f"{part}: median (IQR)", "paper")]
     rows = []
     for (name, sampling, alpha), cells in ours.items():
         both = zip(cells, PAPER[name, sampling, alpha], strict=True)
-        figures = [text for mine, paper in both for text in (printed(*mine), printed(*paper))]
-        accuracies = [
-            each["accuracy"] for key, each in results.items() if key.startswith(f"{name}/")
-        ]
-        rows.append([name, f"{np.mean(accuracies):.1%}", sampling, str(alpha), *figures])
+        figures = [printed(*each) for pair in both for each in pair]
+        accuracy = np.mean([result["accuracy"] for result in _runs_of(results, name)])
+        rows.append([name, f"{accuracy:.1%}", sampling, str(alpha), *figures])
     return table(head, rows)
 
 
-def _sentence(ours: Mapping[tuple[str, str, float], Cells], results: Mapping[str, Any]) -> str:
+def _sentence(ours: Ours, results: Results) -> str:
     above = [
-        f"{name}, {PARTS[part]} ({thousandths(ours[cell][part][0])}, "
-        f"printed {thousandths(PAPER[cell][part][0])})"
+        f"{name}, {part} ({thousandths(mine[0])}, printed {thousandths(paper[0])})"
         for name, cell in TABLE_3.items()
-        for part in range(len(PARTS))
-        if not _not_above(ours[cell][part], PAPER[cell][part])
+        for part, mine, paper in zip(PARTS, ours[cell], PAPER[cell], strict=True)
+        if _is_above(mine, paper)
     ]
     worse = (
         f"above the printed median are {'; '.join(above)}"
         if above
-        else ("equal or better, no median is above the printed one")
+        else "equal or better, no median is above the printed one"
     )
     first, later = _first_and_later(results)
     return (
@@ -364,21 +328,19 @@ def _sentence(ours: Mapping[tuple[str, str, float], Cells], results: Mapping[str
     )
 
 
-def _first_and_later(results: Mapping[str, Any]) -> tuple[float, float]:
+def _first_and_later(results: Results) -> tuple[float, float]:
     """Return the median error of Table 3's rows in first intervals, and in the others."""
     parts: dict[bool, list[float]] = {True: [], False: []}
     for name, sampling, alpha in TABLE_3.values():
-        for key, result in results.items():
-            if key.startswith(f"{name}/"):
-                at, ends = STREAMS[name]["at"], result["ends"]
-                firsts = (ends[0], next(end for end in ends if end > at))
-                pairs = zip(ends, result["errors"][_key(sampling, alpha)], strict=True)
-                for end, each in pairs:
-                    parts[end in firsts].append(each)
+        for result in _runs_of(results, name):
+            at, ends = STREAMS[name]["at"], result["ends"]
+            firsts = (ends[0], next(end for end in ends if end > at))
+            for end, each in zip(ends, result["errors"][_key(sampling, alpha)], strict=True):
+                parts[end in firsts].append(each)
     return median_and_iqr(parts[True])[0], median_and_iqr(parts[False])[0]
 
 
-def _draw(figure: Figure, results: Mapping[str, Any]) -> None:
+def _draw(results: Results, figure: Figure) -> None:
     """Draw the course of the first run of each stream of Table 3, as the paper's Figures 3, 4."""
     figure.set_size_inches(9, 6)
     panels = figure.subplots(2, 2, sharey=True)
@@ -400,4 +362,11 @@ def _draw(figure: Figure, results: Mapping[str, Any]) -> None:
     figure.supylabel("iPFI, α = 0.001", fontsize=9)
 
 
-EXPERIMENT = Drift()
+EXPERIMENT = Experiment(
+    name="ipfi-tables-2-and-3",
+    title="error of iPFI against interval PFI for a model that learns a drifting stream",
+    source="iPFI, Tables 2 and 3",
+    runs=1,
+    tasks=tasks,
+    report=report,
+)

@@ -7,8 +7,8 @@ agrawal on two features (River's function 1), and negative importances count as 
 the truth of all orders; ``create_table_batch_incremental.py`` has one for each order.
 """
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,9 +21,8 @@ from sklearn.model_selection import train_test_split
 from fluxplain.baselines import batch_pfi
 from fluxplain.explain import IncrementalPFI, explain_together
 from tests.measure.experiments.errors import error, median_and_iqr, printed, thousandths
-from tests.measure.experiments.experiment import Line, Report, Task
+from tests.measure.experiments.experiment import Experiment, Line, Report, Results, Task, table
 from tests.measure.experiments.streams import Record, elec2, shuffled
-from tests.measure.experiments.tables import table
 
 PAPER = {
     ("agrawal", "uniform"): (0.011, 0.006),
@@ -72,6 +71,14 @@ def explain_batch(*, data: str, n: int, permutations: int) -> dict[str, Any]:
     return {"accuracy": accuracy, "pfi": pfi}
 
 
+def realized(
+    model: Any, features: Sequence[str], realizations: int, seed: int, **options: Any
+) -> list[IncrementalPFI]:
+    """Return explainers that differ in their random numbers only, with seeds of their own."""
+    seeds = range(seed * realizations, (seed + 1) * realizations)
+    return [IncrementalPFI(model, features, loss="zero_one", seed=i, **options) for i in seeds]
+
+
 def explain_order(
     *, data: str, n: int, alpha: float, reservoir_size: int, realizations: int, seed: int
 ) -> dict[str, dict[str, float]]:
@@ -79,19 +86,9 @@ def explain_order(
     records = records_of(data, n)
     model, _ = trained(records)
     features = list(records[0][0])
+    options: dict[str, Any] = {"alpha": alpha, "reservoir_size": reservoir_size}
     explainers = {
-        sampling: [
-            IncrementalPFI(
-                model,
-                features,
-                loss="zero_one",
-                alpha=alpha,
-                sampler=sampling,
-                reservoir_size=reservoir_size,
-                seed=seed * realizations + i,
-            )
-            for i in range(realizations)
-        ]
+        sampling: realized(model, features, realizations, seed, sampler=sampling, **options)
         for sampling in SAMPLINGS
     }
     together = [each for realized in explainers.values() for each in realized]
@@ -103,64 +100,50 @@ def explain_order(
     }
 
 
-@dataclass(frozen=True)
-class StaticModel:
-    """Experiment A."""
+def tasks(runs: int) -> list[Task]:
+    """Return the batch PFI of each data set, and iPFI in some orders."""
+    parameters = {"alpha": 0.001, "reservoir_size": 1000, "realizations": 10}
+    return [
+        Task(f"{data}/batch PFI", explain_batch, {"data": data, "n": n, "permutations": 10})
+        for data, n in RECORDS.items()
+    ] + [
+        Task(f"{data}/order {i}", explain_order, {"data": data, "n": n, **parameters, "seed": i})
+        for i in range(runs)
+        for data, n in RECORDS.items()
+    ]
 
-    name: str = "ipfi-table-1"
-    title: str = "error of iPFI against batch PFI for a static model"
-    source: str = "iPFI, Table 1"
-    runs: int = 10
 
-    def tasks(self, runs: int) -> list[Task]:
-        batch = [
-            Task(f"{data}/batch PFI", explain_batch, {"data": data, "n": n, "permutations": 10})
-            for data, n in RECORDS.items()
+def report(results: Results) -> Report:
+    """Return median and IQR of the errors over the orders."""
+    errors = {
+        (data, sampling): [
+            error(result[sampling], results[f"{data}/batch PFI"]["pfi"])
+            for key, result in results.items()
+            if key.startswith(f"{data}/order")
         ]
-        parameters = {"alpha": 0.001, "reservoir_size": 1000, "realizations": 10}
-        orders = [
-            Task(
-                f"{data}/order {seed}",
-                explain_order,
-                {"data": data, "n": n, **parameters, "seed": seed},
-            )
-            for seed in range(runs)
-            for data, n in RECORDS.items()
+        for data, sampling in PAPER
+    }
+    ours = {cell: median_and_iqr(values) for cell, values in errors.items()}
+    cells = " / ".join(f"{data} {sampling}" for data, sampling in PAPER)
+    line = Line(
+        f"median error (IQR), {cells}",
+        " / ".join(printed(*ours[cell]) for cell in PAPER),
+        " / ".join(printed(*paper) for paper in PAPER.values()),
+    )
+    head = ["data", "sampling", "ours: median error (IQR)", "paper"]
+    head += ["ours: accuracy", "paper: accuracy"]
+    rows = [
+        [
+            data,
+            sampling,
+            printed(*ours[data, sampling]),
+            printed(*paper),
+            f"{results[f'{data}/batch PFI']['accuracy']:.1%}",
+            ACCURACIES[data],
         ]
-        return batch + orders
-
-    def report(self, results: Mapping[str, Any]) -> Report:
-        errors = dict(_errors(results))
-        ours = {cell: median_and_iqr(values) for cell, values in errors.items()}
-        cells = " / ".join(f"{data} {sampling}" for data, sampling in PAPER)
-        line = Line(
-            f"median error (IQR), {cells}",
-            " / ".join(printed(*ours[cell]) for cell in PAPER),
-            " / ".join(printed(*paper) for paper in PAPER.values()),
-        )
-        head = ["data", "sampling", "ours: median error (IQR)", "paper"]
-        head += ["ours: accuracy", "paper: accuracy"]
-        rows = [
-            [
-                data,
-                sampling,
-                printed(*ours[data, sampling]),
-                printed(*paper),
-                f"{results[f'{data}/batch PFI']['accuracy']:.1%}",
-                ACCURACIES[data],
-            ]
-            for (data, sampling), paper in PAPER.items()
-        ]
-        return Report(
-            [line], table(head, rows), _sentence(ours), lambda figure: _draw(figure, errors)
-        )
-
-
-def _errors(results: Mapping[str, Any]) -> Iterator[tuple[tuple[str, str], list[float]]]:
-    for data, sampling in PAPER:
-        batch = results[f"{data}/batch PFI"]["pfi"]
-        orders = [result for key, result in results.items() if key.startswith(f"{data}/order")]
-        yield (data, sampling), [error(order[sampling], batch) for order in orders]
+        for (data, sampling), paper in PAPER.items()
+    ]
+    return Report([line], table(head, rows), _sentence(ours), partial(_draw, errors))
 
 
 def _sentence(ours: Mapping[tuple[str, str], tuple[float, float]]) -> str:
@@ -172,7 +155,7 @@ def _sentence(ours: Mapping[tuple[str, str], tuple[float, float]]) -> str:
     verdict = (
         f"Above the printed median: {', '.join(above)}."
         if above
-        else ("Equal or better: no median is above the printed one.")
+        else "Equal or better: no median is above the printed one."
     )
     return (
         f"{verdict} The initial value of the smoothing, where ours differs from the paper's, is "
@@ -180,7 +163,7 @@ def _sentence(ours: Mapping[tuple[str, str], tuple[float, float]]) -> str:
     )
 
 
-def _draw(figure: Figure, errors: Mapping[tuple[str, str], list[float]]) -> None:
+def _draw(errors: Mapping[tuple[str, str], list[float]], figure: Figure) -> None:
     figure.set_size_inches(5, 3)
     axes = figure.subplots()
     axes.boxplot(list(errors.values()), whis=(0, 100))
@@ -193,4 +176,11 @@ def _draw(figure: Figure, errors: Mapping[tuple[str, str], list[float]]) -> None
     axes.legend(*(each[:1] for each in axes.get_legend_handles_labels()))
 
 
-EXPERIMENT = StaticModel()
+EXPERIMENT = Experiment(
+    name="ipfi-table-1",
+    title="error of iPFI against batch PFI for a static model",
+    source="iPFI, Table 1",
+    runs=10,
+    tasks=tasks,
+    report=report,
+)

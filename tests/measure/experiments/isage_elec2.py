@@ -16,12 +16,10 @@ from matplotlib.figure import Figure
 from river import tree
 
 from fluxplain.baselines import mean_decrease_in_impurity
+from fluxplain.evaluate.encoding import Floats
 from fluxplain.explain import IncrementalPFI, IncrementalSAGE, explain_together
-from tests.measure.experiments.array_sage import Floats, Places
-from tests.measure.experiments.experiment import Line, Report, Task
-from tests.measure.experiments.repeated import runs_of
+from tests.measure.experiments.experiment import Experiment, Line, Report, Results, seeded, table
 from tests.measure.experiments.streams import VICPRICE_VARIES, elec2
-from tests.measure.experiments.tables import table
 
 METHODS = ("iSAGE", "iPFI", "MDI")
 PARTS = ("before vicprice varies", "after")
@@ -33,17 +31,7 @@ SETTLED = 1000
 
 
 def run(*, seed: int, length: int, alpha: float, reservoir_size: int) -> dict[str, Any]:
-    """Return each method's values of the features, every 250 records.
-
-    Parameters
-    ----------
-    seed
-        Of the tree and the explainers.
-    length
-        How many of the records.
-    alpha, reservoir_size
-        Of the explainers.
-    """
+    """Return each method's values of the features, every 250 records."""
     records = elec2()
     features = list(records[0][0])
     model = tree.HoeffdingAdaptiveTreeClassifier(seed=seed)
@@ -66,48 +54,35 @@ def run(*, seed: int, length: int, alpha: float, reservoir_size: int) -> dict[st
     return {"features": features, **values}
 
 
-class Elec2:
-    """The experiment; see :class:`~tests.measure.experiments.experiment.Experiment`."""
-
-    name = "isage-elec2"
-    title = "iSAGE, iPFI and MDI of a Hoeffding adaptive tree on elec2"
-    source = "iSAGE, Figure 11"
-    runs = 1
-
-    def tasks(self, runs: int) -> list[Task]:
-        """Return one task a run."""
-        parameters = {"length": 45_312, "alpha": 0.001, "reservoir_size": 100}
-        return runs_of(run, parameters, runs)
-
-    def report(self, results: Mapping[str, Any]) -> Report:
-        """Return the rankings in both parts of the stream, by the means of all runs."""
-        first = next(iter(results.values()))
-        features = first["features"]
-        means = {
-            part: {method: _mean(results, method, part) for method in METHODS} for part in PARTS
+def report(results: Results) -> Report:
+    """Return the rankings in both parts of the stream, by the means of all runs."""
+    first = next(iter(results.values()))
+    features = first["features"]
+    means = {part: {method: _mean(results, method, part) for method in METHODS} for part in PARTS}
+    tops = {
+        part: {
+            method: [features[i] for i in np.argsort(-values)[:2]]
+            for method, values in by_method.items()
         }
-        tops = {
-            part: {
-                method: [features[i] for i in np.argsort(-values)[:2]]
-                for method, values in by_method.items()
-            }
-            for part, by_method in means.items()
-        }
-        line = Line(
-            "two most important features, before / after vicprice varies",
-            "; ".join(
-                f"{method}: {' / '.join(' and '.join(tops[part][method]) for part in PARTS)}"
-                for method in METHODS
-            ),
-            "the same two in all methods",
-        )
-        rows = [
-            [feature, *(f"{ranks[i]} ({values[i]:.4f})" for ranks, values in _ranked(means))]
-            for i, feature in enumerate(features)
-        ]
-        head = ["feature", *[f"{method}, {part}" for part in PARTS for method in METHODS]]
-        text = f"Rank (mean value):\n\n{table(head, rows)}"
-        return Report([line], text, _sentence(tops), partial(_draw, first))
+        for part, by_method in means.items()
+    }
+    line = Line(
+        "two most important features, before / after vicprice varies",
+        "; ".join(
+            f"{method}: {' / '.join(' and '.join(tops[part][method]) for part in PARTS)}"
+            for method in METHODS
+        ),
+        "the same two in all methods",
+    )
+    columns = [means[part][method] for part in PARTS for method in METHODS]
+    ranked = [(np.argsort(np.argsort(-column)) + 1, column) for column in columns]
+    rows = [
+        [feature, *(f"{ranks[i]} ({values[i]:.4f})" for ranks, values in ranked)]
+        for i, feature in enumerate(features)
+    ]
+    head = ["feature", *[f"{method}, {part}" for part in PARTS for method in METHODS]]
+    text = f"Rank (mean value):\n\n{table(head, rows)}"
+    return Report([line], text, _sentence(tops), partial(_draw, first))
 
 
 def _mean(results: Mapping[str, Any], method: str, part: str) -> Floats:
@@ -117,11 +92,6 @@ def _mean(results: Mapping[str, Any], method: str, part: str) -> Floats:
         [np.mean(each[method][rows], axis=0) for each in results.values()], axis=0
     )
     return values
-
-
-def _ranked(means: Mapping[str, Mapping[str, Floats]]) -> list[tuple[Places, Floats]]:
-    columns = [means[part][method] for part in PARTS for method in METHODS]
-    return [(np.argsort(np.argsort(-column)) + 1, column) for column in columns]
 
 
 def _sentence(tops: Mapping[str, Mapping[str, list[str]]]) -> str:
@@ -152,4 +122,11 @@ def _draw(result: Mapping[str, Any], figure: Figure) -> None:
     figure.axes[-1].legend(fontsize="small")
 
 
-EXPERIMENT = Elec2()
+EXPERIMENT = Experiment(
+    name="isage-elec2",
+    title="iSAGE, iPFI and MDI of a Hoeffding adaptive tree on elec2",
+    source="iSAGE, Figure 11",
+    runs=1,
+    tasks=seeded(run, length=45_312, alpha=0.001, reservoir_size=100),
+    report=report,
+)

@@ -23,13 +23,19 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from river import forest
 
+from fluxplain.evaluate.encoding import Floats
 from fluxplain.explain import IncrementalPFI, IncrementalSAGE, explain_together
 from fluxplain.explain.sage import DEFAULT_INNER_SAMPLES
-from tests.measure.experiments.array_sage import Floats, Places, array_sage, random_draws, revealed
-from tests.measure.experiments.experiment import Line, Report, Task
-from tests.measure.experiments.forests import Forests, as_arrays, concept_records
-from tests.measure.experiments.repeated import runs_of
-from tests.measure.experiments.tables import table
+from tests.measure.experiments.experiment import Experiment, Line, Report, Results, seeded, table
+from tests.measure.experiments.forests import (
+    Forests,
+    Places,
+    array_sage,
+    as_arrays,
+    concept_records,
+    random_draws,
+    revealed,
+)
 
 CONCEPT = 1
 ALPHA = 0.001
@@ -53,16 +59,7 @@ Estimate = tuple[float, float]
 def run(*, seed: int, trees: int, length: int, true_records: int) -> dict[str, Estimate]:
     """Return the importance of commission at the end of the stream, and its standard error.
 
-    Parameters
-    ----------
-    seed
-        Of the stream, the forest and the explainers.
-    trees
-        Of the forest.
-    length
-        Of the stream.
-    true_records
-        Records that the value by draws given each other is of.
+    That of the value by draws given each other is of ``true_records`` records.
     """
     model = forest.ARFClassifier(n_models=trees, seed=seed)
     records = concept_records(CONCEPT, seed, length)
@@ -106,12 +103,7 @@ def true_value(forests: Forests, seed: int, n: int) -> Estimate:
 def conditional(
     features: Sequence[str], xs: Floats, orders: Places, chosen: Places, rng: np.random.Generator
 ) -> Floats:
-    """Return draws that go with what is revealed, of salary and commission.
-
-    Returns
-    -------
-    As :func:`array_sage` takes them.
-    """
+    """Return draws that go with what is revealed, of salary and commission: ``hidden``."""
     salary, commission = features.index(TOLD_BY), features.index(FEATURE)
     known = revealed(orders)
     steps = known.shape[1]
@@ -131,32 +123,19 @@ def conditional(
     return hidden
 
 
-class Imputers:
-    """The experiment; see :class:`~tests.measure.experiments.experiment.Experiment`."""
-
-    name = "isage-imputers"
-    title = "interventional and observational iSAGE of commission, which salary tells"
-    source = "iSAGE, Figure 4"
-    runs = 10
-
-    def tasks(self, runs: int) -> list[Task]:
-        """Return one task a run."""
-        sizes = {"trees": 10, "length": 10_000, "true_records": 4_000}
-        return runs_of(run, sizes, runs)
-
-    def report(self, results: Mapping[str, Any]) -> Report:
-        """Return the importances of commission, in standard errors too."""
-        names = list(next(iter(results.values())))
-        estimates = {name: np.array([each[name] for each in results.values()]) for name in names}
-        lines = [
-            Line(
-                f"median standard errors of commission above 0, {imputer} iSAGE, m = {DEFAULT}",
-                _ratio(estimates[f"{imputer} iSAGE, m = {DEFAULT}"]),
-                f"{_paper(imputer)} (target {_target(imputer)})",
-            )
-            for imputer in IMPUTERS
-        ]
-        return Report(lines, _table(estimates), _sentence(estimates), partial(_draw, estimates))
+def report(results: Results) -> Report:
+    """Return the importances of commission, in standard errors too."""
+    names = list(next(iter(results.values())))
+    estimates = {name: np.array([each[name] for each in results.values()]) for name in names}
+    lines = [
+        Line(
+            f"median standard errors of commission above 0, {imputer} iSAGE, m = {DEFAULT}",
+            _ratio(estimates[f"{imputer} iSAGE, m = {DEFAULT}"]),
+            f"{_paper(imputer)} (target {_target(imputer)})",
+        )
+        for imputer in IMPUTERS
+    ]
+    return Report(lines, _table(estimates), _sentence(estimates), partial(_draw, estimates))
 
 
 def _paper(name: str) -> str:
@@ -239,4 +218,11 @@ def _draw(estimates: Mapping[str, Floats], figure: Figure) -> None:
     axes.set_xlabel("importance of commission, ± 2 standard errors, each run")
 
 
-EXPERIMENT = Imputers()
+EXPERIMENT = Experiment(
+    name="isage-imputers",
+    title="interventional and observational iSAGE of commission, which salary tells",
+    source="iSAGE, Figure 4",
+    runs=10,
+    tasks=seeded(run, trees=10, length=10_000, true_records=4_000),
+    report=report,
+)

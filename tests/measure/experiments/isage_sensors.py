@@ -27,12 +27,11 @@ from sklearn.neural_network import MLPRegressor
 from sklearn.preprocessing import StandardScaler
 
 from fluxplain.evaluate import Inputs, Output, Table
+from fluxplain.evaluate.encoding import Floats
 from fluxplain.explain import IncrementalSAGE
 from fluxplain.explain.losses import Target
-from tests.measure.experiments.array_sage import Floats
-from tests.measure.experiments.experiment import Line, Report, Task
+from tests.measure.experiments.experiment import Experiment, Line, Report, Results, Task, table
 from tests.measure.experiments.sensor_network import FAULTS, SENSORS, break_sensor, readings
-from tests.measure.experiments.tables import table
 
 BEGINS = (2160, 6840)
 PARAMETERS = {"hours": 365 * 24, "begins": list(BEGINS), "lasts": 60 * 24}
@@ -45,13 +44,7 @@ PLOTTED = 20
 
 
 class Autoencoder:
-    """Learns to give back scaled readings; asked as an evaluator, it says how far off it is.
-
-    Parameters
-    ----------
-    seed
-        Of its first weights.
-    """
+    """Learns to give back scaled readings; asked as an evaluator, it says how far off it is."""
 
     def __init__(self, seed: int) -> None:
         self._scaler = StandardScaler()
@@ -91,19 +84,6 @@ def run(
     *, seed: int, faults: Sequence[str], hours: int, begins: Sequence[int], lasts: int
 ) -> dict[str, Any]:
     """Return when the two faulty sensors were found, and what the picture shows.
-
-    Parameters
-    ----------
-    seed
-        Of the network, the faulty sensors, the autoencoder and iSAGE.
-    faults
-        The kinds of the two.
-    hours
-        How many hourly readings.
-    begins
-        When the faults begin.
-    lasts
-        After how many hours a sensor is repaired.
 
     Returns
     -------
@@ -169,42 +149,27 @@ def found_after(values: Floats, sensor: int) -> int | None:
     return int(len(first) - np.argmin(first[::-1])) if not first.all() else 0
 
 
-class Sensors:
-    """The experiment; see :class:`~tests.measure.experiments.experiment.Experiment`."""
+def tasks(runs: int) -> list[Task]:
+    """Return one task a run; each kind of fault is in two of five runs."""
+    n = len(FAULTS)
+    pairs = [(FAULTS[r % n], FAULTS[(r + 1 + r // n) % n]) for r in range(runs)]
+    return [
+        Task(f"run {r}", run, {"seed": r, "faults": list(pair), **PARAMETERS})
+        for r, pair in enumerate(pairs)
+    ]
 
-    name = "isage-sensors"
-    title = "faulty sensors, found by what they add to the error of an autoencoder"
-    source = "iSAGE, Figure 2 (right)"
-    runs = 10
 
-    def tasks(self, runs: int) -> list[Task]:
-        """Return one task a run; each kind of fault is in two of five runs."""
-        n = len(FAULTS)
-        pairs = [(FAULTS[r % n], FAULTS[(r + 1 + r // n) % n]) for r in range(runs)]
-        return [
-            Task(f"run {r}", run, {"seed": r, "faults": list(pair), **PARAMETERS})
-            for r, pair in enumerate(pairs)
-        ]
-
-    def report(self, results: Mapping[str, Any]) -> Report:
-        """Return by kind of fault how many were found, and how fast."""
-        by_kind = {
-            kind: [
-                fault
-                for result in results.values()
-                for fault in result["faults"]
-                if fault["kind"] == kind
-            ]
-            for kind in FAULTS
-        }
-        everything = [fault for faults in by_kind.values() for fault in faults]
-        line = Line(
-            f"faulty sensors that are first within {FOUND_WITHIN} records, all kinds",
-            f"{_found(everything)} (target {len(everything)})",
-            "2 of 2, in one run, of kinds that it does not name",
-        )
-        first = next(iter(results.values()))
-        return Report([line], _table(by_kind), _sentence(by_kind), partial(_draw, first))
+def report(results: Results) -> Report:
+    """Return by kind of fault how many were found, and how fast."""
+    everything = [fault for result in results.values() for fault in result["faults"]]
+    by_kind = {kind: [fault for fault in everything if fault["kind"] == kind] for kind in FAULTS}
+    line = Line(
+        f"faulty sensors that are first within {FOUND_WITHIN} records, all kinds",
+        f"{_found(everything)} (target {len(everything)})",
+        "2 of 2, in one run, of kinds that it does not name",
+    )
+    first = next(iter(results.values()))
+    return Report([line], _table(by_kind), _sentence(by_kind), partial(_draw, first))
 
 
 def _found(faults: Sequence[Mapping[str, Any]]) -> str:
@@ -264,4 +229,11 @@ def _draw(result: Mapping[str, Any], figure: Figure) -> None:
     axes.legend()
 
 
-EXPERIMENT = Sensors()
+EXPERIMENT = Experiment(
+    name="isage-sensors",
+    title="faulty sensors, found by what they add to the error of an autoencoder",
+    source="iSAGE, Figure 2 (right)",
+    runs=10,
+    tasks=tasks,
+    report=report,
+)

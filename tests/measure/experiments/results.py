@@ -17,17 +17,7 @@ PACKAGES = ("river", "numpy", "scikit-learn")
 
 @dataclass(frozen=True)
 class Result:
-    """What one task gave.
-
-    Attributes
-    ----------
-    key, arguments
-        Of the task.
-    value
-        What its function returned.
-    seconds
-        How long it took.
-    """
+    """What a task returned, and how long it took."""
 
     key: str
     arguments: dict[str, Any]
@@ -59,13 +49,6 @@ class ResultsFile:
 
     Results of other code or versions count as none, and go when the first new one comes. So does
     a result of other arguments.
-
-    Parameters
-    ----------
-    folder
-        Where the file is.
-    experiment
-        Whose results.
     """
 
     def __init__(self, folder: Path, experiment: Experiment) -> None:

@@ -4,38 +4,24 @@ import multiprocessing
 import os
 import signal
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
 from typing import Any
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from tests.measure.experiments.experiment import Experiment, Task
+from tests.measure.experiments.experiment import Task
 from tests.measure.experiments.results import ResultsFile
 
 
 def run_missing(
-    experiments: Sequence[Experiment],
-    files: Mapping[str, ResultsFile],
-    *,
-    runs: Mapping[str, int],
-    jobs: int,
+    files: Mapping[str, ResultsFile], *, runs: Mapping[str, int], jobs: int
 ) -> list[str]:
     """Run what has no result yet, and keep each result as soon as it is there.
 
-    Parameters
-    ----------
-    experiments
-        Which.
-    files, runs
-        Name of the experiment → its results, and how many runs of it.
-    jobs
-        How many processes.
-
-    Returns
-    -------
-    What failed: the experiment, the task's key, and the error. The other tasks were run.
+    ``files`` and ``runs`` are by name of the experiment. Returned are the tasks that failed, with
+    the error; the others were run.
     """
     failures = []
     # each process has one core; threads of its own would only get in the way
@@ -47,7 +33,7 @@ def run_missing(
         try:
             started: dict[Future[tuple[Any, float]], tuple[str, Task]] = {}
             bars = {}
-            for name in (experiment.name for experiment in experiments):
+            for name in files:
                 missing = files[name].missing(runs[name])
                 bars[name] = progress.add_task(name, total=len(missing))
                 with _interruption_ignored():

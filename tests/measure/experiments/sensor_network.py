@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tests.measure.experiments.array_sage import Floats
+from fluxplain.evaluate.encoding import Floats
 
 SENSORS = 29
 ZONES = 3

@@ -27,14 +27,8 @@ def elec2() -> list[Record]:
 
     The file lacks the attributes ``date`` and ``day`` that the papers have. They follow from the
     order: the day, counted from the first and scaled to [0, 1], and the day of the week, from 1
-    for Monday; the first one is Tuesday, 7 May 1996.
-
-    Raises
-    ------
-    FileNotFoundError
-        If ``elec2.csv.gz`` is not in the folder that the environment variable DATA names.
-    ValueError
-        If it has other data, which would give other results.
+    for Monday; the first one is Tuesday, 7 May 1996. Other data would give other results: it is
+    refused.
     """
     path = Path(os.environ.get("DATA", "../shared/data")) / "elec2.csv.gz"
     if not path.exists():
@@ -72,18 +66,8 @@ def drifting(
 ) -> Iterator[Record]:
     """Yield records of one stream, and ever more of those in the same place of another one.
 
-    The probability of the other one is a sigmoid, as in River's ``ConceptDriftStream``.
-
-    Parameters
-    ----------
-    before, after
-        Both streams.
-    at
-        Where both are as likely, counted from 1.
-    width
-        In about so many records one takes over from the other.
-    seed
-        Of the choice.
+    The probability of the other one is a sigmoid, as in River's ``ConceptDriftStream``: at the
+    record ``at``, counted from 1, both are as likely, and the other takes over in about ``width``.
 
     Examples
     --------

@@ -5,8 +5,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,31 +13,25 @@ import pytest
 from matplotlib.figure import Figure
 
 from tests.measure.experiments.__main__ import run_and_report
-from tests.measure.experiments.experiment import Line, Report, Task
+from tests.measure.experiments.experiment import Experiment, Line, Report, Results, Task
 from tests.measure.experiments.results import ResultsFile
 from tests.measure.experiments.small_tasks import sleep, square
 
 
-@dataclass(frozen=True)
-class Squares:
-    """Sums squares, of which the paper knows none."""
+def squares_of(noted: Path, first: int = 1, name: str = "squares", runs: int = 3) -> Experiment:
+    """Return an experiment that sums squares, of which the paper knows none."""
 
-    noted: str
-    first: int = 1
-    name: str = "squares"
-    title: str = "sums of squares"
-    source: str = "Nobody, Table 1"
-    runs: int = 3
-
-    def tasks(self, runs: int) -> list[Task]:
+    def tasks(runs: int) -> list[Task]:
         return [
-            Task(f"run {r}", square, {"base": self.first + r, "seed": r, "noted": self.noted})
+            Task(f"run {r}", square, {"base": first + r, "seed": r, "noted": str(noted)})
             for r in range(runs)
         ]
 
-    def report(self, results: Mapping[str, Any]) -> Report:
+    def report(results: Results) -> Report:
         total = str(sum(results.values()))
         return Report([Line("sum", total, "-")], f"| {total} |", "Equal.", _draw)
+
+    return Experiment(name, "sums of squares", "Nobody, Table 1", runs, tasks, report)
 
 
 def _draw(figure: Figure) -> None:
@@ -46,83 +39,86 @@ def _draw(figure: Figure) -> None:
 
 
 @pytest.fixture
-def squares(tmp_path: Path) -> Squares:
-    return Squares(str(tmp_path / "noted"))
+def noted(tmp_path: Path) -> Path:
+    return tmp_path / "noted"
 
 
-def _run(squares: Squares, out: Path, runs: int | None = None) -> list[str]:
-    return run_and_report([squares], [squares], runs=runs, jobs=2, out=out)
+@pytest.fixture
+def squares(noted: Path) -> Experiment:
+    return squares_of(noted)
 
 
-def _noted(squares: Squares) -> list[int]:
+def _run(experiment: Experiment, out: Path, runs: int | None = None) -> list[str]:
+    return run_and_report([experiment], [experiment], runs=runs, jobs=2, out=out)
+
+
+def _computed(noted: Path) -> list[int]:
     """Return the runs computed so far, and forget them."""
-    path = Path(squares.noted)
-    runs = sorted(map(int, path.read_text().split())) if path.exists() else []
-    path.write_text("")
+    runs = sorted(map(int, noted.read_text().split())) if noted.exists() else []
+    noted.write_text("")
     return runs
 
 
 def test_only_what_is_missing_is_computed(
-    squares: Squares, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    squares: Experiment, noted: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert _run(squares, tmp_path, runs=2) == []
     assert "squares, sum: ours 5; paper -" in capsys.readouterr().out
-    assert _noted(squares) == [0, 1]
+    assert _computed(noted) == [0, 1]
     assert _run(squares, tmp_path) == []
     assert "squares, sum: ours 14; paper -" in capsys.readouterr().out
-    assert _noted(squares) == [2]
+    assert _computed(noted) == [2]
     page = (tmp_path / "README.md").read_text()
     assert "| 14 |" in page
     assert "runs 3, seeds 0 to 2" in page
     assert (tmp_path / "squares.png").stat().st_size
 
 
-def test_a_line_that_was_cut_off_is_computed_again(squares: Squares, tmp_path: Path) -> None:
+def test_a_line_that_was_cut_off_is_computed_again(
+    squares: Experiment, noted: Path, tmp_path: Path
+) -> None:
     _run(squares, tmp_path)
     path = tmp_path / "squares.jsonl"
     path.write_text(path.read_text()[:-5])
-    _noted(squares)
+    _computed(noted)
     assert _run(squares, tmp_path) == []
-    assert len(_noted(squares)) == 1
+    assert len(_computed(noted)) == 1
     assert ResultsFile(tmp_path, squares).complete_runs() == 3
 
 
 def test_other_parameters_begin_anew(
-    squares: Squares, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    squares: Experiment, noted: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     _run(squares, tmp_path)
-    _noted(squares)
-    other = replace(squares, first=2)
+    _computed(noted)
+    other = squares_of(noted, first=2)
     assert len(ResultsFile(tmp_path, other).missing(3)) == 3
     assert _run(other, tmp_path) == []
-    assert _noted(squares) == [0, 1, 2]
+    assert _computed(noted) == [0, 1, 2]
     assert "squares, sum: ours 29; paper -" in capsys.readouterr().out
 
 
-def test_other_versions_begin_anew(
-    squares: Squares, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("function", "other"), [("versions", {"river": "0.1"}), ("code_behind", {"another"})]
+)
+def test_other_versions_and_other_code_begin_anew(
+    squares: Experiment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, function: str, other: Any
 ) -> None:
     _run(squares, tmp_path)
-    monkeypatch.setattr("tests.measure.experiments.results.versions", lambda: {"river": "0.1"})
+    monkeypatch.setattr(f"tests.measure.experiments.results.{function}", lambda *_: other)
     assert len(ResultsFile(tmp_path, squares).missing(3)) == 3
 
 
-def test_other_code_begins_anew(
-    squares: Squares, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    _run(squares, tmp_path)
-    monkeypatch.setattr("tests.measure.experiments.results.code_behind", lambda *_: {"another"})
-    assert len(ResultsFile(tmp_path, squares).missing(3)) == 3
-
-
-def test_fewer_runs_leave_the_page_as_it_is(squares: Squares, tmp_path: Path) -> None:
+def test_fewer_runs_leave_the_page_as_it_is(squares: Experiment, tmp_path: Path) -> None:
     _run(squares, tmp_path)
     _run(squares, tmp_path, runs=1)
     assert "runs 3, seeds 0 to 2" in (tmp_path / "README.md").read_text()
 
 
-def test_what_the_page_says_of_others_stays(squares: Squares, tmp_path: Path) -> None:
-    other, none = replace(squares, name="other", first=5), replace(squares, name="none")
+def test_what_the_page_says_of_others_stays(
+    squares: Experiment, noted: Path, tmp_path: Path
+) -> None:
+    other, none = squares_of(noted, 5, "other"), squares_of(noted, name="none")
     for each in (squares, other):
         run_and_report([squares, other, none], [each], runs=1, jobs=1, out=tmp_path)
     page = (tmp_path / "README.md").read_text()
@@ -132,12 +128,12 @@ def test_what_the_page_says_of_others_stays(squares: Squares, tmp_path: Path) ->
 
 
 def test_a_failing_task_is_named_and_the_rest_goes_on(
-    squares: Squares, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    squares: Experiment, noted: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    unlucky = replace(squares, first=11)
+    unlucky = squares_of(noted, first=11)
     failures = _run(unlucky, tmp_path)
     assert failures == ["squares, run 2: ValueError: 13 is not squared"]
-    assert _noted(squares) == [0, 1, 2]
+    assert _computed(noted) == [0, 1, 2]
     # the runs that are complete are reported
     assert f"squares, sum: ours {11**2 + 12**2}; paper -" in capsys.readouterr().out
     assert "runs 2 of 3" in (tmp_path / "README.md").read_text()
@@ -145,26 +141,25 @@ def test_a_failing_task_is_named_and_the_rest_goes_on(
 
 SLOW = """
 import tests.measure.experiments.__main__ as command
-from tests.measure.experiments.test_runner import Slow
+from tests.measure.experiments.test_runner import slow_at
 import typer
 
 if __name__ == "__main__":
-    command.EXPERIMENTS = (Slow({noted!r}),)
+    command.EXPERIMENTS = (slow_at({noted!r}),)
     typer.run(command.experiments)
 """
 
 
-@dataclass(frozen=True)
-class Slow(Squares):
-    """One task ends at once, the other one not while anybody waits."""
+def slow_at(noted: str) -> Experiment:
+    """Return an experiment of which one task ends at once, the other not while anybody waits."""
 
-    name: str = "slow"
-
-    def tasks(self, runs: int) -> list[Task]:
+    def tasks(runs: int) -> list[Task]:
         return [
-            Task(f"run {r}", sleep, {"seconds": 600.0 * r, "noted": f"{self.noted}{r}"})
+            Task(f"run {r}", sleep, {"seconds": 600.0 * r, "noted": f"{noted}{r}"})
             for r in range(runs)
         ]
+
+    return replace(squares_of(Path(noted), name="slow"), tasks=tasks)
 
 
 def test_ctrl_c_keeps_what_is_done(tmp_path: Path) -> None:
@@ -180,7 +175,7 @@ def test_ctrl_c_keeps_what_is_done(tmp_path: Path) -> None:
         text=True,
         start_new_session=True,
     ) as process:
-        slow = Slow(noted)
+        slow = slow_at(noted)
         deadline = time.monotonic() + 200
         while not (Path(f"{noted}1").exists() and ResultsFile(tmp_path, slow).complete_runs()):
             assert process.poll() is None

@@ -11,8 +11,22 @@ from river import forest
 from fluxplain.baselines import SlidingWindowSAGE, batch_sage
 from fluxplain.explain.imputers import draws
 from fluxplain.explain.sage import permuted
-from tests.measure.experiments.array_sage import Places, array_sage, interventional, random_draws
-from tests.measure.experiments.forests import Forests, as_arrays, concept_records
+from tests.measure.experiments.forests import (
+    Forests,
+    Places,
+    array_sage,
+    as_arrays,
+    concept_records,
+    interventional,
+    random_draws,
+    revealed,
+)
+from tests.measure.experiments.isage_imputers import (
+    FEATURE,
+    NO_COMMISSION_FROM,
+    TOLD_BY,
+    conditional,
+)
 from tests.measure.experiments.isage_table_2 import window_estimates
 from tests.measure.experiments.streams import Record
 
@@ -74,3 +88,18 @@ def test_draws_are_permutations_and_choices() -> None:
     assert (np.sort(orders, axis=1) == np.arange(4)).all()
     assert set(chosen.ravel()) == set(range(50))
     assert chosen.shape == (50, 7)
+
+
+def test_conditional_draws_are_possible_with_what_is_revealed() -> None:
+    """Whatever is revealed, commission is 0 exactly where salary is at least 75,000."""
+    features, xs, _ = as_arrays(concept_records(1, 1, 300))
+    rng = np.random.default_rng(1)
+    orders, chosen = random_draws(rng, len(xs), len(features), 5)
+    hidden = conditional(features, xs, orders, chosen, rng)
+    rows = np.where(revealed(orders)[:, :, None], xs[:, None, None], hidden)
+    salary, commission = (rows[..., features.index(f)] for f in (TOLD_BY, FEATURE))
+    assert ((commission == 0.0) == (salary >= NO_COMMISSION_FROM)).all()
+    # by whole observations it is not so: the draws have something to put right
+    joint = np.where(revealed(orders)[:, :, None], xs[:, None, None], xs[chosen][:, None])
+    salary, commission = (joint[..., features.index(f)] for f in (TOLD_BY, FEATURE))
+    assert ((commission == 0.0) != (salary >= NO_COMMISSION_FROM)).any()

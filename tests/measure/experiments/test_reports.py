@@ -1,0 +1,273 @@
+"""Each experiment, small, and what its report says."""
+
+import json
+import pickle
+import random
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+from fluxplain.evaluate import Encoding
+from fluxplain.explain.storage import GeometricReservoir
+from tests.measure.experiments import (
+    ipdp_batch,
+    ipdp_elec2,
+    ipfi_drift,
+    ipfi_table_1,
+    isage_elec2,
+    isage_imputers,
+    isage_sensors,
+    isage_table_2,
+)
+from tests.measure.experiments.__main__ import EXPERIMENTS
+from tests.measure.experiments.beside_ixai import mean_age
+from tests.measure.experiments.errors import error
+from tests.measure.experiments.experiment import Experiment, Report
+from tests.measure.experiments.results import fingerprint
+from tests.measure.experiments.streams import VICPRICE_VARIES
+
+BY_NAME = {experiment.name: experiment for experiment in EXPERIMENTS}
+
+Sizes = dict[str, Any]
+
+SMALL: dict[str, tuple[int, Sizes, int, str]] = {
+    "ipfi-table-1": (
+        1,
+        {"n": 100, "permutations": 2, "reservoir_size": 20, "realizations": 2},
+        1,
+        r"Above the printed median: |Equal or better: ",
+    ),
+    "isage-table-2": (
+        1,
+        {"length": 150, "windows": [20, 40, 60, 100], "training": 300, "truth_records": 200},
+        2,
+        r"(Better( in some cells)?|Worse) with m = 1",
+    ),
+    "isage-imputers": (
+        1,
+        {"trees": 1, "length": 250, "true_records": 100},
+        2,
+        r"interventional iSAGE (reaches|misses)",
+    ),
+    "isage-sensors": (
+        1,
+        {"hours": 710, "begins": [200, 205], "lasts": 100},
+        1,
+        r"(Equal|Worse): \d of 2 faulty sensors",
+    ),
+    "ipdp-agrawal": (
+        2,
+        {"length": 150, "batch": 20, "every": 50},
+        3,
+        r"(Equal|Worse), by limits",
+    ),
+    "ipdp-batch": (
+        2,
+        {"layers": [3], "records": 300, "explained": 120},
+        1,
+        r"(Equal|Worse): with the paper's α",
+    ),
+    "ipdp-elec2": (
+        2,
+        {"records": 300, "shown": [150, 300], "every": 50},
+        2,
+        r"(Equal|Worse): \d+ changes",
+    ),
+    "ipdp-hyperplane": (
+        2,
+        {"drift": 300, "records": 600, "window": 100, "every": 50},
+        1,
+        r"(Equal|Worse): \d+ of 8 curves",
+    ),
+    "drift": (
+        1,
+        {"pretraining": 20, "before": 110, "records": 130},
+        4,
+        r"With the defaults",
+    ),
+}
+"""Runs, sizes, how many lines are reported, and how the sentence begins."""
+
+
+def reported(experiment: Experiment, results: dict[str, Any]) -> Report:
+    """Return the report after a turn through JSON, drawn."""
+    report = experiment.report(json.loads(json.dumps(results)))
+    report.draw(Figure())
+    return report
+
+
+@pytest.mark.usefixtures("elec2_is_there")
+@pytest.mark.parametrize("name", SMALL)
+def test_a_small_run_is_reported(name: str) -> None:
+    runs, sizes, lines, sentence = SMALL[name]
+    tasks = BY_NAME[name].tasks(runs)
+    assert all(any(size in task.arguments for task in tasks) for size in sizes)
+    results = {}
+    for task in tasks:
+        small = {size: value for size, value in sizes.items() if size in task.arguments}
+        results[task.key] = task.function(**task.arguments | small)
+    report = reported(BY_NAME[name], results)
+    assert len(report.lines) == lines
+    assert re.match(sentence, report.sentence)
+
+
+@pytest.mark.parametrize("experiment", EXPERIMENTS, ids=lambda each: each.name)
+def test_tasks(experiment: Experiment) -> None:
+    one, two = experiment.tasks(1), experiment.tasks(2)
+    keys = [task.key for task in two]
+    assert len(set(keys)) == len(keys) > len(one)
+    assert {task.key for task in one} < set(keys)
+    for task in two:
+        assert pickle.loads(pickle.dumps(task)) == task
+        assert json.loads(json.dumps(task.arguments)) == task.arguments
+
+
+def test_each_has_a_name_and_a_fingerprint_of_its_own() -> None:
+    assert len(BY_NAME) == len(EXPERIMENTS)
+    assert len({fingerprint(experiment) for experiment in EXPERIMENTS}) == len(EXPERIMENTS)
+
+
+def test_each_interval_has_its_errors() -> None:
+    result = ipfi_drift.follow(
+        stream_parameters=ipfi_drift.STREAMS["stagger fu. 1"] | {"records": 1000, "at": 500},
+        trees=1,
+        alphas=[0.01, 0.1],
+        reservoir_size=50,
+        realizations=2,
+        interval=250,
+        seed=1,
+    )
+    assert result["ends"] == [250, 500, 750, 1000]
+    assert len(result["errors"]) == 4
+    for errors in result["errors"].values():
+        assert len(errors) == 4
+        assert all(0.0 <= each <= 2.0 for each in errors)
+    assert len(result["ipfi"]["geometric"]) == 4
+    # as long as the others: two intervals before the drift, and two after it
+    results = {
+        f"{name}/stream 1": relabelled(result, parameters["at"])
+        for name, parameters in ipfi_drift.STREAMS.items()
+    }
+    report = reported(ipfi_drift.EXPERIMENT, results)
+    assert len(report.lines) == 3
+    assert int(report.lines[2].ours) <= 90 - int(report.lines[1].ours)
+
+
+def relabelled(result: dict[str, Any], at: int) -> dict[str, Any]:
+    """Return it as that of a stream with a drift elsewhere."""
+    errors = {
+        f"{sampling}/{alpha}": result["errors"][f"{sampling}/{other}"]
+        for sampling in ipfi_table_1.SAMPLINGS
+        for alpha, other in ((0.001, 0.01), (0.01, 0.1))
+    }
+    return result | {"ends": [at // 2, at, at + at // 2, 2 * at], "errors": errors}
+
+
+def changes(*found: list[int]) -> Report:
+    """Return what is reported of runs with these changes."""
+    curve = {"150": [[0.0, 1.0], [0.4, 0.6]]}
+    runs = {
+        f"run {i}": {"changes": each, "curves": curve, "course": [0.1, 0.2], "every": 100}
+        for i, each in enumerate(found, 1)
+    }
+    return reported(ipdp_elec2.EXPERIMENT, runs)
+
+
+def test_changes_are_compared_with_chance() -> None:
+    report = changes([22_293, 35_893, 43_957], [22_193, 35_793, 43_857])
+    assert report.sentence.startswith("Equal")
+    assert "nearer than by chance" in report.sentence
+    assert report.lines[1].ours.startswith("50 records")
+
+
+def test_a_change_before_the_feature_varies_is_worse() -> None:
+    report = changes([17_424, 17_425])
+    assert report.sentence.startswith("Worse: 1 changes")
+    assert "no nearer than by chance" in changes([17_425]).sentence
+
+
+def test_the_farthest_curve_of_any_run_counts() -> None:
+    def run(distance: float) -> dict[str, Any]:
+        curve = {"grid": [0.0, 1.0], "ipdp": [distance, 1.0 + distance], "batch": [0.0, 1.0]}
+        curves = {ipdp_batch.SHOWN: curve}
+        return {"r2": 0.9, "curves": {"0.01": curves, "0.001": curves}}
+
+    report = reported(ipdp_batch.EXPERIMENT, {"run 1": run(0.0), "run 2": run(0.06)})
+    assert report.lines[0].ours == "1 of 2, the farthest 6.0%"
+    assert report.sentence.startswith("Worse")
+    assert "0.0600" in report.sentence
+
+
+def test_table_2_counts_cells() -> None:
+    ours = {
+        method: [value / 2 for value, _ in isage_table_2.PAPER["MSE"]["iSAGE"]["low"]]
+        for method in (
+            *(f"iSAGE, m = {m}" for m in isage_table_2.SAMPLES),
+            *(f"sliding window, m = {m}" for m in isage_table_2.WINDOW_SAMPLES),
+        )
+    }
+    floor = {f"m = {m}": [1.0] for m in isage_table_2.SAMPLES}
+    errors = {"MSE": ours, "MAE": ours}
+    result = dict.fromkeys(isage_table_2.SWITCHES, errors) | {"floor": {"MSE": floor, "MAE": floor}}
+    report = reported(isage_table_2.EXPERIMENT, {"run 0": result})
+    assert [line.ours for line in report.lines] == ["12 / 12 / 12", "0 / 0"]
+    assert "12 of the 12 printed errors are smaller" in report.sentence
+
+
+@pytest.mark.parametrize(("interventional", "says"), [(9.0, "reaches"), (5.0, "misses")])
+def test_the_sentence_on_imputers_is_computed(interventional: float, says: str) -> None:
+    names = isage_imputers.run(seed=1, trees=1, length=120, true_records=50)
+    result = dict.fromkeys(names, (0.02, 0.01)) | {
+        f"interventional iSAGE, m = {isage_imputers.DEFAULT}": (interventional, 1.0)
+    }
+    sentence = reported(isage_imputers.EXPERIMENT, {"run 0": result}).sentence
+    assert sentence.startswith(f"interventional iSAGE {says} the target of > 5")
+    assert "observational iSAGE reaches the target of ≤ 2" in sentence
+
+
+@pytest.mark.usefixtures("elec2_is_there")
+def test_rankings_are_reported_before_and_after_vicprice_varies() -> None:
+    length = VICPRICE_VARIES + 20 * isage_elec2.EVERY
+    result = isage_elec2.run(seed=1, length=1_500, alpha=0.01, reservoir_size=10)
+    for method in isage_elec2.METHODS:  # as long as a result of the whole stream
+        result[method] *= length // 1_500 + 1
+    report = reported(isage_elec2.EXPERIMENT, {"run 0": result})
+    assert len(report.lines) == 1
+    for part in isage_elec2.PARTS:
+        assert f"{part} the methods" in report.sentence
+
+
+@pytest.mark.parametrize(("found", "verdict"), [(20, "Equal: 2 of 2"), (None, "Worse: 1 of 2")])
+def test_the_verdict_on_sensors_is_of_all_kinds(found: int | None, verdict: str) -> None:
+    fault = {"sensor": 1, "rank": 1, "error before": 1.0, "error after": 2.0}
+    faults = [fault | {"kind": "noise", "found": 7}, fault | {"kind": "drift", "found": found}]
+    result = {"faults": faults, "curves": [[0.0, 0.0, 0.0]]}
+    report = reported(isage_sensors.EXPERIMENT, {"run 0": result})
+    assert report.sentence.startswith(verdict)
+    assert report.lines[0].ours.endswith("(target 2)")
+    assert ("drift (0 of 1" in report.sentence) == (found is None)
+
+
+@pytest.mark.parametrize(
+    ("held", "found"),
+    [([True] * 501, 0), ([False] * 7 + [True] * 494, 7), ([True] * 500 + [False], None)],
+)
+def test_a_sensor_is_found_from_where_it_stays_first(held: list[bool], found: int | None) -> None:
+    values = np.column_stack([held, np.full(len(held), 0.5)]).astype(float)
+    assert isage_sensors.found_after(np.vstack([values, np.zeros((9, 2))]), 0) == found
+    assert len(held) == isage_sensors.FOUND_WITHIN + 1
+
+
+def test_negative_importances_count_as_none() -> None:
+    assert error({"a": 2.0, "b": -1.0}, {"a": 1.0, "b": 0.0}) == 0.0
+    assert error({"a": 0.0, "b": 0.0}, {"a": 1.0, "b": 3.0}) == 1.0
+
+
+def test_our_reservoirs_are_fed_beside_those_of_ixai() -> None:
+    reservoirs = [GeometricReservoir(size, random.Random(1)) for size in (2, 10)]
+    ages = [mean_age([each], lambda each: each.rows, Encoding().observe) for each in reservoirs]
+    assert 0.0 < ages[0] < 12.0
+    assert 1.0 < ages[1] < 60.0
