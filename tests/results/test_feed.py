@@ -18,7 +18,8 @@ from fluxplain.results.live_feed import Feed
 from fluxplain.results.store import UNREADABLE, Store
 from fluxplain.schemas import Explanation, Record
 from tests.kit.records import letter
-from tests.kit.support import make_config, wait_until
+from tests.kit.support import make_config
+from tests.kit.waiting import wait_until
 from tests.monitor.dashboard.stream import STREAM, name, records
 
 
