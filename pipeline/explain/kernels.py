@@ -58,6 +58,19 @@ def replace_hidden(  # noqa: PLR0917  compiled functions take arrays
 
 
 @compiled
+def differing(stored: Floats, own: Floats, starts: Places) -> Flags:
+    """Return for each player whether its values differ from its own in any stored observation."""
+    able = np.zeros(len(starts) - 1, np.bool_)
+    for player in range(len(able)):
+        for k in range(starts[player], starts[player + 1]):
+            for i in range(stored.shape[0]):
+                if stored[i, k] != own[k]:
+                    able[player] = True
+                    break
+    return able
+
+
+@compiled
 def surprise(p: float) -> float:
     """Return the cross-entropy of a label that had the probability ``p``."""
     return -math.log(min(max(p, PROBABILITY_FLOOR), 1.0 - PROBABILITY_FLOOR))
@@ -246,6 +259,20 @@ def quantiles(ordered: Floats, counts: Places, levels: Floats, points: Floats) -
         if counts[i] > 0:
             for k in range(levels.shape[0]):
                 points[i, k] = quantile(ordered[i, : counts[i]], levels[k])
+
+
+@compiled
+def quantile_ranges(
+    ordered: Floats, counts: Places, low: float, high: float, points: Floats
+) -> None:
+    """Fill in equidistant points between two of each feature's quantiles, if it has any value."""
+    n = points.shape[1]
+    for i in range(points.shape[0]):
+        if counts[i] > 0:
+            first = quantile(ordered[i, : counts[i]], low)
+            step = (quantile(ordered[i, : counts[i]], high) - first) / (n - 1)
+            for k in range(n):
+                points[i, k] = k * step + first
 
 
 @compiled

@@ -89,10 +89,11 @@ class PointStorage:
             if self.settings.kind == "quantiles":
                 grids = self._numbers.quantiles(equidistant(LOW, HIGH, size))
             else:
-                ends = self._numbers.quantiles(np.array([LOW, HIGH]))
-                grids = equidistant(ends[:, :1], ends[:, 1:], size)
-            for place in self._numbers.holding(needed).tolist():
-                found[self._numeric[place]] = Points(grids[place], grids[place])
+                grids = self._numbers.quantile_ranges(LOW, HIGH, size)
+            counts = self._numbers.counts.tolist()
+            for feature, grid, count in zip(self._numeric, grids, counts, strict=True):
+                if count >= needed:
+                    found[feature] = Points(grid, grid)
         for feature, extremes in self._ranges.items():
             if len(extremes) >= needed:
                 grid = equidistant(extremes.low, extremes.high, size)
@@ -125,7 +126,7 @@ class PointStorage:
             self._ranges[feature] = other._ranges[feature]
 
 
-def equidistant(low: float | Floats, high: float | Floats, size: int) -> Floats:
+def equidistant(low: float, high: float, size: int) -> Floats:
     """Return ``size`` equidistant points from ``low`` to ``high``."""
     steps = np.arange(size) / 1.0
     points: Floats = steps * ((high - low) / (size - 1)) + low

@@ -244,8 +244,7 @@ def changing(players: Players, order: Sequence[int], observed: Observed, stored:
     Algorithm 5, line 4.
     """
     own = observed.numbers[columns_of(observed.features, players.features)]
-    differs = (stored != own).any(axis=0)
-    able = np.logical_or.reduceat(differs, players.starts[:-1])
+    able = kernels.differing(stored, own, players.starts)
     places = np.array(order, np.intp)
     return places[able[places]] if able.any() else places
 

@@ -220,7 +220,7 @@ def boolean_loss(y: Any, output: Output) -> Any:
         *((kind, "squared_error") for kind in KINDS),
         *((kind, loss) for kind in IMPORTANCES for loss in (numpy_loss, boolean_loss)),
     ],
-    ids=str,
+    ids=lambda value: getattr(value, "__name__", str(value)),
 )
 def test_keys_are_plain_text_and_values_plain_floats(kind: Kind, loss: Any) -> None:
     """Whatever model and loss give: NumPy's numbers are no JSON, so none may leave an explainer."""

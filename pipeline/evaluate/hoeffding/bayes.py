@@ -40,7 +40,7 @@ class BayesLeaves(Leaves):
 
     def answers(
         self, trees: Sequence[Any], observed: Observed, x: Floats
-    ) -> tuple[Floats, Integers]:
+    ) -> tuple[Floats, Integers, bool]:
         """Return the predictions; see :meth:`Leaves.answers`."""
         if self._categories.lists.is_wasteful:
             self._categories, self._written = Tables(), {}
@@ -147,13 +147,13 @@ class BayesLeaves(Leaves):
         self._terms[:nodes, :classes, :, :most], self._answers[:nodes, :classes] = before[2:4]
         self._tables[:nodes, :classes, :most], self._fixed[:nodes] = before[4:]
 
-    def _given(self, observed: Observed, x: Floats, reached: Integers) -> Floats:
+    def _given(self, observed: Observed, x: Floats, reached: Integers) -> tuple[Floats, bool]:
         given = np.zeros((*reached.shape, self._prior.shape[1]))
         if not len(self._prior):
-            return given[:, :, : len(self.labels)]
+            return given[:, :, : len(self.labels)], False
         columns, is_text = self._branches.columns(observed)
         places, codes, weights, totals = self._categories.arrays(observed.encoding)
-        tree_kernels.vote(
+        is_complete = tree_kernels.vote(
             x,
             columns,
             is_text,
@@ -171,7 +171,7 @@ class BayesLeaves(Leaves):
             2.0,
             given,
         )
-        return given[:, :, : len(self.labels)]
+        return given[:, :, : len(self.labels)], is_complete
 
 
 _SPLITTERS = {GaussianSplitter, NominalSplitterClassif}

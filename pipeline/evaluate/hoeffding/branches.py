@@ -144,8 +144,8 @@ class Branches:
         if self._roots.tolist() != roots:
             self._roots = np.array(roots, np.int32)
 
-    def reach(self, observed: Observed, x: Floats) -> tuple[Integers, Flags]:
-        """Return the leaf that each row reaches in each tree, and for each node if any row does.
+    def reach(self, observed: Observed, x: Floats, is_current: Flags) -> tuple[Integers, list[int]]:
+        """Return the leaf that each row reaches in each tree, and those that are not current.
 
         The first has the shape (trees, rows); -1 where the tree must be asked.
         """
@@ -154,10 +154,10 @@ class Branches:
         reached = np.empty((len(self._roots), len(x)), np.int32)
         common = np.full(len(nodes.kind), -1, np.int32)
         lost = np.zeros(len(nodes.kind), np.bool_)
+        stale = np.empty(len(nodes.kind), np.int32)
         columns, is_text = self.columns(observed)
         while True:
-            seen = np.zeros(len(nodes.kind), np.bool_)
-            tree_kernels.reach(
+            n_stale, n_lost = tree_kernels.reach(
                 x,
                 columns,
                 is_text,
@@ -171,15 +171,16 @@ class Branches:
                 common,
                 lost,
                 reached,
-                seen,
+                is_current,
+                stale,
             )
-            new = np.flatnonzero(lost & (common < 0))
-            if not len(new):
-                return reached, seen
+            if not n_lost:
+                break
             # only for these nodes: weighing a subtree takes long
-            for node in new.tolist():
+            for node in np.flatnonzero(lost & (common < 0)).tolist():
                 place, _ = nodes.objects[node].most_common_path()
                 common[node] = nodes.owners[node].children[node][int(place)]
+        return reached, stale[:n_stale].tolist()
 
     def _compare(self, copy: TreeCopy) -> None:
         """Copy what has changed in a tree that has learned."""
@@ -252,7 +253,7 @@ class Branches:
             nodes.feature[number] = self.number(node.feature)
             if kind == NUMERIC:
                 nodes.threshold[number] = node.threshold
-                nodes.below[:2, number] = children
+                nodes.below[number, :2] = children
                 continue
             if isinstance(node, NominalMultiwayBranch):
                 copy.multiway.append(number)
@@ -268,7 +269,7 @@ class Branches:
         if len(self._edges) > len(self._ways):
             self._ways = np.pad(self._ways, (0, len(self._edges) - len(self._ways)))
         self._ways[begin:end] = [children[way] for way in ways.values()]
-        below[:, number] = begin, end, children[1] if is_binary else -1
+        below[number] = begin, end, children[1] if is_binary else -1
 
 
 def _kind(node: Any) -> int:

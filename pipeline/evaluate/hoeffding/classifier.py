@@ -55,8 +55,9 @@ class TreeClassifierEvaluator(TreeEvaluator):
             # River scales the leaf's prediction by its error, then normalizes it
             total = given.sum(axis=2, keepdims=True)
             given /= np.where(total == 0.0, 1.0, total)
-        votes = np.zeros(given.shape[1:])
-        tree_kernels.weighted_sum(given, np.array([weight for _, weight in voting]), votes)
+        votes, factors = np.zeros(given.shape[1:]), np.array([weight for _, weight in voting])
+        if not tree_kernels.weighted_sum(given, factors, votes):
+            return None
         shares = vote.shares(votes)
         known = self._leaves.labels
         labels = _classes(trees)

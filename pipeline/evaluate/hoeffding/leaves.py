@@ -22,35 +22,34 @@ class Leaves(ABC):
         self.labels: dict[Label | None, int] = {}
         self._branches = branches
         self._filled: dict[int, tuple[Any, Hashable]] = {}  # node → leaf, version
-        # of each node
-        self._is_current: Flags = np.zeros(0, np.bool_)
-        self._is_unknown: Flags = np.zeros(0, np.bool_)
+        self._unknown: set[int] = set()  # nodes whose kind of leaf cannot be copied
+        self._is_current: Flags = np.zeros(0, np.bool_)  # of each node
 
     def answers(
         self, trees: Sequence[Any], observed: Observed, x: Floats
-    ) -> tuple[Floats, Integers]:
-        """Return the predictions, shape (trees, rows, labels), and the reached leaves.
+    ) -> tuple[Floats, Integers, bool]:
+        """Return the predictions, the reached leaves, and whether all rows have a prediction.
 
-        ``x`` has the shape (rows, features); its last row is the observation itself. The leaves
-        have the shape (trees, rows); -1 where River must evaluate the tree.
+        ``x`` has the shape (rows, features); its last row is the observation itself. The
+        predictions have the shape (trees, rows, labels), the leaves the shape (trees, rows); -1
+        where River must evaluate the tree.
         """
         self._branches.follow(trees)
         if len(self._is_current) < len(self._branches.nodes.kind):
-            self._is_unknown = np.zeros(len(self._branches.nodes.kind), np.bool_)
             self.forget()
         self._expire()
-        reached, seen = self._branches.reach(observed, x)
+        reached, stale = self._branches.reach(observed, x, self._is_current)
         self._note_reached(reached[:, -1].tolist())
-        for node in np.flatnonzero(seen & ~self._is_current).tolist():
+        for node in stale:
             self._refresh(node)
-        unknown = np.flatnonzero(seen & self._is_unknown)
-        if len(unknown):
-            reached[np.isin(reached, unknown)] = -1
-        return self._given(observed, x, reached), reached
+        if self._unknown:
+            reached[np.isin(reached, list(self._unknown))] = -1
+        given, is_complete = self._given(observed, x, reached)
+        return given, reached, is_complete
 
     def forget(self) -> None:
         """Copy the statistics of all leaves again when they are reached."""
-        self._is_current = np.zeros(len(self._is_unknown), np.bool_)
+        self._is_current = np.zeros(len(self._branches.nodes.kind), np.bool_)
         self._filled = {}
 
     def _expire(self) -> None:
@@ -60,7 +59,8 @@ class Leaves(ABC):
         leaf has.
         """
         for copy in self._branches.copies:
-            if copy.reached is None:
+            # among inactive leaves, some may become active for others that no longer are
+            if copy.reached is None or copy.model._n_inactive_leaves:
                 self._is_current[list(copy.leaves)] = False
                 continue
             leaf, leaf_weight, tree_weight = copy.reached
@@ -88,7 +88,9 @@ class Leaves(ABC):
         if before is None or before[0] is not leaf or before[1] != version:
             self._filled[node] = leaf, version
             owner = self._branches.nodes.owners[node].model
-            self._is_unknown[node] = not self._fill(node, leaf, owner)
+            self._unknown.discard(node)
+            if not self._fill(node, leaf, owner):
+                self._unknown.add(node)
         self._is_current[node] = True
 
     @abstractmethod
@@ -104,5 +106,8 @@ class Leaves(ABC):
         """Copy a leaf's statistics; return False for a kind that cannot be copied."""
 
     @abstractmethod
-    def _given(self, observed: Observed, x: Floats, reached: Integers) -> Floats:
-        """Return the reached leaves' predictions; set ``reached`` to -1 where there is none."""
+    def _given(self, observed: Observed, x: Floats, reached: Integers) -> tuple[Floats, bool]:
+        """Return the reached leaves' predictions, and whether there is one of each.
+
+        Sets ``reached`` to -1 where there is none.
+        """

@@ -19,7 +19,7 @@ class Nodes:
         self.kind: NDArray[np.int8] = np.zeros(0, np.int8)
         self.feature: Integers = np.zeros(0, np.int32)
         self.threshold: Floats = np.zeros(0)
-        self.below: Integers = np.zeros((3, 0), np.int32)
+        self.below: Integers = np.zeros((0, 3), np.int32)
         self.objects: list[Any] = []
         self.owners: list[Any] = []
         self._free: list[int] = []
@@ -31,7 +31,7 @@ class Nodes:
             more = (0, max(size, 64))
             self.kind, self.feature = np.pad(self.kind, more), np.pad(self.feature, more)
             self.threshold = np.pad(self.threshold, more)
-            self.below = np.pad(self.below, ((0, 0), more))
+            self.below = np.pad(self.below, (more, (0, 0)))
             self.objects += [None] * more[1]
             self.owners += [None] * more[1]
             self._free = list(range(len(self.kind) - 1, size - 1, -1))

@@ -68,14 +68,14 @@ class RegressionLeaves(Leaves):
         self._means, self._intercepts = np.pad(self._means, more), np.pad(self._intercepts, more)
         self._weights = np.pad(self._weights, (more, (0, max(features - old[1], 0))))
 
-    def _given(self, observed: Observed, x: Floats, reached: Integers) -> Floats:
+    def _given(self, observed: Observed, x: Floats, reached: Integers) -> tuple[Floats, bool]:
         features = self._branches.numbers(observed)
         given = np.zeros(reached.shape)
         self._reserve()
         any_text = bool(self._branches.columns(observed)[1].any())
         linear = self._fixed, self._means, self._weights, self._intercepts
-        tree_kernels.regress(x, features, any_text, reached, *linear, given)
-        return given[:, :, None]
+        is_complete = tree_kernels.regress(x, features, any_text, reached, *linear, given)
+        return given[:, :, None], is_complete
 
 
 def _is_linear(model: Any) -> bool:

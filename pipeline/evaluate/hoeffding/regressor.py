@@ -35,4 +35,5 @@ class TreeRegressorEvaluator(TreeEvaluator):
             return None
         given = self._answers(trees, inputs)[:, :, 0]
         outputs = combination.combine(self.model, np.ascontiguousarray(given.T))
-        return Table((None,), np.array(outputs, np.float64)[:, None])
+        numbers = np.array(outputs, np.float64)[:, None]
+        return Table((None,), numbers) if np.isfinite(numbers).all() else None

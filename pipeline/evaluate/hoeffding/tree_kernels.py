@@ -39,8 +39,9 @@ def reach(  # noqa: PLR0912, PLR0917  compiled functions take arrays and loops
     common: Integers,
     lost: Flags,
     reached: Integers,
-    seen: Flags,
-) -> None:
+    is_current: Flags,
+    stale: Integers,
+) -> tuple[int, int]:
     """Find the leaf that each row reaches in each tree.
 
     Parameters
@@ -56,7 +57,7 @@ def reach(  # noqa: PLR0912, PLR0917  compiled functions take arrays and loops
     kind, feature, threshold
         Kind, feature and threshold of each node.
     below
-        Of each node, shape (3, nodes): of a numeric branch the two nodes below; of a nominal one
+        Of each node, shape (nodes, 3): of a numeric branch the two nodes below; of a nominal one
         the first edge and that behind the last, and the node for all other categories, -1 if there
         is none.
     codes, ways
@@ -67,9 +68,17 @@ def reach(  # noqa: PLR0912, PLR0917  compiled functions take arrays and loops
         Set for each node where it is needed: a feature is missing, or a category new.
     reached
         Filled with the leaves, shape (trees, rows); -1 where no leaf is found.
-    seen
-        Set for each node that is reached.
+    is_current
+        Of each leaf whether its statistics are up to date.
+    stale
+        Filled with the reached leaves that are not current.
+
+    Returns
+    -------
+    How many leaves are stale, and how many nodes are lost whose common one is not known.
     """
+    n_stale = n_lost = 0
+    seen = np.zeros(kind.shape[0], np.bool_)
     for t in range(roots.shape[0]):
         for row in range(x.shape[0]):
             node = roots[t]
@@ -85,10 +94,10 @@ def reach(  # noqa: PLR0912, PLR0917  compiled functions take arrays and loops
                     if is_text[column]:
                         node = -1
                     else:
-                        node = below[0 if x[row, column] <= threshold[node] else 1, node]
+                        node = below[node, 0 if x[row, column] <= threshold[node] else 1]
                 else:
-                    way = below[2, node]
-                    for edge in range(below[0, node], below[1, node]):
+                    way = below[node, 2]
+                    for edge in range(below[node, 0], below[node, 1]):
                         if codes[edge] == x[row, column]:
                             way = ways[edge]
                             break
@@ -97,8 +106,16 @@ def reach(  # noqa: PLR0912, PLR0917  compiled functions take arrays and loops
                         way = common[node]
                     node = way
             reached[t, row] = node
-            if node >= 0:
-                seen[node] = True
+            if node < 0 or seen[node]:
+                continue
+            seen[node] = True
+            if not is_current[node]:
+                stale[n_stale] = node
+                n_stale += 1
+    for node in range(lost.shape[0]):
+        if lost[node] and common[node] < 0:
+            n_lost += 1
+    return n_stale, n_lost
 
 
 @inlined
@@ -172,8 +189,10 @@ def vote(  # noqa: PLR0912, PLR0917  compiled functions take arrays and loops
     totals: Floats,
     two: float,
     given: Floats,
-) -> None:
+) -> bool:
     """Fill in the predictions of the reached leaves of classification trees.
+
+    Returns whether there is one of each.
 
     Parameters
     ----------
@@ -200,12 +219,13 @@ def vote(  # noqa: PLR0912, PLR0917  compiled functions take arrays and loops
     """
     trees, rows, classes = given.shape
     itself = rows - 1
-    own, shares = np.zeros(classes), np.zeros(classes)
+    own, shares, is_complete = np.zeros(classes), np.zeros(classes), True
     for t in range(trees):
         for i in range(rows):
             row = itself - i  # the observation itself first
             leaf = reached[t, row]
             if leaf < 0:
+                is_complete = False
                 continue
             if fixed[leaf]:
                 for c in range(classes):
@@ -244,7 +264,7 @@ def vote(  # noqa: PLR0912, PLR0917  compiled functions take arrays and loops
                     c,
                 )
                 if math.isnan(share):
-                    reached[t, row] = -1
+                    reached[t, row], is_complete = -1, False
                 shares[c] = share
                 highest = max(highest, share)
             total = 0.0
@@ -256,19 +276,26 @@ def vote(  # noqa: PLR0912, PLR0917  compiled functions take arrays and loops
             if i == 0:
                 for c in range(classes):
                     own[c] = given[t, row, c]
+    return is_complete
 
 
 @compiled
-def weighted_sum(given: Floats, weights: Floats, votes: Floats) -> None:
+def weighted_sum(given: Floats, weights: Floats, votes: Floats) -> bool:
     """Add the trees' predictions times their weights, in their order.
 
-    ``given`` has the shape (trees, rows, classes), ``votes`` the shape (rows, classes).
+    ``given`` has the shape (trees, rows, classes), ``votes`` the shape (rows, classes). Returns
+    whether all sums are finite.
     """
     trees, rows, classes = given.shape
     for t in range(trees):
         for row in range(rows):
             for c in range(classes):
                 votes[row, c] += given[t, row, c] * weights[t]
+    for row in range(rows):
+        for c in range(classes):
+            if not math.isfinite(votes[row, c]):
+                return False
+    return True
 
 
 @compiled
@@ -282,8 +309,10 @@ def regress(  # noqa: PLR0917  compiled functions take arrays
     weights: Floats,
     intercepts: Floats,
     given: Floats,
-) -> None:
+) -> bool:
     """Fill in the predictions of the reached leaves of regression trees.
+
+    Returns whether there is one of each.
 
     Parameters
     ----------
@@ -302,17 +331,20 @@ def regress(  # noqa: PLR0917  compiled functions take arrays
     given
         Filled, shape (trees, rows).
     """
+    is_complete = True
     for t in range(given.shape[0]):
         for row in range(given.shape[1]):
             leaf = reached[t, row]
             if leaf < 0:
+                is_complete = False
                 continue
             if fixed[leaf]:
                 given[t, row] = means[leaf]
             elif any_text:
-                reached[t, row] = -1
+                reached[t, row], is_complete = -1, False
             else:
                 total = 0.0
                 for column in range(x.shape[1]):
                     total += x[row, column] * weights[leaf, features[column]]
                 given[t, row] = total + intercepts[leaf]
+    return is_complete

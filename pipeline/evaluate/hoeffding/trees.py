@@ -37,25 +37,23 @@ class TreeEvaluator(ABC):
         """Return the outputs; see :class:`Evaluator`."""
         table = self._table(inputs)
         # for inputs without a result here, River raises or has its own answer
-        is_answered = table is not None and np.isfinite(table.numbers).all()
-        return table if table is not None and is_answered else self._one_by_one(inputs)
+        return self._one_by_one(inputs) if table is None else table
 
     @abstractmethod
     def _table(self, inputs: Inputs) -> Table | None:
-        """Return the outputs; None if River must evaluate the model."""
+        """Return the outputs, all finite; None if River must evaluate the model."""
 
     def _answers(self, trees: Sequence[Any], inputs: Inputs) -> Floats:
         """Return each tree's prediction on each input, shape (trees, inputs, labels)."""
         observed, rows = inputs
         x = np.concatenate([rows, observed.numbers[None, :]])
-        given, reached = self._leaves.answers(trees, observed, x)
+        given, reached, is_complete = self._leaves.answers(trees, observed, x)
         given = given[:, :-1]
-        is_left_out = reached[:, :-1] < 0
-        if not is_left_out.any():
+        if is_complete:
             return given
         xs = inputs.dicts()
         labels = self._leaves.labels
-        for t, row in np.argwhere(is_left_out).tolist():
+        for t, row in np.argwhere(reached[:, :-1] < 0).tolist():
             if trees[t]._root is None:
                 continue
             for label, number in _asked(trees[t], xs[row]).items():

@@ -81,6 +81,12 @@ class NumberStorage:
         kernels.quantiles(self._ordered, self.counts, levels, points)
         return points
 
+    def quantile_ranges(self, low: float, high: float, size: int) -> Floats:
+        """Return equidistant points from one quantile to another, shape (features, size)."""
+        points = np.zeros((len(self.counts), size))
+        kernels.quantile_ranges(self._ordered, self.counts, low, high, points)
+        return points
+
     def take_over(self, place: int, other: "NumberStorage", theirs: int) -> None:
         """Take over the values of one feature."""
         self._rngs[place] = other._rngs[theirs]
