@@ -15,7 +15,7 @@ from typing import Annotated, Any
 import typer
 import yaml
 
-from fluxplain.alerts.changes import GROUP as ALERTS
+from fluxplain.alerts.forward import GROUP as ALERTS
 from fluxplain.cli.common import DEFAULT_CONFIG
 from fluxplain.config import ENV_PREFIX, KEY_LENGTH, Config, ConfigError, load_config
 from fluxplain.config.replica import Role

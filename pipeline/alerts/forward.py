@@ -6,18 +6,32 @@ import re
 import signal
 import time
 from collections import Counter
+from collections.abc import Callable
 from contextlib import closing
+from typing import Any
 
-from confluent_kafka import Message
+from confluent_kafka import (
+    OFFSET_END,
+    TIMESTAMP_NOT_AVAILABLE,
+    Consumer,
+    KafkaException,
+    Message,
+    TopicPartition,
+)
 
-from fluxplain.alerts.changes import ChangeConsumer, taken_at_s
 from fluxplain.alerts.filter import AlertFilter
 from fluxplain.alerts.message import body
 from fluxplain.alerts.webhook import Answer, Webhook, deliver
 from fluxplain.config import Config
+from fluxplain.kafka.client import ask, client_settings, log_offsets, partitions_of
+from fluxplain.kafka.timeouts import ALERTS_POLL_S, ALERTS_SESSION_S, REQUEST_S
+from fluxplain.kafka.topics.messages import DecodedMessages
 from fluxplain.schemas import BadRecordError, Change
 
 log = logging.getLogger("fluxplain.alerts")
+
+GROUP = "alerts"
+"""The consumer group's name, after the prefix."""
 
 POLL_S = 0.5
 """Longest wait of a poll, in seconds; it delays a shutdown."""
@@ -49,6 +63,77 @@ async def run(config: Config) -> None:
     log.info("ended: %s", counts or "no changes")
 
 
+class ChangeConsumer:
+    """Consumer of ``changes`` with explicit commits.
+
+    The first start of the group begins with new messages: nobody wants last week's alerts. Later
+    starts resume at the committed offsets, and read added partitions from their beginning. Raises
+    BrokerError if the broker does not answer, or the topic does not exist.
+    """
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+        self._topic = config.topic(Change.TOPIC)
+        partitions_of(config, self._topic)
+        self._consumer = Consumer(
+            {
+                **client_settings(config),
+                "group.id": f"{config.topics.prefix}{GROUP}",
+                # offsets are stored in done(); librdkafka commits stored ones periodically
+                "enable.auto.offset.store": False,
+                # for added partitions, and after unread messages were deleted
+                "auto.offset.reset": "earliest",
+                "max.poll.interval.ms": int(ALERTS_POLL_S * 1000),
+                "session.timeout.ms": int(ALERTS_SESSION_S * 1000),
+            }
+        )
+        self._messages = DecodedMessages(config, self._consumer)
+        self._consumer.subscribe([self._topic], on_assign=self._on_assigned)
+
+    def poll(self, timeout_s: float) -> Message | None:
+        """Return the next message; None on a timeout, or while a message waits for the registry.
+
+        Raises BrokerError for a permanent error.
+        """
+        messages = self._messages.take(1, timeout_s)
+        return next((message for message in messages if not message.error()), None)
+
+    def done(self, message: Message, *, at_once: bool) -> None:
+        """Commit a message, at once or soon."""
+        self._consumer.store_offsets(message)
+        if not at_once:
+            return
+        try:
+            self._consumer.commit(asynchronous=False)
+        except KafkaException as error:
+            log.warning("cannot commit, so alerts may be repeated: %s", error.args[0].str())
+
+    def close(self) -> None:
+        """Commit and leave the group."""
+        self._consumer.close()
+
+    def _on_assigned(self, consumer: Consumer, assigned: list[TopicPartition]) -> None:
+        all_partitions = partitions_of(self._config, self._topic)
+        partitions = [TopicPartition(self._topic, partition) for partition in all_partitions]
+        what = f"cannot read the offsets of {self._topic}"
+
+        def request(question: Callable[[], Any]) -> Any:
+            return ask(self._config, consumer, self._topic, what, question)
+
+        committed = request(lambda: consumer.committed(partitions, timeout=REQUEST_S))
+        if any(each.offset >= 0 for each in committed):
+            log.info("resuming at the committed offsets, in %d partitions", len(assigned))
+            return
+        # for all partitions: other members of a new group must not mistake theirs for added ones;
+        # at once: messages that arrive while this process is down must not be skipped
+        ends = request(
+            lambda: log_offsets(consumer, self._topic, all_partitions, OFFSET_END, REQUEST_S)
+        )
+        begins = [TopicPartition(self._topic, p, end) for p, end in ends.items()]
+        consumer.commit(offsets=begins, asynchronous=False)
+        log.info("first start: alerts begin with new changes")
+
+
 class _Sender:
     """Handles messages, and counts them by result."""
 
@@ -70,7 +155,8 @@ class _Sender:
             log.warning("%s is no change: %s", where, error)
             self._done(message, "unreadable")
             return
-        at_s = taken_at_s(message, time.time())
+        kind, at_ms = message.timestamp()
+        at_s = time.time() if kind == TIMESTAMP_NOT_AVAILABLE else at_ms / 1000.0
         objection = self._filter.objection(change, at_s)
         if objection is not None:
             self._done(message, f"held back by {objection}")

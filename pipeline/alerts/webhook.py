@@ -34,18 +34,10 @@ MAX_ANSWER_BYTES = 2_000
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The result of one attempt.
+    """The result of one attempt; ``what`` describes it in a sentence without its subject.
 
-    Attributes
-    ----------
-    delivered
-        Whether the receiver accepted the alert.
-    what
-        Description of the answer: a sentence without its subject.
-    again
-        Whether another attempt may succeed.
-    not_before_s
-        Seconds to wait before it, as the receiver asked.
+    ``again`` is whether another attempt may succeed; the receiver asked to wait ``not_before_s``
+    seconds before it.
     """
 
     delivered: bool

@@ -24,21 +24,20 @@ class RepetitionFilter(logging.Filter):
 
     Examples
     --------
-    >>> limit = RepetitionFilter(own="fluxplain.librdkafka")
+    >>> limit = RepetitionFilter()
     >>> def record(text):
     ...     return logging.LogRecord("aiokafka", logging.ERROR, "", 0, text, (), None)
     >>> [limit.filter(record(f"Unable to connect to node {n}")) for n in (1, 2, 3)]
     [True, False, False]
     """
 
-    def __init__(self, own: str) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self._client = own  # fluxplain's one logger with a client's messages
         self._passed: dict[tuple[str, str], tuple[float, int]] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Return whether to log a record; add the number of suppressed ones to its message."""
-        if record.name.startswith("fluxplain.") and record.name != self._client:
+        if record.name.startswith("fluxplain.") and record.name != LIBRDKAFKA_LOG:
             return True
         kind = (record.name, _VARYING.sub("", record.getMessage()))
         now = time.monotonic()
@@ -63,7 +62,7 @@ def logging_settings() -> dict[str, Any]:
         "formatters": {
             "plain": {"format": "%(asctime)s %(process)d %(levelname)s %(name)s: %(message)s"}
         },
-        "filters": {"repetitions": {"()": RepetitionFilter, "own": LIBRDKAFKA_LOG}},
+        "filters": {"repetitions": {"()": RepetitionFilter}},
         "handlers": {
             "stderr": {
                 "class": "logging.StreamHandler",

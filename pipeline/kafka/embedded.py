@@ -14,7 +14,6 @@ It is for trials, demonstrations and tests, not for data that matters.
 
 import socket
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from confluent_kafka import Producer
@@ -66,18 +65,17 @@ class EmbeddedBroker:
             )
         return config.on_broker(self.bootstrap_servers)
 
-    def publish_address(self, path: Path = ADDRESS_FILE) -> None:
+    def publish_address(self) -> None:
         """Write the address where ``bootstrap_servers = "embedded"`` looks for it.
 
         Raises ``ConfigError`` if another embedded broker runs from the same directory.
         """
-        if path.exists() and _answers(path.read_text().strip()):
-            raise ConfigError(
-                f"an embedded broker already runs from this directory, at {path.read_text()}"
-            )
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(self.bootstrap_servers)
-        self._address_file = path
+        other = ADDRESS_FILE.read_text() if ADDRESS_FILE.exists() else ""
+        if _answers(other.strip()):
+            raise ConfigError(f"an embedded broker already runs from this directory, at {other}")
+        ADDRESS_FILE.parent.mkdir(parents=True, exist_ok=True)
+        ADDRESS_FILE.write_text(self.bootstrap_servers)
+        self._address_file = ADDRESS_FILE
 
     def close(self) -> None:
         """Stop the broker and drop its data."""
@@ -89,12 +87,7 @@ class EmbeddedBroker:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self.close()
 
 

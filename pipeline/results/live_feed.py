@@ -7,7 +7,7 @@ from collections.abc import Callable
 from confluent_kafka import Message
 
 from fluxplain.config import Config
-from fluxplain.kafka.topics.lag import LagMonitor
+from fluxplain.kafka.topics.progress import LagMonitor
 from fluxplain.kafka.topics.reader import TopicReader
 from fluxplain.results.published import decoded
 from fluxplain.results.store import UNREADABLE, Store

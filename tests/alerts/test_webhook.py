@@ -4,7 +4,7 @@ import asyncio
 import socket
 import ssl
 import subprocess
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from email.utils import formatdate
 from pathlib import Path
@@ -60,11 +60,16 @@ async def ask(url: str, **settings: Any) -> Answer:
         return await webhook.send(ID, CONTENT)
 
 
-def answering(status: int, **options: Any) -> Handler:
-    async def handler(_request: web.Request) -> web.Response:
-        return web.Response(status=status, **options)
+class Recording:
+    """Answers always the same, and keeps what it got."""
 
-    return handler
+    def __init__(self, **answer: Any) -> None:
+        self.got: list[tuple[web.Request, bytes]] = []
+        self._answer = answer
+
+    async def handle(self, request: web.Request) -> web.Response:
+        self.got.append((request, await request.read()))
+        return web.Response(**self._answer)
 
 
 async def hanging(_request: web.Request) -> web.Response:
@@ -79,15 +84,10 @@ async def dropping(request: web.Request) -> web.Response:
 
 
 def test_a_receiver_gets_what_it_can_verify() -> None:
-    got: list[tuple[web.Request, bytes]] = []
-
-    async def handler(request: web.Request) -> web.Response:
-        got.append((request, await request.read()))
-        return web.Response(text="thank you")
-
-    answer = attempt(handler, "http://{}/hook?token=1", secret="s" * 16)
+    receiver = Recording(text="thank you")
+    answer = attempt(receiver.handle, "http://{}/hook?token=1", secret="s" * 16)
     assert answer == Answer(True, "answered 200 (OK): thank you")
-    [(request, content)] = got
+    [(request, content)] = receiver.got
     assert (request.method, request.path_qs, content) == ("POST", "/hook?token=1", CONTENT)
     assert request.headers["Idempotency-Key"] == ID
     assert request.headers["Content-Type"] == "application/json"
@@ -96,32 +96,27 @@ def test_a_receiver_gets_what_it_can_verify() -> None:
 
 
 def test_without_a_secret_there_is_no_signature_and_a_url_may_have_a_password() -> None:
-    got: list[web.Request] = []
-
-    async def handler(request: web.Request) -> web.Response:
-        got.append(request)
-        return web.Response(status=204)
-
-    assert attempt(handler, "http://me:hunter2@{}/").delivered
-    assert SIGNATURE not in got[0].headers
-    assert got[0].headers["Authorization"].startswith("Basic ")
+    receiver = Recording(status=204)
+    assert attempt(receiver.handle, "http://me:hunter2@{}/").delivered
+    [(request, _)] = receiver.got
+    assert SIGNATURE not in request.headers
+    assert request.headers["Authorization"].startswith("Basic ")
 
 
 @pytest.mark.parametrize(("status", "again"), [(403, False), (503, True)])
 def test_a_refusal_is_final_and_an_ill_receiver_is_tried_again(status: int, again: bool) -> None:
-    answer = attempt(answering(status, text="no\x1b[2J"))
+    answer = attempt(Recording(status=status, text="no\x1b[2J").handle)
     assert (answer.delivered, answer.again, answer.not_before_s) == (False, again, 0.0)
     assert answer.what.startswith(f"answered {status}")
     assert "\x1b" not in answer.what
-    answer = attempt(answering(status, headers={"Retry-After": "17"}))
+    answer = attempt(Recording(status=status, headers={"Retry-After": "17"}).handle)
     assert answer.not_before_s == (17.0 if again else 0.0)
 
 
 def test_a_time_to_retry_may_be_a_date() -> None:
-    answer = interpreted(503, None, {"Retry-After": formatdate(2e9, usegmt=True)}, b"")
-    assert answer.not_before_s > 0.0
-    answer = interpreted(503, None, {"Retry-After": formatdate(1e9, usegmt=True)}, b"")
-    assert answer.not_before_s == 0.0
+    for at_s, is_later in ((2e9, True), (1e9, False)):
+        answer = interpreted(503, None, {"Retry-After": formatdate(at_s, usegmt=True)}, b"")
+        assert (answer.not_before_s > 0.0) == is_later
 
 
 @PROPERTY
@@ -141,24 +136,18 @@ def test_whatever_a_receiver_answers_is_understood(
 
 
 def test_a_redirect_is_not_followed() -> None:
-    asked: list[str] = []
-
-    async def handler(request: web.Request) -> web.Response:
-        asked.append(request.path)
-        return web.Response(status=302, headers={"Location": "/elsewhere"})
-
-    answer = attempt(handler)
+    receiver = Recording(status=302, headers={"Location": "/elsewhere"})
+    answer = attempt(receiver.handle)
     assert (answer.delivered, answer.again) == (False, False)
     assert "redirects are not followed" in answer.what
-    assert asked == ["/hook"]
+    assert [request.path for request, _ in receiver.got] == ["/hook"]
 
 
 def test_a_receiver_that_hangs_or_hangs_up_is_tried_again() -> None:
-    answer = attempt(hanging, timeout_s=0.1)
-    assert answer == Answer(False, "did not answer within 0.1 s (alerts.timeout_s)", again=True)
-    answer = attempt(dropping)
-    assert (answer.delivered, answer.again) == (False, True)
-    assert answer.what == "closed the connection without an answer"
+    late = Answer(False, "did not answer within 0.1 s (alerts.timeout_s)", again=True)
+    assert attempt(hanging, timeout_s=0.1) == late
+    closed = Answer(False, "closed the connection without an answer", again=True)
+    assert attempt(dropping) == closed
 
 
 def test_an_answer_that_never_ends_counts_by_its_status() -> None:
@@ -190,7 +179,7 @@ def test_a_certificate_that_nobody_trusts_is_refused(tmp_path: Path) -> None:
     )
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.load_cert_chain(certificate, key)
-    answer = attempt(answering(200), "https://{}/", context)
+    answer = attempt(Recording().handle, "https://{}/", context)
     assert not answer.delivered
     assert "has a certificate that is not trusted" in answer.what
 
@@ -198,24 +187,20 @@ def test_a_certificate_that_nobody_trusts_is_refused(tmp_path: Path) -> None:
 def test_a_proxy_is_used_if_it_is_set_and_not_if_the_environment_has_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    asked: list[str] = []
-
-    async def handler(request: web.Request) -> web.Response:
-        asked.append(str(request.raw_path))
-        return web.Response()
-
+    receiver = Recording()
     with socket.socket() as nowhere:
         nowhere.bind(("127.0.0.1", 0))
         for name in ("http_proxy", "HTTP_PROXY", "all_proxy"):
             monkeypatch.setenv(name, f"http://127.0.0.1:{nowhere.getsockname()[1]}")
-        assert attempt(handler).delivered
+        assert attempt(receiver.handle).delivered
 
     async def by_proxy() -> Answer:
-        async with serving(handler) as address:
+        async with serving(receiver.handle) as address:
             return await ask("http://hooks.example/hook", proxy=f"http://{address}")
 
     assert asyncio.run(by_proxy()).delivered
-    assert asked == ["/hook", "http://hooks.example/hook"]
+    paths = [str(request.raw_path) for request, _ in receiver.got]
+    assert paths == ["/hook", "http://hooks.example/hook"]
 
 
 @pytest.mark.parametrize(
@@ -229,7 +214,14 @@ def test_only_where_a_url_leads_is_shown(url: str, name: str) -> None:
     assert shown(url) == name
 
 
-def delivered(*answers: Answer, aging_s: float = 0.0) -> tuple[Answer | None, list[float]]:
+TAKEN, ILL, REFUSED = Answer(True, "yes"), Answer(False, "ill", again=True), Answer(False, "no")
+BUSY = Answer(False, "busy", again=True, not_before_s=30.0)
+NEVER = Answer(False, "go away", again=True, not_before_s=1e9)
+
+
+def delivered(
+    *answers: Answer, aging_s: float = 0.0, chances: Sequence[float] = (0.0,)
+) -> tuple[Answer | None, list[float]]:
     """Return how a delivery ends whose attempts have these answers, and the pauses before each."""
     left, pauses = list(answers), list[float]()
 
@@ -240,55 +232,49 @@ def delivered(*answers: Answer, aging_s: float = 0.0) -> tuple[Answer | None, li
         pauses.append(seconds)
         return True
 
-    def age_s() -> float:
-        return aging_s + sum(pauses)
-
-    answer = asyncio.run(deliver(attempt, age_s=age_s, pause=pause, chance=lambda: 0.0))
+    answer = asyncio.run(
+        deliver(
+            attempt,
+            age_s=lambda: aging_s + sum(pauses),
+            pause=pause,
+            chance=lambda: chances[len(pauses) % len(chances)],
+        )
+    )
     return answer, pauses
 
 
-TAKEN, ILL, REFUSED = Answer(True, "yes"), Answer(False, "ill", again=True), Answer(False, "no")
+@pytest.mark.parametrize(
+    ("answers", "aging_s", "last", "pauses"),
+    [
+        # pauses double up to a limit
+        ([*[ILL] * 8, TAKEN], 0.0, TAKEN, [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 60.0, 60.0]),
+        # what the receiver wants goes before a shorter pause
+        ([BUSY, ILL, TAKEN], 0.0, TAKEN, [30.0, 2.0]),
+        # refused, or wanted after it is too old
+        ([ILL, REFUSED, TAKEN], 0.0, REFUSED, [1.0]),
+        ([NEVER], 0.0, NEVER, []),
+        # what is late has one attempt
+        ([ILL], MAX_AGE_S, ILL, []),
+        ([TAKEN], MAX_AGE_S, TAKEN, []),
+    ],
+)
+def test_it_is_tried_until_it_is_delivered_refused_or_too_old(
+    answers: list[Answer], aging_s: float, last: Answer, pauses: list[float]
+) -> None:
+    assert delivered(*answers, aging_s=aging_s) == (last, pauses)
 
 
-def test_pauses_double_up_to_a_limit_until_it_is_delivered() -> None:
-    answer, pauses = delivered(*[ILL] * 8, TAKEN)
-    assert answer == TAKEN
-    assert pauses == [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 60.0, 60.0]
-
-
-def test_what_the_receiver_wants_goes_before_a_shorter_pause() -> None:
-    busy = Answer(False, "busy", again=True, not_before_s=30.0)
-    assert delivered(busy, ILL, TAKEN) == (TAKEN, [30.0, 2.0])
-
-
-def test_it_is_given_up_when_it_is_refused_or_too_old() -> None:
-    assert delivered(ILL, REFUSED, TAKEN) == (REFUSED, [1.0])
+def test_it_is_given_up_when_it_is_too_old() -> None:
     answer, pauses = delivered(ILL)
     assert answer == ILL
     assert MAX_AGE_S - 60.0 < sum(pauses) <= MAX_AGE_S
-    # what is late has one attempt
-    assert delivered(ILL, aging_s=MAX_AGE_S) == (ILL, [])
-    assert delivered(TAKEN, aging_s=MAX_AGE_S) == (TAKEN, [])
-    never = Answer(False, "go away", again=True, not_before_s=1e9)
-    assert delivered(never) == (never, [])
 
 
 @PROPERTY
-@given(st.lists(st.floats(0.0, 0.999), min_size=1))
+@given(st.lists(st.floats(0.0, 0.999), min_size=1, max_size=15))
 def test_chance_takes_at_most_half_of_a_pause(chances: list[float]) -> None:
-    pauses: list[float] = []
-
-    async def attempt() -> Answer:
-        return ILL if len(pauses) < len(chances) else TAKEN
-
-    async def pause(seconds: float) -> bool:
-        pauses.append(seconds)
-        return True
-
-    def chance() -> float:
-        return chances[len(pauses) % len(chances)]
-
-    asyncio.run(deliver(attempt, age_s=lambda: 0.0, pause=pause, chance=chance))
+    _, pauses = delivered(*[ILL] * len(chances), TAKEN, chances=chances)
+    assert pauses
     for n, seconds in enumerate(pauses):
         longest = min(2.0**n, 60.0)
         assert longest / 2 <= seconds <= longest

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fluxplain.alerts.changes import ChangeConsumer
+from fluxplain.alerts.forward import ChangeConsumer
 from fluxplain.config import Config, load_config
 from fluxplain.kafka.faust.peek import batch_end, first_offset
 from fluxplain.kafka.headers import headers_of

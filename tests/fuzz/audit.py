@@ -35,12 +35,7 @@ sys.addaudithook(note)
 
 
 class Audit:
-    """Hears of what Python processes do, each thing once a process.
-
-    Parameters
-    ----------
-    folder
-        For its files; must not exist.
+    """Hears of what Python processes do, each thing once a process, in a new folder.
 
     Examples
     --------
@@ -68,12 +63,7 @@ class Audit:
     def strange(self, before: set[str], allowed: Sequence[Path]) -> list[str]:
         """Return what was done since, but for opening what is in allowed folders, and in Python's.
 
-        Parameters
-        ----------
-        before
-            What was heard until then.
-        allowed
-            Folders.
+        ``before`` is what was heard until then.
         """
         python = {sys.prefix, sys.base_prefix, *(p for p in sys.path if p)}
         inside = tuple(

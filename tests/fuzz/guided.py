@@ -23,8 +23,7 @@ Target = Callable[[bytes], None]
 def stage_target(topic: str, kind: str) -> tuple[Target, Iterable[bytes]]:
     """Return what reads one message behind good ones, and the good ones."""
     from fluxplain.stages import Message, process  # noqa: PLC0415  these are measured
-    from tests.fuzz.checks import assert_readable, refused  # noqa: PLC0415
-    from tests.fuzz.pools import pool  # noqa: PLC0415
+    from tests.fuzz.pools import assert_readable, pool, refused  # noqa: PLC0415
 
     good = pool(topic, kind)
 

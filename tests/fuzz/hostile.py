@@ -5,7 +5,7 @@ integer labels, whatever the model.
 """
 
 import random
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -15,11 +15,21 @@ from tests.kit.support import AGRAWAL_FEATURES, AGRAWAL_NUMERIC, agrawal
 
 Kind = Callable[[random.Random], bytes]
 
+Places = Sequence[tuple[str, ...]]
+"""Paths to values of an observation."""
+
 CATEGORICAL = tuple(name for name in AGRAWAL_FEATURES if name not in AGRAWAL_NUMERIC)
 
-NESTED = [[], {}, [1], {"value": 1}, [[]], [None]]
+NUMBERS: Places = [("x", name) for name in AGRAWAL_NUMERIC]
+CATEGORIES: Places = [("x", name) for name in CATEGORICAL]
+NAMES: Places = [("id",), ("ts",)]
+LABEL: Places = [("y",)]
+NOTE: Places = [("x", "note")]
 
-NO_CATEGORY = [1.5, -0.0, 1e300, 2**64, -(2**63) - 1, 10**30]
+NESTED = [[], {}, [1], {"value": 1}, [[]], [None]]
+RAW_NESTED = [orjson.dumps(value) for value in NESTED]
+
+NO_CATEGORY = [b"1.5", b"-0.0", b"1e300", b"%d" % 2**64, b"%d" % (-(2**63) - 1), b"%d" % 10**30]
 """JSON knows no category that is a fraction; integers beyond 64 bits are read as fractions too."""
 
 NO_NUMBER = [
@@ -90,6 +100,11 @@ def _with_raw(observation: dict[str, Any], path: tuple[str, ...], raw: bytes) ->
     return orjson.dumps(observation).replace(b'"@raw@"', raw)
 
 
+def _replaced(places: Places, *raws: bytes) -> Kind:
+    """Return the kind in which one of these values is one of these bytes."""
+    return lambda rng: _with_raw(_observation(rng), rng.choice(places), rng.choice(raws))
+
+
 def _random_bytes(rng: random.Random) -> bytes:
     # no JSON begins with a byte above 127
     return bytes([rng.randrange(128, 256)]) + rng.randbytes(rng.randrange(300))
@@ -118,17 +133,6 @@ def _spliced(rng: random.Random) -> bytes:
     outer, inner = _text(rng), _text(rng)
     at = rng.randrange(len(outer) + 1)
     return outer[:at] + inner + outer[at:]
-
-
-def _broken_text(rng: random.Random) -> bytes:
-    bad = b'"' + rng.choice([b"", b"ok"]) + rng.choice(NO_TEXT) + b'"'
-    path = rng.choice([("x", rng.choice(CATEGORICAL)), ("id",), ("ts",), ("note",), ("x", "note")])
-    return _with_raw(_observation(rng), path, bad)
-
-
-def _broken_number(rng: random.Random) -> bytes:
-    path = rng.choice([("x", rng.choice(AGRAWAL_NUMERIC)), ("y",), ("ts",), ("x", "note")])
-    return _with_raw(_observation(rng), path, rng.choice(NO_NUMBER))
 
 
 def _wrong_shape(rng: random.Random) -> bytes:
@@ -176,31 +180,6 @@ def _misnamed(rng: random.Random) -> bytes:
     name = rng.choice(list(AGRAWAL_FEATURES))
     wrong = rng.choice([name.upper(), name + " ", name + "\x00", name[::-1], ""])
     observation["x"] = {wrong if n == name else n: v for n, v in observation["x"].items()}
-    return orjson.dumps(observation)
-
-
-def _wrong_number(rng: random.Random) -> bytes:
-    observation = _observation(rng)
-    wrong = ["1", "", "NaN", "Infinity", "1e999", True, False, None, *NESTED]
-    observation["x"][rng.choice(AGRAWAL_NUMERIC)] = rng.choice(wrong)
-    return orjson.dumps(observation)
-
-
-def _wrong_category(rng: random.Random) -> bytes:
-    number = str(rng.choice(NO_CATEGORY)).encode()
-    wrong = rng.choice([number, b"null", orjson.dumps(rng.choice(NESTED))])
-    return _with_raw(_observation(rng), ("x", rng.choice(CATEGORICAL)), wrong)
-
-
-def _wrong_label(rng: random.Random) -> bytes:
-    number = str(rng.choice(NO_CATEGORY)).encode()
-    wrong = [number, b"true", b'"1"', b'""', b"1.0", orjson.dumps(rng.choice(NESTED))]
-    return _with_raw(_observation(rng), ("y",), rng.choice(wrong))
-
-
-def _wrong_name(rng: random.Random) -> bytes:
-    observation = _observation(rng)
-    observation[rng.choice(["id", "ts"])] = rng.choice(NESTED)
     return orjson.dumps(observation)
 
 
@@ -253,12 +232,26 @@ def _other_notation(rng: random.Random) -> bytes:
 
 
 KINDS: dict[str, Kind] = {
-    kind.__name__.removeprefix("_").replace("_", " "): kind
-    for kind in (
-        *(_random_bytes, _random_text, _truncated, _bit_flipped, _spliced, _broken_text),
-        *(_broken_number, _wrong_shape, _scalar, _empty, _deep, _missing, _misnamed),
-        *(_wrong_number, _wrong_category, _wrong_label, _wrong_name, _too_long, _twice),
-        *(_other_encoding, _other_notation),
-    )
+    **{
+        kind.__name__.removeprefix("_").replace("_", " "): kind
+        for kind in (
+            *(_random_bytes, _random_text, _truncated, _bit_flipped, _spliced, _wrong_shape),
+            *(_scalar, _empty, _deep, _missing, _misnamed, _too_long, _twice),
+            *(_other_encoding, _other_notation),
+        )
+    },
+    "broken text": _replaced(
+        [*CATEGORIES, *NAMES, ("note",), *NOTE],
+        *(b'"' + before + bad + b'"' for bad in NO_TEXT for before in (b"", b"ok")),
+    ),
+    "broken number": _replaced([*NUMBERS, *LABEL, ("ts",), *NOTE], *NO_NUMBER),
+    "wrong number": _replaced(
+        NUMBERS,
+        *(b'"1"', b'""', b'"NaN"', b'"Infinity"', b'"1e999"', b"true", b"false", b"null"),
+        *RAW_NESTED,
+    ),
+    "wrong category": _replaced(CATEGORIES, b"null", *NO_CATEGORY, *RAW_NESTED),
+    "wrong label": _replaced(LABEL, b"true", b'"1"', b'""', b"1.0", *NO_CATEGORY, *RAW_NESTED),
+    "wrong name": _replaced(NAMES, *RAW_NESTED),
 }
 """Name → makes one value of the kind."""

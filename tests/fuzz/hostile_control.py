@@ -44,7 +44,7 @@ def hostile_control(n: int, seed: int = 0) -> Iterator[bytes]:
     yield from different(KINDS, n, seed)
 
 
-def withdrawn(n: int, seed: int = 0) -> Iterator[tuple[bytes, bytes]]:
+def withdrawn(n: int) -> Iterator[tuple[bytes, bytes]]:
     """Return announcements of models that are nowhere, each with its withdrawal.
 
     Send the withdrawal anywhere behind its announcement, in the same partition: until then the
@@ -54,11 +54,11 @@ def withdrawn(n: int, seed: int = 0) -> Iterator[tuple[bytes, bytes]]:
     --------
     >>> [(announced, withdrawal)] = withdrawn(1)
     >>> withdrawal
-    b'{"withdraw":"absent 0 of 0"}'
+    b'{"withdraw":"absent 0"}'
     """
     for i in range(n):
-        version = f"absent {i} of {seed}"
-        sha256 = hashlib.sha256(f"{seed}/{i}".encode()).hexdigest()
+        version = f"absent {i}"
+        sha256 = hashlib.sha256(b"%d" % i).hexdigest()
         announced = {"model": {"version": version, "sha256": sha256}}
         yield orjson.dumps(announced), orjson.dumps({"withdraw": version})
 

@@ -15,28 +15,17 @@ LABELS: dict[str, type] = {"boolean": bool, "integer": int, "string": str, "numb
 class Watchful:
     """Says how often each class was there, a little more of the last one to the old.
 
-    Parameters
-    ----------
-    label
-        The configured type of the label.
-
-    Attributes
-    ----------
-    asked, taught
-        How often it was given anything.
-    complaints
-        What it was given and should not have been.
+    ``label`` is the configured type of the label, ``taught`` how often it was given one, and
+    ``complaints`` what it was given and should not have been.
     """
 
     def __init__(self, label: str = "integer") -> None:
         self.label = label
         self.counts: dict[Label, int] = {}
-        self.asked = 0
         self.taught = 0
         self.complaints: list[str] = []
 
     def predict_proba_one(self, x: Mapping[str, Any]) -> dict[Label, float]:
-        self.asked += 1
         self._check(x)
         total = sum(self.counts.values())
         shares = {label: count / total for label, count in self.counts.items()}
@@ -74,7 +63,6 @@ class WatchfulOfNumbers(Watchful):
     predict_proba_one = None  # type: ignore[assignment]
 
     def predict_one(self, x: Mapping[str, Any]) -> float:
-        self.asked += 1
         self._check(x)
         return self.mean + math.tanh(x["age"] / 100)
 

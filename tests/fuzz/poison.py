@@ -36,15 +36,9 @@ FORGED: Sequence[Header] = (
 
 @dataclass(frozen=True, slots=True)
 class Poison:
-    """A batch, and what becomes of its offsets.
+    """A batch as it is sent, and what becomes of its offsets.
 
-    Attributes
-    ----------
-    batch
-        As it is sent.
-    values, reasons
-        For each of its offsets what is read, and why it is a dead letter by its offset; None if
-        it is not.
+    ``values`` are what is read of each, ``reasons`` why it is a dead letter by its offset, or None.
     """
 
     batch: Batch

@@ -1,14 +1,16 @@
-"""Good messages of every inbound topic, and stages that have read some of them."""
+"""Good messages of every inbound topic, stages that have read some, and what holds for those."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+import jsonschema
 import orjson
 
 from fluxplain.config import Config
-from fluxplain.schemas import Evaluation, Explanation
+from fluxplain.kafka.producer import MAX_MESSAGE_BYTES
+from fluxplain.schemas import RECORDS, BadRecordError, Evaluation, Explanation, Record
 from fluxplain.stages import DriftStage, ExplainerStage, Message, ModelStage, Stage
 from tests.kit.support import (
     agrawal_with_drift,
@@ -78,10 +80,6 @@ class Pool:
         """Return the stage as it is after the first part."""
         return pickled(self.pickled_stage)
 
-    def expected(self) -> list[bytes]:
-        """Return what the stage publishes for the rest."""
-        return _expected(self.topic, self.config is CLASSES)
-
 
 @cache
 def pool(topic: str, kind: str) -> Pool:
@@ -98,12 +96,6 @@ def pool(topic: str, kind: str) -> Pool:
 
 
 @cache
-def _expected(topic: str, classes: bool) -> list[bytes]:
-    each = pool(topic, "classes" if classes else "regression")
-    return [record.encode() for record in run(each.stage(), each.rest)]
-
-
-@cache
 def _messages(topic: str, kind: str) -> list[Message]:
     if topic == "features":
         if kind == "regression":
@@ -115,3 +107,33 @@ def _messages(topic: str, kind: str) -> list[Message]:
         return passed_on(of_kind(published, Evaluation))
     published = run(ExplainerStage(config), _messages("evaluations", kind))
     return passed_on(of_kind(published, Explanation))
+
+
+@cache
+def validators() -> dict[type[Record], jsonschema.Draft202012Validator]:
+    return {kind: jsonschema.Draft202012Validator(kind.json_schema()) for kind in RECORDS}
+
+
+def assert_publishable(records: Sequence[Record], source_key: bytes | None = None) -> None:
+    """Every record fits into a message, is as its schema says, and can be read."""
+    assert_readable(records, source_key)
+    for record in records:
+        validators()[type(record)].validate(orjson.loads(record.encode()))
+
+
+def assert_readable(records: Sequence[Record], source_key: bytes | None = None) -> None:
+    """Every record fits into a message, with its key, and comes back as it is."""
+    for record in records:
+        value, key = record.encode(), record.message_key()
+        key_bytes = (source_key or b"") if key is None else key.encode()
+        assert len(value) + len(key_bytes) < MAX_MESSAGE_BYTES
+        assert type(record).decode(value).encode() == value
+
+
+def refused(stage: Stage, message: Message) -> bool:
+    """Whether the message cannot be used, for what its bytes are."""
+    try:
+        stage.decode(message)
+    except BadRecordError:
+        return True
+    return False

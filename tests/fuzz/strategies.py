@@ -3,13 +3,28 @@
 import copy
 import json
 import math
+import os
 import random
 import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import orjson
+from hypothesis import settings
 from hypothesis import strategies as st
+
+from tests.kit.support import PROPERTY, SLOW_PROPERTY
+
+EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "0"))
+"""Examples of each property; 0 for those of every test run."""
+
+FUZZ = (
+    settings(PROPERTY, max_examples=EXAMPLES, derandomize=False, print_blob=True)
+    if EXAMPLES
+    else PROPERTY
+)
+
+SLOW_FUZZ = settings(FUZZ, max_examples=EXAMPLES // 5 or SLOW_PROPERTY.max_examples)
 
 EXTREME_NUMBERS: list[Any] = [
     *(0, -1, 1, 2**53 + 1, 2**63 - 1, 2**63, 2**64 - 1, 2**64, -(2**63), -(2**63) - 1),

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from fluxplain.kafka.checkpoints import Checkpoint, Envelope, envelope, records
 from fluxplain.kafka.checkpoints.envelope import DamagedError, RefusedError
 from fluxplain.kafka.checkpoints.records import LogRecord, kept_keys, newest_first, split
-from tests.fuzz.profile import FUZZ
-from tests.fuzz.strategies import EXTREME_NUMBERS, SEEDS, dumps, mangled
+from tests.fuzz.strategies import EXTREME_NUMBERS, FUZZ, SEEDS, dumps, mangled
 from tests.kit.sealed import IDENTITY, KEY, SLOT, Spy, spy
 
 __all__ = ["spy"]

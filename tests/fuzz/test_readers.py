@@ -23,8 +23,7 @@ from fluxplain.results.store import MAX_CHANGES, Store
 from fluxplain.schemas import OUTPUTS, BadRecordError, Change, Record
 from fluxplain.schemas.wording import printable
 from tests.fuzz.pools import REGRESSION, pool
-from tests.fuzz.profile import FUZZ, SLOW_FUZZ
-from tests.fuzz.strategies import SEEDS, anything, strained
+from tests.fuzz.strategies import FUZZ, SEEDS, SLOW_FUZZ, anything, strained
 from tests.kit.support import linear_records, of_kind
 
 DRIFT_SEQ = 60

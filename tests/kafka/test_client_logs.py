@@ -12,7 +12,7 @@ CLIENT = "fluxplain.librdkafka"
 
 @pytest.fixture
 def limit() -> RepetitionFilter:
-    return RepetitionFilter(CLIENT)
+    return RepetitionFilter()
 
 
 def passed(limit: RepetitionFilter, name: str, messages: list[str]) -> list[str]:

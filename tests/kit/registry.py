@@ -13,7 +13,7 @@ from uuid import UUID
 import fastavro
 
 from fluxplain.config import RegistrySettings
-from fluxplain.kafka.registry.avro_decoder import Decoder
+from fluxplain.kafka.registry.codec import Decoder
 from fluxplain.kafka.registry.registry_client import Registry
 
 Answer = tuple[int, Any]

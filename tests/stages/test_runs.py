@@ -15,8 +15,7 @@ from fluxplain.evaluate import Output
 from fluxplain.explain.losses import Target, brier, squared_error
 from fluxplain.schemas import BadRecordError, Evaluation
 from fluxplain.stages import ExplainerStage
-from tests.fuzz.profile import FUZZ
-from tests.fuzz.strategies import SEEDS, strained
+from tests.fuzz.strategies import FUZZ, SEEDS, strained
 from tests.kit.support import STREAM, encoded, linear_config, passed_on, run_copies
 
 CLASSES: dict[str, list[Any] | None] = {

@@ -27,8 +27,7 @@ from fluxplain.kafka.client import cluster
 from fluxplain.kafka.client_logs import logging_settings
 from fluxplain.kafka.exits import EXIT_FAILED, end
 from fluxplain.kafka.faust.consumer_metrics import monitor
-from fluxplain.kafka.faust.faust_driver import FaustDriver
-from fluxplain.kafka.faust.transport import install
+from fluxplain.kafka.faust.transport import FaustDriver, install
 from fluxplain.kafka.metrics.partitions import StatusCollector
 from fluxplain.kafka.metrics.worker_metrics import WorkerMetrics
 from fluxplain.kafka.ownership.register import Register

@@ -24,14 +24,15 @@ REBALANCE_BUCKETS = (0.01, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 def monitor(app: faust.App, role: str, registry: CollectorRegistry) -> None:
     """Export the counters of a Faust app, labelled by its role."""
     app.monitor = FaustMonitor(role, registry)
-    registry.register(FaustCollector(app.monitor, role))
+    registry.register(app.monitor)
 
 
-class FaustMonitor(Monitor):
-    """Faust's monitor, with the durations of commits and rebalances."""
+class FaustMonitor(Monitor, Collector):
+    """Faust's monitor, which also exports its counters, and durations of commits and rebalances."""
 
     def __init__(self, role: str, registry: CollectorRegistry) -> None:
         super().__init__()
+        self._role = role
         self._commits = Histogram(
             "fluxplain_commit_seconds",
             "Seconds until the broker had taken a commit.",
@@ -58,26 +59,18 @@ class FaustMonitor(Monitor):
         super().on_rebalance_end(app, state)
         self._rebalances.observe(state["latency_end"])
 
-
-class FaustCollector(Collector):
-    """Exports the counters of Faust's monitor."""
-
-    def __init__(self, monitor: Monitor, role: str) -> None:
-        self._monitor = monitor
-        self._role = role
-
     def collect(self) -> Iterator[Metric]:
-        """Yield the families."""
+        """Yield the families of the counters."""
         yield counter(
             "fluxplain_faust_messages_received",
             "Messages that Faust took from the broker, also those that are read again.",
             ["role"],
-            {(self._role,): self._monitor.messages_received_total},
+            {(self._role,): self.messages_received_total},
         )
         yield counter(
             "fluxplain_faust_buffer_full",
             "How often Faust stopped reading a partition because the role had read far enough "
             "ahead.",
             ["role"],
-            {(self._role,): sum(self._monitor.topic_buffer_full.copy().values())},
+            {(self._role,): sum(self.topic_buffer_full.copy().values())},
         )

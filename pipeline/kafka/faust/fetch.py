@@ -12,7 +12,7 @@ from typing import Any
 from aiokafka.consumer import fetcher
 from aiokafka.errors import CorruptRecordException
 from aiokafka.record.control_record import ABORT_MARKER, ControlRecord
-from aiokafka.structs import ConsumerRecord, TopicPartition
+from aiokafka.structs import ConsumerRecord
 
 from fluxplain.kafka.faust.batches import (
     CONTROL,
@@ -95,7 +95,7 @@ class RecordSet:
         return end if end <= len(self._buffer) else None
 
 
-class PartitionRecords:
+class PartitionRecords(fetcher.PartitionRecords):
     """Yields the messages of one partition in a broker's answer, like aiokafka's class.
 
     Each offset with a record gives a message; an unreadable one has
@@ -103,30 +103,12 @@ class PartitionRecords:
     """
 
     _holder: "weakref.ref[PartitionRecords] | None" = None
+    _batch: Batch | None = None
+    _unpacked: Iterator[Any] | None = None
+    next_fetch_offset: int
 
-    def __init__(  # noqa: PLR0917 — as aiokafka calls it
-        self,
-        tp: TopicPartition,
-        records: RecordSet,
-        aborted_transactions: list[tuple[int, int]] | None,
-        fetch_offset: int,
-        _key_deserializer: object,
-        _value_deserializer: object,
-        check_crcs: bool,
-        isolation_level: int,
-    ) -> None:
-        self._tp = tp
-        self._batches = records
-        self._aborted = sorted(aborted_transactions or [], key=lambda pair: pair[1])
-        self._aborted_producers: set[int] = set()
-        self._check_crcs = check_crcs
-        self._is_committed = isolation_level == fetcher.READ_COMMITTED
-        self._batch: Batch | None = None
-        self._records: Iterator[Any] | None = None
-        self.next_fetch_offset = fetch_offset
-
-    def __iter__(self) -> "PartitionRecords":
-        return self
+    def _unpack_records(self) -> None:
+        """Start no generator, which would keep the fetched bytes alive by a reference cycle."""
 
     def __next__(self) -> "ConsumerRecord[bytes, bytes]":
         while True:
@@ -134,9 +116,9 @@ class PartitionRecords:
             if batch is None:
                 self._batch = self._next_batch()
                 continue
-            records = self._records
+            records = self._unpacked
             if records is None:
-                records = self._records = self._unpacked(batch)
+                records = self._unpacked = self._unpack(batch)
             for record in records:
                 offset = record.offset
                 # a batch read from its middle contains earlier messages too
@@ -158,40 +140,34 @@ class PartitionRecords:
                     )
             # also if compaction removed the last records
             self.next_fetch_offset = max(self.next_fetch_offset, batch.next_offset)
-            self._batch = self._records = None
+            self._batch = self._unpacked = None
 
     def release(self) -> None:
         """Drop the unpacked batch, which is unpacked again when needed."""
-        self._records = None
+        self._unpacked = None
 
     def _next_batch(self) -> Batch | None:
         """Return the next batch; None if its records are not for readers.
 
         Raises ``CorruptRecordException`` for a wrong checksum.
         """
-        if not self._batches.has_next():
+        if not self._records.has_next():
             raise StopIteration
-        batch = self._batches.next_batch()
+        batch: Batch = self._records.next_batch()
         if self._check_crcs and not batch.has_valid_crc:
             raise CorruptRecordException(f"Invalid CRC - {self._tp}")
-        if batch.has(CONTROL) or (self._is_committed and self._is_aborted(batch)):
-            if self._is_committed and batch.has(CONTROL) and _is_abort(batch):
-                self._begin_transactions(batch.base_offset)
+        is_committed = self._isolation_level == fetcher.READ_COMMITTED
+        if is_committed:
+            self._consume_aborted_up_to(batch.base_offset)
+            if batch.has(CONTROL) and _is_abort(batch):
                 self._aborted_producers.discard(batch.producer_id)
+        is_aborted = batch.has(TRANSACTIONAL) and batch.producer_id in self._aborted_producers
+        if batch.has(CONTROL) or (is_committed and is_aborted):
             self.next_fetch_offset = max(self.next_fetch_offset, batch.next_offset)
             return None
         return batch
 
-    def _is_aborted(self, batch: Batch) -> bool:
-        self._begin_transactions(batch.base_offset)
-        return batch.has(TRANSACTIONAL) and batch.producer_id in self._aborted_producers
-
-    def _begin_transactions(self, offset: int) -> None:
-        """Record the aborted transactions that begin up to an offset."""
-        while self._aborted and self._aborted[0][1] <= offset:
-            self._aborted_producers.add(self._aborted.pop(0)[0])
-
-    def _unpacked(self, batch: Batch) -> Iterator[Any]:
+    def _unpack(self, batch: Batch) -> Iterator[Any]:
         start = max(batch.base_offset, self.next_fetch_offset)
         try:
             unpacked = batch.unpacked()

@@ -14,10 +14,10 @@ from typing import Any, NamedTuple, TypeVar
 from urllib.error import HTTPError
 from urllib.parse import quote
 from urllib.request import HTTPRedirectHandler, HTTPSHandler, Request, build_opener
+from uuid import UUID
 
 from fluxplain.config import RegistrySettings
 from fluxplain.kafka.client import AccessError, BrokerError
-from fluxplain.kafka.registry.wire import Reference
 from fluxplain.schemas import BadRecordError
 
 TIMEOUT_S = 5.0
@@ -39,6 +39,9 @@ REFUSED = (401, 403, 404, 409, 422)
 CONTENT_TYPE = "application/vnd.schemaregistry.v1+json"
 
 T = TypeVar("T")
+
+Reference = int | UUID
+"""A schema's id, or its UUID."""
 
 
 class RegistryError(BrokerError):

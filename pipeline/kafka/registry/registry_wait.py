@@ -1,24 +1,17 @@
-"""Decoding while the registry may not answer: messages wait, and stay in order."""
+"""Decoding a worker's messages while the registry may not answer."""
 
 import asyncio
 import logging
 import time
-from collections import deque
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
-
-from confluent_kafka import Message as KafkaMessage
+from collections.abc import Callable
 
 from fluxplain.config.replica import Replica
 from fluxplain.errors import NotYetError
 from fluxplain.kafka.client import BrokerError
+from fluxplain.kafka.registry.codec import Decoder
 from fluxplain.stages import Message
 
-if TYPE_CHECKING:
-    from fluxplain.kafka.registry.avro_decoder import Decoder
-
 log = logging.getLogger("fluxplain.worker")
-reader_log = logging.getLogger("fluxplain.registry")
 
 ASK_AGAIN_S = 1.0
 """Seconds before a registry that did not answer is asked again."""
@@ -31,7 +24,7 @@ consumer that has not polled for 1,000 s."""
 class WaitingDecoder:
     """Decodes a worker's messages; `waits_for` is the registry's error while one waits."""
 
-    def __init__(self, decoder: "Decoder | None", replica: Replica) -> None:
+    def __init__(self, decoder: Decoder | None, replica: Replica) -> None:
         self._decoder = decoder
         self._replica = replica
         self.waits_for: str | None = None
@@ -72,40 +65,3 @@ class WaitingDecoder:
         if waited_s >= LONGEST_WAIT_S:
             raise NotYetError(str(error))
         await asyncio.sleep(ASK_AGAIN_S)
-
-
-class DisplayDecoder:
-    """Decodes messages for display; `trouble` is the registry's error while messages wait."""
-
-    def __init__(self, decoder: "Decoder | None") -> None:
-        self._decoder = decoder
-        self._waiting: deque[KafkaMessage] = deque()
-        self.trouble: BrokerError | None = None
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether no message waits, so that the next may be read."""
-        return not self._waiting
-
-    def opened(self, messages: Iterable[KafkaMessage], timeout_s: float) -> list[KafkaMessage]:
-        """Return the waiting messages and these, up to the first that must wait.
-
-        If there is none to return, this takes `timeout_s`, like a read without a message.
-        """
-        if self._decoder is None:
-            return list(messages)
-        self._waiting.extend(messages)
-        done: list[KafkaMessage] = []
-        try:
-            while self._waiting:
-                if not self._waiting[0].error():
-                    self._decoder.open_in_place(self._waiting[0])
-                done.append(self._waiting.popleft())
-            self.trouble = None
-        except BrokerError as error:
-            if self.trouble is None:
-                reader_log.warning("%s: waiting for it", error)
-            self.trouble = error
-            if not done:
-                time.sleep(timeout_s)
-        return done

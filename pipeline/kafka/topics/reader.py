@@ -2,25 +2,20 @@
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from types import TracebackType
 from typing import Self
 
 import confluent_kafka
-from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, KafkaError, KafkaException, Message
+from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, KafkaError, Message
 
 from fluxplain.config import Config
 from fluxplain.kafka.client import (
-    PASSING,
     BrokerError,
     TopicPartition,
     ask_log_ranges,
     asking_consumer,
     partitions_of,
-    refusal,
 )
-from fluxplain.kafka.registry.codec import open_decoder
-from fluxplain.kafka.registry.registry_wait import DisplayDecoder
-from fluxplain.kafka.topics.unreadable import UnreadableBatches
+from fluxplain.kafka.topics.messages import CANNOT_READ, DecodedMessages, tp_of
 
 SILENCE_S = 30.0
 """Seconds without a message after which reading fails if the log holds more."""
@@ -63,7 +58,6 @@ class TopicReader:
         newest: int | None = None,
     ) -> None:
         self._config = config
-        self._opener = DisplayDecoder(open_decoder(config))
         self._prefix = config.topics.prefix
         offset = OFFSET_BEGINNING if from_beginning else OFFSET_END
         self._partitions = {
@@ -78,7 +72,7 @@ class TopicReader:
             "queued.max.messages.kbytes": QUEUED_KB,
         }
         self._consumer = asking_consumer(config, f"{self._prefix}{GROUP}", **settings)
-        self._unreadable = UnreadableBatches(config, self._consumer)
+        self._messages = DecodedMessages(config, self._consumer)
         begins = {
             TopicPartition(topic, partition): (starts or {}).get(partition, offset)
             for topic, partitions in self._partitions.items()
@@ -101,7 +95,8 @@ class TopicReader:
     @property
     def trouble(self) -> str | None:
         """The registry's error while messages wait for it; None if none wait."""
-        return None if self._opener.trouble is None else str(self._opener.trouble)
+        trouble = self._messages.trouble
+        return None if trouble is None else str(trouble)
 
     def poll(self, timeout_s: float, limit: int = 1000) -> list[Message]:
         """Return the messages that arrive within a time limit."""
@@ -112,43 +107,47 @@ class TopicReader:
         extent: dict[TopicPartition, range] = {}
         for topic, partitions in self._partitions.items():
             if partitions:
-                extent |= ask_log_ranges(self._config, self._consumer, topic, partitions, _WHAT)
+                extent |= ask_log_ranges(
+                    self._config, self._consumer, topic, partitions, CANNOT_READ
+                )
         return extent
 
     def until(self, extent: Mapping[TopicPartition, range]) -> Iterator[Message]:
         """Yield the messages below the ends of an extent, in the order of each partition."""
-        ahead = {tp: offsets for tp, offsets in extent.items() if offsets}
+        self._ahead = {tp: offsets for tp, offsets in extent.items() if offsets}
         heard_at = time.monotonic()
-        while ahead:
+        while self._ahead:
             messages = self._consume(0.2, 1000)
             if messages:
                 heard_at = time.monotonic()
             elif time.monotonic() - heard_at > SILENCE_S:
-                raise self._opener.trouble or BrokerError(
-                    f"{_WHAT}: no message arrived for {SILENCE_S:.0f} s, although the log has more"
+                raise self._messages.trouble or BrokerError(
+                    f"{CANNOT_READ}: no message arrived for {SILENCE_S:.0f} s, although the log "
+                    "has more"
                 )
             for message in messages:
-                end = ahead.get(_tp_of(message), range(0)).stop
-                _pass(ahead, message)
+                end = extent.get(tp_of(message), range(0)).stop
                 if not message.error() and int(message.offset() or 0) < end:
                     yield message
 
     def _consume(self, timeout_s: float, limit: int) -> list[Message]:
         """Return the next messages, and transient errors."""
-        read = self._read(timeout_s, limit) if self._opener.is_empty else []
-        messages = self._opener.opened(read, timeout_s)
-        if self.backlog:
+        messages = self._messages.take(limit, timeout_s)
+        if self._ahead:
             for message in messages:
-                _pass(self._ahead, message)
+                self._pass(message)
         return messages
 
-    def _read(self, timeout_s: float, limit: int) -> list[Message]:
-        try:
-            messages = self._unreadable.passed(self._consumer.consume(limit, timeout_s))
-        except KafkaException as error:
-            raise refusal(self._config, _WHAT, error.args[0]) from None
-        _raise_permanent(self._config, messages)
-        return messages
+    def _pass(self, message: Message) -> None:
+        """Remove a message, and all before it, from the ranges ahead."""
+        tp, error = tp_of(message), message.error()
+        if tp not in self._ahead:
+            return
+        if not error:
+            self._ahead[tp] = range(int(message.offset() or 0) + 1, self._ahead[tp].stop)
+        # compaction and transactions leave no message at the last offset
+        if not self._ahead[tp] or (error and error.code() == KafkaError._PARTITION_EOF):
+            del self._ahead[tp]
 
     def name(self, message: Message) -> str:
         """Return the message's topic without the prefix."""
@@ -161,12 +160,7 @@ class TopicReader:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self.close()
 
 
@@ -176,44 +170,3 @@ def read_to_end(
     """Yield the current messages of a topic, each partition in order; see :class:`TopicReader`."""
     with TopicReader(config, [topic], from_beginning=True, starts=starts) as reader:
         yield from reader.until(reader.extent())
-
-
-def without_errors(config: Config, messages: Sequence[Message]) -> list[Message]:
-    """Return the messages without transient errors; raise ``BrokerError`` at other errors."""
-    _raise_permanent(config, messages)
-    return [message for message in messages if not message.error()]
-
-
-def _tp_of(message: Message) -> TopicPartition:
-    return TopicPartition(str(message.topic()), int(message.partition() or 0))
-
-
-def _pass(ahead: dict[TopicPartition, range], message: Message) -> None:
-    """Remove a message, and all before it, from the ranges ahead."""
-    tp = _tp_of(message)
-    if tp not in ahead:
-        return
-    if not message.error():
-        ahead[tp] = range(int(message.offset() or 0) + 1, ahead[tp].stop)
-    # compaction and transactions leave no message at the last offset
-    if not ahead[tp] or (message.error() and _is_end(message)):
-        del ahead[tp]
-
-
-def _is_end(message: Message) -> bool:
-    return bool(message.error().code() == KafkaError._PARTITION_EOF)
-
-
-def _raise_permanent(config: Config, messages: Sequence[Message]) -> None:
-    for message in messages:
-        problem = message.error()
-        if problem and problem.code() not in _PASSING:
-            raise refusal(config, _WHAT, problem)
-
-
-_WHAT = "cannot read the topics"
-
-_GONE = {KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_PARTITION}
-"""Errors of a topic that was deleted meanwhile."""
-
-_PASSING = PASSING - _GONE | {KafkaError._PARTITION_EOF, KafkaError._ALL_BROKERS_DOWN}

@@ -2,12 +2,12 @@
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from fluxplain.config import Config
 from fluxplain.config.replica import Replica
 from fluxplain.kafka.ownership.writers import OWN_TOPICS, WRITER, Writer
 from fluxplain.kafka.producer import RecordProducer
+from fluxplain.kafka.registry.codec import Encoder
 from fluxplain.kafka.timeouts import REQUEST_S
 from fluxplain.kafka.worker.dead_letter_log import DeadLetterLog
 from fluxplain.kafka.worker.partition import AssignedPartition
@@ -24,9 +24,6 @@ from fluxplain.schemas import (
 from fluxplain.stages import Message
 from fluxplain.stages.join_stage import PassedOn
 from fluxplain.stages.trace import trace_of
-
-if TYPE_CHECKING:
-    from fluxplain.kafka.registry.avro_encoder import Encoder
 
 RUN_LENGTH = 64
 """Most observations in one message of evaluations: enough for a small overhead per message."""
@@ -64,7 +61,7 @@ class Outbox:
         producer: RecordProducer,
         partitions: int,
         observe: Callable[[Record], None] = lambda _record: None,
-        encoder: "Encoder | None" = None,
+        encoder: Encoder | None = None,
     ) -> None:
         self._config = config
         self._producer = producer

@@ -9,7 +9,6 @@ import logging
 import time
 from collections.abc import AsyncIterator, Collection, Iterable
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
 
 from fluxplain.config import Config
 from fluxplain.config.replica import Replica
@@ -19,6 +18,7 @@ from fluxplain.kafka.driver import Driver, Received
 from fluxplain.kafka.exits import fail
 from fluxplain.kafka.metrics.worker_metrics import WorkerMetrics
 from fluxplain.kafka.ownership.register import Register
+from fluxplain.kafka.registry.codec import Decoder
 from fluxplain.kafka.registry.registry_wait import WaitingDecoder
 from fluxplain.kafka.worker.claims import Claims
 from fluxplain.kafka.worker.commit import Committer
@@ -32,9 +32,6 @@ from fluxplain.kafka.worker.partition import AssignedPartition, Assignment
 from fluxplain.kafka.worker.status import WorkerStatus
 from fluxplain.kafka.worker.turn import Turn, incoming_message
 from fluxplain.stages import Message
-
-if TYPE_CHECKING:
-    from fluxplain.kafka.registry.avro_decoder import Decoder
 
 log = logging.getLogger("fluxplain.worker")
 
@@ -58,7 +55,7 @@ class RoleWorker:
         register: Register,
         registered: int,
         metrics: WorkerMetrics,
-        decoder: "Decoder | None" = None,
+        decoder: Decoder | None = None,
     ) -> None:
         self.config = config
         self.replica = replica

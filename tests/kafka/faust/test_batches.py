@@ -255,8 +255,8 @@ def test_a_batch_at_the_bound_is_read_and_one_beyond_it_is_not(
     assert "10,000 bytes" in reason
 
 
-def bomb(codec: int, size: int = 4 * MAX_BATCH_BYTES) -> bytes:
-    return kit.batch([kit.record(0, bytes(size))], codec).encode()
+def bomb(codec: int) -> bytes:
+    return kit.batch([kit.record(0, bytes(4 * MAX_BATCH_BYTES))], codec).encode()
 
 
 def bomb_in_parts(codec: int) -> bytes:

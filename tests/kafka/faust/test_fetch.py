@@ -1,6 +1,7 @@
 """What is unpacked of a broker's answer: in bounded pieces, without what was taken back."""
 
 import struct
+import weakref
 from collections.abc import Sequence
 from typing import Any
 
@@ -120,6 +121,14 @@ def test_bytes_that_changed_on_their_way_are_an_error() -> None:
         read(OURS, bytes(content))
 
 
+def test_the_bytes_of_an_answer_are_freed_without_the_garbage_collector() -> None:
+    reading = result(kit.batch([kit.record(0, b"value")]).encode())
+    records = weakref.ref(reading._partition_records)
+    assert len(reading.getall()) == 1
+    del reading
+    assert records() is None
+
+
 class Assigned:
     """An assignment of one partition that is read without a break."""
 
@@ -179,7 +188,7 @@ def test_one_large_batch_is_held_and_the_others_are_unpacked_again() -> None:
                 each
                 for each in readers
                 if each._partition_records is not None
-                and each._partition_records._records is not None
+                and each._partition_records._unpacked is not None
             ]
             assert len(held) <= 1
     assert seen == [values] * 3

@@ -13,10 +13,10 @@ from confluent_kafka import Message as KafkaMessage
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fluxplain.kafka.registry import avro_decoder as module
 from fluxplain.kafka.registry import avro_values as avro
+from fluxplain.kafka.registry import codec as module
+from fluxplain.kafka.registry.codec import HEADER, framed
 from fluxplain.kafka.registry.registry_client import RegistryError
-from fluxplain.kafka.registry.wire import HEADER, framed
 from fluxplain.schemas import BadRecordError
 from fluxplain.stages import Message, process
 from fluxplain.stages.join_stage import JoinStage, PassedOn

@@ -1,6 +1,7 @@
-"""Records in the wire format: with which schema, and what readers find in them."""
+"""Records in the wire format: their schemas, and what readers find; and what needs the extra."""
 
 import json
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, cast
@@ -10,13 +11,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fluxplain.config import Config
+from fluxplain.config import Config, ConfigError
 from fluxplain.kafka.client import AccessError
 from fluxplain.kafka.producer import RecordProducer
-from fluxplain.kafka.registry.avro_decoder import Decoder
-from fluxplain.kafka.registry.avro_encoder import Encoder
+from fluxplain.kafka.registry.codec import (
+    Decoder,
+    Encoder,
+    check_registry,
+    open_decoder,
+    open_encoder,
+    unframed,
+)
 from fluxplain.kafka.registry.registry_client import RegistryError
-from fluxplain.kafka.registry.wire import unframed
 from fluxplain.kafka.worker.outbox import Outbox
 from fluxplain.schemas import OUTPUTS, Control, Prediction, Record
 from fluxplain.schemas.avro import avro_schema
@@ -124,3 +130,31 @@ def test_a_registry_that_refuses_or_does_not_answer_is_told(server: RegistryServ
         with pytest.raises(error, match=expected):
             Encoder(config)
     server.failure = None
+
+
+NEEDS_EXTRA = "fluxplain.kafka.registry.avro_values"
+
+
+@pytest.fixture
+def without_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    # others may have loaded it
+    monkeypatch.delitem(sys.modules, NEEDS_EXTRA, raising=False)
+    monkeypatch.delattr(NEEDS_EXTRA, raising=False)
+    monkeypatch.setitem(sys.modules, "fastavro", None)
+
+
+@pytest.mark.usefixtures("without_extra")
+def test_without_a_registry_nothing_is_needed() -> None:
+    config = make_config()
+    assert open_decoder(config) is None
+    assert open_encoder(config) is None
+    check_registry(config)
+
+
+@pytest.mark.usefixtures("without_extra")
+@pytest.mark.parametrize("open_", [open_decoder, open_encoder, check_registry])
+def test_with_one_what_is_missing_is_told(open_: object) -> None:
+    config: Config = make_config(registry={"url": "http://127.0.0.1:1", "output": "json"})
+    expected = r"registry.url is set, but fastavro is not installed: pip install 'fluxplain\[reg"
+    with pytest.raises(ConfigError, match=expected):
+        open_(config)  # type: ignore[operator]

@@ -3,23 +3,37 @@
 import asyncio
 import logging
 from collections.abc import Callable, Iterator
+from typing import cast
 
 import pytest
+from confluent_kafka import Consumer
 from confluent_kafka import Message as KafkaMessage
 
 from fluxplain.config.replica import Replica
 from fluxplain.errors import NotYetError
 from fluxplain.kafka.registry import registry_wait
-from fluxplain.kafka.registry.avro_decoder import Decoder
-from fluxplain.kafka.registry.registry_wait import DisplayDecoder, WaitingDecoder
-from fluxplain.kafka.registry.wire import framed
+from fluxplain.kafka.registry.codec import Decoder, framed
+from fluxplain.kafka.registry.registry_wait import WaitingDecoder
+from fluxplain.kafka.topics.messages import DecodedMessages
 from fluxplain.stages import Message
 from tests.kit.registry import RegistryServer, decoder_of
+from tests.kit.support import make_config
 
 
 @pytest.fixture(autouse=True)
 def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(registry_wait, "ASK_AGAIN_S", 0.0)
+
+
+class Reading:
+    """Stands in for a consumer."""
+
+    def __init__(self, messages: list[KafkaMessage]) -> None:
+        self.messages = messages
+
+    def consume(self, limit: int, _timeout_s: float) -> list[KafkaMessage]:
+        read, self.messages = self.messages[:limit], self.messages[limit:]
+        return read
 
 
 class Worker:
@@ -46,13 +60,13 @@ def worker(server: RegistryServer) -> Iterator[Worker]:
 
 
 def test_without_a_registry_messages_stay_as_they_are(server: RegistryServer) -> None:
-    worker, opener = Worker(server, None), DisplayDecoder(None)
+    worker = Worker(server, None)
     assert worker.opened() is worker.message
     message = KafkaMessage(topic="t", value=framed(1, b"{}"))
-    assert opener.opened([message], 0.0) == [message]
+    messages = DecodedMessages(make_config(), cast(Consumer, Reading([message])))
+    assert messages.take(1, 0.0) == [message]
     assert message.value() == framed(1, b"{}")
-    assert opener.is_empty
-    assert opener.trouble is None
+    assert messages.trouble is None
 
 
 def test_a_registry_that_comes_back_is_asked_again(server: RegistryServer, worker: Worker) -> None:
@@ -93,22 +107,25 @@ def test_while_the_registry_is_away_what_is_read_waits_in_its_order(
     server: RegistryServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     known, other = server.add("a", "{}", "JSON"), server.add("b", "{ }", "JSON")
-    opener = DisplayDecoder(decoder_of(server))
+    reading = Reading([])
+    config = make_config(registry={"url": server.url})
+    messages = DecodedMessages(config, cast(Consumer, reading))
 
-    def opened(*messages: tuple[int, int]) -> list[bytes | None]:
-        sent = [KafkaMessage(topic="t", value=framed(id_, b"%d" % n)) for id_, n in messages]
-        return [message.value() for message in opener.opened(sent, 0.0)]
+    def taken(*sent: tuple[int, int]) -> list[bytes | None]:
+        reading.messages += [
+            KafkaMessage(topic="t", value=framed(id_, b"%d" % n)) for id_, n in sent
+        ]
+        return [message.value() for message in messages.take(10, 0.0)]
 
-    assert opened((known, 0)) == [b"0"]
+    assert taken((known, 0)) == [b"0"]
     server.stop()
     with caplog.at_level(logging.WARNING):
-        assert opened((known, 1), (other, 2), (known, 3)) == [b"1"], "what is known goes on"
+        assert taken((known, 1), (other, 2), (known, 3)) == [b"1"], "what is known goes on"
         for _ in range(3):
-            assert not opened()
-    assert not opener.is_empty
-    assert "does not answer" in str(opener.trouble)
+            assert not taken()
+    assert "does not answer" in str(messages.trouble)
     assert len(caplog.records) == 1, "said once"
     server.start_again()
-    assert opened((other, 4)) == [b"2", b"3", b"4"]
-    assert opener.is_empty
-    assert opener.trouble is None
+    assert taken((other, 4)) == [b"2", b"3"]
+    assert taken() == [b"4"], "nothing was read before the others were taken"
+    assert messages.trouble is None

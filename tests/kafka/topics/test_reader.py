@@ -13,8 +13,7 @@ from fluxplain.kafka.client import BrokerError
 from fluxplain.kafka.embedded import EmbeddedBroker
 from fluxplain.kafka.producer import RecordProducer
 from fluxplain.kafka.topics import create_topics, reader
-from fluxplain.kafka.topics.lag import LagMonitor
-from fluxplain.kafka.topics.progress import GroupOffsets
+from fluxplain.kafka.topics.progress import GroupOffsets, LagMonitor
 from fluxplain.kafka.topics.reader import read_to_end
 from tests.kit.support import make_config
 

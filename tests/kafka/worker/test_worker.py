@@ -10,7 +10,7 @@ from fluxplain.config import Config
 from fluxplain.config.replica import Replica
 from fluxplain.kafka.checkpoints import Checkpoint, Slot
 from fluxplain.kafka.client import TopicPartition
-from fluxplain.kafka.faust.faust_driver import FaustDriver
+from fluxplain.kafka.faust.transport import FaustDriver
 from fluxplain.kafka.headers import Unreadable
 from fluxplain.kafka.metrics.worker_metrics import WorkerMetrics
 from fluxplain.kafka.ownership.lives import Life
