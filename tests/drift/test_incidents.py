@@ -3,6 +3,7 @@
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from itertools import cycle, pairwise
 from operator import attrgetter
 from typing import Any
@@ -22,18 +23,25 @@ WINDOW = 150
 
 CONFIG = kit.linear_config(explain={"emit_every": 4}, drift={"incident_window": WINDOW})
 
-# the numbers are larger in the second half, and so are all importances
-EVALUATIONS = kit.by_feature(modelled(CONFIG, kit.linear_records(800)))
 
-EXPLANATIONS = {
-    feature: kit.of_kind(explained(CONFIG, runs), Explanation)
-    for feature, runs in EVALUATIONS.items()
-}
+@cache
+def evaluations() -> Mapping[str, list[Evaluation]]:
+    """Return each feature's evaluations: in the second half, all importances are larger."""
+    return kit.by_feature(modelled(CONFIG, kit.linear_records(800)))
+
+
+@cache
+def explanations() -> Mapping[str, list[Explanation]]:
+    """Return each feature's explanations."""
+    return {
+        feature: kit.of_kind(explained(CONFIG, runs), Explanation)
+        for feature, runs in evaluations().items()
+    }
 
 
 def in_step() -> list[Explanation]:
     """Return the explanations as a single explainer publishes them."""
-    everything = [each for own in EXPLANATIONS.values() for each in own]
+    everything = [each for own in explanations().values() for each in own]
     return sorted(everything, key=lambda each: each.seq)
 
 
@@ -57,7 +65,7 @@ def test_changes_do_not_depend_on_the_order_in_which_the_features_come(seed: int
     rng = random.Random(seed)
     expected = changes(in_step())
     assert {change.feature for change in expected} >= {"a", "b"}
-    rest = {feature: kit.passed_on(own)[::-1] for feature, own in EXPLANATIONS.items()}
+    rest = {feature: kit.passed_on(own)[::-1] for feature, own in explanations().items()}
     weights = {feature: rng.random() ** 3 + 0.001 for feature in rest}
     stage, published = DriftStage(CONFIG), list[Record]()
     while rest:
@@ -75,9 +83,9 @@ def test_a_change_waits_until_every_feature_is_as_far() -> None:
     first = min(map(begin_of, expected))
     stage = DriftStage(CONFIG)
     assert kit.run(stage, kit.passed_on(others)) == []
-    early = [each for each in EXPLANATIONS["c"] if each.seq < first]
+    early = [each for each in explanations()["c"] if each.seq < first]
     assert kit.run(stage, kit.passed_on(early)) == []
-    rest = EXPLANATIONS["c"][len(early) :]
+    rest = explanations()["c"][len(early) :]
     assert sorted_(kit.run(stage, kit.passed_on(rest))) == sorted_(expected)
 
 
@@ -108,7 +116,7 @@ def test_changes_within_the_window_are_one_incident_and_those_beyond_another() -
 
 def of_means(means: dict[str, list[float]]) -> list[Explanation]:
     """Return iPFI of some features, with these increments."""
-    [template, *_] = EXPLANATIONS["a"]
+    [template, *_] = explanations()["a"]
     records = []
     for t in range(len(means["a"])):
         for feature, numbers in means.items():
@@ -170,7 +178,7 @@ SILENT = kit.linear_config(explain={"emit_every": 10})
 
 def without_answers(n: int) -> list[Evaluation]:
     """Return evaluations of which the first 40 only have something asked."""
-    first = EVALUATIONS["a"][:40]
+    first = evaluations()["a"][:40]
     records = list(first)
     for t in range(first[-1].seqs[0] + 1, first[-1].seqs[0] + 1 + n):
         before = records[-1].seqs[0]
