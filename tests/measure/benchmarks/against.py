@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[3]
 BLOCK, BLOCKS, WARM_UP = 250, 24, 8
 
 SIDE = """
-import sys, time
+import gc, sys, time
 from importlib import import_module
 from itertools import islice
 import orjson
@@ -38,6 +38,8 @@ config = Config(features=kinds, label={"type": "integer"}, model=model,
                 explain={"isage": {"inner_samples": 1}})
 stage, offset = stages.ModelStage(config, "features-0"), 0
 records = iter(synth.Agrawal(classification_function=1, seed=7))
+gc.freeze()
+gc.set_threshold(50_000, 20, 20)  # as workers do
 for line in sys.stdin:
     messages = []
     for x, y in islice(records, int(line)):
