@@ -1,5 +1,7 @@
 """Fixtures of the behaviour suite: a broker, and the pipeline's workers on it."""
 
+import os
+import sys
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -9,10 +11,10 @@ import pytest
 
 from fluxplain.cli.supervisor import Supervisor
 from fluxplain.kafka.embedded import EmbeddedBroker
-from tests.kit.kafka_pipeline import KafkaPipeline
-from tests.kit.preloaded import Preloaded, bare_path
+from tests.kit.kafka_pipeline import KafkaPipeline, StartFaulty
+from tests.kit.preloaded import Forked, Preloaded, bare_path
 from tests.kit.processes import no_process_left
-from tests.kit.settings import REAL_KAFKA, SETTINGS, topics, write_config
+from tests.kit.settings import REAL_KAFKA, SETTINGS, Configure, topics, write_config
 
 __all__ = ["no_process_left"]  # a fixture: no test leaves a worker running
 
@@ -34,9 +36,22 @@ def prefix() -> str:
 
 
 @pytest.fixture
-def config_path(tmp_path: Path, prefix: str) -> Path:
+def tables() -> dict[str, Any]:
+    """The tables of a module that differ from the suite's settings."""
+    return {}
+
+
+@pytest.fixture
+def configure(tmp_path: Path, prefix: str, tables: dict[str, Any]) -> Configure:
+    """Writes the settings of the suite to the same file, with other tables."""
+    path, common = tmp_path / "pipeline.toml", {**SETTINGS, "topics": topics(prefix), **tables}
+    return lambda **tables: write_config(path, {**common, **tables})
+
+
+@pytest.fixture
+def config_path(configure: Configure) -> Path:
     """The settings of the suite as a file."""
-    return write_config(tmp_path / "pipeline.toml", {**SETTINGS, "topics": topics(prefix)})
+    return configure()
 
 
 @pytest.fixture
@@ -45,6 +60,27 @@ def start(
 ) -> Callable[..., KafkaPipeline]:
     """Makes a pipeline on the broker; with the same state when called again."""
     return lambda **options: KafkaPipeline(config_path, bootstrap_servers, tmp_path, **options)
+
+
+@pytest.fixture
+def start_faulty(preloaded: Preloaded, config_path: Path) -> Iterator[StartFaulty]:
+    """Starts a worker with a fault in it, beside those of a pipeline."""
+    started: list[Forked] = []
+
+    def start(
+        pipeline: KafkaPipeline, fault: str, role: str = "model", **environment: str
+    ) -> Forked:
+        module = "tests.kit.faulty_worker"
+        command = [sys.executable, "-m", module, str(config_path), fault, role]
+        with pipeline.log_path.open("ab") as log:
+            own = {**os.environ, **pipeline.environment, **environment}
+            started.append(preloaded.start(command, own, log))
+        return started[-1]
+
+    yield start
+    for each in started:
+        each.kill()
+        each.wait()
 
 
 @pytest.fixture(autouse=True)

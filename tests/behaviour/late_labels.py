@@ -18,12 +18,8 @@ START_MS = int(time.time()) * 1_000
 class Delays:
     """How late labels come.
 
-    Attributes
-    ----------
-    most
-        Longest delay, in observations; each delay from 1 on is as likely.
-    missing, repeated
-        Shares of the labels that never come, and that come twice.
+    `most` is the longest delay, in observations; each delay from 1 on is as likely. `missing` and
+    `repeated` are the shares of the labels that never come, and that come twice.
     """
 
     most: int

@@ -35,7 +35,7 @@ from fluxplain.kafka.producer import RecordProducer
 from fluxplain.kafka.topics import create_topics, topic_specs
 from fluxplain.kafka.topics.progress import GroupOffsets
 from fluxplain.kafka.worker.budget import WINDOW
-from tests.kit.kafka_pipeline import KafkaPipeline, assert_same, reference_of
+from tests.kit.kafka_pipeline import KafkaPipeline, assert_same, fluxplain, reference_of
 from tests.kit.receiver import Receiver, receiver
 from tests.kit.records import change
 from tests.kit.settings import SETTINGS, topic_store, write_config
@@ -63,19 +63,13 @@ AUDITED = re.compile(
 EMERGENCIES = {"changes", "dead-letters"}
 """Every role may write them, but not each has a gap or a bad record to tell of here."""
 
+EVERY_ROLE = {*EMERGENCIES, "register", "checkpoints"}
+
 MAY_WRITE = {
-    "join": {"observations", "changes", "dead-letters", "register", "checkpoints"},
-    "model": {
-        "predictions",
-        "evaluations",
-        "control",
-        "changes",
-        "dead-letters",
-        "register",
-        "checkpoints",
-    },
-    "explainer": {"explanations", "changes", "dead-letters", "register", "checkpoints"},
-    "drift": {"changes", "dead-letters", "register", "checkpoints"},
+    "join": {"observations", *EVERY_ROLE},
+    "model": {"predictions", "evaluations", "control", *EVERY_ROLE},
+    "explainer": {"explanations", *EVERY_ROLE},
+    "drift": EVERY_ROLE,
     "dashboard": set[str](),
     "alerts": set[str](),
     "keda": set[str](),
@@ -220,13 +214,9 @@ def setup(
     return Setup(cluster, tmp_path, prefix, receiver.url, is_joined=request.param)
 
 
-def program(setup: Setup, *words: str) -> list[str]:
-    return [sys.executable, "-m", "fluxplain.cli", *words, "--config", str(setup.path)]
-
-
 def environment(setup: Setup, user: str) -> dict[str, str]:
     """Return what a command of a user has; it needs no checkpoints."""
-    return {**os.environ, **setup.environment(user), "FLUXPLAIN_CHECKPOINT__STORE": "directory"}
+    return {**setup.environment(user), "FLUXPLAIN_CHECKPOINT__STORE": "directory"}
 
 
 def announce(setup: Setup, folder: Path) -> None:
@@ -236,12 +226,9 @@ def announce(setup: Setup, folder: Path) -> None:
         model.learn_one(x, y)
     file = folder / "new.pickle"
     file.write_bytes(pickle.dumps(model))
-    words = program(setup, "model", "announce", str(file), "--version", "2")
     # there is nothing of the last to withdraw, which is a dead letter
-    for each in words, program(setup, "model", "withdraw", "3"):
-        told = subprocess.run(
-            each, env=environment(setup, "operator"), capture_output=True, text=True, check=False
-        )
+    for words in ("announce", str(file), "--version", "2"), ("withdraw", "3"):
+        told = fluxplain(setup.path, "model", *words, **environment(setup, "operator"))
         assert (told.returncode, told.stderr) == (0, "")
 
 
@@ -249,8 +236,8 @@ def announce(setup: Setup, folder: Path) -> None:
 def command(setup: Setup, user: str, *words: str) -> Iterator["subprocess.Popen[str]"]:
     """Run a command of a user; it must still run at the end."""
     with subprocess.Popen(
-        program(setup, *words),
-        env=environment(setup, user),
+        [sys.executable, "-m", "fluxplain.cli", *words, "--config", str(setup.path)],
+        env={**os.environ, **environment(setup, user)},
         stdout=subprocess.PIPE,
         text=True,
     ) as process:

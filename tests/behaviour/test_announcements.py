@@ -5,10 +5,10 @@ import os
 import pickle
 import re
 import signal
-import sys
 import time
 import urllib.request
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,23 +17,20 @@ import psutil
 import pytest
 from river.tree import HoeffdingTreeClassifier
 
-from fluxplain.cli.supervisor import ROLES
-from fluxplain.config.replica import Role
 from fluxplain.models.model_store import ModelFolder
 from tests.kit.kafka_pipeline import (
+    JOINED,
     KafkaPipeline,
-    Published,
     Start,
+    StartFaulty,
     assert_same,
     fluxplain,
-    reference_of,
+    records_of,
+    references_of_joined,
 )
-from tests.kit.preloaded import Forked, Preloaded
-from tests.kit.settings import SETTINGS, topics, write_config
+from tests.kit.settings import SETTINGS, Configure
 from tests.kit.streams import observations
 from tests.kit.workers import ask, wait_for
-
-JOINED: tuple[Role, ...] = ("join", *ROLES)
 
 BEFORE, BEHIND = 50, 500
 """Observations before the announcement, and behind it."""
@@ -55,32 +52,10 @@ def models(tmp_path: Path) -> ModelFolder:
     return ModelFolder(tmp_path / "models")
 
 
-def settings(tmp_path: Path, prefix: str, **tables: Any) -> dict[str, Any]:
-    directory = str(tmp_path / "models")
-    return {
-        **SETTINGS,
-        "model": {**SETTINGS["model"], "version": "v1", "directory": directory},
-        "control": {"topic": True},
-        "topics": topics(prefix),
-        **tables,
-    }
-
-
 @pytest.fixture
-def config_path(tmp_path: Path, prefix: str) -> Path:
-    return write_config(tmp_path / "pipeline.toml", settings(tmp_path, prefix))
-
-
-def predictions(pipeline: KafkaPipeline, partition: int) -> dict[int, dict[str, Any]]:
-    """Return seq → the prediction of a stream."""
-    stream = f"{pipeline.config.topic('observations')}-{partition}"
-    records = (
-        orjson.loads(value)
-        for key, values in pipeline.published.items()
-        if key[0] == "predictions" and key[1] == stream
-        for value in values
-    )
-    return {record["seq"]: record for record in records}
+def tables(tmp_path: Path) -> dict[str, Any]:
+    own = {"version": "v1", "directory": str(tmp_path / "models")}
+    return {"model": {**SETTINGS["model"], **own}, "control": {"topic": True}}
 
 
 def announce_what_is_absent(pipeline: KafkaPipeline) -> None:
@@ -92,8 +67,8 @@ def announce_what_is_absent(pipeline: KafkaPipeline) -> None:
     pipeline.wait_until(lambda: waits(pipeline) > 0)
     for partition, values in STREAMS.items():
         pipeline.send(values[BEFORE:], partition)
-    pipeline.wait_until(lambda: len(predictions(pipeline, 1)) == BEFORE + BEHIND)
-    assert len(predictions(pipeline, 0)) == BEFORE
+    pipeline.wait_until(lambda: len(versions(pipeline, 1)) == BEFORE + BEHIND)
+    assert len(versions(pipeline, 0)) == BEFORE
 
 
 def waits(pipeline: KafkaPipeline) -> int:
@@ -104,26 +79,20 @@ def waits(pipeline: KafkaPipeline) -> int:
 def finish(pipeline: KafkaPipeline) -> None:
     """Wait until all is done, and compare it with what the log says must be published."""
     pipeline.wait_until_idle()
-    expected: Published = {}
-    for partition in range(4):
-        expected |= reference_of(pipeline.config, pipeline.joined(partition), partition)
-    assert_same(pipeline.published, expected)
+    assert_same(pipeline.published, references_of_joined(pipeline, range(4)))
     for partition in STREAMS:
-        assert len(predictions(pipeline, partition)) == BEFORE + BEHIND
+        assert len(versions(pipeline, partition)) == BEFORE + BEHIND
 
 
 def versions(pipeline: KafkaPipeline, partition: int) -> list[str]:
-    told = predictions(pipeline, partition)
-    return [told[seq]["model_version"] for seq in sorted(told)]
+    """Return the model version of each prediction of a stream, in order."""
+    stream = f"{pipeline.config.topic('observations')}-{partition}"
+    predictions = records_of(pipeline.published, "predictions")
+    return [each["model_version"] for each in predictions if each["stream"] == stream]
 
 
 def notices(pipeline: KafkaPipeline) -> list[dict[str, Any]]:
-    return [
-        orjson.loads(value)
-        for key, values in pipeline.published.items()
-        if key[:1] == ("changes",) and key[2] == "model"
-        for value in values
-    ]
+    return [each for each in records_of(pipeline.published, "changes") if each["kind"] == "model"]
 
 
 def copy_model(pipeline: KafkaPipeline, models: ModelFolder) -> None:
@@ -209,23 +178,12 @@ def test_a_worker_that_is_stopped_while_it_waits_ends_in_good_order(
         assert pipeline.workers.deaths == []
 
 
-def start_faulty(
-    pipeline: KafkaPipeline, preloaded: Preloaded, config_path: Path, fault: str
-) -> Forked:
-    """Start a model worker with a fault in it."""
-    module = "tests.kit.faulty_worker"
-    command = [sys.executable, "-m", module, str(config_path), fault, "model"]
-    with pipeline.log_path.open("ab") as log:
-        return preloaded.start(command, {**os.environ, **pipeline.environment}, log)
-
-
 @pytest.mark.embedded
 @pytest.mark.parametrize("moment", ["before", "after"])
 @ENDS
 def test_a_kill_when_it_has_just_decided_decides_nothing_else(
     start: Start,
-    preloaded: Preloaded,
-    config_path: Path,
+    start_faulty: StartFaulty,
     models: ModelFolder,
     end: End,
     version: str,
@@ -238,14 +196,10 @@ def test_a_kill_when_it_has_just_decided_decides_nothing_else(
     withdrawn, or the file is there.
     """
     with start(roles=[role for role in JOINED if role != "model"]) as pipeline:
-        fault = f"dies-{moment}-publishing-a-decision"
-        faulty = start_faulty(pipeline, preloaded, config_path, fault)
-        try:
-            announce_what_is_absent(pipeline)
-            end(pipeline, models)
-            pipeline.wait_until(lambda: faulty.poll() is not None)
-        finally:
-            faulty.kill()
+        faulty = start_faulty(pipeline, f"dies-{moment}-publishing-a-decision")
+        announce_what_is_absent(pipeline)
+        end(pipeline, models)
+        pipeline.wait_until(lambda: faulty.poll() is not None)
         assert faulty.wait() == -signal.SIGKILL, "it must die there, or this test shows nothing"
         if end is copy_model:
             models.path(SHA256).unlink()
@@ -268,34 +222,27 @@ def test_a_kill_when_it_has_just_decided_decides_nothing_else(
 
 @pytest.mark.kafka
 def test_one_that_was_frozen_before_it_decided_publishes_what_the_next_owner_decided(
-    start: Start, preloaded: Preloaded, config_path: Path, models: ModelFolder
+    start: Start, start_faulty: StartFaulty, models: ModelFolder
 ) -> None:
     with start(roles=[role for role in JOINED if role != "model"]) as pipeline:
-        frozen = start_faulty(pipeline, preloaded, config_path, "freezes-deciding")
-        try:
-            announce_what_is_absent(pipeline)
-            copy_model(pipeline, models)
-            pipeline.wait_until(
-                lambda: psutil.Process(frozen.pid).status() == psutil.STATUS_STOPPED
-            )
-            models.path(SHA256).unlink()
-            withdraw(pipeline, models)
-            pipeline.workers.add("model")
-            pipeline.wait_until(lambda: len(notices(pipeline)) == 1)
-            os.kill(frozen.pid, signal.SIGCONT)
-            finish(pipeline)
-        finally:
-            frozen.kill()
-            frozen.wait()
+        frozen = start_faulty(pipeline, "freezes-deciding")
+        announce_what_is_absent(pipeline)
+        copy_model(pipeline, models)
+        pipeline.wait_until(lambda: psutil.Process(frozen.pid).status() == psutil.STATUS_STOPPED)
+        models.path(SHA256).unlink()
+        withdraw(pipeline, models)
+        pipeline.workers.add("model")
+        pipeline.wait_until(lambda: len(notices(pipeline)) == 1)
+        os.kill(frozen.pid, signal.SIGCONT)
+        finish(pipeline)
     [notice] = notices(pipeline)
     assert notice["detail"] == "model v2 was withdrawn before it took over: v1 stays"
 
 
 def test_what_one_shard_has_taken_the_others_take_too(
-    start: Start, tmp_path: Path, prefix: str, config_path: Path, models: ModelFolder
+    start: Start, configure: Configure, tables: dict[str, Any], models: ModelFolder
 ) -> None:
-    tables = settings(tmp_path, prefix)
-    write_config(config_path, {**tables, "model": {**tables["model"], "shards": 2}})
+    configure(model={**tables["model"], "shards": 2})
     with start(roles=JOINED) as pipeline:
         for partition, values in STREAMS.items():
             pipeline.send(values[:BEFORE], partition)
@@ -377,18 +324,19 @@ def test_the_command_withdraws_what_is_not_in_use(
     file.write_bytes(DATA)
     with start(roles=JOINED) as pipeline:
         announce_what_is_absent(pipeline)
-        told = fluxplain(pipeline, config_path, "withdraw", "v2")
+        command = partial(fluxplain, config_path, "model", **pipeline.environment)
+        told = command("withdraw", "v2")
         assert (told.returncode, told.stderr) == (0, "")
         assert "v2: withdrawn in 4 partitions of " in told.stdout
         finish(pipeline)
         assert pipeline.counts()["dead-letters"] == 3, "nobody waited in the other partitions"
-        told = fluxplain(pipeline, config_path, "announce", str(file), "--version", "v3")
+        told = command("announce", str(file), "--version", "v3")
         assert told.returncode == 0
         pipeline.wait_until_idle()
         for version, words in (("v3", ()), ("v3", ("--partition", "2"))):
-            refused = fluxplain(pipeline, config_path, "withdraw", version, *words)
+            refused = command("withdraw", version, *words)
             assert refused.returncode == 2
             assert "model v3 is in use in " in refused.stderr
             assert refused.stderr.count("observations-") == (1 if words else 4)
-        refused = fluxplain(pipeline, config_path, "withdraw", "v" * 201)
+        refused = command("withdraw", "v" * 201)
         assert "VERSION has 201 characters, but must have 1 to 200" in refused.stderr

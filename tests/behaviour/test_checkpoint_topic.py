@@ -1,18 +1,13 @@
 """Checkpoints in a topic of a real Kafka, which compacts it."""
 
-import os
 import re
-import subprocess
-import sys
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from confluent_kafka import Consumer, TopicPartition
-from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource
 
 from fluxplain.cli.supervisor import ROLES
 from fluxplain.config import Config, load_config
@@ -31,8 +26,10 @@ from fluxplain.kafka.client import client_settings, partitions_of
 from fluxplain.kafka.faust.peek import read_on
 from fluxplain.kafka.topics import create_topics
 from fluxplain.stages import DriftStage
+from tests.kit.kafka_pipeline import fluxplain
+from tests.kit.kafka_topics import set_topic
 from tests.kit.sealed import Large
-from tests.kit.settings import SETTINGS, topic_store, topics, write_config
+from tests.kit.settings import SETTINGS, topic_store
 
 pytestmark = pytest.mark.kafka
 
@@ -41,10 +38,13 @@ RECORDS = 5  # of a large checkpoint: its chunks and its header
 
 
 @pytest.fixture
-def config(bootstrap_servers: str, tmp_path: Path, prefix: str) -> Config:
-    settings = {**SETTINGS, "topics": topics(prefix), "checkpoint": topic_store(tmp_path)}
-    config = load_config(write_config(tmp_path / "pipeline.toml", settings))
-    config = config.on_broker(bootstrap_servers)
+def tables(tmp_path: Path) -> dict[str, Any]:
+    return {"checkpoint": topic_store(tmp_path)}
+
+
+@pytest.fixture
+def config(bootstrap_servers: str, config_path: Path) -> Config:
+    config = load_config(config_path).on_broker(bootstrap_servers)
     create_topics(config)
     return config
 
@@ -71,23 +71,14 @@ def records(config: Config) -> list[bytes]:
 
 
 def test_compaction_keeps_the_newest_and_bounds_the_rest(config: Config) -> None:
-    admin = AdminClient(client_settings(config))
     quick = {
         "segment.bytes": str(1024 * 1024),
         "segment.ms": "100",
         "min.cleanable.dirty.ratio": "0.01",
         "max.compaction.lag.ms": "100",
     }
-    resource = ConfigResource(
-        ConfigResource.Type.TOPIC,
-        config.topic("checkpoints"),
-        incremental_configs=[
-            ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET)
-            for name, value in quick.items()
-        ],
-    )
-    for future in admin.incremental_alter_configs([resource]).values():
-        future.result(timeout=30)
+    for name, value in quick.items():
+        set_topic(config, "checkpoints", name, value)
     writer = store(config)
     for offset in range(1, 13):
         writer.save(SLOT, Checkpoint(offset, Large(Config(**SETTINGS))))
@@ -123,44 +114,20 @@ def test_only_the_own_partition_is_read(config: Config, monkeypatch: pytest.Monk
         assert read == {partition_of(slot, partitions)}
 
 
-@pytest.fixture
-def fluxplain(
-    config: Config, tmp_path: Path, bootstrap_servers: str
-) -> Callable[[str], "subprocess.CompletedProcess[str]"]:
-    """Runs a command with these settings."""
-
-    def run(command: str) -> "subprocess.CompletedProcess[str]":
-        return subprocess.run(
-            [sys.executable, "-m", "fluxplain.cli", *command.split(), "-c", "pipeline.toml"],
-            cwd=tmp_path,
-            env={**os.environ, "FLUXPLAIN_KAFKA__BOOTSTRAP_SERVERS": bootstrap_servers},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-
-    return run
-
-
-def test_what_a_refusal_tells_to_do_helps(
-    config: Config, fluxplain: Callable[[str], "subprocess.CompletedProcess[str]"]
-) -> None:
+def test_what_a_refusal_tells_to_do_helps(config: Config, config_path: Path) -> None:
     slot = replace(SLOT, topic=config.topic("features"))
     other = Envelope(Identity.of({"seed": "other"}, "c"), b"k" * 32)
     TopicCheckpointStore(config, other).save(slot, Checkpoint(7, Large(Config(**SETTINGS))))
     with pytest.raises(CheckpointError) as refusal:
         store(config).load(slot)
     [command] = re.findall("`fluxplain (.*?)`", str(refusal.value))
-    result = fluxplain(f"{command} --yes")
+    broker = {"FLUXPLAIN_KAFKA__BOOTSTRAP_SERVERS": config.kafka.bootstrap_servers}
+    result = fluxplain(config_path, *command.split(), "--yes", **broker)
     assert result.returncode == 0, result.stderr
     assert f"{slot}: removed" in result.stdout
     assert store(config).load(slot) is None
-
-
-def test_their_topic_is_described_with_the_others(
-    config: Config, fluxplain: Callable[[str], "subprocess.CompletedProcess[str]"]
-) -> None:
-    result = fluxplain("topics describe")
+    # and their topic is described with the others
+    result = fluxplain(config_path, "topics", "describe", **broker)
     assert result.returncode == 0, result.stderr
     assert config.topic("checkpoints") in result.stdout
     assert config.topic("features") in result.stdout

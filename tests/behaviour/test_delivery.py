@@ -10,14 +10,7 @@ from signal import SIGKILL
 
 import pytest
 from confluent_kafka import Producer
-from confluent_kafka.admin import (
-    AdminClient,
-    AlterConfigOpType,
-    ConfigEntry,
-    ConfigResource,
-    NewPartitions,
-    ResourceType,
-)
+from confluent_kafka.admin import AdminClient
 
 from deploy.kafka import Cluster
 from fluxplain.cli import supervisor
@@ -25,35 +18,13 @@ from fluxplain.cli.supervisor import WorkerRefusedError
 from fluxplain.kafka.client import client_settings
 from fluxplain.kafka.exits import EXIT_NOT_YET, EXIT_REFUSED
 from fluxplain.kafka.topics import create_topics
-from tests.kit.kafka_pipeline import KafkaPipeline, Published, Start, assert_same, reference
-from tests.kit.settings import SETTINGS, topics, write_config
+from tests.kit.kafka_pipeline import KafkaPipeline, Start, assert_same, reference, references
+from tests.kit.kafka_topics import add_partitions, set_topic
+from tests.kit.settings import Configure, topics
 from tests.kit.streams import observations
+from tests.kit.waiting import wait_until
 
 pytestmark = pytest.mark.kafka
-
-
-def admin(pipeline: KafkaPipeline) -> AdminClient:
-    return AdminClient(client_settings(pipeline.config))
-
-
-def set_topic(pipeline: KafkaPipeline, topic: str, name: str, value: str) -> None:
-    """Change a setting of a topic."""
-    entry = ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET)
-    resource = ConfigResource(
-        ResourceType.TOPIC, pipeline.config.topic(topic), incremental_configs=[entry]
-    )
-    client = admin(pipeline)  # its answers come as long as it is there
-    for future in client.incremental_alter_configs([resource]).values():
-        future.result(timeout=30)
-
-
-def wait_for_log(pipeline: KafkaPipeline, text: str, *, restarting: bool = True) -> None:
-    deadline = time.monotonic() + 180
-    while text not in pipeline.log:
-        assert time.monotonic() < deadline, f"the log never said {text!r}:\n{pipeline.log[-2000:]}"
-        if restarting:
-            pipeline.workers.check()
-        time.sleep(0.2)
 
 
 @pytest.mark.parametrize("compression", ["gzip", "snappy", "lz4", "zstd"])
@@ -63,7 +34,7 @@ def test_observations_may_be_compressed_in_any_way(
     values = observations(100)
     with start() as pipeline:
         # the topic's own compression: what producers use who know nothing of this pipeline
-        set_topic(pipeline, "features", "compression.type", compression)
+        set_topic(pipeline.config, "features", "compression.type", compression)
         pipeline.feed(values)
         pipeline.wait_until_through(100)
     assert_same(pipeline.published, reference(pipeline.config, values))
@@ -74,13 +45,13 @@ def test_an_output_that_the_broker_finds_too_large_ends_the_worker_for_good(star
     with start() as pipeline:
         pipeline.feed(values[:80])
         pipeline.wait_until_through(80)
-        set_topic(pipeline, "evaluations", "max.message.bytes", "500")
+        set_topic(pipeline.config, "evaluations", "max.message.bytes", "500")
         pipeline.send(values[80:])
         with pytest.raises(WorkerRefusedError, match=f"model.*{EXIT_REFUSED}"):
             pipeline.wait_until_through(150)
         assert "too large for" in pipeline.log
         assert "max.message.bytes" in pipeline.log
-        set_topic(pipeline, "evaluations", "max.message.bytes", "1048588")
+        set_topic(pipeline.config, "evaluations", "max.message.bytes", "1048588")
     with start() as again:
         again.wait_until_through(150)
     assert_same(again.published, reference(again.config, values))
@@ -91,19 +62,13 @@ def test_partitions_that_are_added_while_running_are_used_or_left(start: Start) 
     with start() as pipeline:
         pipeline.send(values[0][:100])
         pipeline.wait_until_through(100)
-        more = [
-            NewPartitions(pipeline.config.topic(name), count)
-            for name, count in (("features", 6), ("evaluations", 8), ("explanations", 7))
-        ]
-        client = admin(pipeline)
-        for future in client.create_partitions(more).values():
-            future.result(timeout=30)
-        wait_for_log(pipeline, f"{pipeline.config.topic('features')} now has 6 partitions")
+        for name, count in (("features", 6), ("evaluations", 8), ("explanations", 7)):
+            add_partitions(pipeline.config, name, count)
+        seen = f"{pipeline.config.topic('features')} now has 6 partitions"
+        pipeline.wait_until(lambda: seen in pipeline.log, timeout_s=180)
         for partition, records in values.items():
             pipeline.send(records[100:] if partition == 0 else records, partition)
-        expected: Published = {}
-        for partition, records in values.items():
-            expected |= reference(pipeline.config, records, partition)
+        expected = references(pipeline.config, values)
         pipeline.wait_until(lambda: expected.keys() <= pipeline.published.keys(), timeout_s=120)
     assert_same(pipeline.published, expected)
 
@@ -116,11 +81,11 @@ def test_a_topic_that_is_deleted_ends_the_worker_and_is_not_mistaken_when_it_is_
         pipeline.feed(values)
         pipeline.wait_until_through(100)
         topic = pipeline.config.topic("features")
-        client = admin(pipeline)
+        client = AdminClient(client_settings(pipeline.config))
         for future in client.delete_topics([topic]).values():
             future.result(timeout=30)
         # the supervisor does not look yet: the first status shows
-        wait_for_log(pipeline, f"the topics {topic} were deleted", restarting=False)
+        wait_until(lambda: f"the topics {topic} were deleted" in pipeline.log, timeout_s=180)
         pipeline.wait_until(lambda: ("model-1", EXIT_NOT_YET) in pipeline.workers.deaths)
         create_topics(pipeline.config)
         pipeline.send(values)
@@ -161,10 +126,11 @@ def own_broker(tmp_path: Path) -> Iterator[Cluster]:
         yield cluster
 
 
-def test_too_few_in_sync_replicas_are_waited_for(tmp_path: Path, prefix: str) -> None:
+def test_too_few_in_sync_replicas_are_waited_for(
+    tmp_path: Path, configure: Configure, prefix: str
+) -> None:
     values = observations(150)
-    settings = {**SETTINGS, "topics": {**topics(prefix), "replication": 3}}
-    config_path = write_config(tmp_path / "pipeline.toml", settings)
+    config_path = configure(topics={**topics(prefix), "replication": 3})
     with (
         Cluster(tmp_path / "kafka", brokers=3) as cluster,
         KafkaPipeline(
@@ -178,14 +144,15 @@ def test_too_few_in_sync_replicas_are_waited_for(tmp_path: Path, prefix: str) ->
         pipeline.feed(values[:80])
         pipeline.wait_until_through(80)
         # as when a broker's disk is full: the others answer NOT_ENOUGH_REPLICAS
-        set_topic(pipeline, "evaluations", "min.insync.replicas", "3")
+        set_topic(pipeline.config, "evaluations", "min.insync.replicas", "3")
         cluster.kill_broker(3)
         pipeline.send(values[80:])
-        wait_for_log(pipeline, "it lacks in-sync replicas or disk space")
+        refusal = "it lacks in-sync replicas or disk space"
+        pipeline.wait_until(lambda: refusal in pipeline.log, timeout_s=180)
         cluster.start_broker(3)
         expected = reference(pipeline.config, values)
         pipeline.wait_until(lambda: expected.keys() <= pipeline.published.keys(), timeout_s=120)
-        wait_for_log(pipeline, "all messages are acknowledged")
+        pipeline.wait_until(lambda: "all messages are acknowledged" in pipeline.log)
         assert not pipeline.workers.deaths
     assert_same(pipeline.published, expected)
 

@@ -1,9 +1,6 @@
 """Workers say how they are, and one that does not go on ends itself."""
 
-import os
 import socket
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -11,7 +8,14 @@ import pytest
 from fluxplain.kafka.embedded import EmbeddedBroker
 from fluxplain.kafka.exits import EXIT_FAILED
 from tests.kit.faulty_worker import AT_SEQ
-from tests.kit.kafka_pipeline import KafkaPipeline, Start, assert_same, reference
+from tests.kit.kafka_pipeline import (
+    KafkaPipeline,
+    Start,
+    StartFaulty,
+    assert_same,
+    fluxplain,
+    reference,
+)
 from tests.kit.streams import observations
 from tests.kit.workers import ask, wait_for
 
@@ -49,21 +53,13 @@ def test_without_its_broker_a_worker_is_alive_but_not_ready(
 
 
 def test_a_worker_that_takes_nothing_more_ends_itself_and_nothing_is_lost(
-    start: Start, config_path: Path
+    start: Start, start_faulty: StartFaulty
 ) -> None:
     values = observations(120)
     with start(roles=["explainer", "drift"]) as pipeline:
-        command = [sys.executable, "-m", "tests.kit.faulty_worker", str(config_path), "hangs"]
-        hanging = subprocess.Popen(
-            command,
-            env={**os.environ, **pipeline.environment, "FLUXPLAIN_HEALTH__STALL_S": "5"},
-            stderr=pipeline.log_path.open("ab"),
-        )
-        try:
-            pipeline.send(values)
-            assert hanging.wait(60) == EXIT_FAILED
-        finally:
-            hanging.kill()
+        hanging = start_faulty(pipeline, "hangs", FLUXPLAIN_HEALTH__STALL_S="5")
+        pipeline.send(values)
+        assert hanging.wait(60) == EXIT_FAILED
         stream = f"{pipeline.config.topic('features')}-0"
         assert f"no message of {stream} was taken for 5 s" in pipeline.log
         assert pipeline.counts()["predictions"] <= AT_SEQ
@@ -76,15 +72,8 @@ def test_a_worker_that_takes_nothing_more_ends_itself_and_nothing_is_lost(
 def test_a_port_that_is_taken_is_a_clear_error(start: Start, config_path: Path) -> None:
     with start(roles=[]) as pipeline, socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        command = [sys.executable, "-m", "fluxplain.cli", "worker", "--role", "drift"]
-        result = subprocess.run(
-            [*command, "--config", str(config_path)],
-            env={**os.environ, **pipeline.environment, "FLUXPLAIN_HEALTH__PORT": str(port)},
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
+        environment = {**pipeline.environment, "FLUXPLAIN_HEALTH__PORT": str(port)}
+        result = fluxplain(config_path, "worker", "--role", "drift", **environment)
     assert result.returncode == 2
     assert f"health.port is {port}" in result.stderr
     assert "Traceback" not in result.stderr

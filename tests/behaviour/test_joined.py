@@ -7,41 +7,38 @@ import os
 import signal
 import time
 from pathlib import Path
+from typing import Any
 
 import orjson
 import pytest
 from confluent_kafka.admin import AdminClient
 
 from deploy.kafka import Cluster
-from fluxplain.cli.supervisor import ROLES, WorkerRefusedError
+from fluxplain.cli.supervisor import WorkerRefusedError
 from fluxplain.config.replica import Role
 from fluxplain.kafka.exits import EXIT_REFUSED
-from tests.kit.kafka_pipeline import KafkaPipeline, Published, Start, assert_same, reference_of
+from tests.kit.kafka_pipeline import (
+    JOINED,
+    KafkaPipeline,
+    Start,
+    assert_same,
+    records_of,
+    references_of_joined,
+)
 from tests.kit.kafka_topics import add_partitions, set_topic
-from tests.kit.settings import SETTINGS, topics, write_config
+from tests.kit.settings import Configure, topics
 from tests.kit.streams import observations
 
 pytestmark = pytest.mark.kafka
-
-JOINED: tuple[Role, ...] = ("join", *ROLES)
 
 LARGE = os.urandom(15_000).hex()
 """More than a batch may have in the test below, however it is compressed."""
 
 
 @pytest.fixture
-def config_path(tmp_path: Path, prefix: str) -> Path:
-    """Settings with a topic of labels, which stays empty."""
-    return write_config(tmp_path / "pipeline.toml", joined_settings(prefix))
-
-
-def joined_settings(prefix: str, **of_topics: int) -> dict[str, object]:
-    """Return the suite's settings with joined topics."""
-    return {
-        **SETTINGS,
-        "label": {"type": "integer", "topic": True},
-        "topics": {**topics(prefix), **of_topics},
-    }
+def tables() -> dict[str, Any]:
+    """A topic of labels, which stays empty."""
+    return {"label": {"type": "integer", "topic": True}}
 
 
 def numbered(values: list[bytes]) -> list[bytes]:
@@ -52,33 +49,13 @@ def numbered(values: list[bytes]) -> list[bytes]:
 def assert_all_answered(pipeline: KafkaPipeline, counts: dict[int, int]) -> None:
     """Fail unless each observation has one prediction, in its own stream and in its order.
 
-    Parameters
-    ----------
-    pipeline
-        What was published.
-    counts
-        Partition of ``features`` → how many observations it has, all of them good.
+    `counts` maps a partition of ``features`` to its number of observations, all of them good.
     """
-    predicted: dict[str, dict[int, int]] = {}
-    for key, values in pipeline.published.items():
-        if key[0] == "predictions":
-            assert len(values) == 1, f"{key} has several contents"
-            [fields] = map(orjson.loads, values)
-            predicted.setdefault(fields["stream"], {})[fields["seq"]] = fields["id"]
-    expected = {
-        f"{pipeline.config.topic('observations')}-{partition}": list(range(count))
-        for partition, count in counts.items()
-    }
-    found = {stream: [ids[seq] for seq in sorted(ids)] for stream, ids in predicted.items()}
-    assert found == expected
-
-
-def reference(pipeline: KafkaPipeline, partitions: list[int]) -> Published:
-    """Return what the local pipeline publishes for what was joined."""
-    published: Published = {}
-    for partition in partitions:
-        published |= reference_of(pipeline.config, pipeline.joined(partition), partition)
-    return published
+    predicted: dict[str, list[int]] = {}
+    for each in records_of(pipeline.published, "predictions"):
+        predicted.setdefault(each["stream"], []).append(each["id"])
+    source = pipeline.config.topic("observations")
+    assert predicted == {f"{source}-{each}": [*range(count)] for each, count in counts.items()}
 
 
 def wait_until_answered(pipeline: KafkaPipeline, count: int, *, timeout_s: float = 120.0) -> None:
@@ -105,7 +82,7 @@ def test_behind_a_batch_that_is_refused_nothing_is_passed_on_until_that_is_mende
         set_topic(pipeline.config, "observations", "max.message.bytes", "1048588")
     with start(roles=JOINED) as again:
         wait_until_answered(again, 900)
-        expected = reference(again, [0])
+        expected = references_of_joined(again, [0])
     assert_all_answered(again, {0: 900})
     assert_same(again.published, expected)
 
@@ -114,11 +91,11 @@ def test_behind_a_batch_that_is_refused_nothing_is_passed_on_until_that_is_mende
     "order", [("observations", "features", "labels"), ("features", "labels", "observations")]
 )
 def test_partitions_that_are_added_in_any_order_are_streams_of_their_own(
-    tmp_path: Path, prefix: str, bootstrap_servers: str, order: tuple[str, ...]
+    start: Start, configure: Configure, prefix: str, order: tuple[str, ...]
 ) -> None:
-    path = write_config(tmp_path / "pipeline.toml", joined_settings(prefix, features_partitions=1))
+    configure(topics={**topics(prefix), "features_partitions": 1})
     values = {0: numbered(observations(150, seed=5)), 1: numbered(observations(150, seed=6))}
-    with KafkaPipeline(path, bootstrap_servers, tmp_path, roles=JOINED) as pipeline:
+    with start(roles=JOINED) as pipeline:
         pipeline.send(values[0][:50])
         pipeline.wait_until(lambda: pipeline.counts()["predictions"] == 50)
         missing = f"{pipeline.config.topic('observations')} has no partition 1"
@@ -140,7 +117,7 @@ def test_partitions_that_are_added_in_any_order_are_streams_of_their_own(
         pipeline.send(values[0][50 if done < 100 else 100 :])
         wait_until_answered(pipeline, 300)
         assert {status for _, status in pipeline.workers.deaths} == {-signal.SIGKILL}
-        expected = reference(pipeline, [0, 1])
+        expected = references_of_joined(pipeline, [0, 1])
     assert_all_answered(pipeline, {0: 150, 1: 150})
     assert_same(pipeline.published, expected)
 
@@ -154,10 +131,9 @@ def other_than_controller(cluster: Cluster) -> int:
 
 @pytest.mark.parametrize(("role", "output"), [("join", "observations"), ("model", "evaluations")])
 def test_a_worker_that_was_frozen_while_writes_were_refused_loses_nothing(
-    tmp_path: Path, prefix: str, role: Role, output: str
+    tmp_path: Path, configure: Configure, prefix: str, role: Role, output: str
 ) -> None:
-    settings = joined_settings(prefix, replication=3)
-    path = write_config(tmp_path / "pipeline.toml", settings)
+    path = configure(topics={**topics(prefix), "replication": 3})
     values = numbered(observations(600))
     with (
         Cluster(tmp_path / "kafka", brokers=3) as cluster,
@@ -178,6 +154,6 @@ def test_a_worker_that_was_frozen_while_writes_were_refused_loses_nothing(
         pipeline.wait_until(lambda: pipeline.counts()["predictions"] > 300, timeout_s=90)
         pipeline.workers.kill(f"{role}-1", signal.SIGCONT)
         wait_until_answered(pipeline, 600)
-        expected = reference(pipeline, [0])
+        expected = references_of_joined(pipeline, [0])
     assert_all_answered(pipeline, {0: 600})
     assert_same(pipeline.published, expected)

@@ -2,23 +2,24 @@
 
 from collections.abc import Sequence
 from contextlib import closing
-from pathlib import Path
+from typing import Any
 
-import orjson
 import pytest
 from confluent_kafka import Producer
 
-from fluxplain.cli.supervisor import ROLES
-from fluxplain.config.replica import Role
 from fluxplain.kafka.client import client_settings
 from fluxplain.kafka.topics.progress import GroupOffsets
 from fluxplain.schemas.prediction import LabelCounts
 from tests.behaviour.late_labels import START_MS, Delays, Sent, late_labels
-from tests.kit.kafka_pipeline import KafkaPipeline, Start, assert_same, reference_of
-from tests.kit.settings import SETTINGS, topics, write_config
+from tests.kit.kafka_pipeline import (
+    JOINED,
+    KafkaPipeline,
+    Start,
+    assert_same,
+    records_of,
+    reference_of,
+)
 from tests.kit.support import agrawal
-
-JOINED: tuple[Role, ...] = ("join", *ROLES)
 
 WAIT = 150
 
@@ -26,12 +27,9 @@ DELAYS = Delays(most=100, missing=0.05, repeated=0.05)
 
 
 @pytest.fixture
-def config_path(tmp_path: Path, prefix: str) -> Path:
-    """Settings with a topic of labels."""
-    label = {"type": "integer", "topic": True, "wait": WAIT}
-    return write_config(
-        tmp_path / "pipeline.toml", {**SETTINGS, "label": label, "topics": topics(prefix)}
-    )
+def tables() -> dict[str, Any]:
+    """A topic of labels."""
+    return {"label": {"type": "integer", "topic": True, "wait": WAIT}}
 
 
 def send(pipeline: KafkaPipeline, records: Sequence[Sent]) -> None:
@@ -43,13 +41,7 @@ def send(pipeline: KafkaPipeline, records: Sequence[Sent]) -> None:
 
 
 def last_counts(pipeline: KafkaPipeline) -> LabelCounts:
-    predictions = [
-        orjson.loads(value)
-        for key, values in pipeline.published.items()
-        if key[0] == "predictions"
-        for value in values
-    ]
-    return LabelCounts(**max(predictions, key=lambda each: int(each["seq"]))["labels"])
+    return LabelCounts(**records_of(pipeline.published, "predictions")[-1]["labels"])
 
 
 def test_what_is_published_is_that_of_the_same_order_whatever_is_killed(start: Start) -> None:

@@ -5,10 +5,8 @@ Each test is one way of losing data: it fails if Faust commits again, if
 """
 
 import asyncio
-import os
-import subprocess
-import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +14,7 @@ import faust
 import pytest
 from faust.types import TP
 
-from fluxplain.config import Config, load_config
+from fluxplain.config import Config
 from fluxplain.config.replica import Replica
 from fluxplain.kafka.checkpoints import fingerprint_of, identity_of
 from fluxplain.kafka.client import TopicPartition, cluster
@@ -25,18 +23,24 @@ from fluxplain.kafka.faust.app import create_worker
 from fluxplain.kafka.faust.transport import PAUSED_S
 from fluxplain.kafka.ownership.register import Register
 from fluxplain.kafka.producer import DeliveryError, RecordProducer
-from fluxplain.kafka.topics import create_topics
 from fluxplain.kafka.topics.progress import GroupOffsets
 from fluxplain.kafka.topics.reader import TopicReader
 from fluxplain.schemas import OUTPUTS
 from fluxplain.stages import ExplainerStage
 from tests.kit.faulty_broker import PRODUCE, FaultyBroker
 from tests.kit.faulty_worker import AT_SEQ
-from tests.kit.kafka_pipeline import Published, assert_same, identity, reference
+from tests.kit.kafka_pipeline import (
+    KafkaPipeline,
+    Published,
+    Start,
+    StartFaulty,
+    assert_same,
+    identity,
+    reference,
+)
 from tests.kit.streams import observations
 
-RECORDS = 100
-INTERVAL_S = 0.2
+VALUES = observations(100)
 FAUST_COMMIT_INTERVAL_S = 2.8
 """How often Faust commits what it takes for acknowledged."""
 TOPIC_AUTHORIZATION_FAILED = 29
@@ -46,82 +50,122 @@ pytestmark = pytest.mark.embedded  # of real deliveries: test_delivery.py
 
 
 @pytest.fixture
-def config(config_path: Path, bootstrap_servers: str, monkeypatch: pytest.MonkeyPatch) -> Config:
-    return _config(config_path, bootstrap_servers, monkeypatch)
+def tables(tmp_path: Path) -> dict[str, Any]:
+    return {"checkpoint": {"directory": str(tmp_path / "checkpoints")}}
 
 
-def test_a_worker_that_raises_ends_and_commits_nothing_it_did_not_finish(
-    config: Config, config_path: Path
+@pytest.fixture
+def pipeline(start: Start) -> Iterator[KafkaPipeline]:
+    """Topics without workers."""
+    with start(roles=[]) as pipeline:
+        yield pipeline
+
+
+@pytest.fixture
+def config(pipeline: KafkaPipeline) -> Config:
+    return pipeline.config
+
+
+def published(config: Config) -> Published:
+    found: Published = {}
+    with TopicReader(config, list(OUTPUTS), from_beginning=True) as reader:
+        for message in reader.until(reader.extent()):
+            name, value = reader.name(message), message.value()
+            assert value is not None
+            found.setdefault(identity(name, value), set()).add(value)
+    return found
+
+
+def committed(config: Config) -> int:
+    offsets = GroupOffsets(config, "model", "features")
+    try:
+        return offsets.committed()[0]
+    finally:
+        offsets.close()
+
+
+def assert_nothing_lost(
+    pipeline: KafkaPipeline, start_faulty: StartFaulty, values: list[bytes], fault: str = "none"
 ) -> None:
-    values = _fill(config)
-    assert _run(config_path, "raises") == EXIT_FAILED
-    assert _committed(config) <= AT_SEQ
-    _assert_nothing_lost(config, config_path, values)
+    """Run a worker to the end: what it and one before it published is the reference."""
+    worker, config = start_faulty(pipeline, fault), pipeline.config
+    pipeline.wait_until(
+        lambda: worker.poll() is not None or committed(config) == len(values), timeout_s=90
+    )
+    worker.terminate()
+    assert worker.wait(30) == 0
+    assert committed(config) == len(values)
+    topics = ["predictions", "dead-letters"]  # what the model role publishes for users
+    expected = {k: v for k, v in reference(config, values).items() if k[0] in topics}
+    assert_same({k: v for k, v in published(config).items() if k[0] in topics}, expected)
+
+
+@pytest.mark.parametrize(
+    ("fault", "status", "most_committed"),
+    [
+        ("raises", EXIT_FAILED, AT_SEQ),
+        ("huge-output", EXIT_REFUSED, AT_SEQ),  # it would be too large again
+        ("dies-before-delivery", -9, 0),
+    ],
+)
+def test_a_worker_that_ends_has_committed_nothing_that_it_did_not_finish(
+    pipeline: KafkaPipeline,
+    start_faulty: StartFaulty,
+    fault: str,
+    status: int,
+    most_committed: int,
+) -> None:
+    pipeline.send(VALUES)
+    assert start_faulty(pipeline, fault).wait(60) == status
+    assert committed(pipeline.config) <= most_committed
+    assert_nothing_lost(pipeline, start_faulty, VALUES)
 
 
 @pytest.mark.quick
 def test_a_message_that_is_dropped_on_its_way_is_read_again(
-    config: Config, config_path: Path
+    pipeline: KafkaPipeline, start_faulty: StartFaulty
 ) -> None:
-    _assert_nothing_lost(config, config_path, _fill(config), fault="drops")
-    log = (config_path.parent / "faulty-worker.log").read_text()
-    assert f"offset {AT_SEQ + 1} came before {AT_SEQ}: reading again" in log
-
-
-def test_an_output_that_is_too_large_is_not_committed(config: Config, config_path: Path) -> None:
-    values = _fill(config)
-    assert _run(config_path, "huge-output") == EXIT_REFUSED, "it would be too large again"
-    assert _committed(config) <= AT_SEQ
-    _assert_nothing_lost(config, config_path, values)
-
-
-def test_nothing_is_committed_before_the_outputs_have_arrived(
-    config: Config, config_path: Path
-) -> None:
-    values = _fill(config)
-    assert _run(config_path, "dies-before-delivery") == -9
-    assert _committed(config) == 0
-    _assert_nothing_lost(config, config_path, values)
+    pipeline.send(VALUES)
+    assert_nothing_lost(pipeline, start_faulty, VALUES, fault="drops")
+    assert f"offset {AT_SEQ + 1} came before {AT_SEQ}: reading again" in pipeline.log
 
 
 def test_faust_commits_nothing_behind_the_checkpoints_back(
-    config: Config, config_path: Path, monkeypatch: pytest.MonkeyPatch
+    pipeline: KafkaPipeline, start_faulty: StartFaulty
 ) -> None:
-    values = _fill(config)
-    monkeypatch.setenv("FLUXPLAIN_CHECKPOINT__INTERVAL_S", "3600")
-    worker = _start(config_path, "none")
-    try:
-        while sum(key[0] == "predictions" for key in _published(config)) < len(values):
-            assert worker.poll() is None
-        time.sleep(FAUST_COMMIT_INTERVAL_S + 1.5)
-        assert _committed(config) == 0
-    finally:
-        worker.kill()
-        worker.wait()
-    monkeypatch.setenv("FLUXPLAIN_CHECKPOINT__INTERVAL_S", str(INTERVAL_S))
-    _assert_nothing_lost(config, config_path, values)
+    pipeline.send(VALUES)
+    worker = start_faulty(pipeline, "none", FLUXPLAIN_CHECKPOINT__INTERVAL_S="3600")
+    pipeline.wait_until(lambda: pipeline.counts()["predictions"] == len(VALUES))
+    time.sleep(FAUST_COMMIT_INTERVAL_S + 1.5)
+    assert worker.poll() is None
+    assert committed(pipeline.config) == 0
+    worker.kill()
+    worker.wait()
+    assert_nothing_lost(pipeline, start_faulty, VALUES)
 
 
 def test_a_refused_delivery_ends_the_worker_and_commits_nothing(
-    config_path: Path, monkeypatch: pytest.MonkeyPatch
+    config_path: Path, tmp_path: Path, start_faulty: StartFaulty
 ) -> None:
-    with FaultyBroker() as broker:
-        config = _config(config_path, broker.bootstrap_servers, monkeypatch)
-        values = _fill(config)
-        identity = identity_of(config, cluster(config))
-        Register(config).enter(fingerprint_of(config, identity))
+    with (
+        FaultyBroker() as broker,
+        KafkaPipeline(config_path, broker.bootstrap_servers, tmp_path, roles=[]) as pipeline,
+    ):
+        config = pipeline.config
+        pipeline.send(VALUES)
+        Register(config).enter(fingerprint_of(config, identity_of(config, cluster(config))))
         broker.refuse(PRODUCE, TOPIC_AUTHORIZATION_FAILED, times=1)
-        assert _run(config_path, "none") == EXIT_FAILED
-        assert _committed(config) == 0
-        _assert_nothing_lost(config, config_path, values)
+        assert start_faulty(pipeline, "none").wait(60) == EXIT_FAILED
+        assert committed(config) == 0
+        assert_nothing_lost(pipeline, start_faulty, VALUES)
 
 
-def test_a_producer_reports_a_refused_delivery(
-    config_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with FaultyBroker() as broker:
-        config = _config(config_path, broker.bootstrap_servers, monkeypatch)
-        producer = RecordProducer(config)
+def test_a_producer_reports_a_refused_delivery(config_path: Path, tmp_path: Path) -> None:
+    with (
+        FaultyBroker() as broker,
+        KafkaPipeline(config_path, broker.bootstrap_servers, tmp_path, roles=[]) as pipeline,
+    ):
+        producer = RecordProducer(pipeline.config)
         broker.refuse(PRODUCE, TOPIC_AUTHORIZATION_FAILED)
         producer.send("anything", b"{}")
         with pytest.raises(DeliveryError, match="did not take a message"):
@@ -130,21 +174,21 @@ def test_a_producer_reports_a_refused_delivery(
 
 @pytest.mark.quick
 def test_a_value_that_cannot_be_decoded_goes_to_dead_letters(
-    config: Config, config_path: Path
+    pipeline: KafkaPipeline, start_faulty: StartFaulty
 ) -> None:
     values = [b"\xff\x00", *observations(20), b"\x80{}"]
-    _fill(config, values)
-    _assert_nothing_lost(config, config_path, values)
+    pipeline.send(values)
+    assert_nothing_lost(pipeline, start_faulty, values)
 
 
 @pytest.mark.quick
 def test_a_large_record_goes_to_dead_letters_and_the_next_one_is_used(
-    config: Config, config_path: Path
+    pipeline: KafkaPipeline, start_faulty: StartFaulty
 ) -> None:
     large = b'{"x": {"salary": "' + b"\x01" * 900_000 + b'"}}'
     values = [*observations(20), large, *observations(10)]
-    _fill(config, values)
-    _assert_nothing_lost(config, config_path, values)
+    pipeline.send(values)
+    assert_nothing_lost(pipeline, start_faulty, values)
 
 
 def test_commits_what_is_done_whatever_faust_has_seen(
@@ -164,7 +208,7 @@ def test_commits_what_is_done_whatever_faust_has_seen(
         for offset in (0, 1, 2, 3, 4):
             _message(tp, offset, consumer).ack(consumer)
         assert not await consumer.commit()
-        assert await worker.worker._driver.commit({TopicPartition(*tp): 4})
+        assert await worker.worker.context.driver.commit({TopicPartition(*tp): 4})
 
     monkeypatch.setattr(consumer, "_commit", commit)
     worker.app.topics._acking_topics.add(tp.topic)
@@ -218,77 +262,6 @@ def test_the_pipeline_relies_on_neither_exactly_once_nor_tables(config: Config) 
     assert app.conf.processing_guarantee == faust.types.enums.ProcessingGuarantee.AT_LEAST_ONCE
     assert not app.tables
     assert not app.conf.stream_wait_empty
-
-
-def _config(path: Path, bootstrap_servers: str, monkeypatch: pytest.MonkeyPatch) -> Config:
-    monkeypatch.setenv("FLUXPLAIN_KAFKA__BOOTSTRAP_SERVERS", bootstrap_servers)
-    monkeypatch.setenv("FLUXPLAIN_CHECKPOINT__DIRECTORY", str(path.parent / "checkpoints"))
-    monkeypatch.setenv("FLUXPLAIN_CHECKPOINT__INTERVAL_S", str(INTERVAL_S))
-    config = load_config(path)
-    create_topics(config)
-    return config
-
-
-def _fill(config: Config, values: list[bytes] | None = None) -> list[bytes]:
-    values = observations(RECORDS) if values is None else values
-    producer = RecordProducer(config)
-    for value in values:
-        producer.send(config.topic("features"), value, partition=0)
-    producer.flush()
-    return values
-
-
-def _run(config_path: Path, fault: str) -> int:
-    return _start(config_path, fault).wait(60)
-
-
-def _start(config_path: Path, fault: str) -> "subprocess.Popen[bytes]":
-    command = [sys.executable, "-m", "tests.kit.faulty_worker", str(config_path), fault]
-    log = (config_path.parent / "faulty-worker.log").open("ab")
-    return subprocess.Popen(command, stderr=log, env=dict(os.environ))
-
-
-def _committed(config: Config) -> int:
-    offsets = GroupOffsets(config, "model", "features")
-    try:
-        return offsets.committed()[0]
-    finally:
-        offsets.close()
-
-
-def _assert_nothing_lost(
-    config: Config, config_path: Path, values: list[bytes], fault: str = "none"
-) -> None:
-    """Run a worker to the end: what it and one before it published is the reference."""
-    worker = _start(config_path, fault)
-    try:
-        deadline = time.monotonic() + 90
-        while _committed(config) < len(values):
-            assert worker.poll() is None, "the worker ended"
-            assert time.monotonic() < deadline, f"only {_committed(config)} were committed"
-            time.sleep(0.2)
-    finally:
-        worker.terminate()
-        assert worker.wait(30) == 0
-    topics = ["predictions", "dead-letters"]  # what the model role publishes for users
-    expected = {k: v for k, v in reference(config, values).items() if k[0] in topics}
-    published = {k: v for k, v in _published(config).items() if k[0] in topics}
-    huge = {k: {v for v in vs if len(v) < 1_000_000} for k, vs in published.items()}
-    assert_same(huge, expected)
-
-
-def _published(config: Config) -> Published:
-    published: Published = {}
-    with TopicReader(config, list(OUTPUTS), from_beginning=True) as reader:
-        idle = 0
-        while idle < 5:
-            messages = reader.poll(0.2)
-            idle = 0 if messages else idle + 1
-            for message in messages:
-                name, value = reader.name(message), message.value()
-                assert value is not None
-                published.setdefault(identity(name, value), set()).add(value)
-    return published
 
 
 def _message(tp: TP, offset: int, consumer: object) -> faust.types.tuples.ConsumerMessage:

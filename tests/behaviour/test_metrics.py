@@ -11,7 +11,7 @@ from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.deploy.documented import documented_metrics
-from tests.kit.kafka_pipeline import KafkaPipeline, Start
+from tests.kit.kafka_pipeline import KafkaPipeline, Start, records_of
 from tests.kit.streams import observations, with_hostile
 
 ROLES = ("model", "explainer", "drift")
@@ -109,10 +109,7 @@ def test_metrics_tell_what_was_published_and_are_all_documented(
         for role in ROLES:
             assert scrape.value("fluxplain_faust_messages_received_total", role=role) > 0
 
-        last = max(
-            (orjson.loads(value) for each in pipeline.published.values() for value in each),
-            key=lambda record: ("increments" in record, record["seq"]),
-        )
+        last = records_of(pipeline.published, "explanations")[-1]
         told = {name: last[name] for name in ("stream", "feature", "method")}
         assert scrape.value("fluxplain_importance", **told) == last["value"]
         assert scrape.value("fluxplain_importance_std_error", **told) == last["std_error"]

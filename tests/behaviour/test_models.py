@@ -1,17 +1,15 @@
 """Models of other libraries, and such as need no label, on Kafka; killed in between."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.kit.kafka_pipeline import KafkaPipeline, assert_same, reference
+from tests.kit.kafka_pipeline import Start, assert_same, records_of, reference
 from tests.kit.settings import topics, write_config
 from tests.models.kinds import KINDS
-from tests.models.run import most_important, of
+from tests.models.run import most_important
 from tests.models.streams import BROKEN, messages
-
-Start = Callable[..., KafkaPipeline]
 
 
 @pytest.fixture
@@ -40,9 +38,9 @@ def test_publishes_what_the_reference_publishes_also_after_a_kill(
     assert_same(pipeline.published, reference(pipeline.config, values))
     assert pipeline.counts()["dead-letters"] == 0
     assert len(pipeline.workers.deaths) == 1
-    predictions = of(pipeline.published, "predictions")
+    predictions = records_of(pipeline.published, "predictions")
     assert all(record["loss"] is not None for record in predictions)
-    explanations = of(pipeline.published, "explanations")
+    explanations = records_of(pipeline.published, "explanations")
     assert {record["method"] for record in explanations} == {"ipfi", "isage", "ipdp"}
     if kind.label == "none":
         assert {record["y"] for record in predictions} == {None}

@@ -1,11 +1,9 @@
 """Other settings are refused, and writers that lost their partition are ignored."""
 
 import json
-import os
-import subprocess
-import sys
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -19,8 +17,16 @@ from fluxplain.kafka.ownership.lives import Life
 from fluxplain.kafka.ownership.register import Register
 from fluxplain.kafka.ownership.writers import WRITER, Writer
 from fluxplain.kafka.topics.reader import TopicReader
-from fluxplain.schemas import FIRST_INCARNATION, DeadLetter, Evaluation
-from tests.kit.kafka_pipeline import KafkaPipeline, Start, assert_same, of_incarnation, reference
+from fluxplain.schemas import FIRST_INCARNATION, Evaluation
+from tests.kit.kafka_pipeline import (
+    KafkaPipeline,
+    Start,
+    assert_same,
+    fluxplain,
+    of_incarnation,
+    records_of,
+    reference,
+)
 from tests.kit.settings import SETTINGS, topics, write_config
 from tests.kit.streams import observations
 
@@ -34,19 +40,6 @@ def other_path(tmp_path: Path, prefix: str) -> Path:
     return write_config(tmp_path / "other.toml", settings)
 
 
-def fluxplain(
-    pipeline: KafkaPipeline, config: Path, *words: str
-) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(
-        [sys.executable, "-m", "fluxplain.cli", *words, "--config", str(config)],
-        env={**os.environ, **pipeline.environment, "COLUMNS": "1000"},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-
-
 def test_a_worker_with_other_settings_refuses_to_start_and_names_them(
     start: Start, other_path: Path
 ) -> None:
@@ -54,7 +47,7 @@ def test_a_worker_with_other_settings_refuses_to_start_and_names_them(
     with start() as pipeline:
         pipeline.feed(values[:80])
         pipeline.wait_until_through(80)
-        foreign = fluxplain(pipeline, other_path, "worker", "--role", "model")
+        foreign = fluxplain(other_path, "worker", "--role", "model", **pipeline.environment)
         assert foreign.returncode == EXIT_REFUSED
         assert "they differ in explain.alpha, seed" in foreign.stderr
         assert "fluxplain settings replace" in foreign.stderr
@@ -71,12 +64,13 @@ def test_settings_that_are_replaced_begin_another_incarnation(
     with start() as pipeline:
         pipeline.feed(values[:100])
         pipeline.wait_until_through(100)
-        shown = fluxplain(pipeline, other_path, "settings", "show")
+        command = partial(fluxplain, other_path, "settings", **pipeline.environment)
+        shown = command("show")
         assert "differs: seed" in shown.stdout
-        replaced = fluxplain(pipeline, other_path, "settings", "replace", "--yes")
+        replaced = command("replace", "--yes")
         assert replaced.returncode == 0, replaced.stderr
         number = replaced.stdout.split()[-1].rstrip(".")
-        again = fluxplain(pipeline, other_path, "settings", "replace", "--yes")
+        again = command("replace", "--yes")
         assert "nothing to replace" in again.stdout
     with KafkaPipeline(other_path, bootstrap_servers, tmp_path) as other:
         other.feed(values[100:])
@@ -122,30 +116,6 @@ def test_a_checkpoint_that_an_owner_before_wrote_late_is_not_used(start: Start) 
     assert pipeline.log.count("its writer was no longer the owner") == late >= len(ROLES)
 
 
-def test_an_incarnation_that_nobody_registered_ends_no_other(start: Start) -> None:
-    values = observations(120)
-    with start() as pipeline:
-        pipeline.feed(values[:100])
-        pipeline.wait_until_through(100)
-        config = pipeline.config
-        slot = f"model {config.topic('features')}-0"
-        with closing(Register(config)) as register:
-            owner = Writer(slot, register.read().epochs[slot])
-        # as the present owner would write it, but for the incarnation
-        [run, *_] = [each for each in evaluations(pipeline) if each.feature == "age"]
-        forged = replace(run, incarnation="999999999", previous_seq=None)
-        topic, headers = config.topic(run.TOPIC), {WRITER: owner.header}
-        producer = Producer(client_settings(config))
-        for partition in range(config.topics.partitions):
-            producer.produce(topic, forged.encode(), "age", partition=partition, headers=headers)
-        producer.flush()
-        pipeline.feed(values[100:])
-        pipeline.wait_until_through(120)
-        pipeline.wait_until(lambda: pipeline.counts()["dead-letters"] == config.topics.partitions)
-    published = {k: v for k, v in pipeline.published.items() if k[0] != "dead-letters"}
-    assert_same(published, reference(config, values))
-
-
 def evaluations(pipeline: KafkaPipeline) -> list[Evaluation]:
     """Return the evaluations that are in the topic."""
     with TopicReader(pipeline.config, [Evaluation.TOPIC], from_beginning=True) as reader:
@@ -153,39 +123,45 @@ def evaluations(pipeline: KafkaPipeline) -> list[Evaluation]:
     return [Evaluation.decode(each.value()) for each in messages]
 
 
-def test_only_the_newest_owner_of_a_partition_is_heard(start: Start) -> None:
+def test_only_the_newest_owner_of_a_partition_and_registered_incarnations_are_heard(
+    start: Start,
+) -> None:
     values = observations(120)
     with start() as pipeline:
         pipeline.feed(values[:100])
         pipeline.wait_until_through(100)
-        register = Register(pipeline.config)
-        slot = f"model {pipeline.config.topic('features')}-0"
-        epoch = register.read().epochs[slot]
-        register.close()
+        config, topic = pipeline.config, pipeline.config.topic("evaluations")
+        slot, partitions = f"model {config.topic('features')}-0", config.topics.partitions
+        with closing(Register(config)) as register:
+            owner = Writer(slot, register.read().epochs[slot])
         # of an owner before, of one that never claimed the slot, and of nobody
         headers = [
-            {WRITER: Writer(slot, epoch - 1).header},
-            {WRITER: Writer(slot, 10**9).header},
+            {WRITER: replace(owner, epoch=owner.epoch - 1).header},
+            {WRITER: replace(owner, epoch=10**9).header},
             {WRITER: b"\xff@@"},
             {},
         ]
-        producer = Producer(client_settings(pipeline.config))
+        producer = Producer(client_settings(config))
         for i, each in enumerate(headers):
-            value = json.dumps({"forged": i})
-            topic = pipeline.config.topic("evaluations")
-            producer.produce(topic, value, "age", partition=0, headers=each)
+            producer.produce(topic, json.dumps({"forged": i}), "age", partition=0, headers=each)
+        # as the present owner would write it, but for the incarnation
+        [run, *_] = [each for each in evaluations(pipeline) if each.feature == "age"]
+        forged = replace(run, incarnation="999999999", previous_seq=None).encode()
+        for partition in range(partitions):
+            signed = {WRITER: owner.header}
+            producer.produce(topic, forged, "age", partition=partition, headers=signed)
         producer.flush()
         pipeline.feed(values[100:])
         pipeline.wait_until_through(120)
-        pipeline.wait_until(lambda: pipeline.counts()["dead-letters"] == 3)
+        pipeline.wait_until(lambda: pipeline.counts()["dead-letters"] == 3 + partitions)
+        assert not pipeline.workers.deaths
     published = {k: v for k, v in pipeline.published.items() if k[0] != "dead-letters"}
-    assert_same(published, reference(pipeline.config, values))
-    letters = [
-        DeadLetter.decode(value)
-        for key, found in pipeline.published.items()
-        if key[0] == "dead-letters"
-        for value in found
-    ]
-    assert {each.reason for each in letters} == {"it was not written by a worker of this pipeline"}
-    assert {each.value for each in letters} == {json.dumps({"forged": i}) for i in (1, 2, 3)}
-    assert not pipeline.workers.deaths
+    assert_same(published, reference(config, values))
+    letters = {
+        each["value"]: each["reason"] for each in records_of(pipeline.published, "dead-letters")
+    }
+    assert letters.pop(forged.decode())
+    assert letters == {
+        json.dumps({"forged": i}): "it was not written by a worker of this pipeline"
+        for i in (1, 2, 3)
+    }

@@ -1,7 +1,7 @@
 """What users rely on: the pipeline on a broker publishes what the reference does, always."""
 
 from collections.abc import Iterator
-from pathlib import Path
+from contextlib import closing
 from typing import Any
 
 import orjson
@@ -13,14 +13,8 @@ from fluxplain.config import load_config
 from fluxplain.config.replica import Role
 from fluxplain.kafka.producer import RecordProducer
 from fluxplain.kafka.topics.progress import GroupOffsets
-from tests.kit.kafka_pipeline import (
-    KafkaPipeline,
-    Published,
-    Start,
-    assert_same,
-    reference,
-)
-from tests.kit.settings import SETTINGS, topics, write_config
+from tests.kit.kafka_pipeline import KafkaPipeline, Start, assert_same, reference, references
+from tests.kit.settings import SETTINGS, Configure
 from tests.kit.streams import observations, with_hostile
 
 
@@ -40,7 +34,7 @@ def test_publishes_what_the_reference_publishes_bit_for_bit(start: Start) -> Non
 
 @pytest.mark.embedded
 def test_publishes_the_same_with_every_detector_when_every_role_is_killed_in_between(
-    start: Start, config_path: Path, prefix: str
+    start: Start, configure: Configure
 ) -> None:
     drift = {
         "delta": 0.1,
@@ -50,9 +44,7 @@ def test_publishes_the_same_with_every_detector_when_every_role_is_killed_in_bet
         "ipdp": {"detector": "kswin", "params": {"alpha": 0.001}},
         "loss": {"detector": "hddm_a", "params": {"two_sided_test": True}},
     }
-    explain = {**SETTINGS["explain"], "loss": "zero_one"}
-    settings = {**SETTINGS, "explain": explain, "drift": drift, "topics": topics(prefix)}
-    write_config(config_path, settings)
+    configure(explain={**SETTINGS["explain"], "loss": "zero_one"}, drift=drift)
     values = with_hostile(observations(1000))
     kills: dict[int, Role] = {200: "model", 500: "explainer", 800: "drift"}
     with start() as pipeline:
@@ -126,12 +118,10 @@ OPTIONS: dict[str, dict[str, Any]] = {
 @pytest.mark.embedded
 @pytest.mark.parametrize("options", OPTIONS)
 def test_publishes_what_the_reference_publishes_with_each_option_also_after_a_kill(
-    start: Start, config_path: Path, prefix: str, options: str
+    start: Start, configure: Configure, options: str
 ) -> None:
     explain = {**SETTINGS["explain"], **OPTIONS[options], "loss": "zero_one"}
-    drift = {**SETTINGS["drift"], "loss": explain.pop("drift")}
-    settings = {**SETTINGS, "explain": explain, "drift": drift, "topics": topics(prefix)}
-    write_config(config_path, settings)
+    configure(drift={**SETTINGS["drift"], "loss": explain.pop("drift")}, explain=explain)
     values = with_hostile(observations(400, classes=4 if "classes" in options else 2))
     with start() as pipeline:
         pipeline.feed(values[:200])
@@ -144,10 +134,9 @@ def test_publishes_what_the_reference_publishes_with_each_option_also_after_a_ki
 
 
 def test_shards_of_the_model_publish_the_same_also_when_one_is_killed(
-    start: Start, config_path: Path, prefix: str
+    start: Start, configure: Configure
 ) -> None:
-    model = {**SETTINGS["model"], "shards": 3}
-    write_config(config_path, {**SETTINGS, "model": model, "topics": topics(prefix)})
+    configure(model={**SETTINGS["model"], "shards": 3})
     values = with_hostile(observations(600))
     with start() as pipeline:
         assert set(pipeline.workers.running("model")) == {f"model-{i}of3-1" for i in range(3)}
@@ -160,8 +149,7 @@ def test_shards_of_the_model_publish_the_same_also_when_one_is_killed(
 
         sent = pipeline.feed(killing(), max_lag=100)
         pipeline.wait_until_through(sent, timeout_s=180)
-    write_config(config_path, {**SETTINGS, "topics": topics(prefix)})
-    assert_same(pipeline.published, reference(load_config(config_path), values))
+    assert_same(pipeline.published, reference(load_config(configure()), values))
     assert len(pipeline.workers.deaths) == 2
 
 
@@ -187,9 +175,8 @@ def test_stopped_in_good_order_nothing_is_repeated_at_the_next_start(start: Star
     assert pipeline.workers.exit_statuses == dict.fromkeys(["model-1", "explainer-1", "drift-1"], 0)
     for replica in pipeline.config.replicas():
         [topic] = pipeline.config.inputs(replica.role)
-        offsets = GroupOffsets(pipeline.config, replica, topic)
-        assert offsets.committed() == offsets.ends(), f"{replica} left something uncommitted"
-        offsets.close()
+        with closing(GroupOffsets(pipeline.config, replica, topic)) as group:
+            assert group.committed() == group.ends(), f"{replica} left something uncommitted"
     with start() as again:
         again.feed(values[200:])
         again.wait_until_through(240)
@@ -201,14 +188,9 @@ def test_stopped_in_good_order_nothing_is_repeated_at_the_next_start(start: Star
 def test_each_partition_has_a_model_of_its_own(start: Start) -> None:
     values = {0: observations(150, seed=1), 2: observations(180, seed=2)}
     with start() as pipeline:
-        producer = RecordProducer(pipeline.config)
         for partition, records in values.items():
-            for value in records:
-                producer.send(pipeline.config.topic("features"), value, partition=partition)
-        producer.flush()
-        expected: Published = {}
-        for partition, records in values.items():
-            expected |= reference(pipeline.config, records, partition)
+            pipeline.send(records, partition)
+        expected = references(pipeline.config, values)
         pipeline.wait_until(lambda: expected.keys() <= pipeline.published.keys())
     assert_same(pipeline.published, expected)
 
@@ -245,22 +227,29 @@ def test_keys_and_traces_of_what_is_published(start: Start) -> None:
     assert told == {i: {traces.get(i, ())} for i in range(len(values))}
 
 
-def test_a_lost_checkpoint_is_rebuilt_from_the_log(start: Start) -> None:
+@pytest.mark.parametrize("roles", ["model", "*"])
+def test_lost_checkpoints_are_rebuilt_from_the_beginning_of_the_log(
+    start: Start, roles: str
+) -> None:
     values = observations(200)
     with start() as pipeline:
         pipeline.feed(values[:150])
         pipeline.wait_until_through(150)
-    for path in pipeline.checkpoints.glob("*/model/*/*.checkpoint"):
+    for path in pipeline.checkpoints.glob(f"*/{roles}/*/*.checkpoint"):
         path.unlink()
     with start() as again:
         again.feed(values[150:])
         again.wait_until_through(200)
+        told = f"there is no checkpoint in {again.checkpoints}: the state is rebuilt"
+        again.wait_until(lambda: told in again.log)
     assert_same(again.published, reference(again.config, values))
 
 
 @pytest.mark.embedded
-@pytest.mark.parametrize("damage", ["truncated", "flipped"])
-def test_a_damaged_checkpoint_is_passed_over(start: Start, damage: str) -> None:
+@pytest.mark.parametrize("flipped", [False, True])
+def test_a_checkpoint_that_is_cut_or_has_a_flipped_bit_is_passed_over(
+    start: Start, flipped: bool
+) -> None:
     values = observations(160)
     with start() as pipeline:
         pipeline.feed(values[:100])
@@ -270,12 +259,8 @@ def test_a_damaged_checkpoint_is_passed_over(start: Start, damage: str) -> None:
     newest = max(pipeline.checkpoints.glob("*/model/*/*.checkpoint"))
     data = newest.read_bytes()
     half = len(data) // 2
-    newest.write_bytes(
-        {
-            "truncated": data[:half],
-            "flipped": data[:half] + bytes([data[half] ^ 1]) + data[half + 1 :],
-        }[damage]
-    )
+    rest = bytes([data[half] ^ 1]) + data[half + 1 :] if flipped else b""
+    newest.write_bytes(data[:half] + rest)
     with start() as again:
         again.feed(values[130:])
         again.wait_until_through(160)

@@ -1,14 +1,11 @@
 """Batches that stop Kafka's usual clients: a dead letter by offset, and every role goes on."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from fluxplain.cli.supervisor import ROLES
-from fluxplain.config.replica import Role
 from fluxplain.kafka.worker.claims import NOT_OURS
-from tests.kit.kafka_pipeline import Start, assert_same, reference_of
+from tests.kit.kafka_pipeline import JOINED, Start, assert_same, reference_of
 from tests.kit.poisoned import (
     Feeder,
     feed_joined,
@@ -17,12 +14,9 @@ from tests.kit.poisoned import (
     peaks,
     wrong_letters,
 )
-from tests.kit.settings import SETTINGS, topics, write_config
 from tests.kit.streams import observations
 
 pytestmark = pytest.mark.kafka
-
-JOINED: tuple[Role, ...] = ("join", *ROLES)
 
 MB = 1024 * 1024
 
@@ -78,15 +72,10 @@ class TestJoined:
     """Where topics are joined, in each of them, and in the one that holds all."""
 
     @pytest.fixture
-    def config_path(self, tmp_path: Path, prefix: str) -> Path:
-        """Settings with topics of labels and announcements."""
-        more: dict[str, Any] = {
-            "label": {"type": "integer", "topic": True, "wait": 100},
-            "control": {"topic": True},
-        }
-        return write_config(
-            tmp_path / "pipeline.toml", {**SETTINGS, **more, "topics": topics(prefix)}
-        )
+    def tables(self) -> dict[str, Any]:
+        """Topics of labels and announcements."""
+        label = {"type": "integer", "topic": True, "wait": 100}
+        return {"label": label, "control": {"topic": True}}
 
     def test_every_role_goes_on(self, start: Start) -> None:
         with start(roles=JOINED) as pipeline:

@@ -111,7 +111,7 @@ def test_the_register_is_read_whatever_stands_in_it(config: Config) -> None:
         epochs = each.claim(["model t-0"])
         assert each.read().epochs["model t-0"] == epochs["model t-0"]
         with pytest.raises(RegisteredError, match="they differ in seed"):
-            each.check(Fingerprint({"seed": "2"}, {"river": "1"}))
+            each.enter(Fingerprint({"seed": "2"}, {"river": "1"}))
 
 
 @pytest.mark.parametrize("ask", [first_offset, batch_end])

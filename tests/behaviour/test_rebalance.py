@@ -8,23 +8,23 @@ import signal
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from fluxplain.cli.supervisor import ROLES
 from fluxplain.config.replica import Role
-from tests.kit.kafka_pipeline import KafkaPipeline, Published, Start, assert_same, reference
-from tests.kit.settings import SETTINGS, topic_store, topics, write_config
+from tests.kit.kafka_pipeline import KafkaPipeline, Start, assert_same, reference, references
+from tests.kit.settings import topic_store
 from tests.kit.streams import observations, with_hostile
 
 pytestmark = pytest.mark.kafka
 
 
 @pytest.fixture
-def config_path(tmp_path: Path, prefix: str) -> Path:
-    """Settings as for workers on different machines: checkpoints in a topic."""
-    settings = {**SETTINGS, "topics": topics(prefix), "checkpoint": topic_store(tmp_path)}
-    return write_config(tmp_path / "pipeline.toml", settings)
+def tables(tmp_path: Path) -> dict[str, Any]:
+    """As for workers on different machines: checkpoints in a topic."""
+    return {"checkpoint": topic_store(tmp_path)}
 
 
 STREAMS = {0: with_hostile(observations(600, seed=3)), 2: observations(600, seed=4)}
@@ -39,15 +39,8 @@ def has_published(pipeline: KafkaPipeline, records: int) -> bool:
     return len(pipeline.published) >= records
 
 
-def expected(pipeline: KafkaPipeline) -> Published:
-    result: Published = {}
-    for partition, values in STREAMS.items():
-        result |= reference(pipeline.config, values, partition)
-    return result
-
-
 def finish(pipeline: KafkaPipeline) -> None:
-    wanted = expected(pipeline)
+    wanted = references(pipeline.config, STREAMS)
     pipeline.wait_until(lambda: wanted.keys() <= pipeline.published.keys(), timeout_s=180)
     assert_same(pipeline.published, wanted)
 

@@ -1,7 +1,6 @@
 """A schema registry changes nothing that is computed, and one that is away is waited for."""
 
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import orjson
@@ -11,40 +10,35 @@ from fluxplain.config import RegistrySettings
 from fluxplain.kafka.registry.codec import framed
 from fluxplain.kafka.topics.reader import TopicReader
 from fluxplain.schemas import OUTPUTS
-from tests.kit.kafka_pipeline import KafkaPipeline, Published, Start, assert_same, reference
+from tests.kit.kafka_pipeline import (
+    KafkaPipeline,
+    Published,
+    Start,
+    assert_same,
+    records_of,
+    reference,
+)
 from tests.kit.registry import RegistryServer, avro_of
-from tests.kit.settings import SETTINGS, topics, write_config
+from tests.kit.settings import Configure
 from tests.kit.streams import observations
 from tests.kit.workers import wait_for
+
+INTEGERS = ("age", "elevel", "car", "zipcode", "hyears")
+
+APPLICATION = {
+    "type": "record",
+    "name": "Application",
+    "fields": [
+        {"name": name, "type": "int" if name in INTEGERS else "double"}
+        for name in orjson.loads(observations(1)[0])["x"]
+    ],
+}
 
 OBSERVATION: dict[str, Any] = {
     "type": "record",
     "name": "Loan",
     "namespace": "bank",
-    "fields": [
-        {
-            "name": "x",
-            "type": {
-                "type": "record",
-                "name": "Application",
-                "fields": [
-                    {"name": name, "type": kind}
-                    for name, kind in (
-                        ("salary", "double"),
-                        ("commission", "double"),
-                        ("age", "int"),
-                        ("elevel", "int"),
-                        ("car", "int"),
-                        ("zipcode", "int"),
-                        ("hvalue", "double"),
-                        ("hyears", "int"),
-                        ("loan", "double"),
-                    )
-                ],
-            },
-        },
-        {"name": "y", "type": ["null", "int"]},
-    ],
+    "fields": [{"name": "x", "type": APPLICATION}, {"name": "y", "type": ["null", "int"]}],
 }
 
 
@@ -52,23 +46,6 @@ OBSERVATION: dict[str, Any] = {
 def server() -> Iterator[RegistryServer]:
     with RegistryServer() as running:
         yield running
-
-
-@pytest.fixture
-def started(
-    start: Start, config_path: Path, prefix: str, server: RegistryServer
-) -> Callable[[str], KafkaPipeline]:
-    """Makes a pipeline that publishes in a format."""
-
-    def make(output: str) -> KafkaPipeline:
-        registry = {"url": server.url, "output": output}
-        # a stream so short must show changes
-        drift = {"delta": 0.3, "params": {"clock": 8, "min_window_length": 5}}
-        tables = {"drift": drift, "topics": topics(prefix), "registry": registry}
-        write_config(config_path, {**SETTINGS, **tables})
-        return start()
-
-    return make
 
 
 def prefixes(pipeline: KafkaPipeline) -> dict[str, set[bytes]]:
@@ -81,20 +58,18 @@ def prefixes(pipeline: KafkaPipeline) -> dict[str, set[bytes]]:
     return found
 
 
-def letters_of(published: Published) -> list[tuple[Any, ...]]:
-    """Return what of it are dead letters."""
-    return [key for key in published if key[0] == "dead-letters"]
-
-
 def good(published: Published) -> Published:
     """Return what was published, without dead letters."""
-    return {key: published[key] for key in published.keys() - set(letters_of(published))}
+    return {key: values for key, values in published.items() if key[0] != "dead-letters"}
 
 
 @pytest.mark.embedded
 def test_avro_in_and_out_gives_the_same_bit_for_bit_and_a_registry_that_is_away_is_waited_for(
-    started: Callable[[str], KafkaPipeline], server: RegistryServer
+    start: Start, configure: Configure, server: RegistryServer
 ) -> None:
+    # a stream so short must show changes
+    drift = {"delta": 0.3, "params": {"clock": 8, "min_window_length": 5}}
+    configure(drift=drift, registry={"url": server.url, "output": "avro"})
     plain = observations(300)
     of_avro, of_json = server.add("a", OBSERVATION), server.add("j", "{}", "JSON")
     formats: list[Callable[[bytes], bytes]] = [
@@ -114,7 +89,7 @@ def test_avro_in_and_out_gives_the_same_bit_for_bit_and_a_registry_that_is_away_
     new = server.add("new", {**OBSERVATION, "name": "NewLoan"})
     sent[150] = framed(new, avro_of(OBSERVATION, orjson.loads(plain[150])))
     server.stop()
-    with started("avro") as pipeline:
+    with start() as pipeline:
         pipeline.wait_until(lambda: "does not answer" in pipeline.log)
         server.start_again()
         pipeline.feed(sent[:120])
@@ -130,8 +105,8 @@ def test_avro_in_and_out_gives_the_same_bit_for_bit_and_a_registry_that_is_away_
         assert wait_for(f"{health}/readyz", 200)["waits_for"] is None
     assert_same(good(pipeline.published), good(reference(pipeline.config, plain)))
     assert pipeline.counts()["changes"] > 0
-    letters = [orjson.loads(*pipeline.published[key]) for key in letters_of(pipeline.published)]
-    assert sorted(letter["offset"] for letter in letters) == [*bad]
+    letters = records_of(pipeline.published, "dead-letters")
+    assert [letter["offset"] for letter in letters] == [*bad]
     for letter in letters:
         assert letter["reason"].startswith(bad[letter["offset"]][1])
     assert prefixes(pipeline) == {

@@ -4,8 +4,8 @@ On a real Kafka only: the embedded broker cannot be asked to delete records.
 """
 
 import signal
+from typing import Any
 
-import orjson
 import pytest
 from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient
@@ -15,16 +15,16 @@ from fluxplain.config import Config
 from fluxplain.kafka.client import client_settings
 from fluxplain.kafka.exits import EXIT_REFUSED
 from fluxplain.kafka.ownership.lives import Life
-from fluxplain.local import LocalPipeline
 from fluxplain.schemas import FIRST_INCARNATION
+from fluxplain.stages import Message
 from tests.kit.kafka_pipeline import (
     KafkaPipeline,
-    Published,
     Start,
     assert_same,
-    identity,
     of_incarnation,
+    records_of,
     reference,
+    reference_of,
 )
 from tests.kit.streams import observations
 
@@ -39,29 +39,8 @@ def delete_records(config: Config, topic: str, below: int, partition: int = 0) -
         future.result(timeout=30)
 
 
-def changes(pipeline: KafkaPipeline, kind: str) -> list[dict[str, object]]:
-    found = [
-        orjson.loads(v) for key, vs in pipeline.published.items() for v in vs if key[0] == "changes"
-    ]
-    return [change for change in found if change["kind"] == kind]
-
-
-def test_without_checkpoints_the_state_is_rebuilt_from_the_beginning(start: Start) -> None:
-    values = observations(200)
-    with start() as pipeline:
-        pipeline.feed(values[:150])
-        pipeline.wait_until_through(150)
-    for path in pipeline.checkpoints.rglob("*.checkpoint"):
-        path.unlink()
-    with start() as again:
-        again.feed(values[150:])
-        again.wait_until_through(200)
-        place = again.checkpoints
-        again.wait_until(
-            lambda: f"there is no checkpoint in {place}: the state is rebuilt" in again.log
-        )
-    assert_same(again.published, reference(again.config, values))
-    assert not changes(again, "cold-start")
+def changes(pipeline: KafkaPipeline, kind: str) -> list[dict[str, Any]]:
+    return [each for each in records_of(pipeline.published, "changes") if each["kind"] == kind]
 
 
 def test_without_checkpoints_and_beginning_it_starts_cold_and_says_so(start: Start) -> None:
@@ -102,14 +81,9 @@ def test_deleted_before_they_were_read_it_goes_on_as_configured(start: Start, po
     delete_records(config, "features", 150)
     seq = {"earliest": 150, "latest": 200}[policy]
     # the state of before goes on with what there is
-    expected: Published = {}
-    local = LocalPipeline(config)
-    for offset, value in enumerate(values):
-        if offset < 100 or offset >= seq:
-            for record in local.step(offset, value):
-                expected.setdefault(identity(record.TOPIC, record.encode()), set()).add(
-                    record.encode()
-                )
+    source = config.topic("features")
+    messages = [Message(source, 0, offset, None, value) for offset, value in enumerate(values)]
+    expected = reference_of(config, [*messages[:100], *messages[seq:]])
     environment = {
         "FLUXPLAIN_CHECKPOINT__OUT_OF_RANGE": policy,
         "FLUXPLAIN_CHECKPOINT__INTERVAL_S": "600",

@@ -1,8 +1,5 @@
 """A real broker with passwords and TLS: the pipeline runs, and what is refused is told clearly."""
 
-import os
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -18,7 +15,7 @@ from confluent_kafka.admin import (
 from deploy.kafka import Cluster
 from fluxplain.cli.supervisor import WorkerRefusedError
 from fluxplain.config import load_config
-from tests.kit.kafka_pipeline import KafkaPipeline, assert_same, reference
+from tests.kit.kafka_pipeline import KafkaPipeline, assert_same, fluxplain, reference
 from tests.kit.settings import SETTINGS, write_config
 from tests.kit.streams import observations
 
@@ -109,8 +106,8 @@ def test_the_password_may_be_in_a_file(
     secret = tmp_path / "password"
     secret.write_text(cluster.password + "\n")
     config_path = configure(password_file=str(secret))
-    assert run(config_path, "topics", "create").returncode == 0
-    checked = run(config_path, "check")
+    assert fluxplain(config_path, "topics", "create").returncode == 0
+    checked = fluxplain(config_path, "check")
     assert checked.returncode == 0, checked.stderr
     assert cluster.password not in checked.stdout + checked.stderr
 
@@ -120,7 +117,7 @@ def test_a_wrong_password_is_told_and_not_shown(configure: Configure, mechanism:
     config_path = configure(sasl_mechanism=mechanism)
     wrong = "not-the-password-42"
     for command, status in ((["check"], 2), (["worker", "--role", "model"], 78)):
-        result = run(config_path, *command, **{PASSWORD: wrong})
+        result = fluxplain(config_path, *command, **{PASSWORD: wrong})
         assert result.returncode == status
         told = one_line(result.stderr)
         assert "authentication failed" in told
@@ -131,7 +128,7 @@ def test_a_wrong_password_is_told_and_not_shown(configure: Configure, mechanism:
 
 
 def test_up_ends_when_the_broker_refuses(configure: Configure) -> None:
-    result = run(configure(username="nobody"), "up", **{PASSWORD: "x-y-z"})
+    result = fluxplain(configure(username="nobody"), "up", **{PASSWORD: "x-y-z"})
     assert result.returncode == 78
     assert "refused the username 'nobody' with SCRAM-SHA-512" in one_line(result.stderr)
 
@@ -160,7 +157,7 @@ def test_tls_that_fails_is_told(
     if wrong == "no client certificate":
         monkeypatch.delenv(PASSWORD)
     for command, status in ((["check"], 2), (["worker", "--role", "drift"], 78)):
-        result = run(config_path, *command)
+        result = fluxplain(config_path, *command)
         assert result.returncode == status, result.stderr
         told = one_line(result.stderr)
         assert "TLS failed" in told
@@ -173,7 +170,7 @@ def test_a_protocol_that_the_broker_does_not_speak_is_told(
     configure: Configure, cluster: Cluster
 ) -> None:
     config_path = configure(security_protocol="PLAINTEXT", username=None, ca_file=None)
-    result = run(config_path, "check")
+    result = fluxplain(config_path, "check")
     assert result.returncode == 2
     told = one_line(result.stderr)
     assert f"no broker answers at {cluster.sasl_bootstrap_servers}" in told
@@ -237,18 +234,6 @@ def change_password(cluster: Cluster, password: str, secret: Path | None = None)
     if secret is not None:
         secret.write_text(f"{password}\n")
     cluster.start_broker(1)
-
-
-def run(config_path: Path, *command: str, **environment: str) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(
-        [sys.executable, "-m", "fluxplain.cli", *command, "--config", str(config_path)],
-        cwd=config_path.parent,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-        env={**os.environ, **environment},
-    )
 
 
 def one_line(text: str) -> str:

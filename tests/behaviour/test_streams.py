@@ -12,8 +12,8 @@ from fluxplain.config import Config
 from fluxplain.kafka.checkpoints import CheckpointStore, open_store, slots
 from fluxplain.kafka.client import cluster
 from fluxplain.kafka.topics.progress import GroupOffsets
-from tests.kit.kafka_pipeline import KafkaPipeline, Published, Start, assert_same, reference
-from tests.kit.settings import REAL_KAFKA, SETTINGS, topics, write_config
+from tests.kit.kafka_pipeline import KafkaPipeline, Start, assert_same, reference, references
+from tests.kit.settings import REAL_KAFKA, SETTINGS, Configure, topics, write_config
 from tests.kit.streams import observations, with_hostile
 
 PARTITIONS = 12 if REAL_KAFKA else 4
@@ -41,13 +41,6 @@ def values_of(partition: int) -> list[bytes]:
     return with_hostile(observations(90, seed=partition))
 
 
-def wanted(pipeline: KafkaPipeline) -> Published:
-    expected: Published = {}
-    for partition in range(PARTITIONS):
-        expected |= reference(pipeline.config, values_of(partition), partition)
-    return expected
-
-
 def all_have_partitions(pipeline: KafkaPipeline) -> bool:
     """Return whether every worker of every role has had a share."""
     begun = set(re.findall(r" (\d+) INFO .*: resumes at", pipeline.log))
@@ -56,16 +49,16 @@ def all_have_partitions(pipeline: KafkaPipeline) -> bool:
 
 @pytest.mark.quick
 def test_every_stream_is_as_its_reference_also_with_settings_of_its_own(
-    start: Start, config_path: Path, prefix: str
+    start: Start, configure: Configure, prefix: str
 ) -> None:
     many = {**topics(prefix), "features_partitions": PARTITIONS}
-    settings = {**SETTINGS, "model": BAYES, "streams": OWN, "topics": many}
-    write_config(config_path, settings)
+    configure(model=BAYES, streams=OWN, topics=many)
+    values = {partition: values_of(partition) for partition in range(PARTITIONS)}
     with start(roles=WORKERS) as pipeline:
         pipeline.wait_until(lambda: all_have_partitions(pipeline), timeout_s=120)
-        for partition in range(PARTITIONS):
-            pipeline.send(values_of(partition), partition)
-        expected = wanted(pipeline)
+        for partition, sent in values.items():
+            pipeline.send(sent, partition)
+        expected = references(pipeline.config, values)
         pipeline.wait_until(lambda: expected.keys() <= pipeline.published.keys(), timeout_s=240)
     assert_same(pipeline.published, expected)
     # the settings of each stream are another one's, or this would show little

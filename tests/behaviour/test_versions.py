@@ -3,34 +3,33 @@
 import pickle
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import orjson
 import pytest
 from river.tree import HoeffdingTreeClassifier
 
-from fluxplain.cli.supervisor import ROLES
 from fluxplain.config import Config
-from fluxplain.config.replica import Role
 from fluxplain.local import LocalPipeline
 from fluxplain.schemas import Explanation
-from tests.kit.kafka_pipeline import Start, assert_same, fluxplain, reference_of
-from tests.kit.settings import SETTINGS, topics, write_config
+from tests.kit.kafka_pipeline import (
+    JOINED,
+    Start,
+    assert_same,
+    fluxplain,
+    records_of,
+    reference_of,
+)
+from tests.kit.settings import SETTINGS
 from tests.kit.streams import observations
 from tests.kit.support import of_kind
 
-JOINED: tuple[Role, ...] = ("join", *ROLES)
-
 
 @pytest.fixture
-def config_path(tmp_path: Path, prefix: str) -> Path:
-    """Settings with a topic of control, and a name for the first model."""
-    settings = {
-        **SETTINGS,
-        "model": {**SETTINGS["model"], "version": "v1", "directory": str(tmp_path / "models")},
-        "control": {"topic": True},
-        "topics": topics(prefix),
-    }
-    return write_config(tmp_path / "pipeline.toml", settings)
+def tables(tmp_path: Path) -> dict[str, Any]:
+    """A topic of control, and a name for the first model."""
+    own = {"version": "v1", "directory": str(tmp_path / "models")}
+    return {"model": {**SETTINGS["model"], **own}, "control": {"topic": True}}
 
 
 @pytest.mark.embedded
@@ -44,7 +43,8 @@ def test_a_model_is_exported_and_another_one_takes_over(
         pipeline.send(values[:150])
         pipeline.wait_until_idle()
         files = ("--out", str(old), "--explanations", str(explanations))
-        exported = fluxplain(pipeline, config_path, "export", *files)
+        words = ("model", "export", *files)
+        exported = fluxplain(config_path, *words, **pipeline.environment)
         assert exported.returncode == 0, exported.stderr
         assert "before offset 150" in exported.stdout
         model = HoeffdingTreeClassifier()
@@ -52,25 +52,16 @@ def test_a_model_is_exported_and_another_one_takes_over(
             record = orjson.loads(value)
             model.learn_one(record["x"], record["y"])
         new.write_bytes(pickle.dumps(model))
-        words = ("announce", str(new), "--version", "v2", "--partition", "0")
-        told = fluxplain(pipeline, config_path, *words)
+        announced = ("model", "announce", str(new), "--version", "v2", "--partition", "0")
+        told = fluxplain(config_path, *announced, **pipeline.environment)
         assert told.returncode == 0, told.stderr
         pipeline.wait_until_idle()
         pipeline.send(values[150:])
         pipeline.wait_until_idle()
         joined = pipeline.joined(0)
     assert_same(pipeline.published, reference_of(pipeline.config, joined))
-    predictions = sorted(
-        (
-            orjson.loads(value)
-            for k, v in pipeline.published.items()
-            if k[0] == "predictions"
-            for value in v
-        ),
-        key=lambda each: int(each["seq"]),
-    )
-    versions = [each["model_version"] for each in predictions]
-    assert versions == ["v1"] * 150 + ["v2"] * 150
+    predictions = records_of(pipeline.published, "predictions")
+    assert [each["model_version"] for each in predictions] == ["v1"] * 150 + ["v2"] * 150
     settings = pipeline.config.model_dump(mode="json")
     whole = increments_of(Config(**settings), values)
     settings["model"] |= {"factory": None, "params": {}, "file": str(old)}
@@ -97,20 +88,16 @@ def increments_of(
 
 @pytest.mark.embedded
 def test_mistakes_are_told(start: Start, config_path: Path, tmp_path: Path) -> None:
+    (tmp_path / "list.pickle").write_bytes(pickle.dumps([1]))
+    mistakes = {
+        ("export", "--out", str(tmp_path / "m.pickle")): "has no checkpoint",
+        ("announce", "no.pickle", "--version", "v2"): "cannot read no.pickle",
+        ("announce", "list.pickle", "--version", "v2"): "holds no model that can take over: "
+        "it is a list, which has no predict_one",
+    }
     with start(roles=()) as pipeline:
-        nothing = fluxplain(pipeline, config_path, "export", "--out", str(tmp_path / "m.pickle"))
-        assert (nothing.returncode, nothing.stdout) == (2, "")
-        assert "has no checkpoint" in nothing.stderr
-        missing = fluxplain(pipeline, config_path, "announce", "no.pickle", "--version", "v2")
-        assert missing.returncode == 2
-        assert "cannot read no.pickle" in missing.stderr
-        (tmp_path / "list.pickle").write_bytes(pickle.dumps([1]))
-        wrong = fluxplain(
-            pipeline, config_path, "announce", str(tmp_path / "list.pickle"), "--version", "v2"
-        )
-        assert (
-            "holds no model that can take over: it is a list, which has no predict_one"
-            in wrong.stderr
-        )
-        for each in (nothing, missing, wrong):
-            assert "Traceback" not in each.stderr
+        for words, reason in mistakes.items():
+            refused = fluxplain(config_path, "model", *words, **pipeline.environment)
+            assert (refused.returncode, refused.stdout) == (2, "")
+            assert reason in refused.stderr
+            assert "Traceback" not in refused.stderr

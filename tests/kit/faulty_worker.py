@@ -21,7 +21,7 @@ from fluxplain.kafka.faust.app import run
 from fluxplain.kafka.ownership.register import Register
 from fluxplain.kafka.producer import RecordProducer
 from fluxplain.kafka.worker.commit import Committer
-from fluxplain.kafka.worker.outbox import Outbox, Publisher
+from fluxplain.kafka.worker.outbox import Outbox
 from fluxplain.kafka.worker.turn import Turn
 from fluxplain.kafka.worker.worker import RoleWorker
 from fluxplain.schemas import Change, Record
@@ -45,7 +45,8 @@ def die(*_args: Any, **_kwargs: Any) -> None:
 
 
 def is_last_commit(committer: Committer) -> bool:
-    seen["commits"] += any(p.next_offset > p.committed_offset for p in committer.assignment)
+    partitions = committer.context.assignment
+    seen["commits"] += any(p.next_offset > p.committed_offset for p in partitions)
     return seen["commits"] == AT_CHECKPOINT
 
 
@@ -110,22 +111,22 @@ def publishes_too_much(stage: ModelStage, sound: Sound, sample: Any) -> Sequence
 
 
 def dies_deciding(
-    publisher: Publisher, sound: Sound, partition: Any, records: Sequence[Record], incoming: Any
+    outbox: Outbox, sound: Sound, partition: Any, records: Sequence[Record], incoming: Any
 ) -> None:
     """Die when it was decided about an announced model."""
     if any(isinstance(each, Change) and each.kind == "model" for each in records):
         die()
-    sound(publisher, partition, records, incoming)
+    sound(outbox, partition, records, incoming)
 
 
 def dies_having_decided(
-    publisher: Publisher, sound: Sound, partition: Any, records: Sequence[Record], incoming: Any
+    outbox: Outbox, sound: Sound, partition: Any, records: Sequence[Record], incoming: Any
 ) -> None:
     """Die when that was published too."""
-    sound(publisher, partition, records, incoming)
+    sound(outbox, partition, records, incoming)
     if any(isinstance(each, Change) and each.kind == "model" for each in records):
-        publisher._outbox.send_all()
-        publisher._outbox._producer.flush()
+        outbox.send_all()
+        outbox._producer.flush()
         die()
 
 
@@ -155,8 +156,8 @@ FAULTS: dict[str, Sequence[tuple[Any, str, Sound]]] = {
     "raises": [(ModelStage, "step", raises)],
     "huge-output": [(ModelStage, "step", publishes_too_much)],
     "dies-before-delivery": [(Outbox, "delivered", die)],
-    "dies-before-publishing-a-decision": [(Publisher, "publish", dies_deciding)],
-    "dies-after-publishing-a-decision": [(Publisher, "publish", dies_having_decided)],
+    "dies-before-publishing-a-decision": [(Outbox, "publish", dies_deciding)],
+    "dies-after-publishing-a-decision": [(Outbox, "publish", dies_having_decided)],
     "freezes-deciding": [(Register, "decide", freezes)],
     "hangs": [(RoleWorker, "_turn", hangs)],
     "drops": [(RoleWorker, "_turn", drops)],

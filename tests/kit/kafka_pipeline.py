@@ -26,8 +26,12 @@ from fluxplain.local import LocalPipeline
 from fluxplain.schemas import OUTPUTS
 from fluxplain.stages import Message
 from tests.kit.comparison import compare
+from tests.kit.preloaded import Forked
 from tests.kit.waiting import wait_until
 from tests.kit.workers import Workers
+
+JOINED: tuple[Role, ...] = ("join", *ROLES)
+"""The roles where topics are joined."""
 
 Published = dict[tuple[Any, ...], set[bytes]]
 """Identity → the different records that were published under it."""
@@ -206,13 +210,12 @@ class KafkaPipeline:
         self._progress.close()
 
 
-def fluxplain(
-    pipeline: KafkaPipeline, config: Path, *words: str
-) -> "subprocess.CompletedProcess[str]":
-    """Run ``fluxplain model`` on a pipeline's broker."""
+def fluxplain(config: Path, *words: str, **environment: str) -> "subprocess.CompletedProcess[str]":
+    """Run a command to its end, in the folder of its settings."""
     return subprocess.run(
-        [sys.executable, "-m", "fluxplain.cli", "model", *words, "--config", str(config)],
-        env={**os.environ, **pipeline.environment, "COLUMNS": "1000"},
+        [sys.executable, "-m", "fluxplain.cli", *words, "--config", str(config)],
+        cwd=config.parent,
+        env={**os.environ, "COLUMNS": "1000", **environment},
         capture_output=True,
         text=True,
         timeout=120,
@@ -231,6 +234,12 @@ def identity(topic: str, value: bytes) -> tuple[Any, ...]:
     """Return what a consumer drops repeated records by."""
     fields = orjson.loads(value)
     return (topic, *(fields[name] for name in IDENTITY[topic]))
+
+
+def records_of(published: Published, topic: str) -> list[dict[str, Any]]:
+    """Return the records of a topic, in the order of their observations."""
+    found = [orjson.loads(each) for key in published if key[0] == topic for each in published[key]]
+    return sorted(found, key=lambda each: each["seq" if "seq" in each else "offset"])
 
 
 def of_incarnation(published: Published, number: str) -> Published:
@@ -258,6 +267,14 @@ def reference(
     return reference_of(config, islice(messages, begin, None), partition, life=life)
 
 
+def references(config: Config, values: Mapping[int, Iterable[bytes]]) -> Published:
+    """Return the same for the observations of several partitions."""
+    published: Published = {}
+    for partition, records in values.items():
+        published |= reference(config, records, partition)
+    return published
+
+
 def reference_of(
     config: Config, messages: Iterable[Message], partition: int = 0, *, life: Life = FIRST
 ) -> Published:
@@ -272,6 +289,14 @@ def reference_of(
     return published
 
 
+def references_of_joined(pipeline: KafkaPipeline, partitions: Iterable[int]) -> Published:
+    """Return the same for what was joined in several partitions."""
+    published: Published = {}
+    for each in partitions:
+        published |= reference_of(pipeline.config, pipeline.joined(each), each)
+    return published
+
+
 def assert_same(published: Published, expected: Published) -> None:
     """Fail unless both hold the same records, bit for bit; the message shows the first others."""
     found = compare(published, expected)
@@ -280,3 +305,5 @@ def assert_same(published: Published, expected: Published) -> None:
 
 
 Start = Callable[..., KafkaPipeline]
+
+StartFaulty = Callable[..., Forked]

@@ -3,7 +3,7 @@
 import json
 import os
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +45,10 @@ NOT_INSTALLED = {"factory": "not_installed:Model"}
 
 REAL_KAFKA = os.environ.get("TEST_KAFKA")
 """Addresses of a real Kafka, which `make test-kafka` starts; None for the embedded broker."""
+
+
+Configure = Callable[..., Path]
+"""Writes settings with the tables that it is given."""
 
 
 def topic_store(folder: Path) -> dict[str, Any]:

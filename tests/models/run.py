@@ -7,13 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-import orjson
-
 from fluxplain.config import Config
 from fluxplain.evaluate import choose
 from fluxplain.stages import Message, ModelStage, process
 from fluxplain.stages.metering import Work
-from tests.kit.kafka_pipeline import KafkaPipeline, Published, reference
+from tests.kit.kafka_pipeline import KafkaPipeline, Published, records_of, reference
 from tests.kit.settings import topics, write_config
 from tests.models.kinds import Kind
 from tests.models.streams import FAULT, messages
@@ -91,9 +89,9 @@ def run(kind: Kind, records: int, folder: Path, servers: str, broker: str, prefi
         published=len(published),
         different=differences(published, reference(config, values)),
         dead_letters=pipeline.counts()["dead-letters"],
-        figure=figure(kind.label, records, of(published, "predictions")),
-        ipfi=most_important("ipfi", of(published, "explanations")),
-        isage=most_important("isage", of(published, "explanations")),
+        figure=figure(kind.label, records, records_of(published, "predictions")),
+        ipfi=most_important("ipfi", records_of(published, "explanations")),
+        isage=most_important("isage", records_of(published, "explanations")),
         rate=rate,
         ratio=seconds.asking / seconds.learning if seconds.learning else None,
         state=state,
@@ -112,13 +110,6 @@ def differences(published: Published, expected: Published) -> int:
     return sum(
         published.get(key) != expected.get(key) for key in published.keys() | expected.keys()
     )
-
-
-def of(published: Published, topic: str) -> list[dict[str, Any]]:
-    records = [
-        orjson.loads(value) for key in published if key[0] == topic for value in published[key]
-    ]
-    return sorted(records, key=lambda record: record["seq"])
 
 
 def figure(label: str, records: int, predictions: Sequence[Mapping[str, Any]]) -> str:

@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from fluxplain.kafka.checkpoints.checkpoint import KEPT, Checkpoint, Savable, Slot
+from fluxplain.kafka.checkpoints.checkpoint import KEPT, Checkpoint, Slot, Snapshot
 from fluxplain.kafka.checkpoints.envelope import DamagedError, Envelope, Opener, newest_usable
 from fluxplain.kafka.ownership.writers import ANY, Begin
 
@@ -20,7 +20,7 @@ class DirectoryCheckpointStore:
         self._directory = directory
         self._envelope = envelope
 
-    def save(self, slot: Slot, checkpoint: Savable) -> None:
+    def save(self, slot: Slot, checkpoint: Checkpoint | Snapshot) -> None:
         """Write the checkpoint; remove all but the newest two of this and earlier owners."""
         folder = self._folder(slot)
         make_private_folder(folder)

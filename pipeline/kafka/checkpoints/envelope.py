@@ -16,7 +16,13 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Self
 
 from fluxplain import __version__
-from fluxplain.kafka.checkpoints.checkpoint import Checkpoint, CheckpointError, Savable, Slot, State
+from fluxplain.kafka.checkpoints.checkpoint import (
+    Checkpoint,
+    CheckpointError,
+    Slot,
+    Snapshot,
+    State,
+)
 from fluxplain.kafka.ownership.writers import Begin
 
 log = logging.getLogger("fluxplain.checkpoints")
@@ -99,7 +105,7 @@ class Envelope:
         """Whether there is a key."""
         return self._key is not None
 
-    def seal(self, slot: Slot, checkpoint: Savable) -> tuple[bytes, State]:
+    def seal(self, slot: Slot, checkpoint: Checkpoint | Snapshot) -> tuple[bytes, State]:
         """Return header and pickled state."""
         state = checkpoint.pickled()
         header = {

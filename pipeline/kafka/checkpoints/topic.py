@@ -10,7 +10,7 @@ from confluent_kafka import KafkaException
 
 from fluxplain.config import Config
 from fluxplain.config.replica import Role
-from fluxplain.kafka.checkpoints.checkpoint import Checkpoint, Savable, Slot
+from fluxplain.kafka.checkpoints.checkpoint import Checkpoint, Slot, Snapshot
 from fluxplain.kafka.checkpoints.envelope import Envelope, Opener, newest_usable
 from fluxplain.kafka.checkpoints.records import (
     GENERATIONS,
@@ -59,7 +59,7 @@ class TopicCheckpointStore:
         self._partitions = len(partitions_of(config, self._topic))
         self._generations: dict[Slot, int] = {}
 
-    def save(self, slot: Slot, checkpoint: Savable) -> None:
+    def save(self, slot: Slot, checkpoint: Checkpoint | Snapshot) -> None:
         """Write the checkpoint and wait until every record is acknowledged."""
         generation = (self._generations.get(slot, -1) + 1) % GENERATIONS
         partition = partition_of(slot, self._partitions)

@@ -35,6 +35,7 @@ from fluxplain.kafka.producer import RecordProducer
 from fluxplain.kafka.registry.codec import check_registry, open_decoder, open_encoder
 from fluxplain.kafka.timeouts import group_settings
 from fluxplain.kafka.topics import feature_partitions
+from fluxplain.kafka.worker.context import Context
 from fluxplain.kafka.worker.health import HealthServer
 from fluxplain.kafka.worker.outbox import Outbox
 from fluxplain.kafka.worker.watchdog import Watchdog
@@ -69,7 +70,7 @@ class FaustWorker:
 
         It gets raw bytes, so that stages also see bad records, and one message at a time.
         """
-        config, replica = self.worker.config, self.worker.replica
+        config, replica = self.worker.context.config, self.worker.context.replica
         topics = map(config.topic, config.inputs(replica.role))
         source = self.app.topic(*topics, key_serializer="raw", value_serializer="raw")
         self.app.agent(source, name=replica.role, concurrency=1)(loop)
@@ -91,20 +92,17 @@ def create_worker(config: Config, replica: Replica, make_stage: StageFactory) ->
     metrics = WorkerMetrics(config, replica)
     monitor(app, str(replica), metrics.registry)
     producer, partitions = RecordProducer(config), feature_partitions(config)
-    worker = RoleWorker(
-        FaustDriver(app),
+    context = Context(
         config,
         replica,
-        make_stage=make_stage,
-        store=open_store(config, metadata, replace(identity, registered=registered)),
-        outbox=Outbox(
-            config, producer, partitions, metrics.published.observe, open_encoder(config)
-        ),
-        register=register,
-        registered=registered,
-        metrics=metrics,
-        decoder=open_decoder(config),
+        FaustDriver(app),
+        open_store(config, metadata, replace(identity, registered=registered)),
+        Outbox(config, producer, partitions, metrics.published.observe, open_encoder(config)),
+        register,
+        registered,
+        metrics,
     )
+    worker = RoleWorker(context, make_stage, open_decoder(config))
     install(app, worker)
     _keep_checkpoints(app, worker)
     return FaustWorker(app, worker)
@@ -117,12 +115,12 @@ def run(role: FaustWorker) -> NoReturn:
     """
     logging_config = logging_settings()
     logging.config.dictConfig(logging_config)
-    worker = role.worker
-    watchdog = Watchdog(worker.config, worker.status)
-    registry = worker.metrics.registry
+    worker, context = role.worker, role.worker.context
+    watchdog = Watchdog(context.config, worker.status)
+    registry = context.metrics.registry
     registry.register(StatusCollector(worker.status, watchdog))
-    address = HealthServer(worker.config, watchdog.health, registry).start()
-    log.info("%s: health at %s", worker.replica, address)
+    address = HealthServer(context.config, watchdog.health, registry).start()
+    log.info("%s: health at %s", context.replica, address)
     watchdog.start()
     # freeze imported objects: collecting them would block records for 0.1 s
     gc.collect()

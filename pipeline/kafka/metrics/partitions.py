@@ -17,7 +17,7 @@ class StatusCollector(Collector):
     def __init__(self, status: WorkerStatus, watchdog: Watchdog) -> None:
         self._status = status
         self._watchdog = watchdog
-        self._role = str(status.replica)
+        self._role = str(status.context.replica)
 
     def collect(self) -> Iterator[Metric]:
         """Yield the families."""
@@ -52,7 +52,7 @@ class StatusCollector(Collector):
         yield self._of_worker(
             "fluxplain_outputs_waiting",
             "Messages that the broker has not acknowledged yet.",
-            self._status.outbox.waiting,
+            self._status.context.outbox.waiting,
         )
         yield self._of_worker(
             "fluxplain_last_commit_timestamp_seconds",

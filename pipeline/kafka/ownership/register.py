@@ -66,12 +66,6 @@ class Register:
             self._check(here)
             return self._registered.number
 
-    def check(self, here: Fingerprint) -> None:
-        """Raise ``RegisteredError`` if other settings are registered."""
-        with self._lock:
-            self._read()
-            self._check(here)
-
     def replace(self, here: Fingerprint) -> int:
         """Register these settings instead of the current ones; return their number.
 
@@ -109,10 +103,6 @@ class Register:
                 self._add({"kind": "cold-start", **record})
             is_current = self._registered.number == settings
             return self._registered.cold_starts[place, offset] if is_current else None
-
-    def decision(self, stream: str, seq: int) -> Decision | None:
-        """Return the decision about the model that a message announced, if there is one."""
-        return self.read().decisions.get((stream, seq))
 
     def decide(self, stream: str, seq: int, decision: Decision, settings: int) -> Decision | None:
         """Register a decision about an announced model, unless there is one; return the valid one.

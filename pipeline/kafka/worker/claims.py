@@ -1,4 +1,4 @@
-"""This worker's claims in the register, and its check of writers against their epochs."""
+"""The partitions of this worker: claims them, loads their states, and checks who wrote to them."""
 
 import asyncio
 import logging
@@ -8,17 +8,23 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TypeVar
 
-from fluxplain.config import Config
-from fluxplain.config.replica import Replica
-from fluxplain.kafka.checkpoints import Slot
-from fluxplain.kafka.client import AccessError, BrokerError
-from fluxplain.kafka.exits import fail, refuse, replaced_settings
-from fluxplain.kafka.ownership.register import Register
+from fluxplain.kafka.checkpoints import Checkpoint, CheckpointError, Slot, StageFactory
+from fluxplain.kafka.client import AccessError, BrokerError, TopicPartition
+from fluxplain.kafka.exits import fail, refuse, replaced_settings, shorter_log
+from fluxplain.kafka.ownership.lives import Life
 from fluxplain.kafka.ownership.writers import ANY, OWN_TOPICS, WRITER, Begin, Writer
 from fluxplain.kafka.timeouts import DELIVERY_DEADLINE_S
-from fluxplain.kafka.worker.partition import AssignedPartition, Assignment
+from fluxplain.kafka.worker.budget import StreamBudget
+from fluxplain.kafka.worker.context import Context
+from fluxplain.kafka.worker.gaps import Gaps
+from fluxplain.kafka.worker.partition import AssignedPartition
+from fluxplain.models.model_store import ModelFolder
 from fluxplain.schemas import stream_name
 from fluxplain.stages import Message
+from fluxplain.stages.active_model import HasActiveModel
+from fluxplain.stages.intake.subsampling import SubsamplingStage
+from fluxplain.stages.metering import Metered
+from fluxplain.stages.streams import ChecksIncarnations
 
 Answer = TypeVar("Answer")
 
@@ -33,61 +39,66 @@ REGISTER_AGAIN_S = 1.0
 
 @dataclass(eq=False)
 class Claims:
-    """Claims partitions in the register, and checks the writers of messages against it.
+    """Claims partitions in the register, and loads the newest allowed checkpoint or a new stage.
 
-    ``registered`` is the number of the worker's settings. After a rebalance, earlier requests
-    return None.
+    Afterwards it checks the writers of messages against the register. After a rebalance, earlier
+    requests return None.
     """
 
-    config: Config
-    replica: Replica
-    register: Register
-    registered: int
-    assignment: Assignment
+    context: Context
+    make_stage: StageFactory
+    gaps: Gaps
     _epochs: dict[str, int] = field(default_factory=dict)
     _begins: Mapping[str, Begin] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._own_topics = {self.config.topic(name) for name in OWN_TOPICS}
+        self._own_topics = {self.context.config.topic(name) for name in OWN_TOPICS}
 
-    async def claim(self, slots: Collection[Slot]) -> None:
-        """Become the owner of slots; end the process if other settings were registered since."""
-        names = [str(slot) for slot in slots]
+    async def claim(self, tps: Collection[TopicPartition]) -> None:
+        """Become the owner of partitions; end the process if other settings were registered."""
+        replica, register = self.context.replica, self.context.register
+        names = [str(Slot.of(replica, *tp)) for tp in tps]
         for name in names:
             self._epochs.pop(name, None)  # another worker may have owned it since
         try:
-            self._epochs |= await self._answer(partial(self.register.claim, names)) or {}
-            registered = await self._answer(self.register.read)
+            self._epochs |= await self._answer(partial(register.claim, names)) or {}
+            registered = await self._answer(register.read)
         except Exception as error:
-            fail(f"{self.replica}: cannot claim {', '.join(names)}", error)
+            fail(f"{replica}: cannot claim {', '.join(names)}", error)
         if registered is None:
             return  # there was another rebalance
-        if registered.number != self.registered:
-            refuse(replaced_settings(self.replica))
+        if registered.number != self.context.registered:
+            refuse(replaced_settings(replica))
         self._begins = registered.begins
 
-    def epoch(self, slot: Slot) -> int | None:
-        """Return the epoch of a claimed slot; None if a rebalance came before the claim."""
-        return self._epochs.get(str(slot))
-
-    def allowed(self, slot: Slot) -> Begin:
-        """Return which checkpoints of a slot may be used."""
-        return self._begins.get(str(slot), ANY)
-
-    async def begin(self, slot: Slot, begin: Begin) -> None:
-        """Register the checkpoint that a slot resumes from, before it publishes anything."""
-        await self._answer(partial(self.register.begin, str(slot), begin))
-
-    async def cold_start(self, slot: Slot, offset: int) -> int | None:
-        """Return the number of the cold start at an offset; None after another rebalance."""
-        # not the slot: all shards that begin here have the same state, and share the number
-        place = f"{slot.role} {stream_name(slot.topic, slot.partition)}"
-        number = self.assignment.number
-        register = partial(self.register.cold_start, place, offset, self.registered)
-        cold_start = await self._answer(register)
-        if cold_start is None and number == self.assignment.number:
-            refuse(replaced_settings(self.replica))
-        return cold_start
+    async def load(self, tp: TopicPartition, log_range: range) -> AssignedPartition | None:
+        """Load a partition; None if it was meanwhile revoked or loaded by another call."""
+        slot, assignment = Slot.of(self.context.replica, *tp), self.context.assignment
+        number, epoch = assignment.number, self._epochs.get(str(slot))
+        if epoch is None:
+            return None  # a rebalance came before it was claimed
+        try:
+            checkpoint, cold_start = await self._checkpoint(slot, log_range.start)
+            begin = Begin(epoch, -1 if checkpoint is None else checkpoint.next_offset)
+            # before it publishes anything
+            await self._answer(partial(self.context.register.begin, str(slot), begin))
+        except CheckpointError as error:
+            refuse(str(error))
+        except Exception as error:
+            fail(f"{slot}: cannot load the checkpoint", error)
+        if number != assignment.number or assignment.get(*tp) is not None:
+            return None
+        if checkpoint is None:
+            partition = self._begun(slot, log_range, cold_start)
+        else:
+            partition = self._resumed(slot, log_range, checkpoint)
+        partition.epoch = epoch
+        # records published from here on are right only if the next start knows of the jump
+        partition.must_save = partition.next_offset != partition.saved_offset
+        self._inject(partition)
+        assignment.add(partition)
+        log.info("%s: resumes at offset %d", slot, partition.next_offset)
+        return partition
 
     def is_own(self, topic: str) -> bool:
         """Return whether only workers write a topic; elsewhere fluxplain's headers are forged."""
@@ -104,37 +115,87 @@ class Claims:
         writer = Writer.read(incoming.headers.get(WRITER, b""))
         # ask the broker about new ones only
         if writer is not None and partition.fence.is_new(writer):
-            registered = await self._answer(partial(self.register.read, writer.epoch))
+            registered = await self._answer(partial(self.context.register.read, writer.epoch))
             if registered is None:
                 return None  # after a rebalance: the partition is read again
-            if registered.number != self.registered:
-                refuse(replaced_settings(self.replica))  # its input now has other settings
+            if registered.number != self.context.registered:
+                refuse(replaced_settings(self.context.replica))  # its input now has other settings
             writer = writer if registered.knows(writer) else None
         if writer is None:
             # its origin headers are not trusted either
             return replace(incoming, flaw=NOT_OURS, headers={})
-        return incoming if partition.fence.admits(writer, least=self.registered) else None
+        return incoming if partition.fence.admits(writer, least=self.context.registered) else None
 
     def is_replaced(self) -> bool:
         """Return whether other settings were registered since; may raise ``BrokerError``."""
-        return self.register.read().number != self.registered
+        return self.context.register.read().number != self.context.registered
+
+    async def _checkpoint(self, slot: Slot, earliest: int) -> tuple[Checkpoint | None, int | None]:
+        """Return the newest checkpoint; without one, the number of the cold start, if any."""
+        allowed = self._begins.get(str(slot), ANY)
+        checkpoint = await asyncio.to_thread(self.context.store.load, slot, allowed)
+        if checkpoint is not None or earliest == 0:
+            return checkpoint, None
+        return None, await self._cold_start(slot, earliest)
+
+    async def _cold_start(self, slot: Slot, offset: int) -> int | None:
+        """Return the number of the cold start at an offset; None after another rebalance."""
+        # not the slot: all shards that begin here have the same state, and share the number
+        place = f"{slot.role} {stream_name(slot.topic, slot.partition)}"
+        context, number = self.context, self.context.assignment.number
+        register = partial(context.register.cold_start, place, offset, context.registered)
+        cold_start = await self._answer(register)
+        if cold_start is None and number == context.assignment.number:
+            refuse(replaced_settings(context.replica))
+        return cold_start
+
+    def _begun(self, slot: Slot, log_range: range, cold_start: int | None) -> AssignedPartition:
+        life, offset = Life(self.context.registered, cold_start), log_range.start
+        if cold_start is not None:
+            self.gaps.publish_cold_start(slot.tp, offset, life)
+        stage = self.make_stage(slot.topic, slot.partition)
+        return AssignedPartition(slot, stage, offset, 0, offset, life=life)
+
+    def _resumed(self, slot: Slot, log_range: range, found: Checkpoint) -> AssignedPartition:
+        offset = found.next_offset
+        if offset > log_range.stop:
+            refuse(shorter_log(slot, offset, log_range.stop))
+        if offset < log_range.start:
+            offset = self.gaps.pass_over(slot.tp, offset, log_range, found.life)
+        return AssignedPartition(
+            slot, found.stage, offset, found.next_offset, offset, life=found.life, fence=found.fence
+        )
+
+    def _inject(self, partition: AssignedPartition) -> None:
+        """Inject a stage's collaborators, which are not part of its state."""
+        stage, context = partition.stage, self.context
+        if isinstance(stage, Metered):
+            stage.meter = context.metrics.model
+        if isinstance(stage, ChecksIncarnations):
+            stage.is_life = context.register.is_life
+        if isinstance(stage, HasActiveModel):
+            stage.active.models = ModelFolder(context.config.model.directory)
+        if isinstance(stage, SubsamplingStage):
+            number = partition.tp.partition
+            partition.budget = StreamBudget.of(context.config, context.replica, number)
 
     async def _answer(self, call: Callable[[], Answer]) -> Answer | None:
         """Return the register's answer, retrying until it comes; None after another rebalance.
 
         Ending the process instead would cause another rebalance, and with it more claims.
         """
-        number, deadline = self.assignment.number, time.monotonic() + DELIVERY_DEADLINE_S
-        while number == self.assignment.number:
+        assignment, deadline = self.context.assignment, time.monotonic() + DELIVERY_DEADLINE_S
+        number = assignment.number
+        while number == assignment.number:
             try:
                 # in a thread: the event loop must handle rebalances and signals
-                answer = await asyncio.get_running_loop().run_in_executor(None, call)
+                answer = await asyncio.to_thread(call)
             except BrokerError as error:
                 if isinstance(error, AccessError) or time.monotonic() > deadline:
                     raise
-                log.warning("%s: waiting for the register: %s", self.replica, error)
+                log.warning("%s: waiting for the register: %s", self.context.replica, error)
                 await asyncio.sleep(REGISTER_AGAIN_S)
             else:
                 # an epoch received after another rebalance must not replace a later claim's
-                return answer if number == self.assignment.number else None
+                return answer if number == assignment.number else None
         return None

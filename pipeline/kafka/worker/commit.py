@@ -22,14 +22,10 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from prometheus_client import Histogram
-
-from fluxplain.config.replica import Replica
-from fluxplain.kafka.checkpoints import SLOW_S, Checkpoint, CheckpointStore, Snapshot, SnapshotError
-from fluxplain.kafka.driver import Driver
+from fluxplain.kafka.checkpoints import SLOW_S, Checkpoint, Snapshot, SnapshotError
 from fluxplain.kafka.exits import fail
-from fluxplain.kafka.worker.outbox import Outbox
-from fluxplain.kafka.worker.partition import AssignedPartition, Assignment, SavedCheckpoint
+from fluxplain.kafka.worker.context import Context
+from fluxplain.kafka.worker.partition import AssignedPartition, SavedCheckpoint
 
 log = logging.getLogger("fluxplain.worker")
 
@@ -51,13 +47,7 @@ class Committer:
     the last commit, or of the start, in seconds since 1970.
     """
 
-    replica: Replica
-    interval_s: float
-    assignment: Assignment
-    driver: Driver
-    store: CheckpointStore
-    outbox: Outbox
-    duration: Histogram
+    context: Context
     is_saving: bool = False
     committed_at: float = field(default_factory=time.time)
     _began_at: float = field(default_factory=time.monotonic)
@@ -66,13 +56,14 @@ class Committer:
 
     async def commit_if_due(self) -> None:
         """Commit if the interval is over, or at once if something depends on it."""
+        assignment, interval_s = self.context.assignment, self.context.config.checkpoint.interval_s
         # later records may depend on the checkpoint, or need room
-        urgent = any(p.must_save or p.must_commit for p in self.assignment)
-        if urgent or self.outbox.is_full:
+        urgent = any(p.must_save or p.must_commit for p in assignment)
+        if urgent or self.context.outbox.is_full:
             await self.commit()
             return
-        waits = any(p.next_offset > p.committed_offset for p in self.assignment)
-        late = time.monotonic() - self._ended_at >= self.interval_s
+        waits = any(p.next_offset > p.committed_offset for p in assignment)
+        late = time.monotonic() - self._ended_at >= interval_s
         if waits and late and (self._finishing is None or self._finishing.done()):
             await self._finished()
             self._finishing = asyncio.create_task(self._finish_aside(await self._begin(aside=True)))
@@ -85,11 +76,11 @@ class Committer:
 
     async def _begin(self, *, aside: bool) -> list[PendingCommit]:
         """Wait for the outputs, then take the states; pickle large ones in a fork if ``aside``."""
-        partitions = list(self.assignment)
+        partitions = list(self.context.assignment)
         self.is_saving = True
         self._began_at = time.monotonic()
         # 1. every output has arrived
-        await self.outbox.delivered()
+        await self.context.outbox.delivered()
         # a rebalance meanwhile may have revoked partitions
         return [self._prepare(each, aside=aside) for each in partitions if each.is_held]
 
@@ -102,14 +93,14 @@ class Committer:
         is_committed = await self._commit(saved)
         self._ended_at = time.monotonic()
         if any(each.snapshot for each in saved):
-            self.duration.observe(self._ended_at - self._began_at)
+            self.context.metrics.checkpoint.observe(self._ended_at - self._began_at)
         return len(saved) == len(prepared) and is_committed
 
     async def _finish_aside(self, prepared: list[PendingCommit]) -> None:
         try:
             await self._finish(prepared)
         except Exception as error:
-            fail(f"{self.replica}: cannot write a checkpoint", error)
+            fail(f"{self.context.replica}: cannot write a checkpoint", error)
 
     async def _finished(self) -> None:
         """Wait for the commit in the background, if there is one."""
@@ -134,10 +125,9 @@ class Committer:
             return False
         if snapshot is None:
             return True
-        # in a thread: writing blocks
-        run = asyncio.get_running_loop().run_in_executor
         try:
-            await run(None, self.store.save, partition.slot, snapshot)
+            # in a thread: writing blocks
+            await asyncio.to_thread(self.context.store.save, partition.slot, snapshot)
         except SnapshotError as error:
             log.warning("%s: %s; the state is pickled in-process instead", partition.slot, error)
             partition.is_large = False
@@ -155,7 +145,8 @@ class Committer:
             if (p := each.partition).is_held
             and (p.must_commit or each.next_offset > p.committed_offset)
         ]
-        if new and not await self.driver.commit({e.partition.tp: e.next_offset for e in new}):
+        offsets = {each.partition.tp: each.next_offset for each in new}
+        if new and not await self.context.driver.commit(offsets):
             return False
         for each in new:
             each.partition.committed_offset = each.next_offset

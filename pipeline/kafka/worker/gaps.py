@@ -4,19 +4,15 @@ import asyncio
 import logging
 import time
 from dataclasses import dataclass
-from functools import partial
 
-from fluxplain.config import Config
-from fluxplain.config.replica import Replica
 from fluxplain.kafka.client import TopicPartition
-from fluxplain.kafka.driver import Driver
 from fluxplain.kafka.exits import refuse
 from fluxplain.kafka.faust.peek import first_offset
 from fluxplain.kafka.ownership.lives import Life
 from fluxplain.kafka.timeouts import PEEK_S
 from fluxplain.kafka.worker.commit import Committer
+from fluxplain.kafka.worker.context import Context
 from fluxplain.kafka.worker.merge import Merge
-from fluxplain.kafka.worker.outbox import Outbox
 from fluxplain.kafka.worker.partition import AssignedPartition
 from fluxplain.schemas import Change
 
@@ -24,55 +20,10 @@ log = logging.getLogger("fluxplain.worker")
 
 
 @dataclass(frozen=True, slots=True)
-class GapNotices:
-    """Publishes lost messages as a change notice, or ends the process if losses are forbidden."""
-
-    out_of_range: str
-    replica: Replica
-    outbox: Outbox
-
-    def pass_over(self, tp: TopicPartition, offset: int, log_range: range, life: Life) -> int:
-        """Return the offset to resume from when messages from an offset on were deleted unread."""
-        earliest, end = log_range.start, log_range.stop
-        lost = f"offsets {offset} to {earliest - 1} of {tp} were deleted before they were read"
-        if self.out_of_range == "fail":
-            refuse(
-                f"{self.replica}: {lost}. Set checkpoint.out_of_range to 'earliest' or 'latest' to "
-                "continue without them, or remove the checkpoint (`fluxplain checkpoints remove`) "
-                "to start from scratch with the rest of the log"
-            )
-        target = earliest if self.out_of_range == "earliest" else end
-        log.warning("%s: %s; resuming at offset %d", self.replica, lost, target)
-        begin: int | None = offset - 1
-        detail = f"{lost}; the role resumes at offset {target}"
-        if self.replica.shards > 1:
-            # shards share the identity, so each must publish the same, whatever its own offset
-            begin, up_to = None, f"offsets up to {earliest - 1} of {tp}"
-            detail = f"{up_to} were deleted before each shard had read them"
-        notice = Change.notice(
-            kind="gap", stream=str(tp), seq=target - 1, previous_seq=begin, detail=detail
-        )
-        self.outbox.send(life.of(notice, self.replica.role), None, tp.partition)
-        return target
-
-    def publish_cold_start(self, tp: TopicPartition, earliest: int, life: Life) -> None:
-        """Publish that a state starts after the beginning of its log."""
-        detail = (
-            f"the role {self.replica.role} starts cold at offset {earliest} of {tp}: there is no "
-            "checkpoint, and the log no longer holds what came before"
-        )
-        log.warning(detail)
-        notice = Change.notice(kind="cold-start", stream=str(tp), seq=earliest, detail=detail)
-        self.outbox.send(life.of(notice, self.replica.role), None, tp.partition)
-
-
-@dataclass(frozen=True, slots=True)
 class Gaps:
     """Checks the log between the next offset and a received message, and seeks if necessary."""
 
-    config: Config
-    notices: GapNotices
-    driver: Driver
+    context: Context
     committer: Committer
     merge: Merge | None
 
@@ -88,8 +39,7 @@ class Gaps:
         if offset <= partition.next_offset:
             return True
         place = (*partition.tp, partition.next_offset)
-        peek = partial(first_offset, self.config, *place, PEEK_S)
-        first = await asyncio.get_running_loop().run_in_executor(None, peek)
+        first = await asyncio.to_thread(first_offset, self.context.config, *place, PEEK_S)
         if not partition.is_held:
             return False
         if first == offset:
@@ -104,16 +54,58 @@ class Gaps:
         if self.merge is not None:
             for each in partitions:  # otherwise their messages would come after refused ones
                 self.merge.forget(each.tp)
-        await self.driver.seek({each.tp: each.next_offset for each in partitions})
+        await self.context.driver.seek({each.tp: each.next_offset for each in partitions})
+
+    def pass_over(self, tp: TopicPartition, offset: int, log_range: range, life: Life) -> int:
+        """Return the offset to resume from when messages from an offset on were deleted unread.
+
+        The loss is published as a change notice, or ends the process if losses are forbidden.
+        """
+        replica, policy = self.context.replica, self.context.config.checkpoint.out_of_range
+        earliest, end = log_range.start, log_range.stop
+        lost = f"offsets {offset} to {earliest - 1} of {tp} were deleted before they were read"
+        if policy == "fail":
+            refuse(
+                f"{replica}: {lost}. Set checkpoint.out_of_range to 'earliest' or 'latest' to "
+                "continue without them, or remove the checkpoint (`fluxplain checkpoints remove`) "
+                "to start from scratch with the rest of the log"
+            )
+        target = earliest if policy == "earliest" else end
+        log.warning("%s: %s; resuming at offset %d", replica, lost, target)
+        begin: int | None = offset - 1
+        detail = f"{lost}; the role resumes at offset {target}"
+        if replica.shards > 1:
+            # shards share the identity, so each must publish the same, whatever its own offset
+            begin, up_to = None, f"offsets up to {earliest - 1} of {tp}"
+            detail = f"{up_to} were deleted before each shard had read them"
+        notice = Change.notice(
+            kind="gap", stream=str(tp), seq=target - 1, previous_seq=begin, detail=detail
+        )
+        self._publish(notice, tp, life)
+        return target
+
+    def publish_cold_start(self, tp: TopicPartition, earliest: int, life: Life) -> None:
+        """Publish that a state starts after the beginning of its log."""
+        detail = (
+            f"the role {self.context.replica.role} starts cold at offset {earliest} of {tp}: there "
+            "is no checkpoint, and the log no longer holds what came before"
+        )
+        log.warning(detail)
+        notice = Change.notice(kind="cold-start", stream=str(tp), seq=earliest, detail=detail)
+        self._publish(notice, tp, life)
+
+    def _publish(self, notice: Change, tp: TopicPartition, life: Life) -> None:
+        record = life.of(notice, self.context.replica.role)
+        self.context.outbox.send(record, None, tp.partition)
 
     async def _pass_deleted(self, partition: AssignedPartition) -> None:
         """Skip messages that were deleted before they were read, if any."""
-        log_range = await self.driver.log_range(partition.tp)
+        log_range = await self.context.driver.log_range(partition.tp)
         before = partition.next_offset
         if log_range.start <= before or not partition.is_held:
             return
-        after = self.notices.pass_over(partition.tp, before, log_range, partition.life)
+        after = self.pass_over(partition.tp, before, log_range, partition.life)
         partition.next_offset, partition.must_save = after, True
         if after != log_range.start:
-            await self.driver.seek({partition.tp: after})
+            await self.context.driver.seek({partition.tp: after})
         await self.committer.commit()

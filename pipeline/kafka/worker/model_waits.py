@@ -10,20 +10,25 @@ shards of the stream, and for all later starts.
 import asyncio
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
+
+from confluent_kafka import KafkaException
 
 from fluxplain.config import Config
 from fluxplain.errors import NotYetError
 from fluxplain.kafka.client import BrokerError, TopicPartition
-from fluxplain.kafka.driver import Driver
-from fluxplain.kafka.ownership.register import Register
-from fluxplain.kafka.ownership.writers import Writer
-from fluxplain.kafka.worker.control_reader import ControlReader
+from fluxplain.kafka.driver import Received
+from fluxplain.kafka.faust.peek import read_on
+from fluxplain.kafka.ownership.writers import WRITER, Writer
+from fluxplain.kafka.registry.codec import open_decoder
+from fluxplain.kafka.timeouts import PEEK_S
+from fluxplain.kafka.worker.context import Context
 from fluxplain.kafka.worker.gaps import Gaps
-from fluxplain.kafka.worker.outbox import Publisher
-from fluxplain.kafka.worker.partition import AssignedPartition, Assignment, ModelWait, Outcome
+from fluxplain.kafka.worker.partition import AssignedPartition, ModelWait, Outcome
+from fluxplain.kafka.worker.turn import incoming_message
+from fluxplain.schemas import Control
+from fluxplain.stages import Message
 from fluxplain.stages.active_model import ActiveModel, HasActiveModel
 from fluxplain.stages.model_decision import or_withdraw
 
@@ -32,6 +37,12 @@ log = logging.getLogger("fluxplain.worker")
 LOOK_S = 1.0
 """Seconds between two searches for a model, and for its withdrawal."""
 
+MOST_READ = 20_000
+"""Largest number of messages read ahead at a time; the next call continues after them."""
+
+READ_S = 0.5
+"""Seconds that one call may read ahead."""
+
 Waiting = tuple[AssignedPartition, ModelWait]
 
 
@@ -39,16 +50,11 @@ Waiting = tuple[AssignedPartition, ModelWait]
 class ModelWaits:
     """The waiting partitions of a worker."""
 
-    config: Config
-    assignment: Assignment
-    register: Register
-    registered: int
-    driver: Driver
-    publisher: Publisher
+    context: Context
     gaps: Gaps
 
     def __post_init__(self) -> None:
-        self._reader = ControlReader(self.config, self._knows)
+        self._reader = ControlReader(self.context.config, self._knows)
         self._looking = asyncio.Lock()
 
     def resume(self, partition: AssignedPartition) -> None:
@@ -73,7 +79,7 @@ class ModelWaits:
         if partition.wait is None:
             return False
         # at each message: Faust resumes partitions after its own backpressure
-        self.driver.pause(partition.tp)
+        self.context.driver.pause(partition.tp)
         partition.wait.has_dropped = True
         return True
 
@@ -82,14 +88,14 @@ class ModelWaits:
         waiting, now = self._waiting(), time.monotonic()
         if not any(now - wait.looked_at >= LOOK_S for _, wait in waiting):
             return
-        await self.driver.stay_in_group()
+        await self.context.driver.stay_in_group()
         await self._look(waiting, ahead=True)
         async with busy:
             for partition, wait in waiting:
                 await self._conclude(partition, wait)
 
     def _waiting(self) -> list[Waiting]:
-        return [(each, wait) for each in self.assignment if (wait := each.wait) is not None]
+        return [(each, wait) for each in self.context.assignment if (wait := each.wait) is not None]
 
     @property
     def reasons(self) -> dict[TopicPartition, str]:
@@ -110,8 +116,7 @@ class ModelWaits:
         async with self._looking:
             current = [each for each in waiting if _is_current(*each)]
             # in a thread: the event loop must handle rebalances and signals
-            look = partial(self._look_now, current, ahead=ahead)
-            await asyncio.get_running_loop().run_in_executor(None, look)
+            await asyncio.to_thread(self._look_now, current, ahead=ahead)
 
     def _look_now(self, waiting: Sequence[Waiting], *, ahead: bool) -> None:
         for partition, wait in waiting:
@@ -128,8 +133,8 @@ class ModelWaits:
         if active.awaited is None:
             return None  # concluded meanwhile
         model, message = active.awaited
-        place = str(tp), message.offset
-        decision, found = self.register.decision(*place), None
+        place, register = (str(tp), message.offset), self.context.register
+        decision, found = register.read().decisions.get(place), None
         if decision != "withdrawn":
             try:
                 found = active.find()
@@ -138,9 +143,9 @@ class ModelWaits:
                 wait.reason = f"{error}{also}"
         if decision is None:
             if found is not None:
-                decision = self.register.decide(*place, "taken", self.registered)
+                decision = register.decide(*place, "taken", self.context.registered)
             elif ahead and self._is_withdrawn(tp, wait):
-                decision = self.register.decide(*place, "withdrawn", self.registered)
+                decision = register.decide(*place, "withdrawn", self.context.registered)
         if decision == "withdrawn":
             return "withdrawn"
         return found if decision == "taken" else None
@@ -154,11 +159,11 @@ class ModelWaits:
         return False
 
     def _knows(self, writer: Writer) -> bool:
-        return self.register.read(writer.epoch).knows(writer)
+        return self.context.register.read(writer.epoch).knows(writer)
 
     async def _conclude(self, partition: AssignedPartition, wait: ModelWait) -> None:
         """Resume a partition once the outcome of its wait is decided."""
-        if self.assignment.is_stopping or not _is_current(partition, wait):
+        if self.context.assignment.is_stopping or not _is_current(partition, wait):
             return
         stage, outcome = wait.stage, wait.outcome
         if outcome is None:
@@ -166,12 +171,12 @@ class ModelWaits:
                 wait.is_logged = True
                 where = partition.slot, partition.next_offset
                 log.warning("%s: waits at offset %d: %s", *where, wait.reason)
-            self.publisher.send_all()  # finished records need not wait
+            self.context.outbox.send_all()  # finished records need not wait
             return
         awaited = stage.active.awaited
         records = stage.conclude(None if outcome == "withdrawn" else outcome)
         if awaited is not None:
-            self.publisher.publish(partition, records, awaited.message)
+            self.context.outbox.publish(partition, records, awaited.message)
         partition.must_save = True  # the newest checkpoint still holds the former model
         partition.wait = None
         if wait.is_logged:
@@ -179,10 +184,52 @@ class ModelWaits:
             log.warning("%s: resumes: the model was %s", partition.slot, done)
         if wait.has_dropped:
             partition.lost_step(time.monotonic())
-            self.driver.resume(partition.tp)
+            self.context.driver.resume(partition.tp)
             await self.gaps.read_again(partition)
 
 
 def _is_current(partition: AssignedPartition, wait: ModelWait) -> bool:
     """Return whether a partition is still held and has the same wait."""
     return partition.is_held and partition.wait is wait
+
+
+class ControlReader:
+    """Yields control records whose writer is a worker, as decided by ``knows``."""
+
+    def __init__(self, config: Config, knows: Callable[[Writer], bool]) -> None:
+        self._config = config
+        self._knows = knows
+        self._control = config.topic(Control.TOPIC)
+        self._decoder = open_decoder(config)
+
+    def read(self, tp: TopicPartition, offset: int) -> Iterator[tuple[Message | None, int]]:
+        """Yield control records from an offset on, each with the offset to continue from.
+
+        The last item is None, with the end of the range that was read.
+        """
+        found: list[Message] = []
+        read, deadline = 0, time.monotonic() + READ_S
+
+        def take(record: Received) -> bool:
+            nonlocal read
+            read += 1
+            message = incoming_message(record, is_own=True)  # its time does not matter
+            if message.flaw is None and message.origin[0] == self._control:
+                found.append(message)
+            return read < MOST_READ and time.monotonic() < deadline
+
+        try:
+            end = read_on(self._config, *tp, offset, PEEK_S, take)
+        except KafkaException:
+            return  # transient, or the watchdog reports it too
+        try:
+            for message in found:
+                writer = Writer.read(message.headers.get(WRITER, b""))
+                if writer is None or not self._knows(writer):
+                    continue  # when the stage reads it, it becomes a dead letter
+                opened = message if self._decoder is None else self._decoder.opened(message)
+                yield opened, message.offset + 1
+        except BrokerError:
+            return  # the registry does not answer: read it again later
+        if end is not None:
+            yield None, end

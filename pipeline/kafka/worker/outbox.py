@@ -1,15 +1,14 @@
 """Sends a worker's records: batched while there is more to read, otherwise at once."""
 
+import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 
 from fluxplain.config import Config
-from fluxplain.config.replica import Replica
 from fluxplain.kafka.ownership.writers import OWN_TOPICS, WRITER, Writer
 from fluxplain.kafka.producer import RecordProducer
 from fluxplain.kafka.registry.codec import Encoder
 from fluxplain.kafka.timeouts import REQUEST_S
-from fluxplain.kafka.worker.dead_letter_log import DeadLetterLog
 from fluxplain.kafka.worker.partition import AssignedPartition
 from fluxplain.schemas import (
     INPUTS,
@@ -24,6 +23,8 @@ from fluxplain.schemas import (
 from fluxplain.stages import Message
 from fluxplain.stages.join_stage import PassedOn
 from fluxplain.stages.trace import trace_of
+
+log = logging.getLogger("fluxplain.worker")
 
 RUN_LENGTH = 64
 """Most observations in one message of evaluations: enough for a small overhead per message."""
@@ -45,6 +46,12 @@ NO_HEADERS: Headers = {}
 MAX_WAITING = 10_000
 """Largest number of unacknowledged messages: far below librdkafka's queue, since a worker blocked
 by a full queue cannot handle a rebalance or SIGTERM."""
+
+WARN_AGAIN_S = 60.0
+"""Seconds between two warnings about dead letters: a changed producer can make every record one."""
+
+LONGEST_REASON = 300
+"""Longest reason in such a warning, in characters."""
 
 
 class Outbox:
@@ -81,6 +88,18 @@ class Outbox:
         self._signed: dict[str, Headers] = {}  # stream → writer header of its evaluations
         self._others: list[tuple[Record, bytes | None, int | None, Headers]] = []
         self._waiting_since: float | None = None
+        self._dead_letters = DeadLetterLog()
+
+    def publish(
+        self, partition: AssignedPartition, records: Sequence[Record], incoming: Message
+    ) -> None:
+        """Buffer a stage's records about a message, with trace, incarnation and writer."""
+        for record in records:
+            if isinstance(record, DeadLetter):
+                self._dead_letters.see(partition.slot.owner, record, time.monotonic())
+            own = partition.life.of(record, partition.slot.role)
+            source = incoming.key, incoming.partition
+            self.send(own, *source, trace_of(record, incoming), writer=partition.writer)
 
     def send(
         self,
@@ -211,27 +230,18 @@ class Outbox:
         return source_partition % self._producer.partitions(self._config.topic(record.TOPIC))
 
 
-class Publisher:
-    """Publishes the stages' records with trace, incarnation and writer."""
+class DeadLetterLog:
+    """Counts the dead letters of a worker, and logs their number and the latest reason."""
 
-    def __init__(self, replica: Replica, outbox: Outbox) -> None:
-        self._replica = replica
-        self._outbox = outbox
-        self._dead_letters = DeadLetterLog(str(replica))
-        self.send_all = outbox.send_all
+    def __init__(self) -> None:
+        self._count = 0
+        self._logged_at: float | None = None
 
-    def publish(
-        self, partition: AssignedPartition, records: Sequence[Record], incoming: Message
-    ) -> None:
-        """Publish records about a message."""
-        for record in records:
-            if isinstance(record, DeadLetter):
-                self._dead_letters.see(record, time.monotonic())
-            trace = trace_of(record, incoming)
-            own = partition.life.of(record, self._replica.role)
-            source = incoming.key, incoming.partition
-            self._outbox.send(own, *source, trace, writer=partition.writer)
-
-    def announce(self, control: Control, partition: int) -> None:
-        """Publish a control record about one stream."""
-        self._outbox.send(control, None, partition)
+    def see(self, who: str, letter: DeadLetter, now: float) -> None:
+        """Count a dead letter; warn if the last warning is long ago. ``now`` is monotonic."""
+        self._count += 1
+        if self._logged_at is not None and now - self._logged_at < WARN_AGAIN_S:
+            return
+        reason = letter.reason[:LONGEST_REASON]
+        log.warning("%s: %d dead letters; the latest: %s", who, self._count, reason)
+        self._count, self._logged_at = 0, now

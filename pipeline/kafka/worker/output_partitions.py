@@ -22,7 +22,7 @@ ASK_AGAIN_S = 2.0
 
 
 class OutputPartitions:
-    """The partitions of topics in which a record must keep its partition.
+    """The partitions of the topic in which a role's records must keep their partition, if any.
 
     ``count`` returns the number of a topic's partitions, and asks the broker again if the given one
     is unknown; it may block.
@@ -30,75 +30,64 @@ class OutputPartitions:
 
     def __init__(self, config: Config, replica: Replica, count: Callable[[str, int], int]) -> None:
         self._count = count
-        self._topics: list[str] = []
+        self._topic: str | None = None
         if replica.role == "join":
-            self._topics = [config.topic(PassedOn.TOPIC)]
+            self._topic = config.topic(PassedOn.TOPIC)
         elif replica.role == "model" and config.explain.budget_ms is not None:
-            self._topics = [config.topic(Control.TOPIC)]
+            self._topic = config.topic(Control.TOPIC)
         self._present: set[int] = set()
-        self._missing: dict[int, str] = {}
-        self._found: list[int] = []
-        self._asked_at: dict[int, float] = {}
+        self._missing: set[int] = set()
+        self._asked_at = 0.0
 
     async def has(self, partition: int) -> bool:
-        """Return whether a stream's records can be sent; if not, asks again every 2 s."""
-        if not self._topics or partition in self._present:
+        """Return whether a stream's records can be sent; if not, :meth:`found` yields it later."""
+        if self._topic is None or partition in self._present:
             return True
-        now = time.monotonic()
-        if now - self._asked_at.get(partition, -ASK_AGAIN_S) < ASK_AGAIN_S:
-            return False
-        self._asked_at[partition] = now
-        loop = asyncio.get_running_loop()
-        topic = await loop.run_in_executor(None, self._first_without, partition)
-        if topic is None:
-            self._present.add(partition)
-            if self._missing.pop(partition, None):
-                self._found.append(partition)
-                log.info("partition %d exists now: its stream continues", partition)
-            return True
-        if partition not in self._missing:
-            log.warning(_need(topic, partition))
-        self._missing[partition] = topic
-        return False
+        return partition not in self._missing and await self._ask(partition)
+
+    async def found(self) -> list[int]:
+        """Return, once each, the partitions that have appeared after a wait; asks every 2 s."""
+        if time.monotonic() - self._asked_at < ASK_AGAIN_S:
+            return []
+        found = [each for each in list(self._missing) if await self._ask(each)]
+        for each in found:
+            self._missing.discard(each)
+            log.info("partition %d exists now: its stream continues", each)
+        return found
 
     def forget(self) -> None:
         """Forget all waits: the partitions were revoked."""
         self._missing.clear()
-        self._found.clear()
-        self._asked_at.clear()
-
-    def take_found(self) -> list[int]:
-        """Return, once each, the partitions that have appeared after a wait."""
-        found, self._found = self._found, []
-        return found
-
-    @property
-    def missing(self) -> list[int]:
-        """The partitions whose records wait."""
-        return list(self._missing)
 
     @property
     def reasons(self) -> dict[int, str]:
         """Missing partition → remedy; safe to read from any thread."""
-        return {number: _need(topic, number) for number, topic in list(self._missing.items())}
+        return {number: self._need(number) for number in sorted(self._missing)}
 
     @property
     def waits_for(self) -> str | None:
         """A missing partition and the remedy, or None; safe to read from any thread."""
         return next(iter(self.reasons.values()), None)
 
-    def _first_without(self, partition: int) -> str | None:
-        for topic in self._topics:
-            try:
-                if self._count(topic, partition) <= partition:
-                    return topic
-            except DeliveryError:
-                return topic  # asked again later
-        return None
+    async def _ask(self, partition: int) -> bool:
+        self._asked_at = time.monotonic()
+        # in a thread: the event loop must handle rebalances and signals
+        if await asyncio.to_thread(self._exists, partition):
+            self._present.add(partition)
+            return True
+        if partition not in self._missing:
+            log.warning(self._need(partition))
+        self._missing.add(partition)
+        return False
 
+    def _exists(self, partition: int) -> bool:
+        try:
+            return self._count(str(self._topic), partition) > partition
+        except DeliveryError:
+            return False  # asked again later
 
-def _need(topic: str, partition: int) -> str:
-    return (
-        f"{topic} has no partition {partition}, so that stream waits: add partitions to {topic} "
-        "until it has as many as the other joined topics"
-    )
+    def _need(self, partition: int) -> str:
+        return (
+            f"{self._topic} has no partition {partition}, so that stream waits: add partitions to "
+            f"{self._topic} until it has as many as the other joined topics"
+        )

@@ -2,28 +2,25 @@
 
 from dataclasses import dataclass
 
-from fluxplain.config.replica import Replica
 from fluxplain.kafka.registry.registry_wait import WaitingDecoder
 from fluxplain.kafka.worker.claims import Claims
 from fluxplain.kafka.worker.commit import Committer
+from fluxplain.kafka.worker.context import Context
 from fluxplain.kafka.worker.model_waits import ModelWaits
-from fluxplain.kafka.worker.outbox import Outbox
 from fluxplain.kafka.worker.output_partitions import OutputPartitions
-from fluxplain.kafka.worker.partition import Assignment, PartitionProgress
+from fluxplain.kafka.worker.partition import PartitionProgress
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerStatus:
     """Collects the status of a worker's parts; safe to use from any thread."""
 
-    replica: Replica
-    assignment: Assignment
+    context: Context
     claims: Claims
     committer: Committer
     decoder: WaitingDecoder
     waits: ModelWaits
     outputs: OutputPartitions
-    outbox: Outbox
 
     @property
     def waits_for(self) -> str | None:
@@ -32,7 +29,7 @@ class WorkerStatus:
             self.decoder.waits_for
             or self.waits.waits_for
             or self.outputs.waits_for
-            or self.outbox.obstacle
+            or self.context.outbox.obstacle
         )
 
     @property
@@ -40,8 +37,8 @@ class WorkerStatus:
         """Kind of wait → number of waiting partitions."""
         return {
             "model": len(self.waits.reasons),
-            "partition": len(self.outputs.missing),
-            "registry": len(self.assignment) if self.is_held_up else 0,
+            "partition": len(self.outputs.reasons),
+            "registry": len(self.context.assignment) if self.is_held_up else 0,
         }
 
     @property
@@ -52,8 +49,9 @@ class WorkerStatus:
     @property
     def is_ready(self) -> bool:
         """Whether all its assigned partitions are loaded, and nothing stops or blocks it."""
-        is_given = self.assignment.size == len(self.assignment)
-        return is_given and not self.assignment.is_stopping and self.waits_for is None
+        assignment = self.context.assignment
+        is_given = assignment.size == len(assignment)
+        return is_given and not assignment.is_stopping and self.waits_for is None
 
     def partitions(self) -> list[PartitionProgress]:
         """Return the progress of each partition."""
@@ -63,5 +61,5 @@ class WorkerStatus:
                 *(each.tp, each.next_offset, each.committed_offset, each.saved),
                 waits_for=reasons.get(each.tp) or missing.get(each.tp.partition),
             )
-            for each in self.assignment
+            for each in self.context.assignment
         ]

@@ -5,11 +5,9 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
-from prometheus_client import Histogram
-
 from fluxplain.kafka.driver import Received
 from fluxplain.kafka.headers import Unreadable, usable_headers
-from fluxplain.kafka.worker.outbox import Publisher
+from fluxplain.kafka.worker.context import Context
 from fluxplain.kafka.worker.partition import AssignedPartition
 from fluxplain.schemas import Control, Record
 from fluxplain.stages import Message, process
@@ -24,8 +22,7 @@ class Turn:
 
     partition: AssignedPartition
     message: Message
-    publisher: Publisher
-    seconds: Histogram
+    context: Context
     after: Callable[[AssignedPartition], Awaitable[None]]
     took_s: float = 0.0
 
@@ -34,12 +31,12 @@ class Turn:
         began_at = time.perf_counter()
         records = process(self.partition.stage, self.message)
         self.took_s = time.perf_counter() - began_at
-        self.seconds.observe(self.took_s)
+        self.context.metrics.step.observe(self.took_s)
         return records
 
     def publish(self, records: Sequence[Record]) -> None:
         """Publish the stage's records, and a control record if its time budget requires one."""
-        self.publisher.publish(self.partition, records, self.message)
+        self.context.outbox.publish(self.partition, records, self.message)
         stage, budget = self.partition.stage, self.partition.budget
         if budget is None or not isinstance(stage, SubsamplingStage):
             return
@@ -50,7 +47,7 @@ class Turn:
                 "one of %d, to keep explain.budget_ms",
                 *(self.partition.slot.owner, self.message.partition, every, stage.every),
             )
-            self.publisher.announce(Control(every=every), self.message.partition)
+            self.context.outbox.send(Control(every=every), None, self.message.partition)
 
     async def done(self) -> None:
         """Finish the message; it is committed with the next checkpoint."""

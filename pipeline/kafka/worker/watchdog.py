@@ -58,7 +58,7 @@ class Watchdog:
     def __init__(self, config: Config, status: WorkerStatus) -> None:
         self._config = config
         self._status = status
-        self.replica = status.replica
+        self.replica = status.context.replica
         self.topics = [config.topic(name) for name in config.inputs(self.replica.role)]
         self.stall_detector = StallDetector(config.health.stall_s, config.checkpoint.interval_s)
         self._source = _Topics(config, self.topics)
@@ -73,7 +73,7 @@ class Watchdog:
         """Return the worker's health; it is ready only while the broker answers."""
         status, stall_detector = self._status, self.stall_detector
         is_ready = status.is_ready and stall_detector.broker_answers
-        where = status.replica, self.topics, stall_detector
+        where = self.replica, self.topics, stall_detector
         return Health(*where, status.waits_for, is_ready, status.partitions())
 
     def start(self) -> None:

@@ -10,25 +10,20 @@ import time
 from collections.abc import AsyncIterator, Collection, Iterable
 from contextlib import asynccontextmanager
 
-from fluxplain.config import Config
-from fluxplain.config.replica import Replica
-from fluxplain.kafka.checkpoints import CheckpointStore, Slot, StageFactory
+from fluxplain.kafka.checkpoints import StageFactory
 from fluxplain.kafka.client import TopicPartition
-from fluxplain.kafka.driver import Driver, Received
+from fluxplain.kafka.driver import Received
 from fluxplain.kafka.exits import fail
-from fluxplain.kafka.metrics.worker_metrics import WorkerMetrics
-from fluxplain.kafka.ownership.register import Register
 from fluxplain.kafka.registry.codec import Decoder
 from fluxplain.kafka.registry.registry_wait import WaitingDecoder
 from fluxplain.kafka.worker.claims import Claims
 from fluxplain.kafka.worker.commit import Committer
-from fluxplain.kafka.worker.gaps import GapNotices, Gaps
-from fluxplain.kafka.worker.loading import Loader
+from fluxplain.kafka.worker.context import Context
+from fluxplain.kafka.worker.gaps import Gaps
 from fluxplain.kafka.worker.merge import Merge
 from fluxplain.kafka.worker.model_waits import ModelWaits
-from fluxplain.kafka.worker.outbox import Outbox, Publisher
 from fluxplain.kafka.worker.output_partitions import OutputPartitions
-from fluxplain.kafka.worker.partition import AssignedPartition, Assignment
+from fluxplain.kafka.worker.partition import AssignedPartition
 from fluxplain.kafka.worker.status import WorkerStatus
 from fluxplain.kafka.worker.turn import Turn, incoming_message
 from fluxplain.stages import Message
@@ -39,63 +34,31 @@ log = logging.getLogger("fluxplain.worker")
 class RoleWorker:
     """Routes the messages of the assigned partitions to their stages.
 
-    ``registered`` is the register's number of the worker's settings. The decoder reads a schema
-    registry's wire format; None without a registry.
+    The decoder reads a schema registry's wire format; None without a registry.
     """
 
     def __init__(
-        self,
-        driver: Driver,
-        config: Config,
-        replica: Replica,
-        *,
-        make_stage: StageFactory,
-        store: CheckpointStore,
-        outbox: Outbox,
-        register: Register,
-        registered: int,
-        metrics: WorkerMetrics,
-        decoder: Decoder | None = None,
+        self, context: Context, make_stage: StageFactory, decoder: Decoder | None = None
     ) -> None:
-        self.config = config
-        self.replica = replica
-        self.metrics = metrics
+        self.context = context
         self.is_finished = False
-        self._driver = driver
-        self._outbox = outbox
         self._busy = asyncio.Lock()
-        self._assignment = assignment = Assignment()
+        self._assignment = context.assignment
+        self._outbox = outbox = context.outbox
+        config, replica = context.config, context.replica
         topics = [config.topic(name) for name in config.inputs(replica.role)]
-        self._merge = Merge(topics, assignment, driver) if len(topics) > 1 else None
+        several = len(topics) > 1
+        self._merge = Merge(topics, context.assignment, context.driver) if several else None
         # join passes values on unchanged, and evaluations are always plain JSON
-        self._decoder = WaitingDecoder(
-            decoder if replica.role in {"model", "drift"} else None, replica
-        )
+        decodes = replica.role in {"model", "drift"}
+        self._decoder = WaitingDecoder(decoder if decodes else None, replica)
         self._outputs = OutputPartitions(config, replica, outbox.partitions)
-        self._publisher = Publisher(replica, outbox)
-        self._claims = claims = Claims(config, replica, register, registered, assignment)
-        interval_s, duration = config.checkpoint.interval_s, metrics.checkpoint
-        self._committer = committer = Committer(
-            replica, interval_s, assignment, driver, store, outbox, duration
-        )
-        notices = GapNotices(config.checkpoint.out_of_range, replica, outbox)
-        self._loader = Loader(
-            config, replica, assignment, make_stage, store, claims, notices, metrics.model
-        )
-        self._gaps = Gaps(config, notices, driver, committer, self._merge)
-        self._waits = ModelWaits(
-            config, assignment, register, registered, driver, self._publisher, self._gaps
-        )
-        self.status = WorkerStatus(
-            replica,
-            assignment,
-            claims,
-            committer,
-            self._decoder,
-            self._waits,
-            self._outputs,
-            outbox,
-        )
+        self._committer = Committer(context)
+        self._gaps = Gaps(context, self._committer, self._merge)
+        self._claims = Claims(context, make_stage, self._gaps)
+        self._waits = ModelWaits(context, self._gaps)
+        parts = self._claims, self._committer, self._decoder, self._waits, self._outputs
+        self.status = WorkerStatus(context, *parts)
 
     @asynccontextmanager
     async def turns(self, message: Received) -> AsyncIterator[AsyncIterator[Turn]]:
@@ -110,7 +73,7 @@ class RoleWorker:
                 else:
                     self._outbox.send_all()
         except Exception as error:
-            fail(f"{self.replica}: cannot continue", error)
+            fail(f"{self.context.replica}: cannot continue", error)
 
     async def tick(self) -> None:
         """Do what is due without a new message: seek, merge, send, commit, look for models."""
@@ -126,7 +89,7 @@ class RoleWorker:
             if not self._assignment.is_stopping:
                 await self._waits.look(self._busy)
         except Exception as error:
-            fail(f"{self.replica}: cannot write a checkpoint", error)
+            fail(f"{self.context.replica}: cannot write a checkpoint", error)
 
     async def shut_down(self) -> None:
         """Finish the current step, write a last checkpoint and commit."""
@@ -135,7 +98,7 @@ class RoleWorker:
             async with self._busy:
                 self.is_finished = await self._committer.commit()
         except Exception as error:
-            fail(f"{self.replica}: cannot write the last checkpoint", error)
+            fail(f"{self.context.replica}: cannot write the last checkpoint", error)
 
     # Assignments: see fluxplain.kafka.driver.
 
@@ -145,11 +108,11 @@ class RoleWorker:
 
     async def claim(self, tps: Collection[TopicPartition]) -> None:
         """Register as the owner of partitions; from then on readers ignore earlier owners."""
-        await self._claims.claim([Slot.of(self.replica, *tp) for tp in tps])
+        await self._claims.claim(tps)
 
     async def load(self, tp: TopicPartition, log: range) -> int | None:
         """Load a partition's state; return the offset to read on from, None if it was revoked."""
-        partition = await self._loader.load(tp, log)
+        partition = await self._claims.load(tp, log)
         if partition is None:
             return None
         self._waits.resume(partition)
@@ -171,7 +134,7 @@ class RoleWorker:
                 "state is rebuilt from offset %d, and the same records are published again",
                 partition.slot,
                 committed,
-                self.config.checkpoint.place,
+                self.context.config.checkpoint.place,
                 partition.next_offset,
             )
 
@@ -187,7 +150,7 @@ class RoleWorker:
         self._outputs.forget()
         # otherwise buffered records would be published, and counted, by two owners
         self._outbox.discard()
-        self.metrics.published.forget()
+        self.context.metrics.published.forget()
 
     # Routing.
 
@@ -211,7 +174,7 @@ class RoleWorker:
     async def _turn(self, message: Received) -> Turn | None:
         """Return the turn of a message; None if it is not the next one, or must be dropped."""
         partition = self._assignment.get(message.topic, message.partition)
-        if partition is None or not self._driver.is_current(message):
+        if partition is None or not self.context.driver.is_current(message):
             return None  # revoked: the next owner reads it again
         if not await self._is_next(partition, message):
             return None
@@ -220,8 +183,7 @@ class RoleWorker:
         incoming = await self._admitted(partition, message)
         if incoming is None:
             return None
-        seconds, after = self.metrics.step, self._waits.begin
-        return Turn(partition, incoming, self._publisher, seconds, after)
+        return Turn(partition, incoming, self.context, self._waits.begin)
 
     async def _is_next(self, partition: AssignedPartition, message: Received) -> bool:
         """Return whether a message is the next one or was done before; any other is read again."""
@@ -249,13 +211,13 @@ class RoleWorker:
         if not partition.is_held:
             return None
         if checked is None:
-            self.metrics.outdated.inc()
+            self.context.metrics.outdated.inc()
             partition.finish(message.offset)
         return checked
 
     def _more_waits(self, message: Received) -> bool:
         """Return whether the broker has more messages of this partition."""
-        end = self._driver.log_end(TopicPartition(message.topic, message.partition))
+        end = self.context.driver.log_end(TopicPartition(message.topic, message.partition))
         return message.offset + 1 < (end or 0)
 
     async def _seek_again(self) -> None:
@@ -266,10 +228,8 @@ class RoleWorker:
 
     async def _resume_streams(self) -> None:
         """Read streams again whose records could not be sent because a partition was missing."""
-        for number in self._outputs.missing:
-            await self._outputs.has(number)
-        # in all topics: messages of each may have been dropped meanwhile
-        for number in self._outputs.take_found():
+        for number in await self._outputs.found():
+            # in all topics: messages of each may have been dropped meanwhile
             held = [each for each in self._assignment if each.tp.partition == number]
             for partition in held:
                 partition.lost_step(time.monotonic())

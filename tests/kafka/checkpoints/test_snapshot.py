@@ -13,7 +13,7 @@ from typing import Any, cast
 import psutil
 import pytest
 
-from fluxplain.kafka.checkpoints import Checkpoint, Snapshot, SnapshotError, snapshot
+from fluxplain.kafka.checkpoints import Checkpoint, Snapshot, SnapshotError, checkpoint
 from fluxplain.stages import Stage
 
 
@@ -81,7 +81,7 @@ def test_a_copy_that_is_killed_or_takes_too_long_is_an_error(
     psutil.Process(killed._child).send_signal(signal.SIGKILL)
     with pytest.raises(SnapshotError, match="ended with status -9"):
         killed.pickled()
-    monkeypatch.setattr(snapshot, "TIMEOUT_S", 0.2)
+    monkeypatch.setattr(checkpoint, "TIMEOUT_S", 0.2)
     with pytest.raises(SnapshotError, match="took more than"):
         taken(Slow(), aside=True).pickled()
 
@@ -112,7 +112,7 @@ def test_a_copy_does_not_outlive_a_process_that_is_killed() -> None:
 def test_where_a_process_cannot_be_copied_it_pickles_itself(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(snapshot, "CAN_FORK", False)
+    monkeypatch.setattr(checkpoint, "CAN_FORK", False)
     stage = Counting()
     assert taken(stage, aside=True).pickled() == Checkpoint(7, stage).pickled()
 

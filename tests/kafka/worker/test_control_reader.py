@@ -10,8 +10,8 @@ from aiokafka.structs import ConsumerRecord
 from fluxplain.kafka.client import TopicPartition
 from fluxplain.kafka.headers import Unreadable
 from fluxplain.kafka.ownership.writers import WRITER, Writer
-from fluxplain.kafka.worker import control_reader
-from fluxplain.kafka.worker.control_reader import ControlReader
+from fluxplain.kafka.worker import model_waits
+from fluxplain.kafka.worker.model_waits import ControlReader
 from fluxplain.stages.stage import ORIGIN
 from tests.kit.support import linear_config
 
@@ -46,7 +46,7 @@ def test_what_nobody_of_the_pipeline_wrote_withdraws_nothing(
         assert all(map(take, log))
         return 17
 
-    monkeypatch.setattr(control_reader, "read_on", read_on)
+    monkeypatch.setattr(model_waits, "read_on", read_on)
     reader = ControlReader(CONFIG, lambda writer: writer == JOIN)
     read = list(reader.read(TopicPartition(TOPIC, 0), 10))
     assert [(each and each.offset, ahead) for each, ahead in read] == [(15, 16), (None, 17)]

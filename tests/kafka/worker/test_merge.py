@@ -69,14 +69,6 @@ class Log:
         return [(each.topic, each.offset) for each in self.taken]
 
 
-def test_one_waits_for_the_other() -> None:
-    log = Log(f=[1.0, 4.0], g=[2.0, 3.0, 5.0])
-    log.read("g", 3)
-    assert not log.taken
-    log.read("f", 2)
-    assert log.order == [("f", 0), ("g", 0), ("g", 1), ("f", 1), ("g", 2)]
-
-
 @pytest.mark.parametrize(
     ("times", "order"),
     [

@@ -1,15 +1,23 @@
 """How records leave a worker: runs, sizes, keys and partitions."""
 
+import logging
 import time
 
 import pytest
 
 from fluxplain.config import Config
-from fluxplain.kafka.worker.outbox import MAX_GATHERED, RUN_BYTES, RUN_LENGTH, Outbox
+from fluxplain.kafka.worker.outbox import (
+    MAX_GATHERED,
+    RUN_BYTES,
+    RUN_LENGTH,
+    DeadLetterLog,
+    Outbox,
+)
 from fluxplain.schemas import Change, Evaluation, Explanation, Prediction, Record
 from tests.kit.recorder import Recorder, evaluation
 from tests.kit.records import STREAM, loss_change
 from tests.kit.settings import SETTINGS
+from tests.kit.support import message
 
 
 @pytest.fixture
@@ -117,3 +125,16 @@ def test_records_wait_for_others_but_not_long_and_not_for_many(
     for _ in range(MAX_GATHERED):
         outbox.send(PREDICTION, None, 0)
     assert len(recorder.sent) == 1 + MAX_GATHERED
+
+
+def test_the_first_dead_letter_is_logged_and_of_many_others_the_number(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    letters, long = DeadLetterLog(), "x" * 10_000
+    with caplog.at_level(logging.WARNING, "fluxplain.worker"):
+        for i in range(1000):
+            letters.see("model", message(i, {}).dead_letter(f"{i} {long}"), now=i / 10)
+    first, second = (record.getMessage() for record in caplog.records)
+    assert first.startswith("model: 1 dead letters; the latest: 0 xxx")
+    assert second.startswith("model: 600 dead letters; the latest: 600 xxx")
+    assert len(second) < 400

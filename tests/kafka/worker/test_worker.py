@@ -17,6 +17,7 @@ from fluxplain.kafka.ownership.lives import Life
 from fluxplain.kafka.ownership.registered import Registered
 from fluxplain.kafka.ownership.writers import WRITER, Begin, Fence, Writer
 from fluxplain.kafka.producer import RecordProducer
+from fluxplain.kafka.worker.context import Context
 from fluxplain.kafka.worker.outbox import Outbox
 from fluxplain.kafka.worker.turn import incoming_message
 from fluxplain.kafka.worker.worker import RoleWorker
@@ -81,17 +82,10 @@ class Rig:
         metrics = WorkerMetrics(config, replica)
         producer = cast(RecordProducer, self.recorder)
         self.outbox = Outbox(config, producer, 4, metrics.published.observe)
-        self.worker = RoleWorker(
-            FaustDriver(faust.App(f"test-worker-{replica}")),
-            config,
-            replica,
-            make_stage=lambda _topic, _partition: stage,
-            store=cast(Any, OneCheckpoint(checkpoint)),
-            outbox=self.outbox,
-            register=cast(Any, Claims()),
-            registered=1,
-            metrics=metrics,
-        )
+        driver = FaustDriver(faust.App(f"test-worker-{replica}"))
+        store, register = cast(Any, OneCheckpoint(checkpoint)), cast(Any, Claims())
+        context = Context(config, replica, driver, store, self.outbox, register, 1, metrics)
+        self.worker = RoleWorker(context, lambda _topic, _partition: stage)
 
     def start(self, tp: TopicPartition = TP_0, earliest: int = 0, end: int = 0) -> int | None:
         """Claim and load a partition, as the driver does."""
@@ -106,7 +100,7 @@ class Rig:
         """Return the metrics that are about a stream."""
         return {
             sample.name
-            for family in self.worker.metrics.registry.collect()
+            for family in self.worker.context.metrics.registry.collect()
             for sample in family.samples
             if sample.labels.get("stream") == stream
         }
@@ -202,4 +196,4 @@ def test_the_model_of_a_partition_is_timed_from_the_start(is_restored: bool) -> 
     stage = ModelStage(CONFIG, "fluxplain.features-0")
     rig = Rig(Replica("model"), stage, Checkpoint(5, stage) if is_restored else None)
     assert rig.start(end=5) == (5 if is_restored else 0)
-    assert stage.meter is rig.worker.metrics.model
+    assert stage.meter is rig.worker.context.metrics.model

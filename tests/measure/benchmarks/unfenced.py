@@ -8,6 +8,7 @@ from typing import Any
 
 from fluxplain.cli.main import main
 from fluxplain.kafka.checkpoints import Slot
+from fluxplain.kafka.client import TopicPartition
 from fluxplain.kafka.faust.transport import _Consumer
 from fluxplain.kafka.worker.claims import Claims
 from fluxplain.kafka.worker.outbox import Outbox
@@ -15,9 +16,9 @@ from fluxplain.kafka.worker.partition import AssignedPartition
 from fluxplain.stages import Message
 
 
-async def claim(self: Claims, slots: Collection[Slot]) -> None:
+async def claim(self: Claims, tps: Collection[TopicPartition]) -> None:
     """Own the partitions without a claim."""
-    self._epochs |= {str(slot): 1 for slot in slots}
+    self._epochs |= {str(Slot.of(self.context.replica, *tp)): 1 for tp in tps}
 
 
 async def checked(_self: Claims, _partition: AssignedPartition, incoming: Message) -> Message:
