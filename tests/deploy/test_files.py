@@ -239,7 +239,9 @@ class TestSecrets:
             make_certificates(tmp_path / "tls")
 
 
-@pytest.mark.parametrize("pid", [None, str(os.getpid()), "0", "99999999", "", "?"])
+@pytest.mark.parametrize(
+    "pid", [None, pytest.param(str(os.getpid()), id="this one"), "0", "99999999", "", "?"]
+)
 def test_a_process_that_is_not_ours_is_no_broker(tmp_path: Path, pid: str | None) -> None:
     if pid is not None:
         (tmp_path / "pid").write_text(pid)
