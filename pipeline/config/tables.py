@@ -6,12 +6,14 @@ from typing import Annotated, Self
 from pydantic import Field
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
-from fluxplain.config import operation
+from fluxplain.config.alerts import AlertSettings
 from fluxplain.config.base import ENV_PREFIX, Name
 from fluxplain.config.drift import DriftSettings
 from fluxplain.config.explain import ExplainSettings
 from fluxplain.config.kafka import ControlSettings, KafkaSettings, TopicSettings
 from fluxplain.config.model import FeatureType, LabelSettings, MissingSettings, ModelSettings
+from fluxplain.config.operation import CheckpointSettings, DashboardSettings, HealthSettings
+from fluxplain.config.registry import RegistrySettings
 from fluxplain.config.replica import Replica, Role
 from fluxplain.config.stream_settings import Own, Partition
 from fluxplain.explain.grids import check_pairs
@@ -46,11 +48,11 @@ class Tables(BaseSettings):
     and `drift`, such as `[streams.3.model.params]`. See [Many streams](streams.md#many-streams)."""
     kafka: KafkaSettings = KafkaSettings()
     topics: TopicSettings = TopicSettings()
-    checkpoint: operation.CheckpointSettings = operation.CheckpointSettings()
-    health: operation.HealthSettings = operation.HealthSettings()
-    registry: operation.RegistrySettings = operation.RegistrySettings()
-    alerts: operation.AlertSettings = operation.AlertSettings()
-    dashboard: operation.DashboardSettings = operation.DashboardSettings()
+    checkpoint: CheckpointSettings = CheckpointSettings()
+    health: HealthSettings = HealthSettings()
+    registry: RegistrySettings = RegistrySettings()
+    alerts: AlertSettings = AlertSettings()
+    dashboard: DashboardSettings = DashboardSettings()
 
     @classmethod
     def settings_customise_sources(  # type: ignore[override]

@@ -1,0 +1,62 @@
+"""The table ``[alerts]``."""
+
+from pathlib import Path
+from typing import Annotated, Self, get_args
+
+from pydantic import Field, model_validator
+
+from fluxplain.config.secrets import Secret, Secrets, split_url
+from fluxplain.schemas.change import Kind
+from fluxplain.schemas.methods import Watched
+
+SECRET_LENGTH = 16
+"""Shortest secret, in characters: shorter than for checkpoints, as some receivers prescribe it."""
+
+Hidden = Annotated[str | None, Field(repr=False)]
+"""A URL, which may hold a password."""
+
+NOT_EMPTY = Field(min_length=1)
+
+
+class AlertSettings(Secrets):
+    """The webhook, and which changes it receives."""
+
+    url: Hidden = None
+    """Where to send changes as JSON, `https://…` or `http://…`; by default there are no alerts. If
+    the URL holds a token, set it as an environment variable."""
+    proxy: Hidden = None
+    """An HTTP proxy, `http://…`. `HTTP_PROXY` and similar environment variables are ignored."""
+    secret: Secret = None
+    """Secret that signs alerts, of at least 16 characters."""
+    secret_file: Path | None = None
+    """A file with the secret in its only line."""
+    timeout_s: Annotated[float, Field(ge=0.1, le=60.0)] = 10.0
+    """Seconds to wait for the receiver's response."""
+    kinds: Annotated[list[Kind], NOT_EMPTY] = list(get_args(Kind))
+    """Send only changes of these kinds."""
+    methods: Annotated[list[Watched], NOT_EMPTY] = list(get_args(Watched))
+    """Send only changes of these methods, or of the `"loss"`."""
+    features: Annotated[list[str], NOT_EMPTY] | None = None
+    """Send only changes of these features, groups and pairs; by default all."""
+    min_effect: Annotated[float, Field(ge=0.0, le=1.0)] = 0.0
+    """Smallest |after - before| to send, as a share of the larger of |before| and |after|."""
+    quiet_s: Annotated[float, Field(ge=0.0, le=604_800.0)] = 300.0
+    """Minimum seconds between two alerts about the same feature or incident."""
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Self:
+        _check_url("url", self.url, ("http", "https"))
+        _check_url("proxy", self.proxy, ("http",))
+        self.signing_secret()
+        return self
+
+    def signing_secret(self) -> bytes | None:
+        """Return the secret that signs alerts; None if there is none."""
+        secret = self.read_secret("secret", SECRET_LENGTH)
+        return None if secret is None else secret.encode()
+
+
+def _check_url(key: str, url: str | None, schemes: tuple[str, ...]) -> None:
+    if url is not None and split_url(url, schemes) is None:
+        allowed = " or ".join(f"{scheme}://host/path" for scheme in schemes)
+        raise ValueError(f"{key} must be {allowed} (what is set is not shown: it may be secret)")
