@@ -43,7 +43,10 @@ class OutputPartitions:
         """Return whether a stream's records can be sent; if not, :meth:`found` yields it later."""
         if self._topic is None or partition in self._present:
             return True
-        return partition not in self._missing and await self._ask(partition)
+        if partition not in self._missing and not await self._ask(partition):
+            self._missing.add(partition)
+            log.warning(self._need(partition))
+        return partition in self._present
 
     async def found(self) -> list[int]:
         """Return, once each, the partitions that have appeared after a wait; asks every 2 s."""
@@ -72,13 +75,10 @@ class OutputPartitions:
     async def _ask(self, partition: int) -> bool:
         self._asked_at = time.monotonic()
         # in a thread: the event loop must handle rebalances and signals
-        if await asyncio.to_thread(self._exists, partition):
+        exists = await asyncio.to_thread(self._exists, partition)
+        if exists:
             self._present.add(partition)
-            return True
-        if partition not in self._missing:
-            log.warning(self._need(partition))
-        self._missing.add(partition)
-        return False
+        return exists
 
     def _exists(self, partition: int) -> bool:
         try:

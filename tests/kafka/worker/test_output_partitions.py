@@ -41,3 +41,19 @@ def test_a_role_that_keeps_no_partition_waits_for_none() -> None:
     config: Config = linear_config()
     outputs = OutputPartitions(config, Replica("explainer"), lambda _topic, _beyond: 0)
     assert asyncio.run(outputs.has(7))
+
+
+def test_a_stream_that_is_revoked_while_the_broker_is_asked_waits_no_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(output_partitions, "ASK_AGAIN_S", 0.0)
+
+    def count(_topic: str, _beyond: int) -> int:
+        outputs.forget()
+        return 1
+
+    outputs = OutputPartitions(CONFIG, Replica("join"), lambda _topic, _beyond: 1)
+    assert not asyncio.run(outputs.has(1))
+    outputs._count = count
+    assert asyncio.run(outputs.found()) == []
+    assert outputs.reasons == {}
