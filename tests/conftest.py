@@ -1,6 +1,8 @@
 """What tests of different folders share."""
 
 import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,14 +13,23 @@ from tests.kit.preloaded import Preloaded, bare_path
 collect_ignore = ["kit/bare"]  # packages that are empty on purpose
 
 
+ROOT = Path(__file__).parents[1]
+
 SLOW = ("behaviour", "measure")
 """Folders whose tests are slow unless they are marked as quick."""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Compile the inner loops once, before each of several processes would."""
+    is_first = config.getoption("numprocesses", None) and not hasattr(config, "workerinput")
+    if is_first and not list((ROOT / "pipeline/explain/__pycache__").glob("kernels.*.nbi")):
+        subprocess.run([sys.executable, "-m", "tests.kit.compile"], cwd=ROOT, check=True)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark the tests of slow folders."""
     for item in items:
-        in_slow = any(Path(__file__).parent / each in item.path.parents for each in SLOW)
+        in_slow = any(ROOT / "tests" / each in item.path.parents for each in SLOW)
         if in_slow and item.get_closest_marker("quick") is None:
             item.add_marker("slow")
 

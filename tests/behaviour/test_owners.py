@@ -134,6 +134,9 @@ def test_only_the_newest_owner_of_a_partition_and_registered_incarnations_are_he
         slot, partitions = f"model {config.topic('features')}-0", config.topics.partitions
         with closing(Register(config)) as register:
             owner = Writer(slot, register.read().epochs[slot])
+        # as the present owner would write it, but for the incarnation
+        [run, *_] = [each for each in evaluations(pipeline) if each.feature == "age"]
+        forged = replace(run, incarnation="999999999", previous_seq=None).encode()
         # of an owner before, of one that never claimed the slot, and of nobody
         headers = [
             {WRITER: replace(owner, epoch=owner.epoch - 1).header},
@@ -144,9 +147,6 @@ def test_only_the_newest_owner_of_a_partition_and_registered_incarnations_are_he
         producer = Producer(client_settings(config))
         for i, each in enumerate(headers):
             producer.produce(topic, json.dumps({"forged": i}), "age", partition=0, headers=each)
-        # as the present owner would write it, but for the incarnation
-        [run, *_] = [each for each in evaluations(pipeline) if each.feature == "age"]
-        forged = replace(run, incarnation="999999999", previous_seq=None).encode()
         for partition in range(partitions):
             signed = {WRITER: owner.header}
             producer.produce(topic, forged, "age", partition=partition, headers=signed)

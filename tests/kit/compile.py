@@ -1,0 +1,33 @@
+"""Compiles the inner loops, which are kept: ``python -m tests.kit.compile``."""
+
+import random
+from typing import Any
+
+from river import forest
+
+from fluxplain import IncrementalPDP, IncrementalPFI, IncrementalSAGE
+from fluxplain.explain import explain_together
+
+
+def main() -> None:
+    """Explain a classifier and a regressor, of numbers and a category."""
+    rng = random.Random(1)
+    for model, loss in (
+        (forest.ARFClassifier(n_models=2, seed=1), "cross_entropy"),
+        (forest.ARFRegressor(n_models=2, seed=1), "squared_error"),
+    ):
+        explainers = [
+            IncrementalPFI(model, ["a", "b"], loss=loss, seed=1),
+            IncrementalSAGE(model, ["a", "b"], loss=loss, seed=1),
+            IncrementalPDP(model, ["a", "b"], seed=1),
+        ]
+        for _ in range(150):
+            a = rng.random()
+            x: dict[str, Any] = {"a": a, "b": rng.random(), "shop": rng.choice("uvw")}
+            y = int(a > 0.5)
+            explain_together(explainers, x, y)
+            model.learn_one(x, y)
+
+
+if __name__ == "__main__":
+    main()
