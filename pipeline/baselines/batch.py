@@ -6,7 +6,7 @@ import numpy as np
 
 from fluxplain.evaluate import Encoding, Evaluator, Observation, Observed
 from fluxplain.evaluate.encoding import Floats, columns_of
-from fluxplain.explain.explainer import check_observation
+from fluxplain.explain.explainers import check_observation
 from fluxplain.explain.losses import Loss, Target, get_loss
 from fluxplain.explain.players import Players
 

@@ -16,7 +16,7 @@ from fluxplain.evaluate.table import aligned
 from fluxplain.explain import kernels
 from fluxplain.explain.categories import range_and_slopes
 from fluxplain.explain.curve import Effect, Grid, shown_effect, shown_labels
-from fluxplain.explain.explainer import check_observation
+from fluxplain.explain.explainers import check_observation
 from fluxplain.explain.grids import GridKind, GridSettings, check_pairs
 from fluxplain.explain.method import as_grid
 from fluxplain.explain.players import check_features

@@ -13,7 +13,7 @@ from fluxplain.baselines.batch import Batch
 from fluxplain.baselines.batch_pfi import DEFAULT_PERMUTATIONS, check_permutations, permuted_pfi
 from fluxplain.baselines.batch_sage import permuted_sage
 from fluxplain.evaluate import Encoding, Evaluator, NoOutputError, Observation, Value, as_evaluator
-from fluxplain.explain.explainer import check_observation
+from fluxplain.explain.explainers import check_observation
 from fluxplain.explain.imputers import InnerSamples, check_inner_samples
 from fluxplain.explain.losses import Loss, Target, get_loss
 from fluxplain.explain.players import Features, Players

@@ -144,13 +144,13 @@ def pdp(picture: Picture, records: Records) -> None:
     """
 
     def draw(**options: Any) -> "Figure":
-        from fluxplain.monitor.figures import effects  # noqa: PLC0415  slow to load
+        from fluxplain.monitor.figures import effect_figures  # noqa: PLC0415  slow to load
 
         view = SelectedResults(read("explanations"), selection, alphas=alphas).view
-        if curves := effects.effects_of(view):
-            return effects.curves_figure(curves, **options)
-        if surfaces := effects.surfaces_of(view):
-            return effects.surfaces_figure(surfaces, **options)
+        if curves := effect_figures.effects_of(view):
+            return effect_figures.curves_figure(curves, **options)
+        if surfaces := effect_figures.surfaces_of(view):
+            return effect_figures.surfaces_figure(surfaces, **options)
         raise NothingToPlotError("there are no iPDP curves to plot")
 
     read, selection, alphas = records.select(["ipdp"])

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 from fluxplain.loading.lazy import lazy
 
 if TYPE_CHECKING:
-    from fluxplain.explain.explainer import explain_together
+    from fluxplain.explain.explainers import explain_together
     from fluxplain.explain.losses import LOSSES, get_loss
     from fluxplain.explain.normalization import normalized
     from fluxplain.explain.pairs import IncrementalPairPDP

@@ -7,7 +7,7 @@ import numpy as np
 from fluxplain.evaluate import Evaluator, Observation, Table
 from fluxplain.evaluate.encoding import Floats
 from fluxplain.evaluate.table import aligned
-from fluxplain.explain.explainer import Estimates, Explainer, explain_together
+from fluxplain.explain.explainers import Estimates, Explainer, explain_together
 from fluxplain.explain.losses import Loss, Target, get_loss
 from fluxplain.explain.method import ImportanceMethod, Question
 from fluxplain.explain.smoothing import Alpha, ExponentialMeans, check_alphas
@@ -53,7 +53,7 @@ class ImportanceExplainer(Importances, Explainer):
     Parameters
     ----------
     model, debias, seed, evaluator
-        See :class:`~fluxplain.explain.explainer.Explainer`.
+        See :class:`~fluxplain.explain.explainers.Explainer`.
     features
         Names of the features to explain. A mapping among them, such as
         ``{"place": ["lat", "lon"]}``, defines groups of features that are explained as one.
@@ -76,7 +76,7 @@ class ImportanceExplainer(Importances, Explainer):
     Raises
     ------
     ValueError, TypeError
-        As :class:`~fluxplain.explain.explainer.Explainer`.
+        As :class:`~fluxplain.explain.explainers.Explainer`.
     """
 
     method: ImportanceMethod

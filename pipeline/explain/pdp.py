@@ -13,7 +13,7 @@ from fluxplain.evaluate import Encoding, Evaluator, Observation, Observed, Table
 from fluxplain.evaluate.encoding import columns_of
 from fluxplain.explain.curve import Effect, Grid, IceCurve, IceCurves
 from fluxplain.explain.effects import Effects
-from fluxplain.explain.explainer import Explainer, explain_together
+from fluxplain.explain.explainers import Explainer, explain_together
 from fluxplain.explain.grids import GridKind, GridSettings, StorageKind, check_ice
 from fluxplain.explain.method import Answers, Axis, Given, Method, Question, as_grid, copies
 from fluxplain.explain.players import check_features
@@ -131,7 +131,7 @@ class EffectExplainer(Explainer):
     Parameters
     ----------
     model, categorical, debias, seed, evaluator
-        See :class:`~fluxplain.explain.explainer.Explainer`, also for errors.
+        See :class:`~fluxplain.explain.explainers.Explainer`, also for errors.
     alpha
         Smoothing of effects and grid, in (0, 1].
     grid

@@ -14,7 +14,7 @@ from river import ensemble, forest, linear_model, preprocessing, tree
 from river.datasets import synth
 
 from fluxplain.evaluate import GenericEvaluator, Value, choose
-from fluxplain.evaluate.hoeffding import categories
+from fluxplain.evaluate.hoeffding import category_lists
 from tests.kit.outputs import assert_same, question
 from tests.kit.support import Row, outputs_of
 
@@ -159,13 +159,13 @@ def test_conformance(
             assert list(outputs_of(choose(model).evaluator, x, replacements)) == outputs
 
 
-@pytest.mark.parametrize("few", [categories.FEW, 0], ids=["", "wasteful"])
+@pytest.mark.parametrize("few", [category_lists.FEW, 0], ids=["", "wasteful"])
 @pytest.mark.parametrize("name", [*CLASSIFIERS, "regression-tree", "regression-forest"])
 def test_what_is_asked_before_each_record_is_learned(
     name: str, few: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Then the evaluator knows which leaves have learned, unless something else was learned too."""
-    monkeypatch.setattr(categories, "FEW", few)
+    monkeypatch.setattr(category_lists, "FEW", few)
     model, rng, past = ALL[name](), random.Random(4), list[Row]()
     evaluate = choose(model).evaluator
     for i, (x, y) in enumerate(stream(600, categorical=name in CLASSIFIERS)):

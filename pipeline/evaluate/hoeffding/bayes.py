@@ -17,7 +17,7 @@ from fluxplain.evaluate.encoding import Floats, Observed
 from fluxplain.evaluate.evaluator import Label
 from fluxplain.evaluate.hoeffding import tree_kernels
 from fluxplain.evaluate.hoeffding.branches import Branches
-from fluxplain.evaluate.hoeffding.categories import Tables
+from fluxplain.evaluate.hoeffding.category_lists import Tables
 from fluxplain.evaluate.hoeffding.leaves import Leaves
 from fluxplain.evaluate.hoeffding.tree_kernels import Flags, Integers
 

@@ -17,7 +17,7 @@ from river.tree.nodes.branch import NominalBinaryBranch, NominalMultiwayBranch, 
 
 from fluxplain.evaluate.encoding import Floats, Observed
 from fluxplain.evaluate.hoeffding import tree_kernels
-from fluxplain.evaluate.hoeffding.categories import Lists
+from fluxplain.evaluate.hoeffding.category_lists import Lists
 from fluxplain.evaluate.hoeffding.nodes import Nodes
 from fluxplain.evaluate.hoeffding.tree_kernels import LEAF, NOMINAL, NUMERIC, OTHER, Flags, Integers
 

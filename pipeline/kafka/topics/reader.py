@@ -15,7 +15,7 @@ from fluxplain.kafka.client import (
     asking_consumer,
     partitions_of,
 )
-from fluxplain.kafka.topics.messages import CANNOT_READ, DecodedMessages, tp_of
+from fluxplain.kafka.topics.decoded_messages import CANNOT_READ, DecodedMessages, tp_of
 
 SILENCE_S = 30.0
 """Seconds without a message after which reading fails if the log holds more."""

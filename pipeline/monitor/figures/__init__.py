@@ -9,7 +9,7 @@ from fluxplain.loading.lazy import lazy
 
 if TYPE_CHECKING:
     from fluxplain.monitor.figures.change_figure import story_figure
-    from fluxplain.monitor.figures.effects import curves_figure
+    from fluxplain.monitor.figures.effect_figures import curves_figure
     from fluxplain.monitor.figures.importance_over_time import importance_figure
     from fluxplain.monitor.figures.notebook import draw
     from fluxplain.monitor.figures.report import report_page

@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 
 from fluxplain.monitor.figures import style
 from fluxplain.monitor.figures.change_figure import story_figure
-from fluxplain.monitor.figures.effects import (
+from fluxplain.monitor.figures.effect_figures import (
     Effects,
     curves_figure,
     effects_of,

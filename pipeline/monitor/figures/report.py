@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from fluxplain.monitor.figures.change_figure import story_figure
 from fluxplain.monitor.figures.curve_panels import drawable_curves, effect_of, plain
-from fluxplain.monitor.figures.effects import (
+from fluxplain.monitor.figures.effect_figures import (
     curves_figure,
     effects_of,
     surfaces_figure,

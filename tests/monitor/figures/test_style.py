@@ -7,7 +7,7 @@ import matplotlib as mpl
 import pytest
 
 from fluxplain.monitor.figures import curves_figure, importance_figure, save, story_figure
-from fluxplain.monitor.figures.effects import effects_of
+from fluxplain.monitor.figures.effect_figures import effects_of
 from fluxplain.monitor.figures.saving import DARK, rendered
 from fluxplain.monitor.figures.style import INK, MUTED, PAPER, TEXT_COLORS, Picture
 from fluxplain.results.change_context import ChangeContext

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
 
 from fluxplain.monitor.figures import curves_figure
-from fluxplain.monitor.figures.effects import (
+from fluxplain.monitor.figures.effect_figures import (
     MAX_EARLIER,
     MAX_PANELS,
     Effects,
