@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 else:
     __getattr__, __dir__ = lazy(
         __name__,
-        explainer=["explain_together"],
+        explainers=["explain_together"],
         losses=["LOSSES", "get_loss"],
         normalization=["normalized"],
         pairs=["IncrementalPairPDP"],

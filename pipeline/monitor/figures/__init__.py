@@ -18,7 +18,7 @@ else:
     __getattr__, __dir__ = lazy(
         __name__,
         change_figure=["story_figure"],
-        effects=["curves_figure"],
+        effect_figures=["curves_figure"],
         importance_over_time=["importance_figure"],
         notebook=["draw"],
         report=["report_page"],
