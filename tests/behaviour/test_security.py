@@ -16,7 +16,7 @@ from deploy.kafka import Cluster
 from fluxplain.cli.supervisor import WorkerRefusedError
 from fluxplain.config import load_config
 from tests.kit.kafka_pipeline import KafkaPipeline, assert_same, fluxplain, reference
-from tests.kit.settings import SETTINGS, write_config
+from tests.kit.settings import SETTINGS, topics, write_config
 from tests.kit.streams import observations
 
 pytestmark = pytest.mark.kafka
@@ -179,9 +179,10 @@ def test_a_protocol_that_the_broker_does_not_speak_is_told(
 
 @pytest.mark.timeout(600)  # two restarts of the broker, and of all workers
 def test_credentials_refused_later_end_the_workers_and_new_ones_are_read(
-    config_path: Path, tmp_path: Path
+    tmp_path: Path, prefix: str
 ) -> None:
     values = observations(120)
+    config_path = write_config(tmp_path / "pipeline.toml", {**SETTINGS, "topics": topics(prefix)})
     secret = tmp_path / "password"
     with Cluster(tmp_path / "kafka", brokers=1, secure=True) as cluster:
         secret.write_text(cluster.password)

@@ -2,6 +2,7 @@
 
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from threading import Lock
 from typing import Any
 
@@ -48,10 +49,14 @@ class Register:
             return self._registered
 
     def is_life(self, number: int) -> bool:
-        """Return whether settings or a cold start have a number, without a request.
+        """Return whether settings or a cold start have a number.
 
-        Enough for a message whose writer was looked up: its life was registered before.
+        Asks only about a number that was not read yet, as after a cold start; blocks meanwhile.
         """
+        if number > self._next:
+            # the caller's thread may have an event loop that runs, so it cannot read itself
+            with ThreadPoolExecutor(1) as thread:
+                thread.submit(self.read, number).result()
         return number in self._registered.lives
 
     def enter(self, here: Fingerprint) -> int:

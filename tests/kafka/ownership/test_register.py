@@ -1,12 +1,18 @@
 """What is believed of the records in the topic ``register``, which anybody may have written."""
 
+import asyncio
+from contextlib import closing
 from typing import Any
 
 import orjson
 import pytest
 
-from fluxplain.kafka.ownership.registered import Registered
+from fluxplain.kafka.embedded import EmbeddedBroker
+from fluxplain.kafka.ownership.register import Register
+from fluxplain.kafka.ownership.registered import Fingerprint, Registered
 from fluxplain.kafka.ownership.writers import Begin, Writer
+from fluxplain.kafka.topics import create_topics
+from tests.kit.support import linear_config
 
 SLOT = "model fluxplain.features-0"
 
@@ -67,3 +73,19 @@ def test_the_first_decides_about_a_model_as_long_as_the_settings_stay() -> None:
 @pytest.mark.parametrize("poison", [b"", b"[]", b"{}", b'{"kind": "begin"}', b"\xff", b"1e400"])
 def test_what_is_none_of_ours_is_passed_over(poison: bytes) -> None:
     assert registered(settings(0), OWNER, poison) == registered(settings(0), OWNER)
+
+
+def test_a_cold_start_is_known_to_those_that_read_the_register_before_it() -> None:
+    with EmbeddedBroker() as broker:
+        config = linear_config().on_broker(broker.bootstrap_servers)
+        create_topics(config)
+        with closing(Register(config)) as model, closing(Register(config)) as drift:
+            settings = model.enter(Fingerprint({}, {}, {}))
+            assert drift.read().lives == {settings}
+            number = model.cold_start("model fluxplain.features-0", 60, settings)
+            assert number is not None
+
+            async def ask(*numbers: int) -> list[bool]:
+                return [drift.is_life(each) for each in numbers]
+
+            assert asyncio.run(ask(number, number + 1, settings)) == [True, False, True]
