@@ -5,31 +5,12 @@ model that learns.
 
 Parameters
 ----------
-model
-    Any object with ``predict_proba_one`` (used when there) or ``predict_one``. It is evaluated,
-    never changed.
+model, features, loss, seed, evaluator
+    See :class:`~fluxplain.explain.importance.ImportanceExplainer`, also for errors.
 xs
     The observations, N of at least 2; every explained feature must be there.
 ys
     Their labels.
-features
-    Names of the features to explain. A mapping among them, such as ``{"place": ["lat", "lon"]}``,
-    defines groups of features that are explained as one.
-loss
-    ``"cross_entropy"``, ``"zero_one"``, ``"brier"``, ``"absolute_error"``, ``"squared_error"``, or
-    a function of (label, output).
-seed
-    Random seed; None for a new one each time.
-evaluator
-    How the model is evaluated: ``"hoeffding"``, ``"linear"``, ``"batch"``, ``"generic"``, or
-    ``"auto"``, the first of these that fits; or an evaluator of your own.
-
-Raises
-------
-ValueError
-    For an argument out of its range; the message names it.
-TypeError
-    If the model cannot be evaluated.
 
 Examples
 --------

@@ -21,7 +21,7 @@ def compiled(function: F) -> F:
 
 
 def inlined(function: F) -> F:
-    """Return the function, compiled into those that call it: arrays are dear to pass on."""
+    """Return the function, compiled into its callers: passing arrays to it would take long."""
     if not numba:
         return function
     return cast(F, numba.njit(inline="always", error_model="numpy")(function))

@@ -1,4 +1,4 @@
-"""Lists of categories in flat arrays: each in one piece, with room for more."""
+"""Growing lists of categories in flat arrays."""
 
 from collections.abc import Iterable, Mapping
 from itertools import islice
@@ -14,7 +14,7 @@ FEW = 1_000
 
 
 class Lists:
-    """Lists of categories; each item has the code of its category, once there is one.
+    """Lists of categories, each contiguous; an item has its category's code once there is one.
 
     Attributes
     ----------
@@ -32,7 +32,7 @@ class Lists:
 
     @property
     def is_wasteful(self) -> bool:
-        """Whether most of the room is not used any more."""
+        """Whether more than half of the arrays is unused."""
         return self.n_unused > max(FEW, len(self._items) // 2)
 
     def extend(self, key: int, feature: str, values: Iterable[Value]) -> tuple[int, int]:
@@ -66,7 +66,7 @@ class Lists:
         return self._codes
 
     def _moved(self, begin: int, end: int, room: int, more: int) -> tuple[int, int, int]:
-        """Give a list a larger piece behind all others."""
+        """Move a list to a larger piece at the end of the arrays."""
         n, size, start = end - begin, 2 * (end - begin + more), len(self._items)
         if start + size > len(self._codes):
             self._codes = np.pad(self._codes, (0, start + size))
@@ -92,7 +92,7 @@ class Tables:
         self._free: list[int] = []
 
     def write(self, number: int, feature: str, learned: Mapping[Value, float]) -> int:
-        """Write a table; return its number, a new one instead of -1."""
+        """Write the table with a number, or a new one for -1; return its number."""
         if number < 0:
             number = self._free.pop() if self._free else self._size
             self._size = max(self._size, number + 1)

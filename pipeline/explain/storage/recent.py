@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from fluxplain.evaluate import Value
-from fluxplain.evaluate.encoding import Floats, Places
+from fluxplain.evaluate.encoding import Floats
 from fluxplain.explain import kernels
 from fluxplain.explain.parameter_checks import check_probability, check_size
 
@@ -67,10 +67,6 @@ class NumberStorage:
         entered = slots >= 0
         self._entered[entered, slots[entered]] = self._seen
         self._oldest[entered] = (self._oldest[entered] + 1) % self.size
-
-    def holding(self, n: int) -> Places:
-        """Return the features with at least n stored values."""
-        return np.flatnonzero(self.counts >= n)
 
     def quantiles(self, levels: Floats) -> Floats:
         """Return the quantiles of levels in [0, 1], interpolated linearly.
