@@ -35,6 +35,14 @@ def test_a_client_that_authenticates_is_told_that_the_broker_does_not() -> None:
     assert SECRET not in reason
 
 
+def test_a_busy_broker_is_asked_again() -> None:
+    with FaultyBroker() as broker:
+        broker.delay(400)
+        config = make_config(kafka={"bootstrap_servers": broker.bootstrap_servers})
+        # a client's first answer takes three round trips, 1.2 s
+        assert client.cluster(config, timeout_s=1.0).brokers
+
+
 @pytest.mark.parametrize(
     ("code", "kind"),
     [

@@ -14,6 +14,7 @@ from confluent_kafka.admin import AdminClient, ClusterMetadata
 from fluxplain.config import Config
 from fluxplain.errors import UserError
 from fluxplain.kafka.timeouts import (
+    CLUSTER_QUESTIONS,
     CLUSTER_S,
     LOG_RANGE_S,
     NEW_TOPIC_S,
@@ -71,16 +72,18 @@ def asking_consumer(config: Config, group: str, **settings: Any) -> Consumer:
 def cluster(config: Config, timeout_s: float = CLUSTER_S) -> ClusterMetadata:
     """Return the cluster's metadata: brokers, topics, id.
 
-    Raises ``AccessError`` if a broker refuses the credentials or TLS fails, else ``BrokerError`` if
-    none answers in time.
+    A broker that is silent for ``timeout_s`` is asked again: it may be busy. Raises ``AccessError``
+    if one refuses the credentials or TLS fails, else ``BrokerError`` if none answers.
     """
     problems: list[KafkaError] = []
     admin = AdminClient({**client_settings(config), "error_cb": problems.append})
-    try:
-        return admin.list_topics(timeout=timeout_s)
-    except KafkaException:
+    for _ in range(CLUSTER_QUESTIONS):
+        with suppress(KafkaException):
+            return admin.list_topics(timeout=timeout_s)
         admin.poll(0)  # calls error_cb, which gets the reasons
-        raise no_answer(config, problems) from None
+        if problems:
+            break
+    raise no_answer(config, problems)
 
 
 def partitions_of(config: Config, topic: str) -> list[int]:

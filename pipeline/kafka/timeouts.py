@@ -80,7 +80,12 @@ retried (`fluxplain.alerts.webhook.MAX_AGE_S`)."""
 # Requests to the broker.
 
 CLUSTER_S = 5.0
-"""Seconds to wait for a cluster's metadata before a command reports that no broker answers."""
+"""Seconds to wait for a cluster's metadata. A command then reports a broker that cannot be reached,
+and asks a silent one again."""
+
+CLUSTER_QUESTIONS = 3
+"""How often a silent broker is asked for its metadata: a busy one may need longer than
+`CLUSTER_S`."""
 
 WATCH_REQUEST_S = 5.0
 """Seconds that the watchdog waits for an answer; it asks again 2 s later."""

@@ -1,7 +1,7 @@
 """A broker that refuses on demand: librdkafka's mock cluster, through its own interface in C."""
 
 import ctypes
-from ctypes import POINTER, c_char_p, c_int, c_int16, c_size_t, c_void_p
+from ctypes import POINTER, c_char_p, c_int, c_int16, c_int32, c_size_t, c_void_p
 from pathlib import Path
 from typing import Self
 
@@ -11,6 +11,8 @@ PRODUCE = 0
 """Kafka's number of the Produce request."""
 
 RD_KAFKA_PRODUCER = 0
+
+ONLY_BROKER = 1
 
 
 class FaultyBroker:
@@ -30,6 +32,10 @@ class FaultyBroker:
         self._lib.rd_kafka_mock_push_request_errors_array(
             self._cluster, c_int16(request), c_size_t(times), errors
         )
+
+    def delay(self, milliseconds: int) -> None:
+        """Send each answer that much later."""
+        self._lib.rd_kafka_mock_broker_set_rtt(self._cluster, ONLY_BROKER, milliseconds)
 
     def __enter__(self) -> Self:
         return self
@@ -59,4 +65,5 @@ def _library() -> ctypes.CDLL:
         c_size_t,
         POINTER(c_int),
     ]
+    lib.rd_kafka_mock_broker_set_rtt.argtypes = [c_void_p, c_int32, c_int]
     return lib
