@@ -3,13 +3,17 @@
 from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
 import orjson
 
 from fluxplain.results.series import Thinning
-from fluxplain.schemas import Explanation
+from fluxplain.schemas import Change, Explanation
 from fluxplain.schemas.change import Curve
 from fluxplain.schemas.explanation import Ice
 from fluxplain.schemas.numbers import are_moderate
+from fluxplain.schemas.record import Label
+
+Floats = npt.NDArray[np.float64]
 
 MAX_EARLIER = 12
 """Earlier curves to keep for a feature; more could not be distinguished on a chart."""
@@ -96,3 +100,18 @@ def is_drawable(curve: Curve) -> bool:
         return False
     points = [v for v in (*curve.grid, *(curve.second_grid or ())) if not isinstance(v, str)]
     return effect.shape == tuple(shape) and are_moderate(effect.flat) and are_moderate(points)
+
+
+def effect_of(curve: Curve) -> dict[Label | None, Floats]:
+    """Return class → effect of a drawable curve; the key is None if there is only one output."""
+    effect = np.array(curve.effect, np.float64)
+    return dict(zip(curve.classes, effect, strict=True)) if curve.classes else {None: effect}
+
+
+def drawable_curves(change: Change) -> list[tuple[str, Curve]]:
+    """Return the known curves before and after; only the latter if they have no class in common."""
+    both = (("before", change.curve_before), ("after", change.curve_after))
+    curves = [(name, curve) for name, curve in both if curve is not None and is_drawable(curve)]
+    if len(curves) == 2 and not set(effect_of(curves[0][1])) & set(effect_of(curves[1][1])):
+        return curves[1:]
+    return curves

@@ -131,6 +131,11 @@ class StreamView:
         return [change for _, change in self.results.changes]
 
     @property
+    def drifts(self) -> list[Change]:
+        """The latest changes that are no notices."""
+        return [change for change in self.changes if change.kind == "drift"]
+
+    @property
     def curves(self) -> dict[str, list[Curve]]:
         """Feature or pair → its curves over time; the last is the newest."""
         known = self.results.curves.items()

@@ -7,10 +7,11 @@ from matplotlib.axes import Axes
 
 from fluxplain.monitor.figures import style
 from fluxplain.monitor.figures.contributions import Row, draw_moves, names_width, rows_in, rows_of
-from fluxplain.monitor.figures.curve_panels import draw_before_after, drawable_curves
+from fluxplain.monitor.figures.curve_panels import draw_before_after
 from fluxplain.monitor.figures.importance_over_time import draw_trend
 from fluxplain.monitor.figures.text_fit import End, label_ends, text_width, wrapped
 from fluxplain.results.change_context import Bins, ChangeContext
+from fluxplain.results.pdp_history import drawable_curves
 from fluxplain.schemas import Change
 from fluxplain.schemas.methods import METHOD_NAMES, Method, unit_of
 from fluxplain.schemas.wording import compared, signal_name
@@ -40,30 +41,28 @@ def story_figure(
     """
     change = context.change
     method, rows = rows_of(context)
+    room = width_in - style.AXIS_IN - style.MARGIN_IN
+    text = wrapped(change.detail, room, style.TEXT_PT)
+    facts = wrapped(" · ".join(_facts(change)), room, style.SMALL_PT)
+    words_in = style.lines_in(text, style.TEXT_PT) + style.lines_in(facts, style.SMALL_PT) + 0.03
+    heights = [height for _, height in _panels(context)]
+    trends_in = sum(heights) + GAP_IN * max(0, len(heights) - 1)
+    lower_in = max(CURVES_IN if drawable_curves(change) else 0.0, rows_in(rows))
     with style.styled():
-        room = width_in - style.AXIS_IN - style.MARGIN_IN
-        text = wrapped(change.detail, room, style.TEXT_PT)
-        facts = wrapped(" · ".join(_facts(change)), room, style.SMALL_PT)
-        lower_in = max(CURVES_IN if drawable_curves(change) else 0.0, rows_in(rows))
-        heights = [height for _, height in _panels(context)]
-        trends_in = sum(heights) + GAP_IN * max(0, len(heights) - 1) + 0.45
         figure, top = style.titled_figure(
             width_in,
             title=_title(change) if title is None else title,
             note=_note(context, method, rows),
-            body_in=style.lines_in(text, style.TEXT_PT)
-            + style.lines_in(facts, style.SMALL_PT)
-            + 0.33
-            + trends_in
-            + (lower_in + 0.8 if lower_in else 0.0),
-            gap=0.05,
+            body_in=words_in + 0.5 + trends_in + (lower_in + 0.8 if lower_in else 0.0),
         )
-        top = style.write(figure, text, left=style.AXIS_IN, top=top)
+        top = style.write(figure, text, left=style.AXIS_IN, top=top - 0.25)
         small: Any = {"size": style.SMALL_PT, "color": style.MUTED}
-        top = style.write(figure, facts, left=style.AXIS_IN, top=top + 0.03, **small)
-        _draw_trends(figure, context, top + 0.3, room - RIGHT_IN)
+        top = style.write(figure, facts, left=style.AXIS_IN, top=top + 0.03, **small) + 0.3
+        if heights:
+            _draw_trends(figure, context, style.Box(style.AXIS_IN, top, room - RIGHT_IN, trends_in))
         if lower_in:
-            _draw_lower(figure, change, method, rows, top=top + 0.3 + trends_in + 0.35, room=room)
+            box = style.Box(style.AXIS_IN, top + trends_in + 0.8, room, lower_in)
+            _draw_lower(figure, change, method, rows, box)
     return figure
 
 
@@ -77,15 +76,12 @@ def _panels(
     return panels
 
 
-def _draw_trends(figure: style.Picture, context: ChangeContext, top: float, width: float) -> None:
-    for draw, height in _panels(context):
-        draw(style.add_panel(figure, style.Box(style.AXIS_IN, top, width, height)), context)
-        top += height + GAP_IN
-    for axes in figure.axes[:-1]:
-        axes.tick_params(labelbottom=False)
-        style.number_observations(axes, label="")
-    for axes in figure.axes[-1:]:
-        style.number_observations(axes)
+def _draw_trends(figure: style.Picture, context: ChangeContext, box: style.Box) -> None:
+    draws, heights = zip(*_panels(context), strict=True)
+    panels = style.add_panels(figure, box, len(draws), gap=GAP_IN, ratios=heights, sharex=True)
+    for axes, draw in zip(panels, draws, strict=True):
+        draw(axes, context)
+    style.number_observations(panels[-1])
 
 
 def _draw_explanation(axes: Axes, context: ChangeContext) -> None:
@@ -156,7 +152,7 @@ def _draw_levels(
     style.number_values(axes, 4)
     axes.axvspan(window.after, window.seen, color=AFTER.color, alpha=0.07, lw=0)
     axes.axvline(window.seen, color=style.INK, lw=0.8, ls=(0, (4, 3)), zorder=1.5)
-    label_ends(axes, ends, size_pt=style.SMALL_PT, height_in=style.size_in(axes)[1], leads=False)
+    label_ends(axes, ends, size_pt=style.SMALL_PT, leads=False)
 
 
 def _name_times(axes: Axes, context: ChangeContext) -> None:
@@ -178,20 +174,19 @@ def _draw_lower(
     change: Change,
     method: Method | None,
     rows: Sequence[Row],
-    *,
-    top: float,
-    room: float,
+    box: style.Box,
 ) -> None:
     """Draw the curves, and the moves to their right."""
     has_curves = bool(drawable_curves(change))
-    moves_in = (0.5 if has_curves else 1.0) * room - names_width(rows)
+    moves_in = (0.5 if has_curves else 1.0) * box.width - names_width(rows)
     if has_curves:
-        width = 0.5 * room - 0.25 if rows else 0.6 * room
-        box = style.Box(style.AXIS_IN, top, width, CURVES_IN)
-        draw_before_after(figure, change, (BEFORE, AFTER), box)
+        width = 0.5 * box.width - 0.25 if rows else 0.6 * box.width
+        curves = box._replace(width=width, height=CURVES_IN)
+        draw_before_after(figure, change, (BEFORE, AFTER), curves)
     if rows and method is not None:
-        box = style.Box(style.AXIS_IN + room - moves_in, top, moves_in, rows_in(rows))
-        axes = style.add_panel(figure, box)
+        left = box.left + box.width - moves_in
+        moves = style.Box(left, box.top, moves_in, rows_in(rows))
+        [axes] = style.add_panels(figure, moves)
         draw_moves(axes, rows, method, feature=change.feature)
 
 

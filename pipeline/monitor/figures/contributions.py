@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
 from fluxplain.monitor.figures import style
-from fluxplain.monitor.figures.text_fit import short_names, shortened, text_width
+from fluxplain.monitor.figures.text_fit import short_names, text_width
 from fluxplain.results.change_context import ChangeContext, Move
 from fluxplain.schemas.methods import METHOD_NAMES, METHODS, Method
 from fluxplain.schemas.wording import number
@@ -66,12 +66,16 @@ def rows_in(rows: Sequence[Row]) -> float:
     return 0.21 * (len(rows) + 2 * rows[0].is_step) if rows else 0.0
 
 
+def labels_of(rows: Sequence[Row]) -> list[str]:
+    """Return the name of each line of the panel, short; steps have a line before and after."""
+    names = short_names((row.name for row in rows), NAME_IN, style.TEXT_PT)
+    labels = [names[row.name] for row in rows]
+    return ["before", *labels, "after"] if rows and rows[0].is_step else labels
+
+
 def names_width(rows: Sequence[Row]) -> float:
     """Return the width that the names need left of the panel, in inches."""
-    names = ("before", *(row.name for row in rows))
-    return 0.08 + max(
-        text_width(shortened(name, NAME_IN, style.TEXT_PT), style.TEXT_PT) for name in names
-    )
+    return 0.08 + max((text_width(name, style.TEXT_PT) for name in labels_of(rows)), default=0.0)
 
 
 def draw_moves(axes: Axes, rows: Sequence[Row], method: Method, *, feature: str | None) -> None:
@@ -83,24 +87,21 @@ def draw_moves(axes: Axes, rows: Sequence[Row], method: Method, *, feature: str 
     of = "the loss reduction" if add_up else "the importance"
     piece = style.Piece(f"where {of} moved")
     style.heading(axes, METHOD_NAMES[method], piece, left=-names_width(rows))
-    names = short_names((row.name for row in rows), NAME_IN, style.TEXT_PT)
+    style.name_rows(axes, labels_of(rows))
     numbers = [row.begin for row in rows]
     numbers += [row.end + sign * row.std_error for row in rows for sign in (-1, 1)]
     scale = max(map(abs, numbers)) or 1.0
-    for place, row in enumerate(rows, 1 if add_up else 0):
+    for place, row in enumerate(rows, int(add_up)):
         _draw_row(axes, place, row, scale)
-        weight = "bold" if row.name == feature else "normal"
-        style.name_row(axes, place, names[row.name], weight=weight)
+        if row.name == feature:
+            axes.get_yticklabels()[place].set_fontweight("bold")
     if add_up:
-        _mark_total(axes, 0, rows[0].begin, "before", scale)
-        _mark_total(axes, len(rows) + 1, rows[-1].end, "after", scale)
+        _mark_total(axes, 0, rows[0].begin, scale)
+        _mark_total(axes, len(rows) + 1, rows[-1].end, scale)
     low, high = min(numbers), max(numbers)
     extent = (high - low) or 1.0
     widest = min(0.6, text_width("+0.0000", style.SMALL_PT) / style.size_in(axes)[0])
     axes.set_xlim(low - 0.06 * extent, high + (0.08 + widest) * extent / (1 - widest))
-    axes.set_ylim(len(rows) + (1.6 if add_up else -0.4), -0.6)
-    axes.set_yticks([])
-    axes.spines["left"].set_visible(False)
     axes.set_xlabel(f"mean [{METHODS[method].unit}]")
     axes.xaxis.set_major_locator(MaxNLocator(max(2, int(style.size_in(axes)[0] / 0.5))))
     if low <= 0 <= high:
@@ -116,12 +117,14 @@ def _draw_row(axes: Axes, place: int, row: Row, scale: float) -> None:
     text = number(abs(row.end - row.begin), scale)
     if float(text):
         text = ("+" if row.end >= row.begin else "−") + text
-    at = max(row.begin, row.end + row.std_error), place
-    style.annotate(axes, text, at, (3, 0), fontsize=style.SMALL_PT, va="center", color=look.text)
+    _number(axes, text, (max(row.begin, row.end + row.std_error), place), color=look.text)
 
 
-def _mark_total(axes: Axes, place: int, value: float, name: str, scale: float) -> None:
+def _mark_total(axes: Axes, place: int, value: float, scale: float) -> None:
     axes.plot([value], [place], marker="D", ms=3.5, color=style.INK, ls="")
-    look: Any = {"fontsize": style.SMALL_PT, "va": "center", "weight": "bold"}
-    style.annotate(axes, number(value, scale), (value, place), (5, 0), **look)
-    style.name_row(axes, place, name, color=style.MUTED)
+    _number(axes, number(value, scale), (value, place), weight="bold")
+
+
+def _number(axes: Axes, text: str, at: tuple[float, float], **look: Any) -> None:
+    small: Any = {"fontsize": style.SMALL_PT, "va": "center", "textcoords": style.OFFSET}
+    axes.annotate(text, at, (5, 0), **small, **look)

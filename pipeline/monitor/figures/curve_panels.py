@@ -4,14 +4,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from fluxplain.monitor.figures import style
 from fluxplain.monitor.figures.text_fit import shortened, text_width
-from fluxplain.results.pdp_history import is_drawable
+from fluxplain.results.pdp_history import Floats, drawable_curves, effect_of
 from fluxplain.schemas import Change
 from fluxplain.schemas.change import Curve
 from fluxplain.schemas.record import Label, Value
@@ -26,16 +25,8 @@ MAX_CELLS = 1_000
 ROOMY_IN = 2.6
 """Width in inches from which a panel has room for the seq of each curve."""
 
-Floats = npt.NDArray[np.float64]
-
 Looks = Mapping[Label | None, style.Look | None]
 """Class → look, or None to hide its curve; the key is None if there is only one output."""
-
-
-def effect_of(curve: Curve) -> dict[Label | None, Floats]:
-    """Return class → effect; the key is None if there is only one output."""
-    effect = np.array(curve.effect, np.float64)
-    return dict(zip(curve.classes, effect, strict=True)) if curve.classes else {None: effect}
 
 
 def class_looks(labels: Sequence[Label]) -> dict[Label | None, style.Look]:
@@ -157,15 +148,6 @@ def _edges(centres: Sequence[float]) -> Floats:
     return np.concatenate([[2 * x[0] - middles[0]], middles, [2 * x[-1] - middles[-1]]])
 
 
-def drawable_curves(change: Change) -> list[tuple[str, Curve]]:
-    """Return the known curves before and after; only the latter if they have no class in common."""
-    both = (("before", change.curve_before), ("after", change.curve_after))
-    curves = [(name, curve) for name, curve in both if curve is not None and is_drawable(curve)]
-    if len(curves) == 2 and not set(effect_of(curves[0][1])) & set(effect_of(curves[1][1])):
-        return curves[1:]
-    return curves
-
-
 def draw_before_after(
     figure: Figure, change: Change, looks: tuple[style.Look, style.Look], box: style.Box
 ) -> None:
@@ -176,19 +158,14 @@ def draw_before_after(
     curves = drawable_curves(change)
     label = _moved_most([curve for _, curve in curves])
     if any(curve.second_grid for _, curve in curves):
-        limits = surface_limits([effect_of(curve)[label] for _, curve in curves])
-        pitch = (box.width + 0.2) / 2
-        for i, (name, curve) in enumerate(curves):
-            half = box._replace(left=box.left + i * pitch, width=pitch - 0.2)
-            axes = style.add_panel(figure, half)
-            pair, effect = change.feature or "|", effect_of(curve)[label]
-            draw_surface(axes, curve, effect, limits, pair=pair)
+        effects = [effect_of(curve)[label] for _, curve in curves]
+        panels = style.add_panels(figure, box, 1, len(curves), space=0.2)
+        for axes, (name, curve), effect in zip(panels, curves, effects, strict=True):
+            draw_surface(axes, curve, effect, surface_limits(effects), pair=change.feature or "|")
             style.heading(axes, name)
-            if i:
-                axes.set_ylabel("")
-                axes.tick_params(labelleft=False)
+            axes.label_outer()
         return
-    axes = style.add_panel(figure, box)
+    [axes] = style.add_panels(figure, box)
     positions = Positions([curve.grid for _, curve in curves])
     pieces = []
     for name, curve in curves:

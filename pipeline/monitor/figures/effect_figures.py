@@ -13,11 +13,11 @@ from fluxplain.monitor.figures.curve_panels import (
     class_looks,
     draw_curve,
     draw_surface,
-    effect_of,
     number_points,
     surface_limits,
 )
-from fluxplain.monitor.figures.text_fit import End, label_ends, short_names, shortened, text_width
+from fluxplain.monitor.figures.text_fit import short_names, shortened, text_width
+from fluxplain.results.pdp_history import effect_of
 from fluxplain.results.stream_results import StreamView
 from fluxplain.schemas.change import Curve
 from fluxplain.schemas.methods import METHOD_NAMES, METHODS
@@ -98,37 +98,32 @@ def curves_figure(
     shown = effects[:MAX_PANELS]
     labels = list(dict.fromkeys(c for each in shown for c in each.now.classes or ()))
     looks = class_looks(labels)
-    has_times = len(shown) == 1 and len(shown[0].curves) > 1 and not labels
     room = width_in - style.AXIS_IN - style.MARGIN_IN
     columns = _columns(len(shown), room)
     rows = -(-len(shown) // columns)
-    height = PANEL_IN if len(shown) > 1 else 2 * PANEL_IN
+    height = rows * ((PANEL_IN if len(shown) > 1 else 2 * PANEL_IN) + GAP_IN) - GAP_IN
+    legend_in = 0.2 if labels else 0.0
     if title is None:
         one = shown[0].feature if len(shown) == 1 else "each feature"
         title = f"How the model's output depends on {one}"
     with style.styled():
-        legend_in = 0.2 if labels else 0.0
         figure, top = style.titled_figure(
-            width_in,
-            title=title,
-            note=_note(shown, len(effects)),
-            body_in=legend_in + rows * (height + GAP_IN) - GAP_IN + 0.4,
+            width_in, title=title, note=_note(shown, len(effects)), body_in=legend_in + height + 0.4
         )
         _name_classes(figure, labels, looks, top=top - 0.25, room=room)
-        pitch = (room - (0.95 if has_times else 0.0) + SPACE_IN) / columns
-        first: Axes | None = None
-        for i, each in enumerate(shown):
-            row, column = divmod(i, columns)
-            left, above = style.AXIS_IN + column * pitch, top + legend_in + row * (height + GAP_IN)
-            box = style.Box(left, above, pitch - SPACE_IN, height)
-            axes = style.add_panel(figure, box, sharey=first)
-            first = first or axes
-            _draw_panel(axes, each, looks, is_left=column == 0)
-        style.set_values(figure.axes[0], _numbers(shown), below=0.05, above=0.05)
+        box = style.Box(style.AXIS_IN, top + legend_in, room, height)
+        panels = style.add_panels(
+            figure, box, rows, columns, gap=GAP_IN, space=SPACE_IN, sharey=True
+        )
+        for axes in panels[len(shown) :]:
+            axes.remove()
+        for axes, each in zip(panels, shown, strict=False):
+            _draw_panel(axes, each, looks)
+        style.set_values(panels[0], _numbers(shown), below=0.05, above=0.05)
         for axes in figure.axes:
             style.number_values(axes, 4)
-        if has_times:
-            _name_times(figure.axes[0], shown[0])
+        for axes in panels[::columns]:
+            style.label_values(axes, "model's output")
     return figure
 
 
@@ -151,20 +146,21 @@ def surfaces_figure(
     ][:MAX_MAPS]
     room = width_in - style.AXIS_IN - style.MARGIN_IN - SCALE_IN
     columns = min(len(maps), max(1, int(room / 2.0)))
-    body_in = -(-len(maps) // columns) * (MAP_IN + MAP_GAP_IN)
+    rows = -(-len(maps) // columns)
+    height = rows * (MAP_IN + MAP_GAP_IN)
+    width = min(room, columns * (1.6 * MAP_IN + MAP_SPACE_IN) - MAP_SPACE_IN)
     with style.styled():
-        figure, top = style.titled_figure(width_in, title=title, note="", body_in=body_in)
+        figure, top = style.titled_figure(width_in, title=title, note="", body_in=height)
         limits = surface_limits([effect for *_, effect in maps])
-        pitch = (room + MAP_SPACE_IN) / columns
-        width = min(pitch - MAP_SPACE_IN, 1.6 * MAP_IN)
-        for i, (name, pair, curve, effect) in enumerate(maps):
-            row, column = divmod(i, columns)
-            left, above = style.AXIS_IN + column * pitch, top + row * (MAP_IN + MAP_GAP_IN)
-            axes = style.add_panel(figure, style.Box(left, above, width, MAP_IN))
+        box = style.Box(style.AXIS_IN, top, width, height - MAP_GAP_IN)
+        panels = style.add_panels(figure, box, rows, columns, gap=MAP_GAP_IN, space=MAP_SPACE_IN)
+        for axes in panels[len(maps) :]:
+            axes.remove()
+        for axes, (name, pair, curve, effect) in zip(panels, maps, strict=False):
             draw_surface(axes, curve, effect, limits, pair=pair)
             style.heading(axes, name)
-            if i == columns - 1:
-                _draw_scale(figure, axes, left=left + width + 0.12, top=above)
+        scale = style.Box(style.AXIS_IN + width + 0.12, top, 0.1, MAP_IN)
+        _draw_scale(figure, panels[0], scale)
     return figure
 
 
@@ -175,7 +171,7 @@ def _columns(panels: int, room: float) -> int:
     return columns
 
 
-def _draw_panel(axes: Axes, each: Effects, looks: Looks, *, is_left: bool) -> None:
+def _draw_panel(axes: Axes, each: Effects, looks: Looks) -> None:
     width = style.size_in(axes)[0]
     name = shortened(each.feature, NAME_SHARE * width, style.HEADING_PT, bold=True)
     style.heading(axes, name, style.Piece(each.importance, size=style.SMALL_PT))
@@ -189,23 +185,6 @@ def _draw_panel(axes: Axes, each: Effects, looks: Looks, *, is_left: bool) -> No
         draw_curve(axes, positions, curve, looks, alpha=0.6 * 0.75**age)
     draw_curve(axes, positions, each.now, looks)
     number_points(axes, positions)
-    if is_left:
-        style.label_values(axes, "model's output")
-    else:
-        axes.tick_params(labelleft=False)
-
-
-def _name_times(axes: Axes, each: Effects) -> None:
-    """Label each curve with its seq."""
-    curves = [*each.earlier, each.now]
-    positions = Positions([curve.grid for curve in reversed(curves)])
-    ends = []
-    for curve in curves:
-        [effect] = effect_of(curve).values()
-        color = style.LOOKS[0].text if curve is each.now else style.MUTED
-        at = positions.of(curve.grid)[-1]
-        ends.append(End(float(effect[-1]), f"seq {curve.seq:,}", color, at))
-    label_ends(axes, ends, size_pt=style.SMALL_PT, height_in=style.size_in(axes)[1])
 
 
 def _numbers(shown: Sequence[Effects]) -> Iterator[float]:
@@ -250,8 +229,8 @@ def _note(shown: Sequence[Effects], total: int) -> str:
     return note
 
 
-def _draw_scale(figure: style.Picture, axes: Axes, *, left: float, top: float) -> None:
-    scale = style.add_panel(figure, style.Box(left, top, 0.1, MAP_IN))
+def _draw_scale(figure: style.Picture, axes: Axes, box: style.Box) -> None:
+    [scale] = style.add_panels(figure, box)
     bar = figure.colorbar(axes.collections[0], cax=scale)
     bar.outline.set_visible(False)
     scale.set_ylabel("model's output", fontsize=style.SMALL_PT, color=style.MUTED)

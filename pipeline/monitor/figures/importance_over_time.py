@@ -44,31 +44,23 @@ def importance_figure(
     looks = feature_looks(view)
     names = short_names(looks, NAME_IN, style.TEXT_PT)
     losses = [change.seq for change in view.changes if change.method == "loss"]
+    body_in = PANEL_IN * len(methods) + GAP_IN * (len(methods) - 1)
+    note = _note(looks, names, losses=bool(losses))
     with style.styled():
-        figure, top = style.titled_figure(
-            width_in,
-            title=title,
-            note=_note(looks, names, losses=bool(losses)),
-            body_in=PANEL_IN * len(methods) + GAP_IN * (len(methods) - 1) + 0.5,
-        )
+        figure, top = style.titled_figure(width_in, title=title, note=note, body_in=body_in + 0.5)
         shown = [names[f] for f in looks if looks[f].important] + ["99 others"]
         names_in = max(text_width(name, style.TEXT_PT) for name in shown) + 0.28
         width = width_in - style.AXIS_IN - style.MARGIN_IN - names_in
-        first: Axes | None = None
-        for method in methods:
-            box = style.Box(style.AXIS_IN, top, width, PANEL_IN)
-            axes = style.add_panel(figure, box, sharex=first)
-            first = first or axes
+        box = style.Box(style.AXIS_IN, top, width, body_in)
+        panels = style.add_panels(figure, box, len(methods), gap=GAP_IN, sharex=True)
+        for axes, method in zip(panels, methods, strict=True):
             _draw_panel(axes, view, method, looks, names)
             if drift_seq is not None:
-                _mark_drift(axes, drift_seq, named=axes is first)
-            top += PANEL_IN + GAP_IN
+                _mark_drift(axes, drift_seq, named=axes is panels[0])
         if losses:
             look: Any = {"marker": "v", "ms": 4, "mfc": style.PAPER, "mec": style.INK, "mew": 0.6}
-            _mark(figure.axes[0], losses, 0.965, **look)
-        for axes in figure.axes[:-1]:
-            axes.tick_params(labelbottom=False)
-        style.number_observations(figure.axes[-1])
+            _mark(panels[0], losses, 0.965, **look)
+        style.number_observations(panels[-1])
     return figure
 
 
@@ -135,14 +127,14 @@ def _draw_panel(
     style.set_values(axes, values.tolist(), below=0.14, above=0.06)
     axes.set_xlim(*_seqs(view))
     style.number_values(axes)
-    for change in view.changes:
-        if change.kind == "drift" and change.method == method and change.feature in looks:
+    for change in view.drifts:
+        if change.method == method and change.feature in looks:
             look = looks[change.feature]
             shape: Any = {"mfc": look.color, "mec": style.PAPER, "mew": 0.4}
             size, z = (5, 20) if look.important else (3, 19)
             _mark(axes, [change.seq], 0.035, marker="^", ms=size, z=z, **shape)
     ends = {f: float(points.value[-1]) for f, points in found.items()}
-    label_ends(axes, _labels(ends, looks, names), size_pt=style.TEXT_PT, height_in=PANEL_IN)
+    label_ends(axes, _labels(ends, looks, names), size_pt=style.TEXT_PT)
 
 
 def _seqs(view: StreamView) -> tuple[float, float]:

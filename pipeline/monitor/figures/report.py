@@ -1,6 +1,6 @@
 """HTML report of one stream in a single file, without network or scripts."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 from pathlib import Path
 from string import Template
@@ -8,7 +8,7 @@ from string import Template
 from matplotlib.figure import Figure
 
 from fluxplain.monitor.figures.change_figure import story_figure
-from fluxplain.monitor.figures.curve_panels import drawable_curves, effect_of, plain
+from fluxplain.monitor.figures.curve_panels import plain
 from fluxplain.monitor.figures.effect_figures import (
     curves_figure,
     effects_of,
@@ -18,8 +18,9 @@ from fluxplain.monitor.figures.effect_figures import (
 from fluxplain.monitor.figures.importance_over_time import importance_figure
 from fluxplain.monitor.figures.saving import inline_svg, theme_css
 from fluxplain.results.change_context import ChangeContext
+from fluxplain.results.pdp_history import drawable_curves, effect_of
 from fluxplain.results.selection import SelectedResults
-from fluxplain.results.stream_results import StreamView
+from fluxplain.results.stream_results import TOP, StreamView
 from fluxplain.schemas import Change
 from fluxplain.schemas.change import Curve
 from fluxplain.schemas.methods import METHOD_NAMES
@@ -31,9 +32,6 @@ MAX_CHANGES = 300
 """Most rows in the table of changes; older changes are left out."""
 
 MAX_TABLES, MAX_CURVE_ROWS = 20, 50
-
-TOP = 3
-"""Number of most important features that the summary names."""
 
 
 def report_page(results: SelectedResults, *, title: str | None = None) -> str:
@@ -67,68 +65,59 @@ def _summary(view: StreamView, stream: str) -> str:
         f"{newest:,} of {stream}."
     ]
     for method in view.methods:
-        ranked = view.ranked(method)[:TOP]
-        scale = max(abs(e.value) for _, e in ranked)
-        named = ", ".join(f"{f} ({measured(e.value, e.std_error, scale)})" for f, e in ranked)
+        texts = view.texts(method)
+        named = ", ".join(f"{f} ({texts[f]})" for f, _ in view.ranked(method)[:TOP])
         sentences.append(f"By {METHOD_NAMES[method]}, the model now relies most on {named}.")
     trend = view.results.performance.trend(most=1)
-    if trend["loss"] and trend["loss"][-1] is not None:
-        sentence = f"Over the last {trend['labelled']:,} labelled observations, its mean loss is "
-        sentence += f"{trend['loss'][-1]:.3g}"
-        if trend["accuracy"][-1] is not None:
-            sentence += f", and its accuracy is {100 * trend['accuracy'][-1]:.1f} %"
-        sentences.append(f"{sentence}.")
-    drifts = list(filter(_is_drift, view.changes))
-    incidents = {change.incident for change in drifts if change.incident}
-    counted = f"{plural(len(drifts), 'change')} reported"
-    if incidents:
-        counted += f", in {plural(len(incidents), 'incident')}"
-    sentences.append(f"{counted}.")
-    items = "".join(f"<li>{_safe(sentence)}</li>\n" for sentence in sentences)
-    return f"<section><h2>Summary</h2><ul>\n{items}</ul></section>\n"
+    loss, accuracy = (next(iter(each), None) for each in (trend["loss"], trend["accuracy"]))
+    if loss is not None:
+        right = "" if accuracy is None else f", and its accuracy is {100 * accuracy:.1f} %"
+        over = f"Over the last {trend['labelled']:,} labelled observations"
+        sentences.append(f"{over}, its mean loss is {loss:.3g}{right}.")
+    incidents = {change.incident for change in view.drifts if change.incident}
+    of = f", in {plural(len(incidents), 'incident')}" if incidents else ""
+    sentences.append(f"{plural(len(view.drifts), 'change')} reported{of}.")
+    return _section("Summary", f"<ul>\n{_items(sentences)}</ul>")
 
 
 def _importances(view: StreamView) -> str:
-    methods = ", ".join(METHOD_NAMES[method] for method in view.methods)
-    return _section(
-        "Importance over time",
+    texts = {METHOD_NAMES[method]: view.texts(method) for method in view.methods}
+    ranked = [feature for feature, _ in view.ranked(view.methods[0])]
+    features = dict.fromkeys([*ranked, *view.features])
+    rows = [[f, *(of_method.get(f, "–") for of_method in texts.values())] for f in features]
+    figure = _figure(
         importance_figure(view, title=""),
         "importance",
-        f"Lines of {methods} for each feature; the newest values are in the table.",
-        ("Table of the newest values", _importance_table(view)),
+        "Importance over time",
+        f"Lines of {', '.join(texts)} for each feature; the newest values are in the table.",
+        _table("Importance now ± standard error", ["feature", *texts], rows),
     )
+    return _section("Importance over time", figure)
 
 
 def _curves(view: StreamView) -> str:
     effects = effects_of(view)
     if not effects:
         return ""
-    shown = effects[:MAX_TABLES]
-    tables = [_curve_table(f"iPDP of {each.feature}", each.now) for each in shown]
-    return _section(
-        "Effect of each feature",
+    tables = [_curve_table(f"iPDP of {each.feature}", each.now) for each in effects[:MAX_TABLES]]
+    figure = _figure(
         curves_figure(effects, title=""),
         "curves",
+        "Effect of each feature",
         "One panel per feature, with its current curve and earlier ones; the points of the current "
         "curves are in the tables.",
-        ("Tables of the curves", "".join(tables)),
+        *tables,
     )
+    return _section("Effect of each feature", figure)
 
 
 def _surfaces(view: StreamView) -> str:
     surfaces = surfaces_of(view)
     if not surfaces:
         return ""
-    figure = surfaces_figure(surfaces, title="")
     description = f"A map for each of {', '.join(surfaces)}."
-    return _section("Effect of pairs", figure, "surfaces", description, ("", ""))
-
-
-def _section(
-    title: str, figure: Figure, name: str, description: str, tables: tuple[str, str]
-) -> str:
-    svg = inline_svg(figure, name, title=title, description=description)
-    return f"<section><h2>{title}</h2><figure>{svg}</figure>\n{_details(*tables)}</section>\n"
+    maps = surfaces_figure(surfaces, title="")
+    return _section("Effect of pairs", _figure(maps, "surfaces", "Effect of pairs", description))
 
 
 def _stories(contexts: Sequence[ChangeContext]) -> str:
@@ -136,46 +125,52 @@ def _stories(contexts: Sequence[ChangeContext]) -> str:
         return ""
     note = "<p>The changes whose means before and after differ by most standard errors.</p>"
     parts = "".join(_story(context, f"story-{i}") for i, context in enumerate(contexts, 1))
-    return f"<section><h2>The clearest changes</h2>{note}{parts}</section>\n"
+    return _section("The clearest changes", note + parts)
 
 
 def _story(context: ChangeContext, place: str) -> str:
     change = context.change
-    svg = inline_svg(
+    figure = _figure(
         story_figure(context),
         f"{place}-figure",
-        title=change.detail,
-        description="The explanation around the change, the loss, the curve before and after, and "
-        "the moves of the features' means; the numbers are in the tables.",
+        change.detail,
+        "The explanation around the change, the loss, the curve before and after, and the moves of "
+        "the features' means; the numbers are in the tables.",
+        *_story_tables(context),
     )
     of = f" of {change.feature}" if change.feature else ""
     heading = _safe(f"{change.seq:,}: {signal_name(change)}{of}")
-    tables = _details("Tables of the numbers", _story_tables(context))
-    return f'<section id="{place}"><h3>{heading}</h3><figure>{svg}</figure>\n{tables}</section>\n'
+    return f'<section id="{place}"><h3>{heading}</h3>{figure}</section>\n'
 
 
 def _changes(view: StreamView, contexts: Sequence[ChangeContext]) -> str:
     kept = view.changes[-MAX_CHANGES:]
     if not kept:
-        return "<section><h2>Changes</h2><p>No changes were reported.</p></section>\n"
+        return _section("Changes", "<p>No changes were reported.</p>")
     note, total = "", view.results.change_count
     if total > len(kept):
         note = f"<p>The latest {len(kept):,} of {total:,}.</p>"
-    notices = [each for each in kept if not _is_drift(each)]
+    notices = [f"{each.seq:,}: {each.detail}" for each in kept if each.kind != "drift"]
     if notices:
-        items = "".join(f"<li>{each.seq:,}: {_safe(each.detail)}</li>" for each in notices)
-        note += f"<ul>{items}</ul>"
+        note += f"<ul>{_items(notices)}</ul>"
     places = {context.change.id: f"story-{i}" for i, context in enumerate(contexts, 1)}
-    listed = _changes_table(list(filter(_is_drift, kept)), places)
-    return f"<section><h2>All changes</h2>{note}{listed}</section>\n"
+    drifts = [change for change in kept if change.kind == "drift"]
+    return _section("All changes", note + _changes_table(drifts, places))
 
 
-def _is_drift(change: Change) -> bool:
-    return change.kind == "drift"
+def _section(title: str, content: str) -> str:
+    return f"<section><h2>{title}</h2>{content}</section>\n"
 
 
-def _details(summary: str, content: str) -> str:
-    return f"<details><summary>{summary}</summary>{content}</details>\n" if content else ""
+def _items(texts: Iterable[str]) -> str:
+    return "".join(f"<li>{_safe(text)}</li>\n" for text in texts)
+
+
+def _figure(figure: Figure, name: str, title: str, description: str, *tables: str) -> str:
+    """Return a figure, and below it tables of its numbers, which are closed at first."""
+    svg = inline_svg(figure, name, title=title, description=description)
+    numbers = f"<details><summary>Numbers as tables</summary>{''.join(tables)}</details>\n"
+    return f"<figure>{svg}</figure>\n{numbers if tables else ''}"
 
 
 def _table(
@@ -210,15 +205,6 @@ def _table_row(row: Sequence[str], kinds: Sequence[str], links: Mapping[str, str
     return f"<tr>{''.join(cells)}</tr>\n"
 
 
-def _importance_table(view: StreamView) -> str:
-    """Return the newest importance of each feature by each method."""
-    texts = {METHOD_NAMES[method]: view.texts(method) for method in view.methods}
-    ranked = [feature for feature, _ in view.ranked(view.methods[0])]
-    features = dict.fromkeys([*ranked, *view.features])
-    rows = [[f, *(of_method.get(f, "–") for of_method in texts.values())] for f in features]
-    return _table("Importance now ± standard error", ["feature", *texts], rows)
-
-
 def _changes_table(changes: Sequence[Change], places: Mapping[str, str]) -> str:
     """Return one row per change; ``places`` maps a change's id to the id of its figure."""
     rows = []
@@ -241,24 +227,21 @@ def _changes_table(changes: Sequence[Change], places: Mapping[str, str]) -> str:
     return _table(caption, header, rows, texts=3, links=places)
 
 
-def _story_tables(context: ChangeContext) -> str:
-    """Return the numbers of one change's figure."""
+def _story_tables(context: ChangeContext) -> Iterator[str]:
+    """Yield the numbers of one change's figure."""
     change = context.change
-    tables = [
-        _curve_table(f"iPDP {when}, at seq {curve.seq:,}", curve)
-        for when, curve in drawable_curves(change)
-        if curve.second_grid is None
-    ]
     method = "isage" if context.moves("isage") else change.method
-    if method is None or method == "loss":
-        return "".join(tables)
-    rows = []
-    for move in context.moves(method):
-        scale = max(abs(move.before.mean), abs(move.after.mean))
-        means = [measured(m.mean, m.std_error, scale) for m in (move.before, move.after)]
-        rows.append([move.feature, *means, measured(move.difference, move.std_error, scale)])
-    caption = f"Means of {METHOD_NAMES[method]} ± standard error"
-    return _table(caption, ["feature", "before", "after", "difference"], rows) + "".join(tables)
+    if method is not None and method != "loss":
+        rows = []
+        for move in context.moves(method):
+            scale = max(abs(move.before.mean), abs(move.after.mean))
+            means = [measured(m.mean, m.std_error, scale) for m in (move.before, move.after)]
+            rows.append([move.feature, *means, measured(move.difference, move.std_error, scale)])
+        caption = f"Means of {METHOD_NAMES[method]} ± standard error"
+        yield _table(caption, ["feature", "before", "after", "difference"], rows)
+    for when, curve in drawable_curves(change):
+        if curve.second_grid is None:
+            yield _curve_table(f"iPDP {when}, at seq {curve.seq:,}", curve)
 
 
 def _safe(text: str) -> str:

@@ -1,6 +1,6 @@
 """Style of all figures: print width, colours for all kinds of colour vision, quiet axes."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,6 +38,11 @@ TITLE_PT, HEADING_PT, TEXT_PT, SMALL_PT = 10.0, 9.0, 8.0, 7.0
 
 LINE = 1.2
 """Height of a line of text, relative to the font size."""
+
+NAME_GAP_PT = 3.0
+"""Gap between a row's name and its panel, in points."""
+
+OFFSET = "offset points"
 
 SETTINGS = Path(__file__).with_name("print.mplstyle")
 
@@ -77,23 +82,17 @@ def styled() -> AbstractContextManager[None]:
 
 
 def titled_figure(
-    width_in: float,
-    *,
-    title: str,
-    note: str,
-    body_in: float,
-    left: float = AXIS_IN,
-    title_left: float = AXIS_IN,
-    gap: float = 0.3,
+    width_in: float, *, title: str, note: str, body_in: float, left: float = AXIS_IN
 ) -> tuple[Picture, float]:
     """Return a figure with a title and a note, and the top of its body, in inches."""
-    headline = wrapped(title, width_in - title_left - MARGIN_IN, TITLE_PT, bold=True)
-    small = wrapped(note, width_in - left - MARGIN_IN, SMALL_PT)
-    top = MARGIN_IN + lines_in(headline, TITLE_PT) + gap
+    room = width_in - left - MARGIN_IN
+    headline = wrapped(title, room, TITLE_PT, bold=True)
+    small = wrapped(note, room, SMALL_PT)
+    top = MARGIN_IN + lines_in(headline, TITLE_PT) + 0.3
     height_in = top + body_in + lines_in(small, SMALL_PT) + MARGIN_IN
     figure = Picture(figsize=(width_in, height_in), facecolor=PAPER)
     FigureCanvasAgg(figure)
-    write(figure, headline, left=title_left, top=MARGIN_IN, size=TITLE_PT, weight="bold")
+    write(figure, headline, left=left, top=MARGIN_IN, size=TITLE_PT, weight="bold")
     write(figure, small, left=left, top=top + body_in, size=SMALL_PT, color=MUTED)
     return figure, top
 
@@ -112,40 +111,54 @@ class Box(NamedTuple):
     height: float
 
 
-def add_panel(figure: Figure, box: Box, **shared: Any) -> Axes:
-    """Add axes in a box; they may share an axis with others."""
+def add_panels(
+    figure: Figure,
+    box: Box,
+    rows: int = 1,
+    columns: int = 1,
+    *,
+    gap: float = 0.0,
+    space: float = 0.0,
+    ratios: Sequence[float] | None = None,
+    sharex: bool = False,
+    sharey: bool = False,
+) -> list[Axes]:
+    """Divide a box into panels, row by row, with gaps in inches between rows and columns.
+
+    ``ratios`` are those of the rows' heights. With ``sharex`` or ``sharey``, only the outer panels
+    have numbers.
+    """
     width, height = figure.get_size_inches()
-    bottom = height - box.top - box.height
-    place = box.left / width, bottom / height, box.width / width, box.height / height
-    return figure.add_axes(place, **shared)
+    grid = figure.add_gridspec(
+        rows,
+        columns,
+        left=box.left / width,
+        right=(box.left + box.width) / width,
+        top=1 - box.top / height,
+        bottom=1 - (box.top + box.height) / height,
+        hspace=gap * rows / (box.height - gap * (rows - 1)),
+        wspace=space * columns / (box.width - space * (columns - 1)),
+        height_ratios=ratios,
+    )
+    return list(grid.subplots(squeeze=False, sharex=sharex, sharey=sharey).flat)
 
 
 def size_in(axes: Axes) -> tuple[float, float]:
     """Return width and height of a panel, in inches."""
     figure = axes.get_figure(root=True)
     assert figure is not None  # noqa: S101  for the type checker
-    box = axes.get_position()
-    width, height = figure.get_size_inches()
-    return float(box.width * width), float(box.height * height)
+    width, height = axes.get_position().size * figure.get_size_inches()
+    return float(width), float(height)
 
 
 def write(
-    figure: Figure,
-    text: str,
-    *,
-    left: float,
-    top: float,
-    size: float = TEXT_PT,
-    color: str = INK,
-    weight: str = "normal",
+    figure: Figure, text: str, *, left: float, top: float, size: float = TEXT_PT, **look: Any
 ) -> float:
     """Write lines of text at a position in inches; return the top of the next line."""
     width, height = figure.get_size_inches()
-    for line in text.split("\n") if text else []:
-        at = left / width, 1 - top / height
-        figure.text(*at, line, fontsize=size, color=color, weight=weight, va="top")
-        top += LINE * size / 72
-    return top
+    at = left / width, 1 - top / height
+    figure.text(*at, text, va="top", linespacing=LINE, size=size, **look)
+    return top + lines_in(text, size)
 
 
 class Piece(NamedTuple):
@@ -171,27 +184,21 @@ def heading(axes: Axes, title: str, *pieces: Piece, left: float = 0.0) -> None:
         left += text_width(piece.text, piece.size, bold=is_bold) + 0.1
 
 
-def annotate(
-    axes: Axes, text: str, place: tuple[float, float], shift: tuple[float, float], **look: Any
-) -> None:
-    """Write text at an offset, in points, from a position."""
-    points: Any = {"xytext": shift, "textcoords": "offset points"}
-    axes.annotate(text, place, **points, **look)
-
-
 def name_line(
     axes: Axes, seq: int, text: str, shift: tuple[float, float], *, size: float, side: str = "left"
 ) -> None:
     """Label a vertical line at an offset, in points, from its upper end."""
     box = {"facecolor": PAPER, "edgecolor": "none", "alpha": 0.7, "pad": 0.5}
     top: Any = {"xycoords": axes.get_xaxis_transform(), "va": "top", "ha": side, "zorder": 9}
-    annotate(axes, text, (seq, 1), shift, fontsize=size, bbox=box, **top)
+    axes.annotate(text, (seq, 1), shift, textcoords=OFFSET, fontsize=size, bbox=box, **top)
 
 
-def name_row(axes: Axes, place: float, name: str, *, gap: float = 0.03, **text: Any) -> None:
-    """Write a row's name left of a panel."""
-    where: Any = {"transform": axes.get_yaxis_transform(), "ha": "right", "va": "center"}
-    axes.text(-gap / size_in(axes)[0], place, name, **where, **{"fontsize": TEXT_PT, **text})
+def name_rows(axes: Axes, names: Sequence[str]) -> None:
+    """Number the rows of a panel from the top, and write their names left of it."""
+    axes.set_yticks(range(len(names)), labels=names, fontsize=TEXT_PT)
+    axes.set_ylim(len(names) - 0.4, -0.6)
+    axes.tick_params(axis="y", length=0, pad=NAME_GAP_PT)
+    axes.spines["left"].set_visible(False)
 
 
 def label_values(axes: Axes, label: str) -> None:

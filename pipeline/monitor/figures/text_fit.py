@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from matplotlib.axes import Axes
 from matplotlib.font_manager import FontProperties, findfont, get_font
@@ -84,13 +84,15 @@ def wrapped(text: str, room_in: float, size_pt: float, *, bold: bool = False) ->
     return "\n".join(lines)
 
 
+LEADER = {"arrowstyle": "-", "relpos": (0, 0.5), "shrinkA": 0, "shrinkB": 1, "lw": 0.6}
+
+
 class End(NamedTuple):
-    """A label for the end of a line; ``at`` is its x position, None for the panel's right edge."""
+    """A label for the end of a line."""
 
     value: float
     text: str
     color: str
-    at: float | None = None
 
 
 def spread(wanted: Sequence[float], gap: float, low: float, high: float) -> list[float]:
@@ -111,30 +113,24 @@ def spread(wanted: Sequence[float], gap: float, low: float, high: float) -> list
     return [base + i * gap for i, base in enumerate(bases)]
 
 
-def label_ends(
-    axes: Axes, ends: Iterable[End], *, size_pt: float, height_in: float, leads: bool = True
-) -> None:
+def label_ends(axes: Axes, ends: Iterable[End], *, size_pt: float, leads: bool = True) -> None:
     """Write labels right of a panel, near the ends of their lines, without overlaps."""
     low, high = axes.get_ylim()
     newest = axes.get_xlim()[1]
+    height_pt = axes.get_window_extent().height * 72 / axes.figure.dpi
     labels = sorted(ends, key=lambda end: end.value)
     wanted = [(min(max(end.value, low), high) - low) / (high - low) for end in labels]
-    places = spread(wanted, 1.2 * size_pt / 72 / height_in, 0.0, 1.0)
-    for end, at, place in zip(labels, wanted, places, strict=True):
+    for end, at, place in zip(
+        labels, wanted, spread(wanted, 1.2 * size_pt / height_pt, 0.0, 1.0), strict=True
+    ):
         axes.annotate(
             end.text,
-            (newest if end.at is None else end.at, low + at * (high - low)),
+            (newest, low + at * (high - low)),
             xytext=(1.025, place),
             textcoords="axes fraction",
             fontsize=size_pt,
             color=end.color,
             va="center",
             annotation_clip=False,
-            arrowprops=_leader(end) if leads else None,
+            arrowprops={**LEADER, "color": end.color} if leads else None,
         )
-
-
-def _leader(end: End) -> dict[str, Any]:
-    dashes = "-" if end.at is None else ":"
-    shape: dict[str, Any] = {"arrowstyle": "-", "relpos": (0, 0.5), "shrinkA": 0, "shrinkB": 1}
-    return {**shape, "color": end.color, "lw": 0.6, "ls": dashes}

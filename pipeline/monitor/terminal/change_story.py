@@ -1,13 +1,16 @@
 """Explains one change or incident in the terminal, with all evidence to verify it."""
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple
 
+import numpy as np
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from fluxplain.monitor.terminal.sparklines import bar, plain_table, sparkline
+from fluxplain.results.pdp_history import Floats, drawable_curves, effect_of
 from fluxplain.schemas import Change
 from fluxplain.schemas.change import Curve
 from fluxplain.schemas.methods import METHOD_NAMES, METHODS, Watched
@@ -37,10 +40,13 @@ MAX_ROWS = 20
 
 BAR_CELLS = 14
 
-Lines = list[Any]
-"""The effects of a curve; for a surface, a list of effects for each point of the first feature."""
 
-T = TypeVar("T")
+class Half(NamedTuple):
+    """A curve before or after the change, and the effect of one of its classes."""
+
+    when: str
+    curve: Curve
+    effect: Floats
 
 
 class SeqRange(NamedTuple):
@@ -78,8 +84,8 @@ def render_story(change: Change, incident: Sequence[Change], look: str | None) -
         began = f"about seq {change.after_seq:,}, {change.seq - change.after_seq:,} observations"
         facts.add_row("began", f"{began} earlier (at most {change.delay_bound:,})")
     parts: list[RenderableType] = [Text(printable(change.detail), style="bold"), facts]
-    if change.curve_before is not None or change.curve_after is not None:
-        parts += [Text(), _curves(change.curve_before, change.curve_after)]
+    if curves := drawable_curves(change):
+        parts += [Text(), *_curves(curves)]
     if change.incident is not None:
         others = [each for each in incident if each.id != change.id]
         count = plural(len(others), "other change") if others else "no other change"
@@ -169,94 +175,74 @@ def _look(look: str | None) -> list[RenderableType]:
     return [] if look is None else [Text(), Text(look, no_wrap=True, overflow="ignore")]
 
 
-def _curves(before: Curve | None, after: Curve | None) -> RenderableType:
-    """Render the iPDP before and after, side by side and on one scale.
+def _curves(curves: Sequence[tuple[str, Curve]]) -> Iterator[RenderableType]:
+    """Yield the iPDP before and after, side by side and on one scale.
 
     A curve has a bar for each point. A pair's surface has a line for each point of the first
     feature, along the points of the second.
     """
-    curves = {name: c for name, c in (("before", before), ("after", after)) if c is not None}
-    effects = {name: _by_class(curve) for name, curve in curves.items()}
-    numbers = [n for each in effects.values() for lines in each.values() for n in _flat(lines)]
-    low, high = min(numbers, default=0.0), max(numbers, default=0.0)
+    by_class: defaultdict[Label | None, list[Half]] = defaultdict(list)
+    for when, curve in curves:
+        for label, effect in effect_of(curve).items():
+            by_class[label].append(Half(when, curve, effect))
+    ends = {label: _ends(halves) for label, halves in by_class.items()}
+    low, high = min(low for low, _ in ends.values()), max(high for _, high in ends.values())
     scale = max(abs(low), abs(high))
-    labels = list(dict.fromkeys(label for each in effects.values() for label in each))
-    labels.sort(key=lambda label: -_range([e[label] for e in effects.values() if label in e]))
     title = f"Effect on the output (iPDP), from {number(low, scale)} to {number(high, scale)}:"
-    parts: list[RenderableType] = [Text(title, style="bold")]
-    grids = [c.second_grid for c in curves.values() if c.second_grid]
-    if grids:
-        ends = f"{_point(grids[-1][0], grids[-1])} to {_point(grids[-1][-1], grids[-1])}"
-        parts.append(Text(f"each line along the second feature, from {ends}"))
+    yield Text(title, style="bold")
+    if grid := curves[-1][1].second_grid:
+        yield Text(
+            f"each line along the second feature, from {_point(0, grid)} to {_point(-1, grid)}"
+        )
+    labels = sorted(by_class, key=lambda label: ends[label][0] - ends[label][1])
     for label in labels[:MAX_CLASSES]:
         if label is not None:
-            parts.append(Text(f"class {printable(str(label))}"))
-        halves = {name: effect[label] for name, effect in effects.items() if label in effect}
-        parts.append(_side_by_side({n: curves[n] for n in halves}, halves, low, high))
+            yield Text(f"class {printable(str(label))}")
+        yield _side_by_side(by_class[label], low, high)
     if len(labels) > MAX_CLASSES:
-        parts.append(Text(f"and {len(labels) - MAX_CLASSES} classes with smaller differences"))
-    return Group(*parts)
+        yield Text(f"and {len(labels) - MAX_CLASSES} classes with smaller differences")
 
 
-def _by_class(curve: Curve) -> dict[Label | None, Lines]:
-    """Return class → effect; with at most two classes there is one effect, of class None."""
-    if curve.classes is None:
-        return {None: list(curve.effect)}
-    pairs = zip(curve.classes, curve.effect, strict=False)
-    return {label: effect for label, effect in pairs if isinstance(effect, list)}
+def _ends(halves: Sequence[Half]) -> tuple[float, float]:
+    numbers = np.concatenate([half.effect.ravel() for half in halves])
+    return float(numbers.min()), float(numbers.max())
 
 
-def _side_by_side(
-    curves: dict[str, Curve], halves: dict[str, Lines], low: float, high: float
-) -> Table:
+def _side_by_side(halves: Sequence[Half], low: float, high: float) -> Table:
     table = plain_table(right=2)
-    columns: list[dict[Any, tuple[Text, ...]]] = []
-    by_point = not any(isinstance(point, float) for c in curves.values() for point in c.grid)
-    for name, curve in curves.items():
+    columns: list[dict[Value, tuple[Text, Text]]] = []
+    # align categories by name, numeric points by rank
+    by_rank = any(isinstance(point, float) for half in halves for point in half.curve.grid)
+    for when, curve, effect in halves:
         table.add_column("point", justify="right", no_wrap=True, max_width=14)
-        table.add_column(f"{name}, at {curve.seq:,}", no_wrap=True)
-        rows = [
-            (Text(_point(point, curve.grid)), Text(_drawn(effect, low, high)))
-            for point, effect in zip(curve.grid, halves[name], strict=False)
-        ]
-        # align categories by name, numeric points by rank
-        keys: Sequence[Any] = curve.grid if by_point else range(len(rows))
-        columns.append(dict(zip(keys, rows, strict=False)))
-    everything = list(dict.fromkeys(key for column in columns for key in column))
-    for key in _evenly(everything, MAX_ROWS):
-        cells = [column.get(key, (Text("–"), Text())) for column in columns]
+        table.add_column(f"{when}, at {curve.seq:,}", no_wrap=True)
+        columns.append(
+            {
+                i if by_rank else point: (Text(_point(i, curve.grid)), _drawn(effect[i], low, high))
+                for i, point in enumerate(curve.grid)
+            }
+        )
+    keys = list(dict.fromkeys(key for column in columns for key in column))
+    for i in _evenly(len(keys)):
+        cells = [column.get(keys[i], (Text("–"), Text())) for column in columns]
         table.add_row(*(text for pair in cells for text in pair))
     return table
 
 
-def _point(point: Value, grid: Sequence[Value]) -> str:
+def _point(i: int, grid: Sequence[Value]) -> str:
+    point = grid[i]
     if not isinstance(point, float):
         return printable(str(point))
     return number(point, max(abs(each) for each in grid if isinstance(each, float)))
 
 
-def _drawn(effect: Any, low: float, high: float) -> str:
-    scale = max(abs(low), abs(high))
-    if isinstance(effect, list):
-        return sparkline(_evenly(list(_flat(effect)), MAX_ROWS), low, high)
-    return f"{number(effect, scale)} {bar(effect, low, high, BAR_CELLS)}"
+def _drawn(effect: Floats, low: float, high: float) -> Text:
+    if effect.ndim:
+        return Text(sparkline(effect[_evenly(len(effect))].tolist(), low, high))
+    text = number(float(effect), max(abs(low), abs(high)))
+    return Text(f"{text} {bar(float(effect), low, high, BAR_CELLS)}")
 
 
-def _flat(lines: Any) -> Iterator[float]:
-    if isinstance(lines, list):
-        for each in lines:
-            yield from _flat(each)
-    else:
-        yield lines
-
-
-def _range(halves: Sequence[Lines]) -> float:
-    numbers = list(_flat(list(halves)))
-    return max(numbers, default=0.0) - min(numbers, default=0.0)
-
-
-def _evenly(items: list[T], n: int) -> list[T]:
-    """Return at most n evenly chosen items, including the first and the last."""
-    if len(items) <= n:
-        return items
-    return [items[round(i * (len(items) - 1) / (n - 1))] for i in range(n)]
+def _evenly(n: int) -> list[int]:
+    """Return at most ``MAX_ROWS`` evenly chosen indices below n, including the first and last."""
+    return [round(i) for i in np.linspace(0, n - 1, min(n, MAX_ROWS))]
