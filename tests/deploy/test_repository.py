@@ -69,7 +69,6 @@ PIN = re.compile(r"^(\S+==[^\\\n]+?)((?: \\\n    --hash=\S+)+)$", re.MULTILINE)
 
 
 def pins(path: Path) -> Iterator[tuple[Requirement, frozenset[str]]]:
-    """Yield each requirement, with its hashes."""
     for pin, hashes in PIN.findall(path.read_text()):
         yield Requirement(pin), frozenset(re.findall(r"sha256:\w+", hashes))
 

@@ -39,7 +39,6 @@ def built(suffix: str) -> Path:
 
 
 def build(source: Path, folder: Path) -> bytes:
-    """Build a wheel, and return it."""
     command = [sys.executable, "-m", "build", "--no-isolation", "--wheel", "--outdir"]
     subprocess.run([*command, folder, source], check=True, stdout=subprocess.DEVNULL, timeout=120)
     [wheel] = folder.glob("*.whl")
@@ -107,7 +106,6 @@ class Installed:
         return [str(self._bin / arguments[0]), *arguments[1:]]
 
     def run(self, *arguments: str, status: int = 0) -> str:
-        """Run a command, and return what it prints."""
         with self.start(*arguments) as process:
             printed, _ = process.communicate(timeout=300)
         assert process.returncode == status, printed

@@ -29,8 +29,6 @@ WRITTEN_BY_HAND = [each for each in DOCUMENTS if not each.endswith("results/READ
 
 
 class Snippet(NamedTuple):
-    """A block of code."""
-
     document: str
     line: int
     language: str

@@ -177,7 +177,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def export(config: Config, folder: Path) -> None:
-    """Write files as `fluxplain model export` does."""
     (folder / "model.pickle").write_bytes(pickle.dumps(config.make_model()))
     learned: dict[str, object] = {"samples": [], "estimates": {}}
     (folder / "explanations.state").write_bytes(written(learned, config.learning()))

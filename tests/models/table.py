@@ -6,7 +6,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from tests.measure.experiments.experiment import table
+from deploy.docs.words import table
 from tests.models.kinds import KINDS
 from tests.models.run import Result
 

@@ -58,13 +58,11 @@ def go_program(name: str, package: str, version: str) -> Path:
 
 
 def go_module(module: str, version: str) -> Path:
-    """Return the folder with the source of a Go module."""
     told = run("go", "mod", "download", "-json", f"{module}@{version}")
     return Path(json.loads(told)["Dir"])
 
 
 def maven_jar(group: str, name: str, version: str) -> Path:
-    """Return a jar from Maven Central."""
     path = FOLDER / f"{name}-{version}.jar"
     if not path.exists():
         artifact = f"-Dartifact={group}:{name}:{version}"

@@ -66,7 +66,6 @@ def bench(
 
 
 def _work(parts: Sequence[str], out: Path | None, folder: Path) -> Sequence[str]:
-    """Measure, and keep what a part has measured as soon as it is done."""
     run, machine = Run(folder, Clock(tell)), report.machine()
     say(", ".join(f"{name} {value}" for name, value in machine.items()))
     for name in parts:

@@ -21,7 +21,6 @@ NOISE = 0.1
 
 
 def scaled_logistic() -> Any:
-    """Return a model of a fixed size."""
     return preprocessing.StandardScaler() | linear_model.LogisticRegression()
 
 

@@ -178,8 +178,6 @@ def _beside(run: Run, it: Rig) -> Iterator[list[psutil.Process]]:
 
 
 class _Receiver(BaseHTTPRequestHandler):
-    """Takes every alert."""
-
     def do_POST(self) -> None:
         self.rfile.read(int(self.headers["Content-Length"]))
         self.send_response(204)

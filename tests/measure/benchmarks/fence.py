@@ -42,6 +42,5 @@ def _rate(run: Run, *, fenced: bool) -> float:
 
 
 def _unfenced(replica: Replica, config_path: Path) -> Sequence[str]:
-    """Return the command line of a worker without the fence."""
     first, *rest = supervisor.command_of("worker", "--role", replica.role, config_path=config_path)
     return (first, "-m", "tests.measure.benchmarks.unfenced", *rest[2:])

@@ -65,7 +65,6 @@ def half_load(run: Run) -> Iterator[Figure]:
 
 
 def summary(latencies: Sequence[float]) -> dict[str, float]:
-    """Return the figures in milliseconds."""
     *_, highest = statistics.quantiles(latencies, n=100)
     return {"median": 1e3 * statistics.median(latencies), "99th percentile": 1e3 * highest}
 

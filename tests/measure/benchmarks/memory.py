@@ -53,7 +53,6 @@ def long_stream(run: Run) -> Iterator[Figure]:
 
 
 def settings(model: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings of a pipeline that explains a model."""
     return {
         "features": dict.fromkeys(("salary", "age", "elevel"), "numeric"),
         "model": model,
@@ -67,7 +66,6 @@ def _marks() -> tuple[int, int]:
 
 
 def _at_marks(run: Run, fields: dict[str, Any]) -> tuple[tuple[int, int], tuple[int, int]]:
-    """Return the bytes that the model alone holds at both marks, and that the worker does."""
     path = write_config(run.folder / "bare.toml", fields)
     command = [
         sys.executable,
@@ -89,7 +87,6 @@ def _at_marks(run: Run, fields: dict[str, Any]) -> tuple[tuple[int, int], tuple[
 
 
 def _worker(run: Run, fields: dict[str, Any]) -> tuple[int, int]:
-    """Return the bytes that are resident in the model worker at both marks."""
     samples = Samples(run.folder / "checkpoints")
     with rig(run, "Kafka", fields) as it:
 

@@ -77,8 +77,6 @@ def counting(_run: Run) -> Iterator[Figure]:
 
 
 class _Nowhere:
-    """Takes the place of a broker."""
-
     waiting = 0
 
     def send(self, *_message: object, **_headers: object) -> None:

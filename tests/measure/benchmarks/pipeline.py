@@ -59,7 +59,6 @@ def throughput(run: Run) -> Iterator[Figure]:
 
 
 def _stage_alone(config: Config, values: Sequence[bytes]) -> float:
-    """Return the records a second of the model stage, in a loop."""
     stage = ModelStage(config, "features-0")
     for offset, value in enumerate(values):
         if offset == STEADY:

@@ -66,7 +66,6 @@ def _librdkafka(config: Config, values: Sequence[bytes]) -> tuple[float, float]:
 
 
 async def _aiokafka(config: Config, values: Sequence[bytes]) -> tuple[float, float]:
-    """Return the same of the other client."""
     from aiokafka import AIOKafkaProducer  # noqa: PLC0415  of Faust
 
     producer = AIOKafkaProducer(

@@ -29,13 +29,11 @@ class Part:
     figures: Sequence[Figure]
 
     def write(self, folder: Path) -> None:
-        """Write this part, in place of what was measured before."""
         text = json.dumps(asdict(self), indent=1, ensure_ascii=False)
         (folder / f"{self.name}.json").write_text(text + "\n", encoding="utf-8")
 
 
 def read(path: Path) -> Part:
-    """Return a part that was written."""
     return TypeAdapter(Part).validate_json(path.read_bytes())
 
 

@@ -131,5 +131,4 @@ def _cpu_seconds(it: Rig) -> dict[str, float]:
 
 
 def _bytes_of(folder: Path, topic: str) -> int:
-    """Return the size of a topic's segments on a broker's disk."""
     return sum(each.stat().st_size for each in folder.rglob(f"{topic}-*/*.log"))

@@ -17,17 +17,14 @@ from fluxplain.stages import Message
 
 
 async def claim(self: Claims, tps: Collection[TopicPartition]) -> None:
-    """Own the partitions without a claim."""
     self._epochs |= {str(Slot.of(self.context.replica, *tp)): 1 for tp in tps}
 
 
 async def checked(_self: Claims, _partition: AssignedPartition, incoming: Message) -> Message:
-    """Believe everybody."""
     return incoming
 
 
 async def is_member(_self: Any, _tps: object, _earliest: object) -> bool:
-    """Ask nobody."""
     return True
 
 
@@ -35,7 +32,6 @@ send = Outbox.send
 
 
 def send_unnamed(self: Outbox, *record: Any, writer: object = None) -> None:
-    """Send a record without its writer."""
     send(self, *record)
 
 

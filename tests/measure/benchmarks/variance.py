@@ -146,5 +146,4 @@ def batch_pfi(evaluator: Evaluator, records: Sequence[Record], clock: Clock) -> 
 
 
 def square_error(values: Values, reference: Values) -> float:
-    """Return the mean over the features."""
     return statistics.fmean((value - reference[f]) ** 2 for f, value in values.items())

@@ -111,7 +111,6 @@ class Disturber:
                 self._due.remove(each)
 
     def finished(self) -> bool:
-        """Return whether everything was done, and nothing is down or paused any more."""
         others = [each.is_done() for each in self._aside.values()]
         return not (self._due or self._paused or self._down or self._refused) and all(others)
 

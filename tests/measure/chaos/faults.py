@@ -90,7 +90,6 @@ class Aside:
         self._futures: list[Future[None]] = []
 
     def do(self, what: Callable[[], None]) -> None:
-        """Do it when all before it is done."""
         self._futures.append(self._pool.submit(what))
 
     def is_done(self) -> bool:

@@ -239,7 +239,6 @@ class Run:
         self._workers.attend()
 
     def _disturb(self) -> None:
-        """Disturb until all is done and fed."""
         start = offered_at = time.monotonic()
         limit_s = PATIENCE * self._options.length_s + START_TIMEOUT_S
         while any(feed.is_alive() for feed in self._feeds):

@@ -122,7 +122,6 @@ class Reference:
         self._offered = 0
 
     def offer(self, joined: Sequence[Message]) -> None:
-        """Hand over what was passed on until now."""
         for message in joined[self._offered :]:
             self._offered += 1
             self._joined.put(message)

@@ -257,7 +257,6 @@ def seeds() -> None:
 
 
 def product() -> None:
-    """Print what both give by product draws."""
     warnings.simplefilter("ignore")
     features, model = list("abck"), Linear({"a": 3.0, "b": -2.0})
     storage = ixai().storage.GeometricReservoirStorage(size=SIZE)
@@ -282,17 +281,14 @@ def one_dict() -> None:
 
 
 def wrong(y: object, output: Values) -> float:
-    """Return the zero-one loss."""
     return float(output["output"] != y)
 
 
 def absolute(y: float, output: Values) -> float:
-    """Return the absolute error."""
     return abs(output["output"] - y)
 
 
 def squared(y: float, output: Values) -> float:
-    """Return the squared error."""
     return (output["output"] - y) ** 2
 
 
@@ -328,7 +324,6 @@ def their_sage(
 
 
 def our_sage(model: Any, features: list[str], **options: Any) -> IncrementalSAGE:
-    """Return our iSAGE."""
     return IncrementalSAGE(model, features, **{"loss": "squared_error", "seed": 1, **options})
 
 
@@ -346,7 +341,6 @@ def normal_records(model: Any, n: int) -> Iterator[Record]:
 
 
 def run(explainer: Any, records: Any) -> Values:
-    """Return the values after the records."""
     values: Values = {}
     for x, y in records:
         values = explainer.explain_one(x, y)
@@ -354,7 +348,6 @@ def run(explainer: Any, records: Any) -> Values:
 
 
 def show(name: str, value: float | Values, more: str = "") -> None:
-    """Print one line."""
     if isinstance(value, dict):
         text = " ".join(f"{feature} {value[feature]:.3f}" for feature in sorted(value))
         print(f"   {name}: {text} {more}", flush=True)
@@ -363,7 +356,6 @@ def show(name: str, value: float | Values, more: str = "") -> None:
 
 
 def seed(number: int) -> None:
-    """Seed what iXAI draws from."""
     random.seed(number)
     np.random.seed(number)
 

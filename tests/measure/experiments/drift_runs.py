@@ -42,11 +42,9 @@ class Variant(NamedTuple):
 
     @property
     def key(self) -> str:
-        """The name in the results."""
         return f"{self.signal}/{self.delta:g}/{self.grace}/{self.smallest}"
 
     def alarms(self, numbers: Sequence[float]) -> list[int]:
-        """Return at which of the numbers ADWIN alarms."""
         names = ("delta", "grace_period", "min_window_length")
         parameters = dict(zip(names, self[1:], strict=True))
         adwin = DetectorSettings("increment", "adwin", parameters).make("")

@@ -17,7 +17,6 @@ AGRAWAL_CATEGORICAL = ("elevel", "car", "zipcode")
 
 
 def forest_of_five(seed: int) -> Any:
-    """Return an Adaptive Random Forest."""
     return forest.ARFClassifier(n_models=5, seed=seed)
 
 
@@ -34,7 +33,6 @@ def logistic(seed: int) -> Any:
 
 
 def agrawal(seed: int, concept: int = 1) -> Stream:
-    """Return records of an agrawal concept, without end."""
     return iter(synth.Agrawal(classification_function=concept, seed=seed))
 
 

@@ -1,8 +1,9 @@
 """What an experiment is: independent tasks, and a report of their results."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from types import ModuleType
+from typing import Any, Self
 
 from matplotlib.figure import Figure
 
@@ -21,43 +22,25 @@ class Task:
 
 
 @dataclass(frozen=True)
-class Line:
-    """Our figures and the paper's, for the last lines of the command: few, and telling."""
-
-    name: str
-    ours: str
-    paper: str
-
-    def __str__(self) -> str:
-        return f"{self.name}: ours {self.ours}; paper {self.paper}"
-
-
-@dataclass(frozen=True)
 class Report:
-    """What the results say.
+    """The results: a Markdown table beside the paper's, a verdict with its reason, a picture."""
 
-    The lines are what matters most, one for each of the paper's tables; the table, in Markdown, is
-    ours beside the paper's; the sentence says whether ours is better than printed, equal or worse,
-    and why.
-    """
-
-    lines: list[Line]
     table: str
     sentence: str
     draw: Callable[[Figure], None]
 
 
 Results = Mapping[str, Any]
-"""Key of the task → what its function returned, after a turn through JSON."""
+"""Key of the task → what its function returned, after a round trip through JSON."""
 
 
 @dataclass(frozen=True)
 class Experiment:
     """An experiment of a paper.
 
-    Its name is the stem of its files, its source where the paper has it (``iPFI, Table 1``). It is
-    repeated as often as in the paper, or fewer times to save time (``runs``). The tasks of fewer
-    runs are among those of more.
+    ``name`` is the stem of its files, ``source`` its place in the paper (``iPFI, Table 1``).
+    ``runs`` are as many as in the paper, or fewer to save time. The tasks of fewer runs are among
+    those of more.
     """
 
     name: str
@@ -67,9 +50,19 @@ class Experiment:
     tasks: Callable[[int], list[Task]]
     report: Callable[[Results], Report]
 
+    @classmethod
+    def of(cls, module: ModuleType) -> Self:
+        """Return the experiment that a module defines by ``RUNS``, ``tasks`` and ``report``.
+
+        The first line of its docstring is ``SOURCE: TITLE.``
+        """
+        name = module.__name__.rpartition(".")[2].replace("_", "-")
+        source, title = str(module.__doc__).partition(".\n")[0].split(": ", 1)
+        return cls(name, title, source, module.RUNS, module.tasks, module.report)
+
 
 def seeded(function: Callable[..., Any], **parameters: Any) -> Callable[[int], list[Task]]:
-    """Return what makes a task for each of the seeds from 1 to the number of runs.
+    """Return a function from the number of runs to their tasks, with the seeds from 1 on.
 
     Examples
     --------
@@ -82,16 +75,3 @@ def seeded(function: Callable[..., Any], **parameters: Any) -> Callable[[int], l
         return [Task(f"run {seed}", function, {**parameters, "seed": seed}) for seed in seeds]
 
     return tasks
-
-
-def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a table in Markdown.
-
-    Examples
-    --------
-    >>> print(table(["a", "b"], [["1", "2"]]))
-    | a | b |
-    | --- | --- |
-    | 1 | 2 |
-    """
-    return "\n".join(f"| {' | '.join(row)} |" for row in (head, ["---"] * len(head), *rows))

@@ -37,7 +37,6 @@ class Forests:
         self.used = 0
 
     def __call__(self, inputs: Inputs) -> Table:
-        """Return the outputs; see :class:`~fluxplain.evaluate.Evaluator`."""
         return self._evaluators[self.used](inputs)
 
     def probabilities(self, features: Sequence[str], rows: Floats) -> Floats:
@@ -47,7 +46,6 @@ class Forests:
 
 
 def concept_records(concept: int, seed: int, n: int) -> list[Record]:
-    """Return the first records of a concept."""
     return list(synth.Agrawal(classification_function=concept, seed=seed).take(n))
 
 

@@ -1,4 +1,4 @@
-"""iPFI, Experiment A: iPFI against batch PFI for a model that does not change.
+"""iPFI, Table 1: error of iPFI against batch PFI for a static model.
 
 The paper's LGBM is scikit-learn's ``HistGradientBoostingClassifier``, trained in advance on two
 thirds of the records, and then explained on all of them. What the text leaves open is as in the
@@ -18,10 +18,11 @@ from river.datasets import synth
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.model_selection import train_test_split
 
+from deploy.docs.words import table
 from fluxplain.baselines import batch_pfi
 from fluxplain.explain import IncrementalPFI, explain_together
 from tests.measure.experiments.errors import error, median_and_iqr, printed, thousandths
-from tests.measure.experiments.experiment import Experiment, Line, Report, Results, Task, table
+from tests.measure.experiments.experiment import Report, Results, Task
 from tests.measure.experiments.streams import Record, elec2, shuffled
 
 PAPER = {
@@ -43,7 +44,6 @@ TRAINING_SEED = 1
 
 
 def records_of(data: str, n: int) -> list[Record]:
-    """Return the first records of a data set."""
     if data == "elec2":
         return elec2()[:n]
     return list(synth.Agrawal(classification_function=1, seed=TRAINING_SEED).take(n))
@@ -101,7 +101,6 @@ def explain_order(
 
 
 def tasks(runs: int) -> list[Task]:
-    """Return the batch PFI of each data set, and iPFI in some orders."""
     parameters = {"alpha": 0.001, "reservoir_size": 1000, "realizations": 10}
     return [
         Task(f"{data}/batch PFI", explain_batch, {"data": data, "n": n, "permutations": 10})
@@ -114,7 +113,6 @@ def tasks(runs: int) -> list[Task]:
 
 
 def report(results: Results) -> Report:
-    """Return median and IQR of the errors over the orders."""
     errors = {
         (data, sampling): [
             error(result[sampling], results[f"{data}/batch PFI"]["pfi"])
@@ -124,12 +122,6 @@ def report(results: Results) -> Report:
         for data, sampling in PAPER
     }
     ours = {cell: median_and_iqr(values) for cell, values in errors.items()}
-    cells = " / ".join(f"{data} {sampling}" for data, sampling in PAPER)
-    line = Line(
-        f"median error (IQR), {cells}",
-        " / ".join(printed(*ours[cell]) for cell in PAPER),
-        " / ".join(printed(*paper) for paper in PAPER.values()),
-    )
     head = ["data", "sampling", "ours: median error (IQR)", "paper"]
     head += ["ours: accuracy", "paper: accuracy"]
     rows = [
@@ -143,7 +135,7 @@ def report(results: Results) -> Report:
         ]
         for (data, sampling), paper in PAPER.items()
     ]
-    return Report([line], table(head, rows), _sentence(ours), partial(_draw, errors))
+    return Report(table(head, rows), _sentence(ours), partial(_draw, errors))
 
 
 def _sentence(ours: Mapping[tuple[str, str], tuple[float, float]]) -> str:
@@ -176,11 +168,4 @@ def _draw(errors: Mapping[tuple[str, str], list[float]], figure: Figure) -> None
     axes.legend(*(each[:1] for each in axes.get_legend_handles_labels()))
 
 
-EXPERIMENT = Experiment(
-    name="ipfi-table-1",
-    title="error of iPFI against batch PFI for a static model",
-    source="iPFI, Table 1",
-    runs=10,
-    tasks=tasks,
-    report=report,
-)
+RUNS = 10

@@ -15,10 +15,11 @@ import numpy as np
 from matplotlib.figure import Figure
 from river import tree
 
+from deploy.docs.words import table
 from fluxplain.baselines import mean_decrease_in_impurity
 from fluxplain.evaluate.encoding import Floats
 from fluxplain.explain import IncrementalPFI, IncrementalSAGE, explain_together
-from tests.measure.experiments.experiment import Experiment, Line, Report, Results, seeded, table
+from tests.measure.experiments.experiment import Report, Results, seeded
 from tests.measure.experiments.streams import VICPRICE_VARIES, elec2
 
 METHODS = ("iSAGE", "iPFI", "MDI")
@@ -55,7 +56,6 @@ def run(*, seed: int, length: int, alpha: float, reservoir_size: int) -> dict[st
 
 
 def report(results: Results) -> Report:
-    """Return the rankings in both parts of the stream, by the means of all runs."""
     first = next(iter(results.values()))
     features = first["features"]
     means = {part: {method: _mean(results, method, part) for method in METHODS} for part in PARTS}
@@ -66,14 +66,6 @@ def report(results: Results) -> Report:
         }
         for part, by_method in means.items()
     }
-    line = Line(
-        "two most important features, before / after vicprice varies",
-        "; ".join(
-            f"{method}: {' / '.join(' and '.join(tops[part][method]) for part in PARTS)}"
-            for method in METHODS
-        ),
-        "the same two in all methods",
-    )
     columns = [means[part][method] for part in PARTS for method in METHODS]
     ranked = [(np.argsort(np.argsort(-column)) + 1, column) for column in columns]
     rows = [
@@ -82,7 +74,7 @@ def report(results: Results) -> Report:
     ]
     head = ["feature", *[f"{method}, {part}" for part in PARTS for method in METHODS]]
     text = f"Rank (mean value):\n\n{table(head, rows)}"
-    return Report([line], text, _sentence(tops), partial(_draw, first))
+    return Report(text, _sentence(tops), partial(_draw, first))
 
 
 def _mean(results: Mapping[str, Any], method: str, part: str) -> Floats:
@@ -122,11 +114,6 @@ def _draw(result: Mapping[str, Any], figure: Figure) -> None:
     figure.axes[-1].legend(fontsize="small")
 
 
-EXPERIMENT = Experiment(
-    name="isage-elec2",
-    title="iSAGE, iPFI and MDI of a Hoeffding adaptive tree on elec2",
-    source="iSAGE, Figure 11",
-    runs=1,
-    tasks=seeded(run, length=45_312, alpha=0.001, reservoir_size=100),
-    report=report,
-)
+RUNS = 1
+
+tasks = seeded(run, length=45_312, alpha=0.001, reservoir_size=100)

@@ -42,7 +42,6 @@ def write_page(folder: Path, names: Sequence[str], sections: Mapping[str, str]) 
 
 
 def draw(experiment: Experiment, report: Report, folder: Path) -> None:
-    """Draw the picture of a report."""
     figure = Figure(layout="constrained")
     FigureCanvasAgg(figure)
     report.draw(figure)
@@ -54,6 +53,7 @@ def section(
 ) -> str:
     """Return what the page says of one experiment: the results of so many runs."""
     seeds = sorted({r.arguments["seed"] for r in results.values() if "seed" in r.arguments})
+    ends = " to ".join(str(seed) for seed in dict.fromkeys((seeds[0], seeds[-1])))
     of_all = f" of {experiment.runs}" if runs < experiment.runs else ""
     minutes = sum(result.seconds for result in results.values()) / 60
     where = ", ".join(f"{k} {v}" for k, v in ({"cpu": machine()["cpu"]} | versions()).items())
@@ -63,15 +63,7 @@ def section(
             f"{report.sentence}\n",
             f"{report.table.strip()}\n",
             f"![{experiment.title}]({experiment.name}.png)\n",
-            f"`{experiment.name}`: runs {runs}{of_all}, {_said(seeds)}"
+            f"`{experiment.name}`: runs {runs}{of_all}, seeds {ends}, "
             f"{minutes:.1f} minutes of computing on one core; {where}.",
         ]
     )
-
-
-def _said(seeds: Sequence[int]) -> str:
-    if not seeds:
-        return ""
-    if list(seeds) == list(range(seeds[0], seeds[-1] + 1)) and len(seeds) > 1:
-        return f"seeds {seeds[0]} to {seeds[-1]}, "
-    return f"seeds {', '.join(map(str, seeds))}, "

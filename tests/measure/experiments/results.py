@@ -73,7 +73,6 @@ class ResultsFile:
         return results
 
     def add(self, task: Task, value: Any, seconds: float) -> None:
-        """Keep a result."""
         value = json.loads(json.dumps(value))
         result = Result(task.key, task.arguments, value, round(seconds, 1))
         if not self._begun:

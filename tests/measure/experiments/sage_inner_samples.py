@@ -16,7 +16,6 @@ TRAINING, RECORDS = 5_000, 4_000
 
 
 def main() -> None:
-    """Print one line per loss and number of inner samples."""
     records = list(synth.Agrawal(classification_function=1, seed=42).take(TRAINING + RECORDS))
     model = forest.ARFClassifier(n_models=5, seed=42)
     for x, y in records[:TRAINING]:

@@ -5,7 +5,6 @@ from pathlib import Path
 
 
 def square(*, base: int, seed: int, noted: str) -> int:
-    """Return a square, and note that it was computed."""
     with Path(noted).open("a") as file:
         file.write(f"{seed}\n")
     if base == 13:
@@ -14,7 +13,6 @@ def square(*, base: int, seed: int, noted: str) -> int:
 
 
 def sleep(*, seconds: float, noted: str) -> float:
-    """Note the start, and take that long."""
     Path(noted).touch()
     time.sleep(seconds)
     return seconds

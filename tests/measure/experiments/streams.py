@@ -48,7 +48,6 @@ def elec2() -> list[Record]:
 
 
 def shuffled(records: Iterable[Record], seed: int) -> list[Record]:
-    """Return the records in a random order."""
     records = list(records)
     random.Random(seed).shuffle(records)
     return records

@@ -33,7 +33,6 @@ from tests.measure.experiments.streams import Record
 
 @pytest.fixture(scope="module")
 def forests() -> Forests:
-    """Two forests of different concepts."""
     models = []
     for concept in (0, 2):
         model = forest.ARFClassifier(n_models=2, seed=concept)

@@ -13,7 +13,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from tests.measure.experiments.__main__ import run_and_report
-from tests.measure.experiments.experiment import Experiment, Line, Report, Results, Task
+from tests.measure.experiments.experiment import Experiment, Report, Results, Task
 from tests.measure.experiments.results import ResultsFile
 from tests.measure.experiments.small_tasks import sleep, square
 
@@ -29,7 +29,7 @@ def squares_of(noted: Path, first: int = 1, name: str = "squares", runs: int = 3
 
     def report(results: Results) -> Report:
         total = str(sum(results.values()))
-        return Report([Line("sum", total, "-")], f"| {total} |", "Equal.", _draw)
+        return Report(f"| {total} |", "Equal.", _draw)
 
     return Experiment(name, "sums of squares", "Nobody, Table 1", runs, tasks, report)
 
@@ -63,10 +63,10 @@ def test_only_what_is_missing_is_computed(
     squares: Experiment, noted: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert _run(squares, tmp_path, runs=2) == []
-    assert "squares, sum: ours 5; paper -" in capsys.readouterr().out
+    assert "squares: Equal.\n| 5 |" in capsys.readouterr().out
     assert _computed(noted) == [0, 1]
     assert _run(squares, tmp_path) == []
-    assert "squares, sum: ours 14; paper -" in capsys.readouterr().out
+    assert "squares: Equal.\n| 14 |" in capsys.readouterr().out
     assert _computed(noted) == [2]
     page = (tmp_path / "README.md").read_text()
     assert "| 14 |" in page
@@ -95,7 +95,7 @@ def test_other_parameters_begin_anew(
     assert len(ResultsFile(tmp_path, other).missing(3)) == 3
     assert _run(other, tmp_path) == []
     assert _computed(noted) == [0, 1, 2]
-    assert "squares, sum: ours 29; paper -" in capsys.readouterr().out
+    assert "squares: Equal.\n| 29 |" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -135,7 +135,7 @@ def test_a_failing_task_is_named_and_the_rest_goes_on(
     assert failures == ["squares, run 2: ValueError: 13 is not squared"]
     assert _computed(noted) == [0, 1, 2]
     # the runs that are complete are reported
-    assert f"squares, sum: ours {11**2 + 12**2}; paper -" in capsys.readouterr().out
+    assert f"squares: Equal.\n| {11**2 + 12**2} |" in capsys.readouterr().out
     assert "runs 2 of 3" in (tmp_path / "README.md").read_text()
 
 
