@@ -36,7 +36,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def preloaded() -> Iterator[Preloaded]:
-    """What workers and commands are forked from."""
-    # Rich looks how wide a terminal is when it is loaded
-    with Preloaded({**os.environ, "PYTHONPATH": bare_path(), "COLUMNS": "200"}) as process:
+    """What workers are forked from."""
+    with Preloaded({**os.environ, "PYTHONPATH": bare_path()}) as process:
         yield process

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeElapsedColumn
 
 from fluxplain.cli.interruption import ended_by_ctrl_c
 from fluxplain.config import Caller, Config, ConfigError, load_config
@@ -107,12 +108,17 @@ Reader = Callable[..., Iterator[Published]]
 """Yields the records of the given topics."""
 
 
+def topic_reader(settings: Config) -> Reader:
+    """Return a reader of what the topics hold now."""
+    return lambda *topics: from_topics(settings, topics)
+
+
 def open_reader(local: Path | None, config: Path) -> tuple[Reader, Config | None]:
     """Return a reader of the files of ``fluxplain local``; or one of topics, and the settings."""
     if local is not None:
         return (lambda *topics: from_files(local, topics)), None
     settings = load_reader(config)
-    return (lambda *topics: from_topics(settings, topics)), settings
+    return topic_reader(settings), settings
 
 
 def changes_of(read: Reader) -> Iterator[Change]:
@@ -149,13 +155,16 @@ def say(text: str) -> None:
 
 def warn(text: str) -> None:
     """Print a warning to stderr."""
-    Console(stderr=True, soft_wrap=True).print(text, style="yellow", markup=False, highlight=False)
+    _print_to_stderr(text, "yellow")
 
 
-def say_error(error: object, *, style: str | None = None, soft_wrap: bool = False) -> None:
+def say_error(error: object) -> None:
     """Print an error to stderr."""
-    stderr = Console(stderr=True, soft_wrap=soft_wrap)
-    stderr.print(f"Error: {error}", style=style, markup=False, highlight=False)
+    _print_to_stderr(f"Error: {error}", "red")
+
+
+def _print_to_stderr(text: str, style: str) -> None:
+    Console(stderr=True, soft_wrap=True).print(text, style=style, markup=False, highlight=False)
 
 
 @contextmanager
@@ -163,20 +172,16 @@ def status_for_supervisor() -> Iterator[None]:
     """Exit with a status that lets the supervisor decide whether to restart this process."""
     try:
         yield
-    except (RegisteredError, AccessError) as error:
-        say_error(error, soft_wrap=isinstance(error, RegisteredError))
-        raise typer.Exit(EXIT_REFUSED) from None
-    except BrokerError as error:
+    except (RegisteredError, BrokerError) as error:
         say_error(error)
-        raise typer.Exit(EXIT_NOT_YET) from None
+        is_refusal = isinstance(error, RegisteredError | AccessError)
+        raise typer.Exit(EXIT_REFUSED if is_refusal else EXIT_NOT_YET) from None
 
 
-def write_file(path: Path, data: bytes) -> None:
-    """Write a file; raise ConfigError if that is impossible."""
-    try:
-        path.write_bytes(data)
-    except OSError as error:
-        raise ConfigError(f"cannot write {path}: {error.strerror}") from None
+def progress_bar(*columns: ProgressColumn) -> Progress:
+    """Return a progress bar on stderr, with columns between the bar and the elapsed time."""
+    shown = [TextColumn("{task.description}", markup=False), BarColumn(), *columns]
+    return Progress(*shown, TimeElapsedColumn(), console=Console(stderr=True))
 
 
 def check_out(out: Path, endings: tuple[str, ...], *, ignore_case: bool = False) -> None:

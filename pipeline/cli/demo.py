@@ -20,7 +20,7 @@ from fluxplain.kafka.topics.progress import PipelineProgress
 from fluxplain.kafka.topics.reader import TopicReader
 from fluxplain.kafka.topics.replay import ReplayOptions, replay
 from fluxplain.monitor.figures import importance_figure, save
-from fluxplain.monitor.terminal.drift_summary import Summary, render_summary, summarize
+from fluxplain.monitor.terminal.drift_summary import render_summary, summarize
 from fluxplain.monitor.terminal.watch import WatchView
 from fluxplain.results.store import Store
 from fluxplain.schemas import OUTPUTS
@@ -36,8 +36,8 @@ PROGRESS_S = 5.0
 """Seconds between two lines of progress if the output is no terminal."""
 
 
-def run_demo(out: Path, records: int, console: Console, *, stay: bool = False) -> Summary:
-    """Run the demonstration and return its summary.
+def run_demo(out: Path, records: int, console: Console, *, stay: bool = False) -> None:
+    """Run the demonstration.
 
     The concept changes after half of the records. The figure and the workers' log are written to
     the folder `out`. With `stay`, everything keeps running for the dashboard until interrupted.
@@ -53,9 +53,8 @@ def run_demo(out: Path, records: int, console: Console, *, stay: bool = False) -
     ):
         config = load_config(DEMO_CONFIG).on_broker(broker.bootstrap_servers)
         create_topics(config)
-        console.print(
-            f"Embedded broker at {broker.bootstrap_servers}; the workers log to {log_path}"
-        )
+        where = broker.bootstrap_servers
+        console.print(f"Embedded broker at {where}; the workers log to {log_path}")
         port = _free_port(config.dashboard.port)
         environment = {
             **workers_environment(broker, Path(state)),
@@ -68,24 +67,22 @@ def run_demo(out: Path, records: int, console: Console, *, stay: bool = False) -
             workers.add_service("dashboard", command_of("dashboard", config_path=DEMO_CONFIG))
             with _replaying(config, records) as feed:
                 _show(config, feed, records, store, workers, console, port)
-            summary = _summarize(config, store, drift_seq, out / "importances.png", console)
+            _summarize(config, store, drift_seq, out / "importances.png", console)
             if stay:
                 console.print("The dashboard keeps running until Ctrl-C.", style="bold")
             while stay:
                 workers.check()
                 time.sleep(0.5)
-    return summary
 
 
 def _summarize(
     config: Config, store: Store, drift_seq: int, picture: Path, console: Console
-) -> Summary:
+) -> None:
     summary = summarize(store.streams[store.current or ""].at(), drift_seq)
     save(importance_figure(summary.view, drift_seq=drift_seq), picture)
     loss_watched = config.drift.of("loss") is not None
     console.print(render_summary(summary, loss_watched=loss_watched))
     console.print(f"Figure: {picture}", style="bold")
-    return summary
 
 
 @contextmanager
@@ -128,7 +125,8 @@ def _show(  # noqa: PLR0917
                 live.update(WatchView(store, title="fluxplain demo", now=now), refresh=True)
             elif now - printed >= PROGRESS_S:
                 printed = now
-                console.print(f"{_predictions(store):,} of {records:,} records")
+                known = sum(stream.records for stream in store.streams.values())
+                console.print(f"{known + store.letter_count:,} of {records:,} records")
             if now - checked >= 1.0:
                 checked = now
                 workers.check()
@@ -153,10 +151,6 @@ def _free_port(wanted: int) -> int:
             probe.bind(("127.0.0.1", port))
             return int(probe.getsockname()[1])
     raise OSError("this machine has no free port")
-
-
-def _predictions(store: Store) -> int:
-    return sum(stream.records for stream in store.streams.values()) + store.letter_count
 
 
 def _observations(config: Config, records: int) -> Iterator[bytes]:

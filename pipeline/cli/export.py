@@ -1,17 +1,15 @@
 """The command that exports published records to a Parquet or CSV file."""
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
-from rich.progress import Progress, TimeElapsedColumn
+from rich.progress import Progress, TaskProgressColumn
 
 from fluxplain.cli import common as cli
 from fluxplain.cli.interruption import until_interrupted
-from fluxplain.config import ConfigError
+from fluxplain.config import Config, ConfigError
 from fluxplain.kafka.topics.reader import TopicReader
 from fluxplain.results.selection import Selection
 from fluxplain.schemas import OUTPUTS, Change, Explanation, Record
@@ -22,14 +20,9 @@ if TYPE_CHECKING:
     from fluxplain.results.export_file import Tally
 
 Values = Iterator[tuple[int, bytes | None]]
-Advance = Callable[[int, int], None]
-"""Takes the work done and the total, and shows the progress."""
 
 MAX_NAMES = 10
 """Most names of each kind in the error that no record matches."""
-
-STEP = 1000
-"""Messages between two updates of the progress bar."""
 
 Several = list[str] | None
 
@@ -80,20 +73,12 @@ def export(  # noqa: PLR0917  options of a command
 
     streams, features, methods = (frozenset(each or ()) for each in (stream, feature, method))
     choice = Selection(streams, features, methods, from_seq, to_seq)
-    with until_interrupted() as interruption, ExitStack() as stack:
-        columns = (*Progress.get_default_columns()[:3], TimeElapsedColumn())
-        progress = Progress(*columns, console=Console(stderr=True))
-        task = progress.add_task(topic, total=None)
-
-        def advance(done: int, total: int) -> None:
-            progress.update(task, completed=done, total=total)
-
-        if local is not None:
-            values = _from_folder(local, topic, advance)
-        else:
-            reader = TopicReader(cli.load_reader(config), [topic], from_beginning=True)
-            values = _from_topic(stack.enter_context(reader), advance)
-        stack.enter_context(progress)
+    progress = cli.progress_bar(TaskProgressColumn())
+    if local is None:
+        values = _from_topic(cli.load_reader(config), topic, progress)
+    else:
+        values = _from_folder(local, topic, progress)
+    with until_interrupted() as interruption, progress:
         tally = write(values, kind, out, choice)
     if interruption.by:
         raise typer.Exit(interruption.status)
@@ -115,29 +100,23 @@ def _check(kind: type[Record], topic: str, feature: Several, method: Several) ->
         raise ConfigError(f"--method is {wrong[0]!r}, but must be one of {', '.join(known)}")
 
 
-def _from_topic(reader: TopicReader, advance: Advance) -> Values:
-    extent = reader.extent()
-    total = sum(map(len, extent.values()))
-    for n, message in enumerate(reader.until(extent)):
-        if n % STEP == 0:
-            advance(n, total)
-        yield int(message.partition() or 0), message.value()
-    advance(total, total)
+def _from_topic(settings: Config, topic: str, progress: Progress) -> Values:
+    with TopicReader(settings, [topic], from_beginning=True) as reader:
+        extent = reader.extent()
+        total = sum(map(len, extent.values()))
+        for message in progress.track(reader.until(extent), total, description=topic):
+            yield int(message.partition() or 0), message.value()
 
 
-def _from_folder(folder: Path, topic: str, advance: Advance) -> Values:
+def _from_folder(folder: Path, topic: str, progress: Progress) -> Values:
     path = folder / f"{topic}.jsonl"
     if not folder.is_dir():
         raise ConfigError(f"--local is {str(folder)!r}, but there is no such folder")
     if not path.is_file():
         raise ConfigError(f"{folder} has no {path.name}, which `fluxplain local` writes")
-    total = path.stat().st_size
-    with path.open("rb") as file:
-        for n, line in enumerate(file):
-            if n % STEP == 0:
-                advance(file.tell(), total)
+    with progress.open(path, "rb", description=topic) as file:
+        for line in file:
             yield 0, line
-    advance(total, total)
 
 
 def _nothing(topic: str, local: Path | None, tally: "Tally", choice: Selection) -> str:

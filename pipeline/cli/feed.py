@@ -7,15 +7,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    SpinnerColumn,
-    TextColumn,
-    TimeElapsedColumn,
-)
+from rich.progress import MofNCompleteColumn, Progress, TextColumn
 
 from fluxplain.cli import common as cli
 from fluxplain.config import Config
@@ -60,18 +52,12 @@ class Recorded:
     ts: Annotated[
         str | None,
         typer.Option(
-            "--ts",
-            metavar="COLUMN",
-            help="Column of the observation's time in a file; passed through.",
+            metavar="COLUMN", help="Column of the observation's time in a file; passed through."
         ),
     ] = None
     limit: Annotated[int | None, typer.Option(min=0, help="Maximum number of records.")] = None
     partition: Annotated[
-        int,
-        typer.Option(
-            min=0,
-            help="Partition of features, whose stream the source becomes.",
-        ),
+        int, typer.Option(min=0, help="Partition of features, whose stream the source becomes.")
     ] = 0
     label_delay: Annotated[
         int | None,
@@ -133,7 +119,8 @@ def replay(
     # late labels are records of features too, unless they have their own topic
     single = recorded.label_delay is None or settings.label.topic
     total = source.total if single or source.total is None else 2 * source.total
-    with _progress() as progress:
+    note = TextColumn("{task.fields[note]}", markup=False)
+    with cli.progress_bar(MofNCompleteColumn(), note) as progress:
         display = _ReplayDisplay(progress, source.name, total)
         try:
             display.sent = replay_observations(settings, values, options, report=display.report)
@@ -164,8 +151,8 @@ def local(
     pipeline = LocalPipeline(settings, recorded.partition)
     if any((out / f"{topic}.jsonl").exists() for topic in OUTPUTS):
         cli.say(f"Replacing the results of an earlier run in {out}.")
-    with _progress() as progress, LocalFiles(out) as files:
-        task = progress.add_task(source.name, total=source.total, note="")
+    with cli.progress_bar(MofNCompleteColumn()) as progress, LocalFiles(out) as files:
+        task = progress.add_task(source.name, total=source.total)
         for seq, each in enumerate(values):
             value = each.value if isinstance(each, LabelValue) else each
             progress.update(task, advance=1 if value is each else 0)
@@ -203,15 +190,3 @@ class _ReplayDisplay:
         if time.monotonic() - self._moved_at > PATIENCE_S:
             note += ", waiting for the pipeline: is `fluxplain up` running?"
         self._progress.update(self._task, completed=sent, note=note)
-
-
-def _progress() -> Progress:
-    return Progress(
-        SpinnerColumn(),
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TextColumn("{task.fields[note]}", markup=False),
-        console=Console(stderr=True),
-    )

@@ -16,7 +16,7 @@ from fluxplain.kafka.topics.reader import TopicReader, read_to_end
 from fluxplain.monitor.terminal import change_story
 from fluxplain.monitor.terminal.record_lines import line
 from fluxplain.results.lookup import find, newest
-from fluxplain.schemas import OUTPUTS, RECORDS, BadRecordError, Change, stream_name
+from fluxplain.schemas import OUTPUTS, RECORDS, BadRecordError, stream_name
 from fluxplain.schemas.wording import printable
 
 TOPICS = tuple(record.TOPIC for record in RECORDS)
@@ -100,20 +100,23 @@ def explain_change(
     read, _ = cli.open_reader(local, config)
     changes = cli.changes_of(read)
     if change_id is None:
-        listed = newest(changes, LISTED)
-        _print_json(listed) if as_json else cli.console.print(change_story.render_list(listed))
-        return
-    found = find(changes, change_id)
-    selected = found.incident if found.change is None else [found.change]
-    if as_json:
-        _print_json(selected)
-        return
-    seqs = change_story.range_of(selected)
-    look = None if seqs is None else _look(seqs, config, local)
-    if found.change is None:
-        cli.console.print(change_story.render_incident(found.incident, look), crop=False)
+        found, selected = None, newest(changes, LISTED)
     else:
-        cli.console.print(change_story.render_story(found.change, found.incident, look), crop=False)
+        found = find(changes, change_id)
+        selected = found.incident if found.change is None else [found.change]
+    if as_json:
+        for change in selected:
+            print(change.encode().decode())
+    elif found is None:
+        cli.console.print(change_story.render_list(selected))
+    else:
+        seqs = change_story.range_of(selected)
+        look = None if seqs is None else _look(seqs, config, local)
+        if found.change is None:
+            story = change_story.render_incident(found.incident, look)
+        else:
+            story = change_story.render_story(found.change, found.incident, look)
+        cli.console.print(story, crop=False)
 
 
 def _print_observations(settings: Config, stream: str | None, seqs: str, *, as_json: bool) -> None:
@@ -162,8 +165,3 @@ def _look(seqs: change_story.SeqRange, config: Path, local: Path | None) -> str:
     command = f"fluxplain tail {topic} --stream {stream} --seqs {seqs.first}-{seqs.last}"
     where = "" if config == cli.DEFAULT_CONFIG else f" -c {shlex.quote(str(config))}"
     return f"To see the observations:\n  {command}{where}"
-
-
-def _print_json(changes: list[Change]) -> None:
-    for change in changes:
-        print(change.encode().decode())

@@ -11,7 +11,7 @@ from fluxplain.cli.common import app, console, say_error
 from fluxplain.errors import UserError
 
 # each module adds its commands; --help shows them in this order
-from fluxplain.cli import setup, model, run, feed, live, look, plot, export  # noqa: F401 # isort: skip
+from fluxplain.cli import setup, model_commands, run, feed, live, look, plot, export  # noqa: F401 # isort: skip
 
 
 def main() -> NoReturn:
@@ -23,10 +23,10 @@ def main() -> NoReturn:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except OSError as error:
         name = f"{error.filename}: " if error.filename else ""
-        say_error(f"{name}{error.strerror}", style="red")
+        say_error(f"{name}{error.strerror}")
         sys.exit(2)
     except UserError as error:
-        say_error(error, style="red")
+        say_error(error)
         sys.exit(2)
     sys.exit(0)
 

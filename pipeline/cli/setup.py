@@ -6,7 +6,7 @@ from typing import Annotated
 
 import orjson
 import typer
-from rich.table import Table
+from rich.table import Column, Table
 
 from fluxplain.cli import common as cli
 from fluxplain.config import Config, ConfigError
@@ -47,8 +47,6 @@ def init(
             file.write(TEMPLATE.read_text())
     except FileExistsError:
         raise ConfigError(f"{path} already exists: remove it, or give another name") from None
-    except OSError as error:
-        raise ConfigError(f"cannot write {path}: {error.strerror}") from None
     cli.say(f"Wrote {path}. Set your brokers, features, label and model there, then run")
     for command in ("topics create", "check"):
         cli.say(f"  fluxplain {command} -c {path}")
@@ -104,12 +102,8 @@ def topics_describe(config: cli.ConfigPath = cli.DEFAULT_CONFIG) -> None:
         for replica in settings.replicas()
         for name in settings.inputs(replica.role)
     }
-    table = Table(box=None)
-    table.add_column("topic", no_wrap=True)
-    table.add_column("purpose")
-    for name in ("partitions", "messages", "lag"):
-        table.add_column(name, justify="right")
-    table.add_column("reader")
+    counts = [Column(name, justify="right") for name in ("partitions", "messages", "lag")]
+    table = Table(Column("topic", no_wrap=True), "purpose", *counts, "reader", box=None)
     for spec in topic_specs(settings):
         if spec.name not in existing:
             table.add_row(spec.name, spec.purpose, "missing")

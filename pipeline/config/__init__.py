@@ -6,11 +6,11 @@ Environment variables override the file: ``FLUXPLAIN_KAFKA__BOOTSTRAP_SERVERS`` 
 
 from fluxplain.config.alerts import AlertSettings
 from fluxplain.config.base import ENV_PREFIX, ConfigError
-from fluxplain.config.drift import DriftSettings
+from fluxplain.config.drift_settings import DriftSettings
 from fluxplain.config.kafka import EMBEDDED, ControlSettings, KafkaSettings
 from fluxplain.config.load import Caller, check_references, load_config
 from fluxplain.config.messages import explain_errors
-from fluxplain.config.model import MAX_VERSION, FeatureType, LabelSettings, LabelType
+from fluxplain.config.model_settings import MAX_VERSION, FeatureType, LabelSettings, LabelType
 from fluxplain.config.operation import KEY_LENGTH
 from fluxplain.config.registry import RegistrySettings
 from fluxplain.config.root import Config

@@ -8,10 +8,15 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 
 from fluxplain.config.alerts import AlertSettings
 from fluxplain.config.base import ENV_PREFIX, Name
-from fluxplain.config.drift import DriftSettings
+from fluxplain.config.drift_settings import DriftSettings
 from fluxplain.config.explain import ExplainSettings
 from fluxplain.config.kafka import ControlSettings, KafkaSettings, TopicSettings
-from fluxplain.config.model import FeatureType, LabelSettings, MissingSettings, ModelSettings
+from fluxplain.config.model_settings import (
+    FeatureType,
+    LabelSettings,
+    MissingSettings,
+    ModelSettings,
+)
 from fluxplain.config.operation import CheckpointSettings, DashboardSettings, HealthSettings
 from fluxplain.config.registry import RegistrySettings
 from fluxplain.config.replica import Replica, Role

@@ -1,20 +1,19 @@
 """Runs commands of fluxplain as people do, in a folder with settings."""
 
+import io
 import os
 import subprocess
 import sys
-import tempfile
 from collections.abc import Mapping
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
-from typer.testing import CliRunner, Result
+import pytest
 
-import fluxplain.cli.main  # noqa: F401  adds the commands
-from fluxplain.cli.common import app
-from fluxplain.errors import UserError
+from fluxplain.cli.main import main
 from fluxplain.schemas import OUTPUTS
 from tests.kit.kafka_pipeline import Published, identity
-from tests.kit.preloaded import Preloaded, bare_path
+from tests.kit.preloaded import bare_path
 
 SOURCE = "river:Agrawal?classification_function=1"
 
@@ -22,40 +21,51 @@ SERVERS = "FLUXPLAIN_KAFKA__BOOTSTRAP_SERVERS"
 NOWHERE = {SERVERS: "127.0.0.1:1"}
 NO_BROKER = "no broker answers at 127.0.0.1:1"
 
-FORKS: list[Preloaded] = []
-"""What commands that end are forked from."""
+Ended = subprocess.CompletedProcess[str]
 
 
-def run(folder: Path, *arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":
-    command = [sys.executable, "-m", "fluxplain.cli", *arguments]
-    own = _environment("200", environment)
-    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as error:
-        process = FORKS[0].start(command, own, error, out=out, folder=folder)
-        try:
-            status = process.wait(120)
-        finally:
-            process.kill()
-        for file in (out, error):
-            file.seek(0)
-        return subprocess.CompletedProcess(
-            command, status, out.read().decode(), error.read().decode()
-        )
-
-
-def _environment(columns: str, own: Mapping[str, str]) -> Mapping[str, str]:
-    return {**os.environ, "PYTHONPATH": bare_path(), "COLUMNS": columns, **own}
+def run(folder: Path, *arguments: object, **environment: str) -> Ended:
+    """Run a command that ends, in this process: libraries are loaded already."""
+    out, error = io.StringIO(), io.StringIO()
+    argv = ["fluxplain", *map(str, arguments)]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        patch.setattr(sys, "argv", argv)
+        patch.setattr(sys, "path", [*sys.path])  # the model's folder is added
+        patch.setattr(sys, "stdin", io.StringIO())
+        for name, value in {"COLUMNS": "200", **environment}.items():
+            patch.setenv(name, value)
+        with redirect_stdout(out), redirect_stderr(error), pytest.raises(SystemExit) as end:
+            main()
+    return Ended(argv, int(end.value.code or 0), out.getvalue(), error.getvalue())
 
 
 def start(
     folder: Path, *arguments: str, stdout: int = subprocess.DEVNULL, **environment: str
 ) -> "subprocess.Popen[bytes]":
+    """Start a command in a process of its own."""
+    own: Mapping[str, str] = {"PYTHONPATH": bare_path(), "COLUMNS": "120", **environment}
     return subprocess.Popen(
         [sys.executable, "-m", "fluxplain.cli", *arguments],
         cwd=folder,
         stdout=stdout,
         stderr=(folder / "stderr.log").open("ab"),
-        env=_environment("120", environment),
+        env={**os.environ, **own},
     )
+
+
+def run_here(*arguments: object) -> Ended:
+    """Run a command in the working directory."""
+    return run(Path(), *arguments)
+
+
+def refusal(*arguments: object) -> str:
+    """Return why a command refuses to run in the working directory."""
+    result = run_here(*arguments)
+    assert result.returncode == 2, result
+    *_, reason = result.stderr.partition("Error: ")
+    assert reason, result.stderr
+    return reason.rstrip()
 
 
 def one_line(text: str) -> str:
@@ -68,15 +78,3 @@ def files(folder: Path) -> Published:
         for line in (folder / f"{topic}.jsonl").read_bytes().splitlines():
             published.setdefault(identity(topic, line), set()).add(line)
     return published
-
-
-def invoke(*arguments: object) -> Result:
-    """Run a command in this process."""
-    return CliRunner(env={"COLUMNS": "100"}).invoke(app, [*map(str, arguments)])
-
-
-def refusal(*arguments: object) -> str:
-    """Return why a command refuses to run."""
-    result = invoke(*arguments)
-    assert isinstance(result.exception, UserError), result.output
-    return str(result.exception)

@@ -1,7 +1,6 @@
 """The command line as people use it: what it prints, its exit status, and no stack traces."""
 
 import re
-import subprocess
 from pathlib import Path
 
 import orjson
@@ -14,7 +13,7 @@ from fluxplain.kafka import checkpoints
 from fluxplain.kafka.client import cluster
 from fluxplain.sources import open_source
 from fluxplain.stages import DriftStage
-from tests.cli.commands import NO_BROKER, NOWHERE, SERVERS, SOURCE, files, one_line, run
+from tests.cli.commands import NO_BROKER, NOWHERE, SERVERS, SOURCE, Ended, files, one_line, run
 from tests.kit.kafka_pipeline import assert_same, reference
 from tests.kit.registry import RegistryServer
 from tests.kit.streams import observations
@@ -43,7 +42,6 @@ def test_check_names_every_wrong_setting(tmp_path: Path) -> None:
     assert result.returncode == 2
     for part in ("features.a is 'num'", "explain.alpha is 2", "model is missing"):
         assert part in result.stderr
-    assert "Traceback" not in result.stderr
 
 
 NO_EMBEDDED = "no embedded broker runs"
@@ -82,7 +80,7 @@ TO_RESULTS = "--out results"
         ),
     ],
 )
-def test_a_mistake_is_told_without_a_stack_trace(
+def test_a_mistake_gives_a_status_and_a_reason(
     folder: Path, command: str, environment: dict[str, str], status: int, reason: str
 ) -> None:
     _assert_refused(run(folder, *command.split(), **environment), status, reason)
@@ -111,10 +109,9 @@ def test_a_mistake_on_a_broker_is_told_too(with_topics: Path) -> None:
         _assert_refused(run(with_topics, *command.split(), **environment), 2, reason)
 
 
-def _assert_refused(result: "subprocess.CompletedProcess[str]", status: int, reason: str) -> None:
+def _assert_refused(result: Ended, status: int, reason: str) -> None:
     assert result.returncode == status
     assert reason in one_line(result.stderr)
-    assert "Traceback" not in result.stderr
 
 
 @pytest.mark.slow
@@ -195,7 +192,6 @@ def test_checkpoints_are_listed_and_removed(with_topics: Path) -> None:
     asked = run(with_topics, *remove)  # nobody answers
     assert "Remove the checkpoints of drift, partition 0?" in asked.stdout
     assert asked.returncode == 1
-    assert "Traceback" not in asked.stderr
     assert all(store.load(slot) for slot in slots)
 
     removed = run(with_topics, *remove, "--yes")

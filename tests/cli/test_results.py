@@ -17,8 +17,8 @@ from fluxplain.kafka.topics import create_topics
 from fluxplain.kafka.topics.reader import TopicReader
 from fluxplain.results.published import LocalFiles, from_topics
 from fluxplain.schemas import Change, Record
-from tests.cli.commands import invoke as run
 from tests.cli.commands import refusal
+from tests.cli.commands import run_here as run
 from tests.kit.records import STREAM, letter, prediction
 from tests.kit.settings import NOT_INSTALLED, SETTINGS, write_config
 from tests.monitor.figures.samples import DRIFT, changes_of, drift_of, stream_of
@@ -61,8 +61,8 @@ def test_each_picture_is_drawn_from_files(
     results: Path, tmp_path: Path, what: list[str], name: str, magic: bytes
 ) -> None:
     result = run("plot", *what, "--local", results, "--out", name)
-    assert result.exit_code == 0, result.output
-    assert f"Wrote {name}" in result.output
+    assert result.returncode == 0, result.stdout
+    assert f"Wrote {name}" in result.stdout
     assert (tmp_path / name).read_bytes().startswith(magic)
 
 
@@ -72,7 +72,7 @@ def test_files_are_exported_without_settings(results: Path, folder: Path) -> Non
     assert result.stdout == "p.csv.gz: 3,000 predictions\n"
     assert "predictions" in result.stderr, "the progress"
     chosen = ["--method", "loss", "--from-seq", "25", "--stream", STREAM]
-    assert run("export", "changes", "--local", results, "-o", "c.parquet", *chosen).exit_code == 0
+    assert run("export", "changes", "--local", results, "-o", "c.parquet", *chosen).returncode == 0
     assert seqs("c.parquet") == [DRIFT + 64]
     one = ["--from-seq", "2", "--to-seq", "2", "-o", "one.csv"]
     assert (
@@ -80,19 +80,19 @@ def test_files_are_exported_without_settings(results: Path, folder: Path) -> Non
     )
     with LocalFiles(folder / "bad") as files:
         files.write(letter(7))
-    assert run("export", "dead-letters", "--local", "bad", "--out", "d.parquet").exit_code == 0
+    assert run("export", "dead-letters", "--local", "bad", "--out", "d.parquet").returncode == 0
     assert pyarrow.parquet.read_table("d.parquet")["reason"].to_pylist() == ["x.age is missing"]
 
 
 def test_changes_and_incidents_are_explained_and_listed(results: Path) -> None:
-    story = run("explain-change", DRIFTED.id[:4], "--local", results).output
+    story = run("explain-change", DRIFTED.id[:4], "--local", results).stdout
     assert story.startswith(f"{DRIFTED.detail}\n")
     assert f"change        {DRIFTED.id}" in story
     assert f"{changes_of(6)[1].id}  1,700  iPDP of f1" in story
     assert "records 1,300 to 1,700 in the input of `fluxplain local`" in story
-    incident = run("explain-change", INCIDENT, "--local", results).output
+    incident = run("explain-change", INCIDENT, "--local", results).stdout
     assert f"Incident {INCIDENT}: 2 changes" in incident
-    listed = run("explain-change", "--local", results).output
+    listed = run("explain-change", "--local", results).stdout
     assert listed.index(DRIFTED.id) < listed.index(changes_of(6)[2].id)
 
 
@@ -103,7 +103,7 @@ def test_changes_and_incidents_are_explained_and_listed(results: Path) -> None:
 def test_the_records_themselves_are_printed_as_json(
     results: Path, asked: list[str], expected: list[Change]
 ) -> None:
-    output = run("explain-change", *asked, "--json", "--local", results).output
+    output = run("explain-change", *asked, "--json", "--local", results).stdout
     assert [Change.decode(line.encode()) for line in output.splitlines()] == expected
 
 
@@ -161,16 +161,10 @@ def test_of_several_changes_that_begin_so_none_is_drawn(folder: Path) -> None:
 
 
 def test_the_command_line_shows_a_mistake_without_a_stack_trace() -> None:
-    result = subprocess.run(
-        [sys.executable, "-m", "fluxplain.cli", "plot", "pdp", "--local", ".", "--out", "a.png"],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    command = [sys.executable, "-m", "fluxplain.cli", "plot", "pdp", "--local", ".", "-o", "a.png"]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert result.returncode == 2
-    assert "lacks explanations.jsonl" in " ".join(result.stderr.split())
-    assert "Traceback" not in result.stderr
+    assert result.stderr.startswith("Error: . lacks explanations.jsonl")
 
 
 def send(config: Config, *records: Record) -> None:
@@ -198,7 +192,7 @@ def test_topics_give_what_files_give(
         assert len(read) == len(stream_of(6))
         assert set(read) == {record.encode() for record in stream_of(6)}
         assert "the topic dead-letters holds no" in refusal("export", "dead-letters", "-o", "d.csv")
-        assert run(*change, "a.svg", "--alpha", "0.001").exit_code == 0
+        assert run(*change, "a.svg", "--alpha", "0.001").returncode == 0
         # over partitions as keys spread them, and repeated from a checkpoint on
         producer = RecordProducer(config)
         for seq in [*range(3000, 3040), *range(3025, 3060)]:
@@ -214,7 +208,7 @@ def test_topics_give_what_files_give(
             extent = reader.extent()
             send(config, prediction(3060))
             assert len(list(reader.until(extent))) == 3000 + 75 + 1, "later ones are not waited for"
-    assert run(*change, "b.svg", "--local", results).exit_code == 0
+    assert run(*change, "b.svg", "--local", results).returncode == 0
     assert (folder / "a.svg").read_bytes() == (folder / "b.svg").read_bytes()
 
 
@@ -232,11 +226,11 @@ def test_a_story_of_a_topic_names_the_command_that_shows_its_observations(
         producer.send(config.topic("changes"), drift.encode(), partition=3)
         producer.flush()
 
-        command = run("explain-change", drift.id).output.splitlines()[-1].split()
+        command = run("explain-change", drift.id).stdout.splitlines()[-1].split()
         assert command[:3] == ["fluxplain", "tail", "features"]
         seen = run(*command[1:])
-        assert seen.exit_code == 0, seen.output
-        assert seen.output.splitlines() == [f'{n}  {{"x":{{"n":{n}}}}}' for n in range(3, 8)]
+        assert seen.returncode == 0, seen.stdout
+        assert seen.stdout.splitlines() == [f'{n}  {{"x":{{"n":{n}}}}}' for n in range(3, 8)]
 
         assert "no observations 50-60" in refusal("tail", "features", "--seqs", "50-60")
         assert "must be a range such as" in refusal("tail", "features", "--seqs", "5")

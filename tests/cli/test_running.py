@@ -8,7 +8,8 @@ import subprocess
 import sys
 import time
 import urllib.request
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from urllib.error import HTTPError
 
@@ -27,6 +28,36 @@ from tests.kit.support import make_config
 from tests.kit.waiting import wait_until
 
 pytestmark = pytest.mark.slow
+
+ADDRESS = ".fluxplain/embedded-broker"
+
+
+@contextmanager
+def until_interrupted(folder: Path, *command: str) -> Iterator[None]:
+    """Run a command with an embedded broker, and end it by Ctrl-C."""
+    process = start(folder, *command)
+    try:
+        wait_until((folder / ADDRESS).exists)
+        yield
+    finally:
+        process.send_signal(signal.SIGINT)
+        assert process.wait(40) == 0
+        assert not (folder / ADDRESS).exists()
+
+
+@pytest.fixture
+def running(folder: Path) -> Iterator[Path]:
+    """A folder in which ``fluxplain up --embedded`` runs."""
+    with until_interrupted(folder, "up", "--embedded"):
+        yield folder
+
+
+@pytest.fixture
+def with_broker(folder: Path) -> Iterator[Path]:
+    """A folder in which ``fluxplain broker`` runs, with the pipeline's topics."""
+    with until_interrupted(folder, "broker"):
+        assert run(folder, "topics", "create").returncode == 0
+        yield folder
 
 
 def test_without_a_broker_a_worker_waits_alive_and_not_ready(folder: Path) -> None:
@@ -106,24 +137,20 @@ def test_a_csv_through_the_embedded_broker_as_a_user_would(running: Path) -> Non
         assert part in screen.decode()
 
 
-def test_the_dashboard_serves_a_page_until_interrupted(with_topics: Path) -> None:
-    process = start(
-        with_topics,
-        "dashboard",
-        stdout=subprocess.PIPE,
-        FLUXPLAIN_DASHBOARD__PORT="0",
-        FLUXPLAIN_DASHBOARD__HOST="0.0.0.0",
-    )
+def test_the_dashboard_serves_a_page_until_interrupted(with_broker: Path) -> None:
+    def dashboard(port: str, stdout: int) -> "subprocess.Popen[bytes]":
+        own = {"FLUXPLAIN_DASHBOARD__PORT": port, "FLUXPLAIN_DASHBOARD__HOST": "0.0.0.0"}
+        return start(with_broker, "dashboard", stdout=stdout, **own)
+
+    process = dashboard("0", subprocess.PIPE)
     assert process.stdout is not None
     address = process.stdout.readline().decode().removeprefix("Dashboard: ").strip()
     assert b"dashboard.host is '0.0.0.0'" in process.stdout.readline()
     with urllib.request.urlopen(f"{address}/api/overview", timeout=20) as answer:
         assert orjson.loads(answer.read())["streams"] == []
     port = address.rpartition(":")[2]
-    taken = {"FLUXPLAIN_DASHBOARD__PORT": port, "FLUXPLAIN_DASHBOARD__HOST": "0.0.0.0"}
-    second = run(with_topics, "dashboard", **taken)
-    assert second.returncode == 2
-    assert f"dashboard.port is {port}" in one_line(second.stderr)
+    assert dashboard(port, subprocess.DEVNULL).wait(40) == 2
+    assert f"dashboard.port is {port}" in one_line((with_broker / "stderr.log").read_text())
     process.send_signal(signal.SIGINT)
     assert process.wait(20) == 0
     process.stdout.close()

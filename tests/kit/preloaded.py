@@ -1,4 +1,4 @@
-"""Workers and commands that need not load what all of them load.
+"""Workers that need not load what all of them load.
 
 Most of the processor time of a short pipeline is that of importing libraries in each of its
 workers. Here one process imports them once, and forks each worker. From then on it is a process as
@@ -109,20 +109,13 @@ class Preloaded:
         return same and list(command[:2]) == [sys.executable, "-m"]
 
     def start(
-        self,
-        command: Sequence[str],
-        environment: Mapping[str, str],
-        log: IO[bytes] | None,
-        *,
-        out: IO[bytes] | None = None,
-        folder: Path | None = None,
+        self, command: Sequence[str], environment: Mapping[str, str], log: IO[bytes] | None
     ) -> Forked:
-        """Start a worker, or another command; without ``out`` all that it prints is in the log."""
+        """Start a worker, or another command; all that it prints is in the log."""
         status, theirs = socket.socketpair()
-        error = 2 if log is None else log.fileno()
-        files = [theirs.fileno(), error if out is None else out.fileno(), error]
+        files = [theirs.fileno(), 2 if log is None else log.fileno()]
         with theirs:
-            request = json.dumps([command, dict(environment), str(folder or Path.cwd())]).encode()
+            request = json.dumps([command, dict(environment), str(Path.cwd())]).encode()
             # in one piece: the descriptors come with its first byte
             socket.send_fds(self._socket, [STATUS.pack(len(request))], files)
             self._socket.sendall(request)
@@ -154,13 +147,13 @@ def main(fd: int) -> None:
             _tell_ended(running)
         if requests.fileno() not in ready:
             continue
-        size, fds, _, _ = socket.recv_fds(requests, STATUS.size, 3)
+        size, fds, _, _ = socket.recv_fds(requests, STATUS.size, 2)
         if not size:  # who asked is gone
             for pid in running:
                 os.kill(pid, signal.SIGTERM)
             return
         request = requests.recv(STATUS.unpack(size)[0], socket.MSG_WAITALL)
-        status, (out, error) = socket.socket(fileno=fds[0]), fds[1:]
+        status, log = socket.socket(fileno=fds[0]), fds[1]
         pid = os.fork()
         if not pid:
             with ExitStack() as stack:
@@ -170,10 +163,9 @@ def main(fd: int) -> None:
                     stack.callback(os.close, descriptor)
                 signal.set_wakeup_fd(-1)
                 signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-            _be(out, error, *json.loads(request))
+            _be(log, *json.loads(request))
             return
-        os.close(out)
-        os.close(error)
+        os.close(log)
         running[pid] = status
         status.sendall(STATUS.pack(pid))
 
@@ -187,15 +179,14 @@ def _tell_ended(running: dict[int, socket.socket]) -> None:
             status.sendall(STATUS.pack(os.waitstatus_to_exitcode(how)))
 
 
-def _be(
-    out: int, error: int, command: Sequence[str], environment: Mapping[str, str], folder: str
-) -> Any:
+def _be(log: int, command: Sequence[str], environment: Mapping[str, str], folder: str) -> Any:
     """Become the worker; its end is that of this process."""
     os.setsid()
     nothing = os.open(os.devnull, os.O_RDONLY)
-    for of, descriptor in ((nothing, 0), (out, 1), (error, 2)):
+    for of, descriptor in ((nothing, 0), (log, 1), (log, 2)):
         os.dup2(of, descriptor)
-        os.close(of)
+    os.close(nothing)
+    os.close(log)
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(environment)

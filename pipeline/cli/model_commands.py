@@ -14,10 +14,9 @@ from fluxplain.kafka.client import BrokerError, cluster, partitions_of
 from fluxplain.kafka.embedded import resolve
 from fluxplain.kafka.producer import RecordProducer
 from fluxplain.kafka.timeouts import COMMAND_DEADLINE_S
-from fluxplain.kafka.topics.reader import read_to_end
 from fluxplain.models.model_store import ModelFolder
 from fluxplain.models.warm_start import unpickled, written
-from fluxplain.schemas import BadRecordError, Change, Control, stream_name
+from fluxplain.schemas import BadRecordError, Control, stream_name
 from fluxplain.schemas.control import NewModel
 
 if TYPE_CHECKING:
@@ -34,8 +33,7 @@ def export(
     config: cli.ConfigPath = cli.DEFAULT_CONFIG,
     partition: Annotated[int, typer.Option(min=0, help="The stream's partition.")] = 0,
     explanations: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="File for the learned explanations."),
+        Path | None, typer.Option(metavar="FILE", help="File for the learned explanations.")
     ] = None,
 ) -> None:
     """Export the model as a pickle file.
@@ -61,14 +59,14 @@ def export(
             f"the shards are at the offsets {', '.join(f'{each:,}' for each, _ in shards)}: stop "
             "the workers, or wait until they have processed all messages"
         )
-    cli.write_file(out, pickle.dumps(model))
+    out.write_bytes(pickle.dumps(model))
     cli.say(f"{out}: the {type(model).__name__} of {place}, before offset {offset:,}")
     if explanations is None:
         return
     states = _estimates(settings, store, place)
     through = max((state.chain.newest for state in states.values()), default=-1)
     learned = {"samples": [shard.samples for _, shard in shards], "estimates": states}
-    cli.write_file(explanations, written(learned, settings.of_stream(partition).learning()))
+    explanations.write_bytes(written(learned, settings.of_stream(partition).learning()))
     content = f"estimates of {', '.join(states)}, up to seq {through:,}" if states else "samples"
     cli.say(f"{explanations}: {content}")
 
@@ -196,11 +194,7 @@ def _users(settings: Config, version: str, partitions: Collection[int]) -> list[
         for each in partitions
     }
     try:
-        for message in read_to_end(settings, Change.TOPIC):
-            try:
-                change = Change.decode(message.value())
-            except BadRecordError:
-                continue
+        for change in cli.changes_of(cli.topic_reader(settings)):
             stream = change.stream
             if change.kind == "model" and stream in newest and change.seq > newest[stream][0]:
                 newest[stream] = change.seq, change.model_version
@@ -215,10 +209,7 @@ def _checked(settings: Config, partition: int | None, file: Path) -> bytes:
     from fluxplain.evaluate import choose  # noqa: PLC0415  loads River
     from fluxplain.models.model_checks import taking_over  # noqa: PLC0415
 
-    try:
-        data = file.read_bytes()
-    except OSError as error:
-        raise ConfigError(f"cannot read {file}: {error.strerror}") from None
+    data = file.read_bytes()
     try:
         given = unpickled(data)
         everywhere = [settings, *settings.own_streams.values()]
