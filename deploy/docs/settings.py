@@ -13,8 +13,7 @@ from pydantic.fields import FieldInfo
 
 from deploy.docs.words import allowed, code, table
 from fluxplain.config import ENV_PREFIX, Config
-from fluxplain.drift.detectors import ADWIN_DEFAULTS, DETECTORS, LIMITS
-from fluxplain.loading.import_strings import load
+from fluxplain.drift.detectors import DETECTORS, parameters
 
 
 def tables() -> str:
@@ -32,13 +31,11 @@ def sections(path: str = "", model: type[BaseModel] = Config) -> Iterator[tuple[
 
 def detectors() -> str:
     """Return the table of each detector's parameters."""
-    rows = []
-    for name, reference in DETECTORS.items():
-        signature = inspect.signature(load(reference)).parameters
-        own = ADWIN_DEFAULTS if name == "adwin" else {}
-        for key, kind in LIMITS[name].items():
-            default = code(own.get(key, signature[key].default))
-            rows.append([code(name), f"`{key}`", default, allowed(TypeAdapter(kind).json_schema())])
+    rows = [
+        [code(name), f"`{key}`", code(default), allowed(TypeAdapter(kind).json_schema())]
+        for name in DETECTORS
+        for key, (default, kind) in parameters(name).items()
+    ]
     return table(["detector", "parameter", "default", "allowed"], rows)
 
 

@@ -1,5 +1,6 @@
 """Change detectors by name or ``module:Class``, with their parameters."""
 
+import inspect
 import pickle
 import random
 from dataclasses import dataclass
@@ -36,35 +37,22 @@ ADWIN_DEFAULTS = {"min_window_length": 50}
 0 to 1: two neighbouring outliers (cross-entropy reaches 34.5) shift the mean of River's 5 numbers
 enough for a false alarm at any usual delta, but not the mean of 50."""
 
-Fraction = Annotated[float, Field(gt=0.0, lt=1.0)]
-Positive = Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
-Count = Annotated[int, Field(ge=1, le=100_000)]
+LARGEST = 100_000
+"""Largest count or size; a window of KSWIN keeps so many numbers, about 3 MB."""
 
-LIMITS: dict[str, dict[str, Any]] = {
-    "adwin": {
-        "clock": Count,
-        "max_buckets": Annotated[int, Field(ge=2, le=1_000)],
-        "min_window_length": Count,
-    },
-    "kswin": {
-        "alpha": Fraction,
-        "window_size": Annotated[int, Field(ge=4, le=100_000)],
-        "stat_size": Annotated[int, Field(ge=2, le=50_000)],
-    },
-    "page_hinkley": {
-        "min_instances": Count,
-        "delta": Annotated[float, Field(ge=0.0, allow_inf_nan=False)],
-        "threshold": Positive,
-        "alpha": Annotated[float, Field(gt=0.0, le=1.0)],
-        "mode": Literal["up", "down", "both"],
-    },
-    "ddm": {"warm_start": Count, "drift_threshold": Positive},
-    "eddm": {"warm_start": Count, "beta": Annotated[float, Field(gt=0.0, le=0.95)]},
-    "hddm_a": {"drift_confidence": Fraction, "two_sided_test": bool},
-    "hddm_w": {"drift_confidence": Fraction, "two_sided_test": bool, "lambda_val": Fraction},
+Count = Annotated[int, Field(ge=1, le=LARGEST)]
+Amount = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
+Share = Annotated[float, Field(gt=0.0, le=1.0)]
+
+KINDS: dict[str, Any] = {
+    # ADWIN keeps so many buckets of each size, and looks at all of them
+    "max_buckets": Annotated[int, Field(ge=1, le=1_000)],
+    "mode": Literal["up", "down", "both"],
+    **dict.fromkeys(
+        ("alpha", "beta", "drift_confidence", "warning_confidence", "lambda_val"), Share
+    ),
 }
-"""Short name → its parameters with their types and limits, which River's signatures lack. River's
-further parameters have no effect on alarms. Defaults are River's."""
+"""Parameter → its type, where the one of its default in River's signature is too wide."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,9 +72,7 @@ class DetectorSettings:
         return kind(**given)
 
     def check(self, *, has_errors: bool) -> None:
-        """Raise ``ValueError`` if the user's class cannot watch numbers, or errors (1 or 0)."""
-        if self.detector in DETECTORS:
-            return
+        """Raise ``ValueError`` if the detector cannot watch numbers, or errors (1 or 0)."""
         name = f"detector = {self.detector!r}"
         try:
             detector = self.make("")
@@ -109,21 +95,40 @@ class DetectorSettings:
             )
 
 
+def parameters(name: str) -> dict[str, tuple[Any, Any]]:
+    """Return the parameters of a short name with default and type, by River's signature."""
+    defaults = {"delta": None, "grace_period": None, **ADWIN_DEFAULTS} if name == "adwin" else {}
+    signature = inspect.signature(import_strings.load(DETECTORS[name])).parameters
+    known = {key: defaults.get(key, each.default) for key, each in signature.items()}
+    types = {bool: bool, int: Count, float: Amount, str: str}
+    return {
+        key: (default, KINDS.get(key, types[type(default)]))
+        for key, default in known.items()
+        if default is not None
+    }
+
+
 def check_parameters(name: str, params: dict[str, Any]) -> None:
     """Raise ``ValueError``, which names the parameter, for invalid parameters of a short name."""
-    if name not in LIMITS:
+    if not params or name not in DETECTORS:
         return
+    allowed = parameters(name)
     for key, value in params.items():
         if name == "adwin" and key in {"delta", "grace_period"}:
             raise ValueError(f"{key} belongs next to params, not inside")
-        if key not in LIMITS[name]:
-            allowed = ", ".join(LIMITS[name])
-            raise ValueError(f"{key} is not a parameter of {name!r}; allowed here: {allowed}")
+        if key not in allowed:
+            names = ", ".join(allowed)
+            raise ValueError(f"{key} is not a parameter of {name!r}; allowed here: {names}")
         try:
-            TypeAdapter(LIMITS[name][key]).validate_python(value, strict=True)
+            TypeAdapter(allowed[key][1]).validate_python(value, strict=True)
         except ValidationError as error:
             message = error.errors(include_url=False)[0]["msg"]
             raise ValueError(f"{key} is {shown(value)}: {message}") from None
     window, part = params.get("window_size", 100), params.get("stat_size", 30)
     if name == "kswin" and 2 * part > window:
         raise ValueError(f"stat_size is {part}, but must be at most half of window_size, {window}")
+    try:
+        import_strings.load(DETECTORS[name])(**params)
+    except ValueError as error:
+        given = ", ".join(f"{key} is {shown(value)}" for key, value in params.items())
+        raise ValueError(f"{given}: {error}") from None

@@ -119,14 +119,21 @@ drift.loss.detector = 'ddm' =>
   drift.loss.detector is 'ddm' & explain.loss must be 'zero_one' & 'cross_entropy'
 drift.params.clock = 0 => drift.params.clock is 0 & equal to 1
 drift.params.clock = 'often' => drift.params.clock is 'often' & integer
-drift.params.max_buckets = 1 => drift.params.max_buckets is 1 & equal to 2
+drift.params.max_buckets = 0 => drift.params.max_buckets is 0 & equal to 1
+drift.params.max_buckets = 1001 => drift.params.max_buckets is 1001 & equal to 1000
 drift.params.grace_period = 5 => drift.params.grace_period belongs next to params
 drift.params.threshold = 1 =>
   drift.params.threshold is not a parameter of 'adwin' & clock, max_buckets
 drift.isage.detector = 'kswin'; drift.isage.params.window_size = 50 =>
   drift.isage.params.stat_size is 30 & at most half of window_size, 50
 drift.ipdp.detector = 'kswin'; drift.ipdp.params.alpha = 1.5 =>
-  drift.ipdp.params.alpha is 1.5 & less than 1
+  drift.ipdp.params.alpha is 1.5 & less than or equal to 1
+drift.ipdp.detector = 'kswin'; drift.ipdp.params.window = [] =>
+  drift.ipdp.params.window is not a parameter of 'kswin' & alpha, window_size, stat_size
+drift.loss.detector = 'eddm'; drift.loss.params.beta = 0.97 =>
+  drift.loss.params.beta is 0.97 & 'alpha' must be greater or equal to 'beta'
+drift.loss.detector = 'page_hinkley'; drift.loss.params.mode = 'sideways' =>
+  drift.loss.params.mode is 'sideways' & 'up', 'down' or 'both'
 drift.ipdp.detector = 'kswin'; drift.ipdp.delta = 0.1 =>
   drift.ipdp.delta is 0.1 & 'adwin' & 'kswin' & params
 drift.detector = 'page_hinkley'; drift.delta = 0.01 =>
