@@ -79,7 +79,7 @@ def test_avro_in_and_out_gives_the_same_bit_for_bit_and_a_registry_that_is_away_
     ]
     sent = [formats[seq % 3](value) for seq, value in enumerate(plain)]
     bad = {
-        50: (framed(999, b"{}"), "the schema registry has no schemas/ids/999: Schema not found"),
+        50: (framed(999, b"{}"), "the schema registry has no schema 999: Schema not found"),
         70: (framed(of_avro, b"\x00"), "not Avro of its schema: EOFError"),
         180: (b"\x00\x01", "the message ends within the id of its schema"),
         220: (framed(server.add("p", "", "PROTOBUF"), b""), "its schema is PROTOBUF, but only"),

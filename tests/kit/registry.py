@@ -14,7 +14,6 @@ import fastavro
 
 from fluxplain.config import RegistrySettings
 from fluxplain.kafka.registry.codec import Decoder
-from fluxplain.kafka.registry.registry_client import Registry
 
 Answer = tuple[int, Any]
 
@@ -40,7 +39,9 @@ class RegistryServer:
 
     def add(self, subject: str, schema: Any, kind: str = "AVRO", **more: Any) -> int:
         text = schema if isinstance(schema, str) else json.dumps(schema)
-        return self._register(subject, {"schema": text, "schemaType": kind, **more})
+        return self._register(
+            subject, {"schema": text, "schemaType": kind, "references": [], **more}
+        )
 
     def schema(self, id_: int) -> dict[str, Any]:
         return self._schemas[id_ - 1]
@@ -124,13 +125,14 @@ class RegistryServer:
                 pass
 
             def _handle(self, method: str, body: Any) -> None:
-                status, answer = registry.answer(
-                    method, self.path, body, self.headers["Authorization"]
-                )
+                path, _, _options = self.path.partition("?")
+                status, answer = registry.answer(method, path, body, self.headers["Authorization"])
                 data = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
                 self.send_response(status)
                 if 300 <= status < 400:
                     self.send_header("Location", registry.url.replace("registry", "elsewhere"))
+                if data.startswith(b"\x1f\x8b"):
+                    self.send_header("Content-Encoding", "gzip")
                 self.send_header("Content-Length", str(len(data)))
                 self.end_headers()
                 self.wfile.write(data)
@@ -141,7 +143,7 @@ class RegistryServer:
 
 
 def decoder_of(server: RegistryServer) -> Decoder:
-    return Decoder(Registry(RegistrySettings(url=server.url)))
+    return Decoder(RegistrySettings(url=server.url))
 
 
 def avro_of(schema: Any, value: Any) -> bytes:

@@ -15,9 +15,8 @@ from uuid import UUID
 import orjson
 from confluent_kafka import Message as KafkaMessage
 
-from fluxplain.config import Config, ConfigError
+from fluxplain.config import Config, ConfigError, RegistrySettings
 from fluxplain.kafka.headers import headers_of
-from fluxplain.kafka.registry.registry_client import Reference, Registry
 from fluxplain.schemas import OUTPUTS, BadRecordError, Change, Record
 from fluxplain.schemas.avro import avro_schema
 from fluxplain.schemas.record import load_object
@@ -33,6 +32,9 @@ HEADER = "__value_schema_id"
 PREFIX = struct.Struct(">cI")
 
 Read = Callable[[bytes], dict[str, Any]]
+
+Reference = int | UUID
+"""A schema's id, or its UUID."""
 
 
 class Framed(NamedTuple):
@@ -84,9 +86,9 @@ class Decoder:
     Unknown schemas are not cached: they may be registered later.
     """
 
-    def __init__(self, registry: Registry) -> None:
-        self.registry = registry
-        self._avro: Any = _extra()
+    def __init__(self, settings: RegistrySettings) -> None:
+        client, self._avro = _extra()
+        self.registry = client.Registry(settings)
         self._readers: OrderedDict[Reference, Read | str] = OrderedDict()
 
     def is_known(self, message: Message) -> bool:
@@ -163,8 +165,8 @@ class Encoder:
     """
 
     def __init__(self, config: Config) -> None:
-        avro: Any = _extra()
-        registry = Registry(config.registry)
+        client, avro = _extra()
+        registry = client.Registry(config.registry)
         self._url = registry.url
         is_avro = config.registry.output == "avro"
         self._ids = {
@@ -203,7 +205,7 @@ class Encoder:
 
 def open_decoder(config: Config) -> Decoder | None:
     """Return a decoder, None without a registry; raise ConfigError if the extra is missing."""
-    return None if config.registry.url is None else Decoder(Registry(config.registry))
+    return None if config.registry.url is None else Decoder(config.registry)
 
 
 def open_encoder(config: Config) -> Encoder | None:
@@ -218,14 +220,14 @@ def check_registry(config: Config) -> None:
         decoder.registry.check()
 
 
-def _extra() -> Any:
-    """Return the module of Avro's values; raise ConfigError if the extra is missing."""
+def _extra() -> tuple[Any, Any]:
+    """Return the modules that need the extra; raise ConfigError if it is missing."""
     try:
-        # imported here: few need it, and it is slow
-        from fluxplain.kafka.registry import avro_values  # noqa: PLC0415
+        # imported here: few need them, and they are slow
+        from fluxplain.kafka.registry import avro_values, registry_client  # noqa: PLC0415
     except ImportError as error:
         raise ConfigError(
             f"registry.url is set, but {error.name} is not installed: "
             "pip install 'fluxplain[registry]'"
         ) from None
-    return avro_values
+    return registry_client, avro_values

@@ -1,20 +1,17 @@
-"""Client of a schema registry with Confluent's API, on Python's own HTTP.
+"""Requests to a schema registry: confluent-kafka's client, within this project's limits.
 
-``confluent_kafka.schema_registry`` would break promises: it reads answers of any size into memory,
-caches every schema for ever (``cache.capacity`` limits other things), even an answer without one,
-such as a proxy's ``{}``, which would turn good messages into dead letters, and it reads the
-password only once. It needs 14 packages, for the six requests below.
+On its own the client reads answers of any length, caches every answer forever (even one without a
+schema, such as a proxy's ``{}``), and reads the password once. So its HTTP session refuses long
+answers, and after each request its cache is cleared: the decoder has one with a limit.
 """
 
-import base64
-import json
-from collections.abc import Iterator
-from http.client import HTTPException
+import ssl
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, TypeVar
-from urllib.error import HTTPError
-from urllib.parse import quote
-from urllib.request import HTTPRedirectHandler, HTTPSHandler, Request, build_opener
 from uuid import UUID
+
+import httpx2 as httpx
+from confluent_kafka.schema_registry import Schema, SchemaRegistryClient, SchemaRegistryError
 
 from fluxplain.config import RegistrySettings
 from fluxplain.kafka.client import AccessError, BrokerError
@@ -36,12 +33,7 @@ MOST_REFERENCES = 100
 REFUSED = (401, 403, 404, 409, 422)
 """HTTP statuses after which a retry of a registration is useless."""
 
-CONTENT_TYPE = "application/vnd.schemaregistry.v1+json"
-
 T = TypeVar("T")
-
-Reference = int | UUID
-"""A schema's id, or its UUID."""
 
 
 class RegistryError(BrokerError):
@@ -65,116 +57,142 @@ class Registry:
     def __init__(self, settings: RegistrySettings) -> None:
         self.url = (settings.url or "").rstrip("/")
         self._settings = settings
-        self._http = build_opener(HTTPSHandler(context=settings.tls_context()), _NoRedirects)
+        system = ssl.get_default_verify_paths()
+        authorities = settings.ca_file or system.cafile or system.capath
+        self._client = SchemaRegistryClient(
+            {
+                "url": self.url,
+                "timeout": TIMEOUT_S,
+                "max.retries": 0,
+                "ssl.ca.location": authorities and str(authorities),
+            }
+        )
+        self._session = self._client._rest_client.session
+        self._session.headers.update({"Accept-Encoding": "identity", "Connection": "close"})
+        self._session.event_hooks = {"response": [_limit_length]}
 
     def check(self) -> None:
         """Raise AccessError if the registry refuses, or its address serves something else."""
-        self._ask("config", refused=(401, 403, 404))
+        self._ask(self._client.get_config, refused=(401, 403, 404))
 
-    def schema(self, reference: Reference) -> Registered:
-        """Return a schema; raise BadRecordError if it is unknown or refers to too many others."""
+    def schema(self, reference: int | UUID) -> Registered:
+        """Return the schema with this id or UUID.
+
+        Raises BadRecordError if it is unknown or refers to too many others.
+        """
         if isinstance(reference, int):
-            found = self._ask(f"schemas/ids/{reference}")
+            found = self._ask(self._client.get_schema, reference)
         else:
             # some registries know no UUIDs at all
-            found = self._ask(f"schemas/guids/{reference}", unknown=(404,))
-        texts = [*self._references(found, set()), self._field(found, "schema", str)]
-        return Registered(found.get("schemaType", "AVRO"), texts)
+            ask = self._client.get_schema_by_guid
+            found = self._ask(ask, str(reference), unknown=(404,))
+        texts = [*self._references(found, set()), self._given(found.schema_str, str, "schema")]
+        return Registered(found.schema_type, texts)
 
     def register(self, subject: str, kind: str, text: str) -> int:
         """Return a schema's id, registering it if necessary; raise AccessError if refused.
 
         An already registered schema needs no right to write.
         """
-        path, body = f"subjects/{quote(subject, safe='')}", {"schema": text, "schemaType": kind}
+        asked = subject, Schema(text, kind)
         try:
             try:
-                answer = self._ask(path, body, refused=REFUSED)
+                found = self._ask(self._client.lookup_schema, *asked, refused=REFUSED)
             except UnknownSchemaError:
-                answer = self._ask(f"{path}/versions", body, refused=REFUSED)
+                register = self._client.register_schema_full_response
+                found = self._ask(register, *asked, refused=REFUSED)
         except AccessError as error:
             raise AccessError(f"cannot register the schema of {subject}: {error}") from None
-        return self._field(answer, "id", int)
+        return self._given(found.schema_id, int, "id")
 
-    def _references(self, schema: dict[str, Any], seen: set[tuple[str, int]]) -> Iterator[str]:
+    def _references(self, schema: Any, seen: set[tuple[str, int]]) -> Iterator[str]:
         """Yield the referenced schemas, each after those that it refers to."""
-        for each in schema.get("references") or ():
-            subject, version = self._field(each, "subject", str), self._field(each, "version", int)
+        for each in schema.references:
+            subject = self._given(each.subject, str, "subject")
+            version = self._given(each.version, int, "version")
             if (subject, version) in seen:
                 continue
             seen.add((subject, version))
             if len(seen) > MOST_REFERENCES:
                 raise BadRecordError(f"its schema refers to more than {MOST_REFERENCES} others")
-            found = self._ask(f"subjects/{quote(subject, safe='')}/versions/{version}")
+            found = self._ask(self._client.get_version, subject, version).schema
             yield from self._references(found, seen)
-            yield self._field(found, "schema", str)
+            yield self._given(found.schema_str, str, "schema")
 
-    def _field(self, answer: Any, name: str, kind: type[T]) -> T:
-        value = answer.get(name) if isinstance(answer, dict) else None
+    def _given(self, value: Any, kind: type[T], name: str) -> T:
         if not isinstance(value, kind):
             raise self._error(f"gave an answer without {name}")
         return value
 
     def _ask(
         self,
-        path: str,
-        body: dict[str, Any] | None = None,
-        *,
+        request: Callable[..., Any],
+        *asked: Any,
         unknown: tuple[int, ...] = (),
         refused: tuple[int, ...] = (),
-    ) -> dict[str, Any]:
+    ) -> Any:
         """Return the answer; `unknown` and `refused` are HTTP statuses with these meanings."""
-        data = None if body is None else json.dumps(body).encode()
-        headers = self._headers() | ({} if data is None else {"Content-Type": CONTENT_TYPE})
-        request = Request(f"{self.url}/{path}", data, headers)  # noqa: S310  the settings check it
-        try:
-            with self._http.open(request, timeout=TIMEOUT_S) as response:
-                answer = json.loads(response.read(MAX_BYTES))
-        except HTTPError as error:
-            code, reason = _reason(error)
-            if code in NOT_FOUND or error.code in unknown:
-                raise UnknownSchemaError(f"the schema registry has no {path}: {reason}") from None
-            if error.code in refused:
-                raise AccessError(f"the schema registry at {self.url} refuses: {reason}") from None
-            raise self._error(f"fails: {reason}") from None
-        except (OSError, HTTPException) as error:
-            cause = getattr(error, "reason", None) or error
-            raise self._error(f"does not answer: {cause}") from None
-        except (ValueError, RecursionError):  # the latter for deep nesting
-            raise self._error("gave an answer that is not JSON") from None
-        if not isinstance(answer, dict):
-            raise self._error("gave an answer that is not a JSON object")
-        return answer
-
-    def _headers(self) -> dict[str, str]:
-        """Return the headers of a request; reads the password again, since it may change."""
-        headers = {"Accept": CONTENT_TYPE}
         if self._settings.username is not None:
-            try:
-                pair = f"{self._settings.username}:{self._settings.get_password()}".encode()
-            except ValueError as error:
-                raise RegistryError(f"registry.{error}") from None
-            headers["Authorization"] = f"Basic {base64.b64encode(pair).decode()}"
-        return headers
+            self._session.auth = self._settings.username, self._password()
+        try:
+            return request(*asked)
+        except SchemaRegistryError as error:
+            raise self._failure(error, asked, unknown, refused) from None
+        except (OSError, httpx.TransportError) as error:
+            raise self._error(f"does not answer: {error or type(error).__name__}") from None
+        except Exception as error:  # anything may listen at this address
+            problem = " ".join(f"{type(error).__name__}: {error}".split())
+            raise self._error(f"gave an invalid answer: {problem[:500]}") from None
+        finally:
+            self._client.clear_caches()
+
+    def _failure(
+        self,
+        error: SchemaRegistryError,
+        asked: tuple[Any, ...],
+        unknown: tuple[int, ...],
+        refused: tuple[int, ...],
+    ) -> Exception:
+        status, code = error.http_status_code, error.error_code
+        message = (
+            error.error_message if code != error.UNKNOWN else httpx.codes.get_reason_phrase(status)
+        )
+        reason = f"{' '.join(str(message).split())[:500]} (HTTP status {status})"
+        if code in NOT_FOUND or status in unknown:
+            return UnknownSchemaError(f"the schema registry has no schema {asked[0]}: {reason}")
+        if status in refused:
+            return AccessError(f"the schema registry at {self.url} refuses: {reason}")
+        return self._error(f"fails: {reason}")
+
+    def _password(self) -> str | None:
+        """Return the password; reads it again, since it may change."""
+        try:
+            return self._settings.get_password()
+        except ValueError as error:
+            raise RegistryError(f"registry.{error}") from None
 
     def _error(self, problem: str) -> RegistryError:
         return RegistryError(f"the schema registry at {self.url} {problem}")
 
 
-class _NoRedirects(HTTPRedirectHandler):
-    """Refuses redirections: another host must not receive the password."""
+class _Bounded(httpx.SyncByteStream):
+    """The bytes of an answer; raises ValueError for more than MAX_BYTES."""
 
-    def redirect_request(self, *_args: Any) -> None:
-        """Keep the redirection as the answer, which is then an error."""
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    def __iter__(self) -> Iterator[bytes]:
+        length = 0
+        for chunk in self._stream:
+            length += len(chunk)
+            if length > MAX_BYTES:
+                raise ValueError(f"more than {MAX_BYTES:,} bytes")
+            yield chunk
+
+    def close(self) -> None:
+        self._stream.close()
 
 
-def _reason(error: HTTPError) -> tuple[int | None, str]:
-    """Return the registry's own error code, if any, and its message in one line."""
-    code, message = None, ""
-    try:
-        answer = json.loads(error.read(MAX_BYTES))
-        code, message = answer["error_code"], str(answer["message"])
-    except (OSError, HTTPException, ValueError, RecursionError, TypeError, KeyError):
-        pass
-    text = " ".join(message.split())[:500] or error.reason
-    return code, f"{text} (HTTP status {error.code})"
+def _limit_length(response: httpx.Response) -> None:
+    response.headers.pop("Content-Encoding", None)  # decompressed, a short answer may be long
+    response.stream = _Bounded(response.stream)
