@@ -50,7 +50,7 @@ class SignalWatch:
     """
 
     def __init__(self, settings: DetectorSettings, seed: str) -> None:
-        self._signal = settings.signal
+        self.signal = settings.signal
         self._smallest = settings.parameters.get("min_window_length", 1)
         self._detector = settings.make(seed)
         self._last_change: int | None = None
@@ -113,7 +113,7 @@ class SignalWatch:
         previous_seq, self._last_change = self._last_change, seq
         before, after = shift.before, shift.after
         # smoothed values depend on each other, so the standard error would be wrong
-        is_independent = self._signal == "increment"
+        is_independent = self.signal == "increment"
         change = Change(
             id=change_id(stream, "drift", feature, method, seq, incarnation),
             stream=stream,
@@ -124,7 +124,7 @@ class SignalWatch:
             feature=feature,
             method=method,
             detail="",
-            signal=self._signal,
+            signal=self.signal,
             before=before and before.mean,
             before_std_error=before.std_error if before and is_independent else None,
             after=after.mean,

@@ -5,6 +5,7 @@ stops at the announcement; its caller looks for the model, decides for all shard
 starts, and then lets the stage carry that out.
 """
 
+import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, Protocol, runtime_checkable
@@ -15,7 +16,7 @@ from fluxplain.schemas import BadRecordError, Change, Control, Record
 from fluxplain.schemas.control import NewModel
 from fluxplain.stages.intake.sample import ControlMessage
 from fluxplain.stages.intake.validation import decoded_control
-from fluxplain.stages.model_decision import or_withdraw
+from fluxplain.stages.metering import Meter
 from fluxplain.stages.stage import Message, state_without
 
 MOST_WITHDRAWN = 100
@@ -179,11 +180,23 @@ def _refused(awaited: AwaitedModel, reason: str) -> list[Record]:
     return [message.dead_letter(f"model {model.version} cannot take over: {reason}")]
 
 
+def or_withdraw(version: str) -> str:
+    """Return the end of an error about a missing model: the command that withdraws it."""
+    return f", or withdraw it: `fluxplain model withdraw {shlex.quote(version)}`"
+
+
 @runtime_checkable
 class HasActiveModel(Protocol):
-    """A stage whose model may be replaced."""
+    """The interface of the model stage, for callers that must not load River.
+
+    ``meter`` is injected, and explained is one of ``every`` observations.
+    """
 
     active: ActiveModel
+    meter: Meter | None
+
+    @property
+    def every(self) -> int: ...  # noqa: D102
 
     def conclude(self, found: FoundModel | None) -> Sequence[Record]:
         """Take over the awaited model, or withdraw it (None); return the records to publish."""

@@ -7,6 +7,7 @@ it has missed, although compaction, transactions and dead letters leave holes in
 from bisect import bisect_right
 from dataclasses import dataclass, field
 from enum import Enum
+from operator import attrgetter
 from typing import NamedTuple
 
 MAX_GAPS = 100
@@ -15,24 +16,16 @@ filled; without a limit, forged numbers would fill the memory."""
 
 
 class Sight(Enum):
-    """Position of a number in a chain.
-
-    Attributes
-    ----------
-    NEXT
-        Above all numbers taken.
-    LATE
-        In a gap: not taken, although higher ones were.
-    SEEN
-        Taken.
-    UNKNOWN
-        At or below a forgotten gap: it may have been taken, or not.
-    """
+    """Position of a number in a chain."""
 
     NEXT = "next"
+    """Above all numbers taken."""
     LATE = "late"
+    """In a gap: not taken, although higher ones were."""
     SEEN = "seen"
+    """Taken."""
     UNKNOWN = "unknown"
+    """At or below a forgotten gap: it may have been taken, or not."""
 
 
 class Gap(NamedTuple):
@@ -44,16 +37,9 @@ class Gap(NamedTuple):
 
 @dataclass(slots=True)
 class Chain:
-    """The numbers taken so far: all below ``next``, except those in ``gaps``.
+    """The numbers taken so far: all below ``next`` except those in ``gaps``, which ascend.
 
-    Attributes
-    ----------
-    next
-        One above the largest number taken; 0 at first.
-    gaps
-        Numbers missing below it, in ascending order.
-    forgotten
-        A gap below this number was forgotten.
+    Below ``forgotten`` there were other gaps, which were forgotten.
 
     Examples
     --------
@@ -99,7 +85,7 @@ class Chain:
         return gap
 
     def _gap_at(self, number: int) -> int | None:
-        i = bisect_right(self.gaps, number, key=_begin) - 1
+        i = bisect_right(self.gaps, number, key=attrgetter("begin")) - 1
         return i if i >= 0 and number < self.gaps[i].end else None
 
     def _fill(self, number: int, begin: int) -> None:
@@ -115,7 +101,3 @@ class Chain:
         while len(gaps) > MAX_GAPS:
             self.forgotten = gaps.pop(0).end
         self.gaps = gaps
-
-
-def _begin(gap: Gap) -> int:
-    return gap.begin

@@ -72,23 +72,23 @@ class DriftStage(KeyedStage[Explanation]):
 
     def step(self, record: tuple[Message, Explanation]) -> Sequence[Record]:
         """Feed an explanation to its detector; return the changes that are now due."""
-        message, explanation = record
-        if explanation.alpha != self._alphas[0]:
+        message, e = record
+        if e.alpha != self._alphas[0]:
             return []
-        stream = self._stream(explanation)
-        if stream is None or stream.is_over(explanation):
+        stream = self._stream(e)
+        if stream is None or stream.is_over(e):
             return []
-        records = self._watched(stream, message, explanation)
-        return [*records, *stream.incidents.advance(explanation.feature, explanation.seq)]
+        records = self._watched(stream, message, e)
+        return [*records, *stream.incidents.advance(e.feature, e.seq)]
 
-    def _stream(self, explanation: Explanation) -> "_Stream | None":
+    def _stream(self, e: Explanation) -> "_Stream | None":
         """Return the state of the stream for an explanation's model; None if that is outdated.
 
         The incarnation starts with the number of the model's state. After a restart from scratch,
         explanations of the old and of the new state arrive in any order.
         """
-        lives = self._lives.setdefault(explanation.stream, {})
-        number = int(explanation.incarnation.split("/")[0])
+        lives = self._lives.setdefault(e.stream, {})
+        number = int(e.incarnation.split("/")[0])
         if number not in lives:
             if len(lives) == LIVES and number < min(lives):
                 return None
@@ -97,57 +97,35 @@ class DriftStage(KeyedStage[Explanation]):
                 del lives[min(lives)]
         return lives[number]
 
-    def _watched(
-        self, stream: "_Stream", message: Message, explanation: Explanation
-    ) -> Sequence[Record]:
+    def _watched(self, stream: "_Stream", message: Message, e: Explanation) -> Sequence[Record]:
         """Feed the detector; return the gap notice and the dead letter, if any."""
-        feature, method, seq = explanation.feature, explanation.method, explanation.seq
-        settings = self._detectors[method]
-        state = stream.states.get((feature, method))
-        if state is None or (
-            explanation.previous_seq is None and explanation.first_seq > state.chain.newest
-        ):
-            # an explanation without a predecessor begins the stream
-            seed = f"{self._seed}/{explanation.stream}/{feature}/{method}"
+        state = self._state(stream, e)
+        read, watch = state.chain.newest, state.watch
+        is_late, gap = state.take(e)
+        records: list[Record] = []
+        if watch is not None:
+            what = f"({e.method} of {e.feature})"
+            if is_late:
+                later = "came after later ones: detection has continued without it"
+                records.append(message.dead_letter(f"an explanation {what} {later}"))
+            if e.seq > read and gap is not None and e.previous_seq is not None:
+                records.append(self.gap_notice(e, gap, e.seq, e.ts, f"explanations {what}"))
+        if e.seq > read:
+            stream.remember_curve(e)
+            if watch is not None:
+                _detect(stream, watch, e, read)
+        return records
+
+    def _state(self, stream: "_Stream", e: Explanation) -> "_State":
+        """Return the detector; an explanation without a predecessor begins with a new one."""
+        state = stream.states.get((e.feature, e.method))
+        if state is None or (e.previous_seq is None and e.first_seq > state.chain.newest):
+            settings = self._detectors[e.method]
+            seed = f"{self._seed}/{e.stream}/{e.feature}/{e.method}"
             chain = Chain() if state is None else state.chain
             state = _State(SignalWatch(settings, seed) if settings else None, chain)
-            stream.states[feature, method] = state
-        read = state.chain.newest
-        is_late, gap = state.take(explanation)
-        records: list[Record] = []
-        if is_late and state.watch is not None:
-            reason = (
-                f"an explanation ({method} of {feature}) came after later ones: detection has "
-                "continued without it"
-            )
-            records.append(message.dead_letter(reason))
-        if seq <= read:
-            return records
-        if gap is not None and state.watch is not None and explanation.previous_seq is not None:
-            lost = f"explanations ({method} of {feature})"
-            records.append(self.gap_notice(explanation, gap, seq, explanation.ts, lost))
-        _remember_curve(stream, explanation)
-        if state.watch is not None and settings is not None:
-            for own_seq, number in _signal(explanation, settings.signal, read):
-                shift = state.watch.update(own_seq, number, explanation.loss)
-                if shift:
-                    change = state.watch.change(
-                        shift,
-                        stream=explanation.stream,
-                        seq=own_seq,
-                        ts=explanation.ts,
-                        method=method,
-                        feature=feature,
-                        value=explanation.value,
-                        std_error=explanation.std_error,
-                        model_version=explanation.model_version,
-                        incarnation=explanation.incarnation,
-                    )
-                    curves = stream.curves.get(feature)
-                    stream.incidents.add(seq, _with_curves(change, curves, seq))
-            if explanation.seqs:
-                stream.incidents.note(feature, method, seq, state.watch.mean)
-        return records
+            stream.states[e.feature, e.method] = state
+        return state
 
 
 @dataclass(slots=True)
@@ -203,20 +181,42 @@ class _Stream:
                 del self.states[key]
         return False
 
+    def remember_curve(self, e: Explanation) -> None:
+        if e.grid and e.effect:
+            curve = Curve(e.seq, e.grid, e.effect, e.classes, e.second_grid)
+            self.curves.setdefault(e.feature, ThinnedHistory()).add(e.seq, curve)
 
-def _remember_curve(stream: _Stream, e: Explanation) -> None:
-    if e.grid and e.effect:
-        curve = Curve(e.seq, e.grid, e.effect, e.classes, e.second_grid)
-        stream.curves.setdefault(e.feature, ThinnedHistory()).add(e.seq, curve)
+    def with_curves(self, change: Change, seq: int) -> Change:
+        curves = self.curves.get(change.feature or "")
+        if curves is None or change.after_seq is None:
+            return change
+        before, after = curves.at(change.after_seq), curves.at(seq)
+        return replace(change, curve_before=before, curve_after=after)
 
 
-def _with_curves(change: Change, curves: ThinnedHistory[Curve] | None, seq: int) -> Change:
-    if curves is None or change.after_seq is None:
-        return change
-    return replace(change, curve_before=curves.at(change.after_seq), curve_after=curves.at(seq))
+def _detect(stream: _Stream, watch: SignalWatch, e: Explanation, read: int) -> None:
+    """Feed the numbers after seq ``read``; add the changes to the stream's incidents."""
+    for seq, number in _numbers(e, watch.signal, read):
+        shift = watch.update(seq, number, e.loss)
+        if shift:
+            change = watch.change(
+                shift,
+                stream=e.stream,
+                seq=seq,
+                ts=e.ts,
+                method=e.method,
+                feature=e.feature,
+                value=e.value,
+                std_error=e.std_error,
+                model_version=e.model_version,
+                incarnation=e.incarnation,
+            )
+            stream.incidents.add(e.seq, stream.with_curves(change, e.seq))
+    if e.seqs:
+        stream.incidents.note(e.feature, e.method, e.seq, watch.mean)
 
 
-def _signal(e: Explanation, signal: Signal, read: int) -> list[tuple[int, float]]:
+def _numbers(e: Explanation, signal: Signal, read: int) -> list[tuple[int, float]]:
     """Return the new numbers of an explanation, as (seq, number)."""
     if signal == "value":
         return [(e.seq, e.value)] if e.seqs else []

@@ -1,7 +1,7 @@
 """The estimates of one feature, group or pair of one stream."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any, NamedTuple, cast
@@ -32,10 +32,14 @@ UNLIKE = "its outputs are not all alike: numbers, or one probability for each cl
 
 @dataclass(slots=True)
 class Pending:
-    """Increments of one method that are not published yet."""
+    """Observations of one method that are not published yet.
+
+    The estimates have moved by ``increments``, not yet by the increments or curves in ``queued``.
+    """
 
     previous_seq: int | None = None
     seqs: list[int] = field(default_factory=list)
+    queued: list[Any] = field(default_factory=list)
     increments: list[float] = field(default_factory=list)
     losses: list[float] = field(default_factory=list)
 
@@ -65,19 +69,17 @@ class FeatureState:
         categorical: tuple[bool, ...],
         ice: int,
     ) -> None:
-        self._name, self._methods = name, methods
-        self._alphas, self._kept = alphas, ice
+        self._name, self._alphas = name, alphas
         self._categorical = categorical
+        self._kept = ice if len(categorical) == 1 else 0
         self._model_version: str | None = None
-        self._begin()
+        self._forget_model()
         self.restart(methods)
 
-    def _begin(self) -> None:
+    def _forget_model(self) -> None:
         self.means: dict[Method, ExponentialMeans] = {}
         self.effects: list[Effects] = []
         self.ice: IceCurves | None = None
-        self._copies = 1  # curves in a message
-        self._add_estimates()
         # properties of the curves so far
         self._classes: frozenset[Label] = frozenset()
         self._shape: tuple[int, ...] | None = None
@@ -85,26 +87,22 @@ class FeatureState:
 
     def _add_estimates(self) -> None:
         """Add estimates for methods that have none yet."""
-        for method in self._methods:
+        for method in self.pending:
             if not METHODS[method].is_curve:
                 self.means.setdefault(method, ExponentialMeans(1, self._alphas))
             elif not self.effects:
                 kinds = {self._name: self._categorical}
                 self.effects = [Effects(kinds, alpha) for alpha in self._alphas]
-                if self._kept and len(self._categorical) == 1:
-                    self.ice, self._copies = IceCurves(self._kept), 1 + self._kept
+                self.ice = IceCurves(self._kept) if self._kept else None
 
     def restart(self, methods: Sequence[Method]) -> None:
         """Begin another stream with the estimates so far; new methods begin from scratch."""
-        self._methods = methods
-        self._add_estimates()
         self.incarnation = FIRST_INCARNATION
         self.chain = Chain()
         self.silent = 0
         self._has_begun = False
-        self.pending = {method: Pending() for method in self._methods}
-        self._queues: dict[Method, list[float]] = {method: [] for method in self._methods}
-        self._curves: list[Curve] = []
+        self.pending = {method: Pending() for method in methods}
+        self._add_estimates()
 
     def take(self, run: Evaluation, first: int) -> Gap | None:
         """Take a run's seqs from index ``first`` on, all new; return the gap before them."""
@@ -116,7 +114,8 @@ class FeatureState:
     def set_model(self, model_version: str | None) -> None:
         """Set the model version; a new version resets the estimates."""
         if self._has_begun and model_version != self._model_version:
-            self._begin()
+            self._forget_model()
+            self._add_estimates()
         self._model_version, self._has_begun = model_version, True
 
     def read(self, run: Evaluation, first: int, loss: Loss, room: int) -> "Reading":
@@ -124,44 +123,45 @@ class FeatureState:
 
         ``room`` is how many bytes the curve, with all classes seen so far, may take in a message.
         """
-        reading = Reading({}, {}, {})
+        reading = Reading({}, {})
         for method, blocks in run.outputs.items():
             if method in self.means:
-                asked = range(first, len(blocks))
                 needs_label = METHODS[method].needs_label
-                places = [
-                    i for i in asked if blocks[i] and (run.y[i] is not None or not needs_label)
+                indices = [
+                    i
+                    for i in range(first, len(blocks))
+                    if blocks[i] and (run.y[i] is not None or not needs_label)
                 ]
-                reading.increments[method] = _increments(run, method, places, loss, reading.errors)
-        for method in run.points.keys() & set(self._methods):
-            points, blocks = run.points[method], run.outputs.get(method, [])
-            asked = range(first, len(blocks))
-            places = [i for i in asked if blocks[i] and points[i] and i not in reading.errors]
-            self._read_curves(run, method, places, room, reading)
+                reading.found[method] = _increments(run, method, indices, loss, reading.errors)
+        for method in run.points.keys() & (self.pending.keys() - self.means.keys()):
+            reading.found[method] = self._curves(run, method, first, room, reading.errors)
         return reading
 
-    def _read_curves(
-        self, run: Evaluation, method: Method, places: list[int], room: int, reading: "Reading"
-    ) -> None:
-        """Add the ICE curves to the reading, or the error of one that does not fit."""
-        points, outputs = run.points[method], run.outputs[method]
-        for i in places:
+    def _curves(
+        self, run: Evaluation, method: Method, first: int, room: int, errors: "Errors"
+    ) -> dict[int, Curve]:
+        """Return ICE curves by index in the run; add an error for one that does not fit."""
+        points, blocks = run.points[method], run.outputs.get(method, [])
+        found: dict[int, Curve] = {}
+        for i in range(first, len(blocks)):
+            grid, rows = points[i], blocks[i]
+            if not rows or not grid or i in errors:
+                continue
             try:
-                curve = self._curve(run.seqs[i], points[i] or [], outputs[i] or [], run.classes)
-                self._check_fits(curve, points[i] or [], room)
+                curve = self._curve(run.seqs[i], grid, rows, run.classes)
+                self._check_fits(curve, grid, room)
             except (ValueError, TypeError) as error:
-                reading.errors.setdefault(i, error)
+                errors[i] = error
             else:
-                reading.curves[i] = curve
+                found[i] = curve
+        return found
 
     def _curve(
         self, seq: int, points: list[Value], rows: list[Row], classes: list[Label] | None
     ) -> Curve:
         axes = split(points) if len(self._categorical) == 2 else (points,)
-        for axis, categorical in zip(axes, self._categorical, strict=True):
-            _check_points(axis, categorical=categorical)
-        made: list[Axis] = [
-            axis if categorical else np.array(axis, np.float64)
+        made = [
+            _axis(axis, categorical=categorical)
             for axis, categorical in zip(axes, self._categorical, strict=True)
         ]
         labels, blocks = _blocks([rows], classes)
@@ -186,7 +186,7 @@ class FeatureState:
         texts = text_bytes(points) + text_bytes(known)
         # the numbers of grid and effect, and the names in front of them
         each = NUMBER_BYTES * (len(points) + 2) * (max(len(known), 1) + 1) + texts
-        if self._copies * each > room:
+        if (1 + self._kept) * each > room:
             raise ValueError(
                 f"a curve of {len(points):,} points and {len(known):,} classes does not fit into a "
                 "message"
@@ -196,16 +196,10 @@ class FeatureState:
 
     def queue(self, reading: "Reading", run: Evaluation, i: int) -> list[Method]:
         """Queue an observation's increments and curve; return the methods that have one."""
-        methods: list[Method] = []
-        for method, increments in reading.increments.items():
-            if i in increments:
-                self._queues[method].append(increments[i])
-                methods.append(method)
-        if i in reading.curves:
-            self._curves.append(reading.curves[i])
-            methods.append(next(method for method in self._methods if method not in self.means))
+        methods = [method for method, found in reading.found.items() if i in found]
         for method in methods:
             pending = self.pending[method]
+            pending.queued.append(reading.found[method][i])
             pending.seqs.append(run.seqs[i])
             if (loss := run.loss[i]) is not None:
                 pending.losses.append(loss)
@@ -213,19 +207,17 @@ class FeatureState:
 
     def smooth(self, method: Method) -> None:
         """Move the estimates of a method by the queued increments or curves."""
-        if method in self.means:
-            queue = self._queues[method]
-            if queue:
-                self.means[method].update(np.array(queue)[:, None])
-                self.pending[method].increments += queue
-                self._queues[method] = []
-        elif self._curves:
-            curves, self._curves = self._curves, []
-            moved = [effects.take_run(self._name, curves) for effects in self.effects]
-            self.pending[method].increments += moved[0]
+        pending = self.pending[method]
+        queued, pending.queued = pending.queued, []
+        if queued and method in self.means:
+            self.means[method].update(np.array(queued)[:, None])
+            pending.increments += queued
+        elif queued:
+            moved = [effects.take_run(self._name, queued) for effects in self.effects]
+            pending.increments += moved[0]
             if self.ice is not None:
-                for seq, axes, outputs in curves:
-                    self.ice.update(seq, as_grid(cast(Axis, axes)), outputs)
+                for seq, axes, outputs in queued:
+                    self.ice.update(seq, as_grid(axes), outputs)
 
     def estimate(self, method: Method, place: int) -> dict[str, Any]:
         """Return the explanation's fields for the smoothing rate at index ``place``."""
@@ -234,50 +226,39 @@ class FeatureState:
             error = means.std_errors[place, 0].item() if means.n else 0.0
             value = means.values[place, 0].item()
             return {"updates": means.n, "value": value, "std_error": error}
-        effect = self.effects[place].of(self._name)
-        curve = effect.curve if isinstance(effect, Surface) else effect
-        fields: dict[str, Any] = {
+        whole = self.effects[place].of(self._name)
+        curve = whole.curve if isinstance(whole, Surface) else whole
+        axes = whole.axes if isinstance(whole, Surface) else (whole.grid,)
+        effect = whole.effect
+        by_class = effect if isinstance(effect, dict) else None
+        return {
             "updates": curve.n,
             "value": curve.value,
             "std_error": curve.std_error if curve.n else 0.0,
-            "effect": effect.effect,
+            "effect": effect if by_class is None else list(by_class.values()),
+            "classes": None if by_class is None else list(by_class),
+            **dict(zip(("grid", "second_grid"), axes, strict=False)),
         }
-        if isinstance(effect.effect, dict):
-            fields |= {"effect": list(effect.effect.values()), "classes": list(effect.effect)}
-        if isinstance(effect, Surface):
-            fields["grid"], fields["second_grid"] = effect.axes
-        else:
-            fields["grid"] = effect.grid
-        return fields
 
-    def smooth_all(self) -> None:
-        """Move the estimates of all methods."""
-        for method in self._methods:
-            self.smooth(method)
+
+Errors = dict[int, Exception]
+"""Index in a run → why no method can use the observation."""
 
 
 class Reading(NamedTuple):
-    """The increments, ICE curves and errors of one feature in a run, by index in the run.
+    """The increments, or ICE curves, of one feature by method and index in a run; and errors."""
 
-    ``increments`` is by method first. An error makes the observation unusable for all methods.
-    """
-
-    increments: dict[Method, dict[int, float]]
-    curves: dict[int, Curve]
-    errors: dict[int, Exception]
+    found: dict[Method, Mapping[int, float | Curve]]
+    errors: Errors
 
 
 def _increments(
-    run: Evaluation,
-    method: Method,
-    places: list[int],
-    loss: Loss,
-    errors: dict[int, Exception],
+    run: Evaluation, method: Method, indices: list[int], loss: Loss, errors: Errors
 ) -> dict[int, float]:
-    """Return increments by index in the run; add observations that have none to the errors."""
+    """Return increments by index in the run; add an error for an observation that has none."""
     blocks = run.outputs[method]
     found: dict[int, float] = {}
-    for _, group in groupby(places, lambda i: len(blocks[i] or ())):
+    for _, group in groupby(indices, lambda i: len(blocks[i] or ())):
         together = list(group)
         try:
             made = _together(run, method, together, loss)
@@ -289,25 +270,20 @@ def _increments(
                 continue
             for i in together:
                 found |= _increments(run, method, [i], loss, errors)
-        else:
-            for i, increment in zip(together, made, strict=True):
-                if is_moderate(increment):
-                    found[i] = increment
-                else:
-                    errors.setdefault(
-                        i,
-                        ValueError(
-                            f"the {method} increment is not finite or too large to square: "
-                            f"{increment}"
-                        ),
-                    )
+            continue
+        for i, increment in zip(together, made, strict=True):
+            if is_moderate(increment):
+                found[i] = increment
+                continue
+            large = f"the {method} increment is not finite or too large to square: {increment}"
+            errors.setdefault(i, ValueError(large))
     return found
 
 
-def _together(run: Evaluation, method: Method, places: list[int], loss: Loss) -> list[float]:
-    labels, predictions = _blocks([[run.prediction[i]] for i in places], run.classes)
-    _, blocks = _blocks([run.outputs[method][i] or [] for i in places], run.classes)
-    ys = [cast(Target, run.y[i]) for i in places]  # None only for a method that needs none
+def _together(run: Evaluation, method: Method, indices: list[int], loss: Loss) -> list[float]:
+    labels, predictions = _blocks([[run.prediction[i]] for i in indices], run.classes)
+    _, blocks = _blocks([run.outputs[method][i] or [] for i in indices], run.classes)
+    ys = [cast(Target, run.y[i]) for i in indices]  # None only for a method that needs none
     increments = increments_of(method)
     made: list[float] = increments(loss, ys, labels, predictions[:, 0], blocks).tolist()
     return made
@@ -327,9 +303,10 @@ def _blocks(rows: Sequence[Sequence[Row]], classes: list[Label] | None) -> tuple
     return labels, numbers
 
 
-def _check_points(points: list[Value], *, categorical: bool) -> None:
+def _axis(points: list[Value], *, categorical: bool) -> Axis:
+    """Return a feature's evaluation points, or raise ``ValueError`` for one of another type."""
     if not categorical and set(map(type, points)) <= {int, float} and are_moderate(points):  # type: ignore[arg-type]
-        return
+        return np.array(points, np.float64)
     for point in points:
         if categorical:
             fits = not isinstance(point, float)
@@ -337,3 +314,4 @@ def _check_points(points: list[Value], *, categorical: bool) -> None:
             fits = not isinstance(point, bool | str) and is_moderate(point)
         if not fits:
             raise ValueError(f"a point is not of the feature's type: {describe(point)}")
+    return points if categorical else np.array(points, np.float64)

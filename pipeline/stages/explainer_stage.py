@@ -102,7 +102,8 @@ class ExplainerStage(KeyedStage[Evaluation]):
             if state.silent >= self._silence:
                 due = self._after_silence(state, run, i)
             records += due
-        state.smooth_all()
+        for method in state.pending:
+            state.smooth(method)
         return records
 
     def _state_of(self, run: Evaluation) -> FeatureState | None:

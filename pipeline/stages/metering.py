@@ -1,7 +1,7 @@
 """Lets the caller time a stage's model calls; stages never read a clock."""
 
 from collections.abc import Callable, Mapping
-from typing import Literal, Protocol, TypeVar, runtime_checkable
+from typing import Literal, Protocol, TypeVar
 
 from fluxplain.schemas.methods import Method
 
@@ -17,10 +17,3 @@ class Meter(Protocol):
     def __call__(self, shares: Mapping[Work, int], call: Callable[[], T]) -> T:
         """Make the call once; ``shares`` maps each purpose to its number of inputs."""
         ...
-
-
-@runtime_checkable
-class Metered(Protocol):
-    """A stage whose model calls may be timed; the meter is injected."""
-
-    meter: Meter | None

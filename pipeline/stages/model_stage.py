@@ -187,7 +187,7 @@ class ModelStage:
         if sample.unlabelled is None:
             self._methods.store(observed)
         if sample.y is None:
-            self._intake.labels.wait(sample.id, sample, predicted(output), of_all)
+            self._intake.labels.wait(sample, predicted(output), of_all)
         of_all.append(self._prediction(sample, output, loss))
         of_all += self._changes(sample, loss)
         return evaluations

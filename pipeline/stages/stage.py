@@ -1,6 +1,7 @@
 """The interface of a stage, and the message that it takes."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -32,18 +33,8 @@ MOST_DIGITS = 19
 class Message:
     """One message as it was read, from Kafka or from a file.
 
-    Attributes
-    ----------
-    topic, partition, offset
-        Its position in Kafka.
-    key, value, headers
-        What its producer wrote.
-    timestamp
-        Kafka's, in milliseconds since 1970; None of a file.
-    decoded
-        The value's object, if the worker decoded it from another format than JSON.
-    flaw
-        Why the worker could not decode the message.
+    ``timestamp`` is Kafka's, in milliseconds since 1970; a file has none. ``decoded`` is the value
+    if the worker decoded it from another format than JSON, ``flaw`` the reason if it could not.
     """
 
     topic: str
@@ -57,13 +48,7 @@ class Message:
     flaw: str | None = None
 
     def fields(self) -> dict[str, Any]:
-        """Return the object in the value.
-
-        Raises
-        ------
-        BadRecordError
-            If there is none.
-        """
+        """Return the object in the value; raise ``BadRecordError`` if there is none."""
         if self.flaw is not None:
             raise BadRecordError(self.flaw)
         return load_object(self.value) if self.decoded is None else dict(self.decoded)
@@ -71,14 +56,12 @@ class Message:
     @property
     def origin(self) -> tuple[str, int, int]:
         """Topic, partition and offset where its producer wrote it."""
-        stream, _, digits = self.headers.get(ORIGIN, b"").decode(errors="replace").rpartition("@")
+        stream, _, digits = self._header(ORIGIN).rpartition("@")
         offset = _number(digits)
-        if offset is None:
-            return self.topic, self.partition, self.offset
-        try:
-            return *parse_stream(stream), offset
-        except BadRecordError:
-            return self.topic, self.partition, self.offset
+        if offset is not None:
+            with suppress(BadRecordError):
+                return *parse_stream(stream), offset
+        return self.topic, self.partition, self.offset
 
     @property
     def previous(self) -> int | None:
@@ -86,7 +69,7 @@ class Message:
 
         A header that is not below its own offset is ignored.
         """
-        number = _number(self.headers.get(PREVIOUS, b"").decode(errors="replace"))
+        number = _number(self._header(PREVIOUS))
         return number if number is not None and number < self.origin[2] else None
 
     @property
@@ -95,18 +78,15 @@ class Message:
 
         A time after the year 9999 counts as unknown.
         """
-        number = _number(self.headers.get(ORIGIN_TIME, b"").decode(errors="replace"))
+        number = _number(self._header(ORIGIN_TIME))
         time = self.timestamp if number is None else number
         return time if time is not None and time <= LATEST_MS else None
 
-    def passed_on(self, previous: int | None) -> Mapping[str, bytes]:
-        """Return the headers of a message that passes this one on.
+    def _header(self, name: str) -> str:
+        return self.headers.get(name, b"").decode(errors="replace")
 
-        Parameters
-        ----------
-        previous
-            Offset of the message that was passed on before it from the same topic and partition.
-        """
+    def passed_on(self, previous: int | None) -> Mapping[str, bytes]:
+        """Return the headers of a message that passes this one on; see :data:`PREVIOUS`."""
         place = f"{stream_name(self.topic, self.partition)}@{self.offset}"
         own = {name: value for name, value in self.headers.items() if name not in ORIGIN_HEADERS}
         headers = {**own, ORIGIN: place.encode()}
@@ -139,22 +119,13 @@ class Stage(Protocol):
     """
 
     def decode(self, message: Message) -> Any:
-        """Return the validated record in a message.
-
-        Raises
-        ------
-        BadRecordError
-            If the message cannot be used.
-        """
+        """Return the validated record in a message; raise ``BadRecordError`` if unusable."""
         ...
 
     def step(self, record: Any) -> Sequence[Record]:
         """Take one record and return the records to publish.
 
-        Raises
-        ------
-        BadRecordError
-            If the record cannot be used after all.
+        Raises ``BadRecordError`` if the record cannot be used after all.
         """
         ...
 

@@ -132,6 +132,7 @@ def test_the_fingerprint_is_of_what_changes_results() -> None:
         {"explain": {"alpha": 0.5}},
         {"drift": {"delta": 0.5}},
         {"features": {"age": "numeric"}},
+        {"features": dict(reversed(make_config().features.items()))},
         {"topics": {"prefix": "other."}},
         {"topics": {"partitions": 2}},
         {"model": {"params": {"n_models": 4}}},

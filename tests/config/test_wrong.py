@@ -46,6 +46,7 @@ explain.alpha = [0.1, 0.1] => explain.alpha is [0.1, 0.1] & each once
 explain.alpha = [0.1, true] => explain.alpha is [0.1, True] & numbers
 explain.alpha = nan => explain.alpha & nan
 explain.alhpa = 0.1 => explain.alhpa is not a setting; did you mean alpha? & emit_every
+explain.every = 0 => explain.every & greater than or equal to 1
 explain.budget_ms = 3 => explain.budget_ms is 3 & control.topic = true
 explain.methods = [] => explain.methods & [] & at least 1
 explain.methods = ['shap'] => explain.methods.0 & 'shap' & 'ipfi' & 'isage' & 'ipdp'

@@ -116,6 +116,10 @@ def asked(name: str, *, categorical: bool, missing: bool) -> Iterator[tuple[Any,
         model.learn_one(x, target(name, x, y))
 
 
+def slow_if(condition: bool) -> list[pytest.MarkDecorator]:
+    return [pytest.mark.slow] if condition else []
+
+
 def asked_one_by_one(*_: object) -> None:
     pytest.fail("asked one by one")
 
@@ -124,8 +128,12 @@ def asked_one_by_one(*_: object) -> None:
 @pytest.mark.parametrize(
     ("name", "categorical"),
     [
-        *(pytest.param(name, False, id=name) for name in ALL),
-        *(pytest.param(name, True, id=f"{name}-categories") for name in CATEGORICAL),
+        # categories come with numbers: models that take both are asked about both
+        *(pytest.param(n, False, id=n, marks=slow_if(n in CLASSIFIERS)) for n in ALL),
+        *(
+            pytest.param(n, True, id=f"{n}-categories", marks=slow_if(n == "leveraging"))
+            for n in CATEGORICAL
+        ),
     ],
 )
 def test_conformance(
@@ -159,8 +167,19 @@ def test_conformance(
             assert list(outputs_of(choose(model).evaluator, x, replacements)) == outputs
 
 
-@pytest.mark.parametrize("few", [category_lists.FEW, 0], ids=["", "wasteful"])
-@pytest.mark.parametrize("name", [*CLASSIFIERS, "regression-tree", "regression-forest"])
+@pytest.mark.parametrize(
+    ("name", "few"),
+    [
+        *(
+            pytest.param(n, 0, id=f"{n}-wasteful", marks=slow_if(n == "leveraging"))
+            for n in CLASSIFIERS
+        ),
+        *(
+            pytest.param(n, category_lists.FEW, id=n, marks=slow_if("tree" not in n))
+            for n in [*CLASSIFIERS, "regression-tree", "regression-forest"]
+        ),
+    ],
+)
 def test_what_is_asked_before_each_record_is_learned(
     name: str, few: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -19,7 +19,9 @@ from fluxplain.stages.stage import ORIGIN, ORIGIN_TIME, PREVIOUS
 from tests.kit import support as kit
 from tests.kit.stages import contents, only_letter
 
-CONFIG = kit.linear_config(label={"type": "number", "topic": True, "wait": 20})
+CONFIG = kit.linear_config(
+    label={"type": "number", "topic": True, "wait": 20}, explain={"methods": ["ipfi", "ipdp"]}
+)
 
 OBSERVATIONS = "fluxplain.observations"
 

@@ -66,7 +66,7 @@ def test_long_categories_do_not_fill_the_memory() -> None:
         x: dict[str, Any] = {f"c{k}": f"{i} {k}".ljust(MAX_TEXT, "c") for k in range(100)}
         came = message(i, None)
         assert not labels.advance(came, is_observation=True)
-        labels.wait(i, Sample(i, x, None, i, None, came), None, [])
+        labels.wait(Sample(i, x, None, i, None, came), None, [])
     told = labels.counts
     assert told is not None
     assert MAX_KEPT_BYTES - size < told.waiting * size <= MAX_KEPT_BYTES

@@ -346,5 +346,8 @@ def test_whatever_the_order_everything_is_counted_once(
 @kit.PROPERTY
 @given(orders(), st.integers(1, 6))
 def test_shards_and_copies_join_as_the_whole_does(values: list[dict[str, Any]], wait: int) -> None:
-    config = kit.linear_config(label={"type": "number", "wait": wait, "unlabelled": "dead-letter"})
+    config = kit.linear_config(
+        label={"type": "number", "wait": wait, "unlabelled": "dead-letter"},
+        explain={"methods": ["ipfi", "ipdp"]},
+    )
     kit.run_alike(config, kit.messages_of(values))

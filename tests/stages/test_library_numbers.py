@@ -34,7 +34,9 @@ AS_ONE: dict[str, list[Any]] = {
 """How the library is told of them, in the order of their first features."""
 
 
-@pytest.mark.parametrize("name", [*CLASSIFIERS, "regression"])
+@pytest.mark.parametrize(
+    "name", [pytest.param("forest", marks=pytest.mark.slow), "tree", "regression"]
+)
 @pytest.mark.parametrize("grouped", [False, True])
 @pytest.mark.parametrize(
     ("loss", "imputer", "ipdp"),

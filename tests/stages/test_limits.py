@@ -99,10 +99,3 @@ def test_the_library_waits_for_such_a_model_too() -> None:
         for _ in range(2):
             assert explainer.explain_one({"a": 1.0}, 2.0) == {"a": 0.0}
     assert IncrementalPDP(Late(), ["a"], **options).explain_one({"a": 1.0}) == {"a": 0.0}
-
-
-def test_the_order_of_the_features_is_part_of_what_a_checkpoint_is_for() -> None:
-    names = list(SETTINGS["features"])
-    turned = {name: SETTINGS["features"][name] for name in reversed(names)}
-    config, other = Config(**SETTINGS), Config(**{**SETTINGS, "features": turned})
-    assert config.fingerprint() != other.fingerprint()

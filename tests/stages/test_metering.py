@@ -11,7 +11,7 @@ from fluxplain.config import Config
 from fluxplain.config.replica import Replica
 from fluxplain.schemas import DeadLetter, Evaluation, Prediction
 from fluxplain.stages import DriftStage, Message, ModelStage
-from fluxplain.stages.metering import Metered
+from fluxplain.stages.active_model import HasActiveModel
 from fluxplain.stages.model_stage import WHOLE
 from tests.kit import support as kit
 from tests.kit.stages import Tally, metered, modelled
@@ -104,5 +104,5 @@ def test_what_is_published_and_kept_shows_nothing_of_a_meter(
 
 def test_only_a_stage_with_a_model_can_be_metered() -> None:
     config = kit.linear_config()
-    assert isinstance(ModelStage(config, kit.STREAM), Metered)
-    assert not isinstance(DriftStage(config), Metered)
+    assert isinstance(ModelStage(config, kit.STREAM), HasActiveModel)
+    assert not isinstance(DriftStage(config), HasActiveModel)

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import ValidationError
 
 from fluxplain.schemas import Change, DeadLetter, Evaluation, Explanation, Prediction, Record
 from fluxplain.schemas.record import Value
@@ -263,26 +262,3 @@ def test_whatever_is_missing_shards_and_a_copy_of_the_state_say_the_same(
     ]
     config = kit.linear_config(missing={"policy": "impute", "features": {"b": policy}})
     kit.run_alike(config, kit.messages_of(records))
-
-
-@pytest.mark.parametrize(
-    ("missing", "error"),
-    [
-        ({"features": {"d": "skip"}}, "missing.features has 'd', but must have features only"),
-        (
-            {"values": {"a": 1.0}},
-            "missing.values.a is 1.0, but missing.features.a is 'dead-letter'",
-        ),
-        (
-            {"policy": "impute", "values": {"a": "one"}},
-            "missing.values.a is 'one', but must be a finite number: it is numeric",
-        ),
-        (
-            {"policy": "impute", "values": {"c": 1.5}},
-            "missing.values.c is 1.5, but must be a string, an integer or a boolean",
-        ),
-    ],
-)
-def test_a_policy_that_cannot_be_is_told(missing: dict[str, Any], error: str) -> None:
-    with pytest.raises(ValidationError, match=error.replace(".", r"\.")):
-        kit.linear_config(missing=missing)

@@ -98,8 +98,9 @@ def test_each_stream_is_as_it_is_alone(role: str) -> None:
 
 @pytest.mark.parametrize("role", STAGES)
 def test_pickled_between_all_steps_it_publishes_the_same_bytes(role: str) -> None:
-    published = kit.run_copies(STAGES[role](CONFIG), inputs_of(role))
-    assert kit.encoded(published) == kit.encoded(kit.run(STAGES[role](CONFIG), inputs_of(role)))
+    inputs = inputs_of(role)[:300]
+    published = kit.run_copies(STAGES[role](CONFIG), inputs)
+    assert kit.encoded(published) == kit.encoded(kit.run(STAGES[role](CONFIG), inputs)) != []
 
 
 @pytest.mark.parametrize("role", STAGES)

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import ValidationError
 
 from fluxplain.schemas import Explanation, Prediction, Record
 from fluxplain.stages.intake.subsampling import OneOf
@@ -161,28 +160,3 @@ def test_shards_and_a_copy_of_the_state_say_the_same(
     config = kit.linear_config(explain={"every": every, "features": features})
     whole = kit.run_alike(config, kit.messages_of(kit.linear_records(40)))
     assert set(kit.by_feature(whole)) == {name for name in "abc" if config.methods_of(name)}
-
-
-@pytest.mark.parametrize(
-    ("explain", "error"),
-    [
-        ({"features": {"d": ["ipfi"]}}, "explain.features.d is no feature and no group"),
-        (
-            {"methods": ["ipfi"], "features": {"a": ["ipdp"]}},
-            "explain.features.a has 'ipdp', but must have methods of explain.methods only: ipfi",
-        ),
-        (
-            {"groups": {"both": ["a", "b"]}, "features": {"both": ["ipdp"]}},
-            "explain.features.both is ['ipdp'], but iPDP explains no group",
-        ),
-        (
-            {"groups": {"both": ["a", "b"]}, "features": {"a": ["ipfi"]}},
-            "explain.features.a is ['ipfi'], but iPFI and iSAGE explain its group",
-        ),
-        ({"every": 0}, "greater than or equal to 1"),
-    ],
-)
-def test_what_cannot_be_is_told(explain: dict[str, Any], error: str) -> None:
-    with pytest.raises(ValidationError) as told:
-        kit.linear_config(explain=explain)
-    assert error in str(told.value)

@@ -12,10 +12,15 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 from fluxplain.config import Config
 from fluxplain.kafka.client import BrokerError, client_settings, partitions_of, refusal
 from fluxplain.kafka.faust.peek import read_on
-from fluxplain.kafka.ownership.registered import TOPIC, Fingerprint, Registered, RegisteredError
+from fluxplain.kafka.ownership.registered import (
+    TOPIC,
+    Decision,
+    Fingerprint,
+    Registered,
+    RegisteredError,
+)
 from fluxplain.kafka.ownership.writers import Begin
 from fluxplain.kafka.timeouts import REGISTER_S
-from fluxplain.stages.model_decision import Decision
 
 PARTITION = 0
 """The only partition used: there must be one order."""

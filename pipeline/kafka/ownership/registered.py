@@ -18,16 +18,18 @@ Five kinds of records:
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, Self, get_args
+from typing import Any, Literal, Self, get_args
 
 import orjson
 
 from fluxplain.config import ConfigError
 from fluxplain.kafka.ownership.writers import ANY, Begin, Writer
-from fluxplain.stages.model_decision import Decision
 
 TOPIC = "register"
 """Name of the topic, without the prefix."""
+
+Decision = Literal["taken", "withdrawn"]
+"""Whether an announced model takes over or was withdrawn."""
 
 
 class RegisteredError(ConfigError):

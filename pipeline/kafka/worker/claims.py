@@ -22,8 +22,6 @@ from fluxplain.models.model_store import ModelFolder
 from fluxplain.schemas import stream_name
 from fluxplain.stages import Message
 from fluxplain.stages.active_model import HasActiveModel
-from fluxplain.stages.intake.subsampling import SubsamplingStage
-from fluxplain.stages.metering import Metered
 from fluxplain.stages.streams import ChecksIncarnations
 
 Answer = TypeVar("Answer")
@@ -169,13 +167,11 @@ class Claims:
     def _inject(self, partition: AssignedPartition) -> None:
         """Inject a stage's collaborators, which are not part of its state."""
         stage, context = partition.stage, self.context
-        if isinstance(stage, Metered):
-            stage.meter = context.metrics.model
         if isinstance(stage, ChecksIncarnations):
             stage.is_life = context.register.is_life
         if isinstance(stage, HasActiveModel):
+            stage.meter = context.metrics.model
             stage.active.models = ModelFolder(context.config.model.directory)
-        if isinstance(stage, SubsamplingStage):
             number = partition.tp.partition
             partition.budget = StreamBudget.of(context.config, context.replica, number)
 

@@ -29,8 +29,7 @@ from fluxplain.kafka.worker.partition import AssignedPartition, ModelWait, Outco
 from fluxplain.kafka.worker.turn import incoming_message
 from fluxplain.schemas import Control
 from fluxplain.stages import Message
-from fluxplain.stages.active_model import ActiveModel, HasActiveModel
-from fluxplain.stages.model_decision import or_withdraw
+from fluxplain.stages.active_model import ActiveModel, HasActiveModel, or_withdraw
 
 log = logging.getLogger("fluxplain.worker")
 

@@ -11,7 +11,7 @@ from fluxplain.kafka.worker.context import Context
 from fluxplain.kafka.worker.partition import AssignedPartition
 from fluxplain.schemas import Control, Record
 from fluxplain.stages import Message, process
-from fluxplain.stages.intake.subsampling import SubsamplingStage
+from fluxplain.stages.active_model import HasActiveModel
 
 log = logging.getLogger("fluxplain.worker")
 
@@ -38,7 +38,7 @@ class Turn:
         """Publish the stage's records, and a control record if its time budget requires one."""
         self.context.outbox.publish(self.partition, records, self.message)
         stage, budget = self.partition.stage, self.partition.budget
-        if budget is None or not isinstance(stage, SubsamplingStage):
+        if budget is None or not isinstance(stage, HasActiveModel):
             return
         every = budget.see(stage.every, seconds=self.took_s, now=time.monotonic())
         if every is not None:

@@ -60,13 +60,11 @@ class Intake:
 
     def _sample(self, observation: Observation, message: Message) -> Sample:
         x, y = self._validator.x(observation), self._validator.y(observation)
-        missing: Sequence[str] = ()
+        given, features = observation.x, self._features
+        missing = [name for name in features if name not in x] if len(x) < len(features) else ()
         others: Sequence[str] = ()
-        if len(x) < len(self._features):
-            missing = [name for name in self._features if name not in x]
-        if len(observation.x) > len(x):
-            given = observation.x.items()
-            others = [name for name, v in given if v is not None and name not in self._features]
+        if len(given) > len(x):
+            others = [n for n, v in given.items() if v is not None and n not in features]
         about = observation.id, observation.ts
         return Sample(message.offset, x, y, *about, message, missing, others)
 
@@ -129,10 +127,7 @@ class Intake:
         if not self._skipped.isdisjoint(sample.missing):
             self.labels.pass_over(sample.id)
             return replace(sample, is_skipped=True)
-        try:
-            if not sample.missing:
-                return sample
-            return replace(sample, x=self.filler.filled(sample.x, sample.missing))
-        finally:
-            # also if another feature could not be filled in
-            self.filler.observe(sample.x)
+        self.filler.observe(sample.x)
+        if not sample.missing:
+            return sample
+        return replace(sample, x=self.filler.filled(sample.x, sample.missing))

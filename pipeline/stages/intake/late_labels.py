@@ -8,7 +8,7 @@ from fluxplain.schemas import BadRecordError, DeadLetter, Record
 from fluxplain.schemas.observation import Id
 from fluxplain.schemas.prediction import LabelCounts
 from fluxplain.schemas.record import Target, Value, shown
-from fluxplain.stages.intake.sample import Labelled, Moment, Sample, Unlabelled
+from fluxplain.stages.intake.sample import Labelled, Sample, Unlabelled
 from fluxplain.stages.limits import HEADER_MEMORY_BYTES
 from fluxplain.stages.stage import Message
 
@@ -17,24 +17,22 @@ MAX_KEPT_BYTES = 32 * 1024 * 1024
 10,000 observations of 100 features with 1,000 characters each would take 1 GB. Known labels have
 the same limit."""
 
-
 T = TypeVar("T")
 
 
-class _Entry(NamedTuple, Generic[T]):
-    """A waiting item, when it arrived, and the bytes of what it holds."""
+class Moment(NamedTuple):
+    """Progress of a stream: observations, and the largest timestamp in milliseconds (0: none)."""
 
-    item: T
-    since: Moment
-    size: int
+    observed: int = 0
+    time: int = 0
 
 
 class _Queue(Generic[T]):
-    """Waiting items by id, oldest first."""
+    """Waiting items by id, oldest first, with their arrival and size in bytes."""
 
     def __init__(self) -> None:
         # a dict takes long to find its first item after many deletions
-        self._entries: OrderedDict[Id, _Entry[T]] = OrderedDict()
+        self._entries: OrderedDict[Id, tuple[T, Moment, int]] = OrderedDict()
         self.bytes = 0
 
     def __len__(self) -> int:
@@ -45,25 +43,24 @@ class _Queue(Generic[T]):
 
     def add(self, id_: Id, item: T, since: Moment, size: int) -> None:
         self.pop(id_)  # so that the items stay in order of age
-        self._entries[id_] = _Entry(item, since, size)
+        self._entries[id_] = item, since, size
         self.bytes += size
 
     def get(self, id_: Id) -> T | None:
-        entry = self._entries.get(id_)
-        return None if entry is None else entry.item
+        return self._entries[id_][0] if id_ in self._entries else None
 
     def pop(self, id_: Id) -> T | None:
-        entry = self._entries.pop(id_, None)
-        self.bytes -= 0 if entry is None else entry.size
-        return None if entry is None else entry.item
+        item, _, size = self._entries.pop(id_, (None, None, 0))
+        self.bytes -= size
+        return item
 
     def pop_oldest(self) -> tuple[Id, T]:
-        id_, entry = self._entries.popitem(last=False)
-        self.bytes -= entry.size
-        return id_, entry.item
+        id_, (item, _, size) = self._entries.popitem(last=False)
+        self.bytes -= size
+        return id_, item
 
     def oldest_since(self) -> Moment:
-        return next(iter(self._entries.values())).since
+        return next(iter(self._entries.values()))[1]
 
 
 class LateLabels:
@@ -135,18 +132,13 @@ class LateLabels:
             records.append(early.message.dead_letter(_contradiction(id_, y, label)))
         return y
 
-    def wait(
-        self,
-        id_: Id | None,
-        sample: Sample,
-        prediction: Target | None,
-        records: list[Record],
-    ) -> None:
+    def wait(self, sample: Sample, prediction: Target | None, records: list[Record]) -> None:
         """Queue an observation until its label arrives.
 
         Ignored without an id, or if that id is already queued. Evicted items are added to the
         records as dead letters.
         """
+        id_ = sample.id
         if id_ is None or not self._wait:
             return
         self._is_used = True

@@ -11,14 +11,6 @@ from fluxplain.stages.stage import Message
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
-    """Progress of a stream: observations, and the largest timestamp in milliseconds (0: none)."""
-
-    observed: int = 0
-    time: int = 0
-
-
-@dataclass(frozen=True, slots=True)
 class Unlabelled:
     """An observation with a prediction that waits for its label.
 

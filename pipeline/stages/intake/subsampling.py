@@ -2,17 +2,6 @@
 
 import random
 from collections.abc import Callable
-from typing import Protocol, runtime_checkable
-
-
-@runtime_checkable
-class SubsamplingStage(Protocol):
-    """A stage that explains one of ``every`` observations."""
-
-    @property
-    def every(self) -> int:
-        """One of this many observations is explained."""
-        ...
 
 
 class OneOf:
