@@ -7,9 +7,8 @@ import pytest
 
 from tests.kit.kafka_pipeline import Start, assert_same, records_of, reference
 from tests.kit.settings import topics, write_config
-from tests.models.kinds import KINDS
+from tests.models.kinds import BROKEN, KINDS, messages
 from tests.models.run import most_important
-from tests.models.streams import BROKEN, messages
 
 
 @pytest.fixture

@@ -45,9 +45,9 @@ def test_check_names_every_wrong_setting(tmp_path: Path) -> None:
 
 
 NO_EMBEDDED = "no embedded broker runs"
+ELSEWHERE = "kafka.bootstrap_servers is 'kafka.example:9092'"
 SHARDS = {"FLUXPLAIN_MODEL__SHARDS": "2"}
 IN_TOPIC = {"FLUXPLAIN_CHECKPOINT__STORE": "topic", "FLUXPLAIN_CHECKPOINT__KEY": "k" * 32}
-TO_RESULTS = "--out results"
 
 
 @pytest.mark.parametrize(
@@ -57,26 +57,17 @@ TO_RESULTS = "--out results"
         ("up", NOWHERE, 75, NO_BROKER),  # a supervisor may try again
         *((command, {}, 2, NO_EMBEDDED) for command in ("check", "watch", "up", "tail changes")),
         *((command, {}, 2, NO_EMBEDDED) for command in ("worker --role model", "checkpoints list")),
+        ("up --embedded", {SERVERS: "kafka.example:9092"}, 2, ELSEWHERE),
+        (f"local {SOURCE} --out out", {}, 2, "--limit"),
         (
-            "up --embedded",
-            {SERVERS: "kafka.example:9092"},
-            2,
-            "kafka.bootstrap_servers is 'kafka.example:9092'",
-        ),
-        (f"local {SOURCE} {TO_RESULTS}", {}, 2, "--limit"),
-        (
-            f"local {SOURCE} --limit 10 --label-delay 10001 {TO_RESULTS}",
+            f"local {SOURCE} --limit 10 --label-delay 10001 --out out",
             {},
             2,
             "--label-delay is 10001, but must be at most label.wait, 10000",
         ),
         *(
-            (f"local {source} {TO_RESULTS}", {}, 2, reason)
-            for source, reason in (
-                ("nowhere.csv", "nowhere.csv"),
-                ("river:Nonsense", "Nonsense"),
-                ("data.parquet", "data.parquet"),
-            )
+            (f"local {source} --out out", {}, 2, source.removeprefix("river:"))
+            for source in ("nowhere.csv", "river:Nonsense", "data.parquet")
         ),
     ],
 )
@@ -86,7 +77,6 @@ def test_a_mistake_gives_a_status_and_a_reason(
     _assert_refused(run(folder, *command.split(), **environment), status, reason)
 
 
-@pytest.mark.slow
 def test_a_mistake_on_a_broker_is_told_too(with_topics: Path) -> None:
     cases: list[tuple[str, dict[str, str], str]] = [
         ("checkpoints remove --yes --partition 99", {}, "no role reads partition 99"),
@@ -94,15 +84,9 @@ def test_a_mistake_on_a_broker_is_told_too(with_topics: Path) -> None:
         ("checkpoints remove --yes --role nobody", {}, "nobody"),
         ("checkpoints list", IN_TOPIC, "checkpoint.store is 'topic'"),
         ("worker --role model", SHARDS, "model.shards is 2: select one by --shard 0 to 1"),
-        (
-            "worker --role model --shard 2",
-            SHARDS,
-            "--shard is 2, but the role model has 2, from 0 on",
-        ),
-        (
-            "worker --role drift --shard 1",
-            SHARDS,
-            "--shard is 1, but the role drift has 1, from 0 on",
+        *(
+            (f"worker --role {role} --shard {number}", SHARDS, f"{role} has {number}, from 0 on")
+            for role, number in (("model", 2), ("drift", 1))
         ),
     ]
     for command, environment, reason in cases:
@@ -114,9 +98,8 @@ def _assert_refused(result: Ended, status: int, reason: str) -> None:
     assert reason in one_line(result.stderr)
 
 
-@pytest.mark.slow
 def test_check_names_the_model_and_how_it_is_asked(folder: Path) -> None:
-    result = run(folder, "check", FLUXPLAIN_MODEL__LEARN="false", **NOWHERE)
+    result = run(folder, "check", FLUXPLAIN_MODEL__LEARN="false")
     assert "valid" in result.stdout
     assert "model: ARFClassifier, frozen: it never learns\nevaluator: hoeffding" in result.stdout
     steps = '{"steps": ["river.preprocessing:MinMaxScaler", "river.anomaly:HalfSpaceTrees"]}'
@@ -124,7 +107,7 @@ def test_check_names_the_model_and_how_it_is_asked(folder: Path) -> None:
         "FLUXPLAIN_MODEL__FACTORY": "fluxplain.models:from_river",
         "FLUXPLAIN_LABEL__TYPE": "none",
         "FLUXPLAIN_EXPLAIN__LOSS": "minus_score",
-        **NOWHERE,
+        SERVERS: "embedded",
     }
     (folder / "fluxplain.toml").write_text('[features]\nage = "numeric"\n[model]\n')
     result = run(folder, "check", FLUXPLAIN_MODEL__PARAMS=steps, **detector)

@@ -95,14 +95,3 @@ def test_what_settings_refer_to_is_checked_by_those_who_use_it(
                 check_references(config, role)
         else:
             check_references(config, role)
-
-
-def test_the_seed_goes_to_a_model_that_takes_one() -> None:
-    assert of_model("Seeded", seed=7).make_model().seed == 7
-    own = make_config(seed=7, model={"factory": f"{__name__}:Seeded", "params": {"seed": 1}})
-    assert own.make_model().seed == 1
-    # a factory that takes none gets none
-    of_model("Unteachable").make_model()
-    forests = [make_config(seed=9).make_model() for _ in range(2)]
-    assert [each.seed for each in forests] == [9, 9]
-    assert forests[0] is not forests[1]

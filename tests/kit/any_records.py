@@ -122,10 +122,3 @@ def types(value: object) -> object:
     if isinstance(value, dict):
         return {key: types(item) for key, item in value.items()}
     return type(value)
-
-
-JSON = st.recursive(
-    maybe(VALUES),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(TEXT, inner, max_size=4),
-    max_leaves=12,
-)

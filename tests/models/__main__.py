@@ -22,9 +22,8 @@ from tests.kit.command import Clock, execute, say
 from tests.kit.settings import REAL_KAFKA
 from tests.kit.waiting import FailedError
 from tests.measure.benchmarks.report import machine
-from tests.models.kinds import KINDS
+from tests.models.kinds import KINDS, MOST
 from tests.models.run import run
-from tests.models.streams import MOST
 from tests.models.table import RESULTS, write
 
 RECORDS = 2000

@@ -1,14 +1,65 @@
-"""The kinds of models that the table shows, each with its settings."""
+"""The kinds of models that the table shows: what each learns, and its settings."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import orjson
 import pandas as pd
+from river.datasets import synth
 
-from tests.models import streams
-from tests.models.streams import FRIEDMAN, LOANS, SENSORS, Records
+from tests.kit.support import AGRAWAL_FEATURES, agrawal
+from tests.measure.experiments.sensor_network import break_sensor, readings
+
+Records = list[dict[str, Any]]
+
+LOANS = AGRAWAL_FEATURES
+FRIEDMAN = {f"x{i}": "numeric" for i in range(10)}
+SENSORS = {f"sensor_{i}": "numeric" for i in range(8)}
+
+BROKEN = "sensor_3"
+
+MOST = 10_000
+"""Readings there are; shorter streams are the first of them."""
+
+FAULT = 0.9
+"""After this share of the records the sensor breaks."""
+
+
+def loans(records: int, seed: int = 7) -> Records:
+    """Return loan applications; salary and age decide."""
+    return [{"x": x, "y": bool(y)} for x, y in agrawal(records, seed)]
+
+
+def friedman(records: int) -> Records:
+    """Return a function of the first five of ten numbers, with noise."""
+    data = synth.Friedman(seed=7).take(records)
+    return [{"x": {f"x{i}": v for i, v in x.items()}, "y": float(y)} for x, y in data]
+
+
+def sensors(records: int) -> Records:
+    """Return the pressures at some sensors, of which one breaks, without labels."""
+    return [{"x": record["x"]} for record in faults(records)]
+
+
+def faults(records: int) -> Records:
+    """Return the same, and whether the sensor is broken."""
+    rng = np.random.default_rng(3)
+    pressures = readings(rng, MOST)[:records, : len(SENSORS)]
+    begin = int(FAULT * records)
+    break_sensor(pressures, list(SENSORS).index(BROKEN), "noise", range(begin, records), rng)
+    return [
+        {"x": dict(zip(SENSORS, row, strict=True)), "y": hour >= begin}
+        for hour, row in enumerate(pressures.tolist())
+    ]
+
+
+def messages(stream: Callable[[int], Records], records: int) -> list[bytes]:
+    """Return the first records of a stream as they stand in ``features``."""
+    return [orjson.dumps(record) for record in stream(records)]
+
 
 SCALER = "river.preprocessing:StandardScaler"
 MINMAX = "river.preprocessing:MinMaxScaler"
@@ -51,15 +102,15 @@ class Kind:
 
 def classifier(title: str, factory: str, *, numbers: bool = False, **more: Any) -> Kind:
     features = NUMBERS if numbers else LOANS
-    return Kind(title, streams.loans, features, "boolean", "brier", factory, **more)
+    return Kind(title, loans, features, "boolean", "brier", factory, **more)
 
 
 def regressor(title: str, factory: str, **more: Any) -> Kind:
-    return Kind(title, streams.friedman, FRIEDMAN, "number", "absolute_error", factory, **more)
+    return Kind(title, friedman, FRIEDMAN, "number", "absolute_error", factory, **more)
 
 
 def detector(title: str, factory: str, **more: Any) -> Kind:
-    return Kind(title, streams.sensors, SENSORS, "none", "minus_score", factory, **more)
+    return Kind(title, sensors, SENSORS, "none", "minus_score", factory, **more)
 
 
 def river(*steps: Any) -> dict[str, Any]:
@@ -156,7 +207,7 @@ KINDS: dict[str, Kind] = {
     ),
     "frozen-forest": classifier(
         "frozen random forest",
-        **frozen("RandomForestClassifier", lambda: (streams.loans(3000, seed=8), True)),
+        **frozen("RandomForestClassifier", lambda: (loans(3000, seed=8), True)),
     ),
     "torch": classifier(
         "network",
@@ -168,7 +219,7 @@ KINDS: dict[str, Kind] = {
     ),
     "filter": Kind(
         "half-space trees behind a scaler, in a quantile filter",
-        streams.faults,
+        faults,
         SENSORS,
         "boolean",
         "brier",
@@ -202,7 +253,7 @@ KINDS: dict[str, Kind] = {
     ),
     "frozen-isolation-forest": detector(
         "frozen isolation forest",
-        **frozen("IsolationForest", lambda: (streams.sensors(2000)[:1000], False)),
+        **frozen("IsolationForest", lambda: (sensors(2000)[:1000], False)),
     ),
     "own": classifier(
         "an object of one's own",

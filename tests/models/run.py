@@ -13,8 +13,7 @@ from fluxplain.stages import Message, ModelStage, process
 from fluxplain.stages.metering import Work
 from tests.kit.kafka_pipeline import KafkaPipeline, Published, records_of, reference
 from tests.kit.settings import topics, write_config
-from tests.models.kinds import Kind
-from tests.models.streams import FAULT, messages
+from tests.models.kinds import FAULT, Kind, messages
 
 T = TypeVar("T")
 
