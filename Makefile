@@ -45,7 +45,7 @@ browser:  ## Debian's Chromium, unless it is there
 		&& $(SUDO) apt-get install --yes --quiet --no-install-recommends chromium; }
 
 screenshot: $(STAMP) browser  ## the README's picture of the dashboard, from a run of the demo
-	$(BIN)/python -m tests.monitor.dashboard.screenshot deploy/images/dashboard.png
+	$(BIN)/python -m tests.monitor.dashboard.screenshot demo deploy/images/dashboard.png
 
 test-kafka: $(STAMP)  ## the behaviour suite on a real Kafka, and a short run of chaos
 	$(BIN)/python -m deploy.kafka run -- \

@@ -12,10 +12,9 @@ from fluxplain.cli import common as cli
 from fluxplain.cli.interruption import until_interrupted
 from fluxplain.config import ConfigError
 from fluxplain.results.change_context import ChangeContext, strongest
-from fluxplain.results.lookup import find
+from fluxplain.results.lookup import find_drift
 from fluxplain.results.selection import NothingToPlotError, SelectedResults, Selection
 from fluxplain.results.stream_results import Alphas
-from fluxplain.schemas import Change
 from fluxplain.schemas.methods import METHODS
 
 if TYPE_CHECKING:
@@ -176,7 +175,7 @@ def change(
     def draw(**options: Any) -> "Figure":
         from fluxplain.monitor.figures import story_figure  # noqa: PLC0415
 
-        context = ChangeContext(_find_drift(change_id, read))
+        context = ChangeContext(find_drift(cli.changes_of(read), change_id))
         streams = frozenset({context.change.stream})
         around = Selection(streams=streams, first_seq=context.window.begin)
         SelectedResults(read("predictions", "explanations"), around, [context], alphas=alphas)
@@ -214,14 +213,3 @@ def report(
         results = SelectedResults(published, selection, contexts, alphas=alphas)
         out.write_text(report_page(results, title=title), encoding="utf-8")
         cli.say(f"Wrote {out}")
-
-
-def _find_drift(change_id: str, read: cli.Reader) -> Change:
-    found = find(cli.changes_of(read), change_id)
-    change = found.change
-    if change is None:
-        ids = ", ".join(each.id for each in found.incident)
-        raise ConfigError(f"{change_id} is an incident: name one of its changes, {ids}")
-    if change.kind != "drift":
-        raise ConfigError(f"{change.id} is a notice ({change.kind}): only drift can be plotted")
-    return change

@@ -23,7 +23,7 @@ BATCH = 250
 class Feed:
     """Reads the output topics without a consumer group, and monitors each role's lag."""
 
-    def __init__(self, config: Config, store: Store, on_failed: Callable[[], None]) -> None:
+    def __init__(self, config: Config, store: Store, on_failed: Callable[[], object]) -> None:
         self._config = config
         self._store = store
         self._on_failed = on_failed

@@ -15,7 +15,7 @@ MIN_DIGITS = 4
 _ID = re.compile(rf"[0-9a-f]{{{MIN_DIGITS},12}}")
 
 
-class UnknownChangeError(UserError, LookupError):
+class UnknownChangeError(UserError, ValueError):
     """No change or incident matches, or several do. The message suggests the closest."""
 
 
@@ -56,6 +56,18 @@ def find(changes: Iterable[Change], wanted: str) -> Found:
         return Found(None, _incident(known, wanted))
     change = _change(known, wanted)
     return Found(change, _of_incident(known, change.incident))
+
+
+def find_drift(changes: Iterable[Change], wanted: str) -> Change:
+    """Find a change that can be plotted by its id: no incident, and no notice."""
+    found = find(changes, wanted)
+    if found.change is None:
+        ids = ", ".join(each.id for each in found.incident)
+        raise UnknownChangeError(f"{wanted} is an incident: name one of its changes, {ids}")
+    kind = found.change.kind
+    if kind != "drift":
+        raise UnknownChangeError(f"{wanted} is a notice ({kind}): only drift can be plotted")
+    return found.change
 
 
 def _change(known: dict[str, Change], wanted: str) -> Change:

@@ -77,11 +77,17 @@ class Performance:
             accuracy=means(right, hits),
         )
 
+    @property
+    def newest(self) -> tuple[float | None, float | None]:
+        """Current loss and accuracy; None with too few labels."""
+        trend = self.trend(most=1)
+        return next(iter(trend["loss"]), None), next(iter(trend["accuracy"]), None)
+
     def _halve(self) -> None:
         self._width *= 2
-        narrow = [*self._buckets.items()]
+        narrow = self._buckets.copy()
         self._buckets.clear()
-        for index, sums in narrow:
+        for index, sums in narrow.items():
             self._buckets[index // 2] += sums
 
 

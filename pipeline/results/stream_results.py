@@ -208,17 +208,9 @@ def _row(
 ) -> Row:
     method, alpha = stream.choose(alphas.of(name), wanted, None)
     series = {} if method is None or alpha is None else stream.series[method, alpha]
-    trend = stream.performance.trend(most=1)
-    return Row(
-        stream=name,
-        results=stream,
-        rate=stream.throughput.rate(now),
-        loss=next(iter(trend["loss"]), None),
-        accuracy=next(iter(trend["accuracy"]), None),
-        method=method,
-        alpha=alpha,
-        top=sorted(series.items(), key=lambda each: (-each[1].newest.value, each[0]))[:TOP],
-    )
+    top = sorted(series.items(), key=lambda each: (-each[1].newest.value, each[0]))[:TOP]
+    rate, newest = stream.throughput.rate(now), stream.performance.newest
+    return Row(name, stream, rate, *newest, method, alpha, top)
 
 
 def _natural(name: str) -> list[tuple[int, str]]:

@@ -144,7 +144,7 @@ def test_what_was_published_is_read_back_exactly(
 ) -> None:
     path = tmp_path / f"records{ending}"
 
-    @settings(PROPERTY, max_examples=40)
+    @settings(PROPERTY, max_examples=25)
     @given(st.lists(strategy, min_size=1, max_size=6))
     def check(records: list[Record]) -> None:
         decoded = [type(record).decode(record.encode()) for record in records]

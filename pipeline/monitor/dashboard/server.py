@@ -5,7 +5,9 @@ import gzip
 import hashlib
 import signal
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache, partial
 from pathlib import Path
 from typing import TypeVar, cast, get_args
 
@@ -63,11 +65,7 @@ async def run(config: Config, report: Callable[[str], None]) -> None:
         loop.add_signal_handler(each, ended.set)
     store = Store(config.topic(config.source))
     server = Server(config, store)
-
-    def end() -> None:
-        loop.call_soon_threadsafe(ended.set)
-
-    feed = Feed(config, store, end)
+    feed = Feed(config, store, partial(loop.call_soon_threadsafe, ended.set))
     report(f"Dashboard: {await server.start()}")
     if not is_loopback(config.dashboard.host):
         report(
@@ -181,7 +179,8 @@ class Server:
                 if news != sent or quiet_s >= KEEP_ALIVE_S:
                     await response.write(b"data: " + news + b"\n\n")
                     quiet_s, sent = 0.0, news
-                await _wait_for(self._closing, UPDATE_S)
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self._closing.wait(), UPDATE_S)
         except ConnectionResetError:
             pass  # the page was closed
         finally:
@@ -218,14 +217,6 @@ def _number(request: web.Request, name: str, kind: Callable[[str], N]) -> N | No
         raise web.HTTPBadRequest(text=f"{name} must be a number\n") from None
 
 
-async def _wait_for(event: asyncio.Event, seconds: float) -> None:
-    """Wait for an event, at most so many seconds."""
-    try:
-        await asyncio.wait_for(event.wait(), seconds)
-    except TimeoutError:
-        return
-
-
 @dataclass(frozen=True, slots=True)
 class _File:
     """A file's content, plain and gzipped, and its ETag."""
@@ -235,15 +226,17 @@ class _File:
     zipped: bytes
     tag: str
 
+    @classmethod
+    def read(cls, path: Path) -> "_File":
+        body = path.read_bytes()
+        tag = f'"{hashlib.sha256(body).hexdigest()[:16]}"'
+        return cls(TYPES[path.suffix], body, gzip.compress(body, mtime=0), tag)
 
+
+@cache
 def _page_files() -> dict[str, _File]:
     """Return URL path → file, held in memory, so that no request can reach another path."""
-    files = {}
-    for path in sorted(PAGE.rglob("*")):
-        if path.suffix in TYPES:
-            body = path.read_bytes()
-            tag = hashlib.sha256(body).hexdigest()[:16]
-            file = _File(TYPES[path.suffix], body, gzip.compress(body, mtime=0), f'"{tag}"')
-            files[f"/{path.relative_to(PAGE).as_posix()}"] = file
+    paths = [path for path in sorted(PAGE.rglob("*")) if path.suffix in TYPES]
+    files = {f"/{path.relative_to(PAGE).as_posix()}": _File.read(path) for path in paths}
     files["/"] = files.pop("/index.html")
     return files

@@ -38,6 +38,9 @@ _BRIEF = (
 )
 """Fields of a change in the page's list."""
 
+_RESULTS = ("records", "newest_seq", "labels", "letters", "changed_at")
+"""Results of a stream in its row."""
+
 
 class Choice(NamedTuple):
     """Stream, method and smoothing rate that a page shows; None leaves the choice open."""
@@ -123,15 +126,13 @@ class View:
     def _chosen(self, requested: Choice) -> tuple[Choice, dict[str, Series]]:
         """Complete a page's choice, and return it with the lines to show."""
         streams = self._store.streams
+        if not streams:
+            return requested, {}
         # a stream with only dead letters is the last resort
         known = (name for name, stream in streams.items() if stream.newest_seq >= 0)
-        name = (
-            requested.stream
-            if requested.stream in streams
-            else next(known, next(iter(streams), None))
-        )
-        if name is None:
-            return requested, {}
+        name = requested.stream
+        if name not in streams:
+            name = next(known, next(iter(streams)))
         stream = streams[name]
         alphas = self._alphas.of(name)
         method, alpha = stream.choose(alphas, requested.method, requested.alpha)
@@ -191,16 +192,11 @@ def _row(row: Row) -> dict[str, Any]:
         points = {"seq": trend.seq, "trend": trend.value.astype(np.float32)}
         top.append({"feature": feature, "value": value, "std_error": std_error, **points})
     return {
-        **{name: getattr(row, name) for name in _ROW},
+        **{name: value for name, value in row._asdict().items() if name != "results"},
         **{name: getattr(row.results, name) for name in _RESULTS},
         "top": top,
         "change": None if row.change is None else _brief(row.change),
     }
-
-
-_ROW = ("stream", "rate", "loss", "accuracy", "method", "alpha")
-
-_RESULTS = ("records", "newest_seq", "labels", "letters", "changed_at")
 
 
 def _brief(change: Change) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from fluxplain.monitor.figures.style import WIDTH_IN, Picture
 from fluxplain.monitor.figures.text_fit import short_names, text_width
 from fluxplain.results.change_context import ChangeContext
 from fluxplain.results.frames import Frame, records_of
+from fluxplain.results.lookup import find_drift
 from fluxplain.results.pdp_history import is_drawable
 from fluxplain.results.selection import SelectedResults
 from fluxplain.schemas import Change, Record
@@ -115,7 +116,9 @@ def _draw_records(
     records: Sequence[Record], feature: str | None, change: Change | str | None, given: Any
 ) -> Picture:
     if change is not None:
-        context = ChangeContext(_find_change(records, change))
+        changes = [record for record in records if isinstance(record, Change)]
+        drift = change if isinstance(change, Change) else find_drift(changes, change)
+        context = ChangeContext(drift)
         SelectedResults.of(records, contexts=[context])
         return story_figure(context, **given)
     view = SelectedResults.of(records).view
@@ -127,19 +130,6 @@ def _draw_records(
     if not effects:
         raise ValueError(_no_feature(feature, [each.feature for each in effects_of(view)]))
     return curves_figure(effects, **given)
-
-
-def _find_change(records: Sequence[Record], change: Change | str) -> Change:
-    if isinstance(change, Change):
-        return change
-    changes = [record for record in records if isinstance(record, Change)]
-    for record in changes:
-        if record.id == change:
-            return record
-    known = ", ".join(record.id for record in changes[-10:])
-    raise ValueError(
-        f"there is no change {change!r} among the records: {known or 'they have none'}"
-    )
 
 
 def _draw_importances(what: Explainer, feature: str | None, given: Any) -> Picture:

@@ -68,11 +68,11 @@ def _summary(view: StreamView, stream: str) -> str:
         texts = view.texts(method)
         named = ", ".join(f"{f} ({texts[f]})" for f, _ in view.ranked(method)[:TOP])
         sentences.append(f"By {METHOD_NAMES[method]}, the model now relies most on {named}.")
-    trend = view.results.performance.trend(most=1)
-    loss, accuracy = (next(iter(each), None) for each in (trend["loss"], trend["accuracy"]))
+    loss, accuracy = view.results.performance.newest
     if loss is not None:
         right = "" if accuracy is None else f", and its accuracy is {100 * accuracy:.1f} %"
-        over = f"Over the last {trend['labelled']:,} labelled observations"
+        n = view.results.performance.trend(most=1)["labelled"]
+        over = f"Over the last {n:,} labelled observations"
         sentences.append(f"{over}, its mean loss is {loss:.3g}{right}.")
     incidents = {change.incident for change in view.drifts if change.incident}
     of = f", in {plural(len(incidents), 'incident')}" if incidents else ""

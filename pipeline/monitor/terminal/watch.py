@@ -13,10 +13,8 @@ from fluxplain.monitor.terminal.importances import (
     sorted_features,
 )
 from fluxplain.monitor.terminal.sparklines import binned, one_line, sparkline
-from fluxplain.results.performance import Trend
 from fluxplain.results.store import Store
 from fluxplain.results.stream_results import StreamView
-from fluxplain.schemas import Change
 from fluxplain.schemas.methods import METHOD_NAMES, Method
 from fluxplain.schemas.wording import in_short, plural, printable
 
@@ -102,14 +100,13 @@ class WatchView:
         if self.now is not None:
             parts.append(f"{results.throughput.rate(self.now):,.0f}/s")
         if self.lags is not None:
-            lags = ", ".join(f"{role} {lag:,}" for role, lag in self.lags.items())
-            parts.append(f"lag: {lags}")
+            parts.append(f"lag: {', '.join(f'{role} {lag:,}' for role, lag in self.lags.items())}")
         if results.labels is not None:
             n = results.labels
             parts.append(f"labels: {n.joined:,} late, {n.waiting:,} pending, {n.missing:,} missing")
-        text = Text(" · ".join(parts) + " · ")
         letters = self.store.letter_count
-        return text.append(plural(letters, "dead letter"), style="bold red" if letters else "")
+        style = "bold red" if letters else ""
+        return Text(" · ".join([*parts, ""])).append(plural(letters, "dead letter"), style)
 
     def _last_dead_letter(self) -> list[Text]:
         if not self.store.letters:
@@ -191,35 +188,29 @@ def _changes(view: StreamView, n: int) -> Sequence[RenderableType]:
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
     for change in shown:
-        table.add_row(
-            Text(f"{change.seq:,}", style="dim"), Text(printable(change.id)), _change(change)
-        )
+        text = Text(in_short(change), style="" if change.kind == "drift" else "yellow")
+        if change.incident is not None:
+            text.append(f"  @{printable(change.incident.rpartition('@')[2])}", style="dim")
+        table.add_row(Text(f"{change.seq:,}", style="dim"), Text(printable(change.id)), text)
     count = plural(view.results.change_count, "change")
     incidents = ", @ incident" if any(change.incident for change in shown) else ""
     return [Text(f"{count}, latest first (record, id{incidents})", style="bold"), table]
 
 
-def _change(change: Change) -> Text:
-    text = Text(in_short(change), style="" if change.kind == "drift" else "yellow")
-    if change.incident is not None:
-        text.append(f"  @{printable(change.incident.rpartition('@')[2])}", style="dim")
-    return text
-
-
 def _losses(view: StreamView) -> list[Text]:
     """Return loss and accuracy, each with its trend."""
+    loss, accuracy = view.results.performance.newest
     trend = view.results.performance.trend(LOSS_POINTS)
-    loss, accuracy = (each[-1] if each else None for each in (trend["loss"], trend["accuracy"]))
     parts = []
     if loss is not None:
-        parts.append(f"mean loss {loss:.4g} {_trend_line(view, trend, trend['loss'])}")
+        parts.append(f"mean loss {loss:.4g} {_trend_line(view, trend['seq'], trend['loss'])}")
     if accuracy is not None:
-        line = _trend_line(view, trend, trend["accuracy"])
+        line = _trend_line(view, trend["seq"], trend["accuracy"])
         parts.append(f"accuracy {100 * accuracy:.1f} % {line}")
-    return [Text(" · ".join(part.rstrip() for part in parts))] if parts else []
+    return [Text(" · ".join(parts))] if parts else []
 
 
-def _trend_line(view: StreamView, trend: Trend, means: Sequence[float | None]) -> str:
-    known = {seq: mean for seq, mean in zip(trend["seq"], means, strict=True) if mean is not None}
+def _trend_line(view: StreamView, seqs: Sequence[int], means: Sequence[float | None]) -> str:
+    known = {seq: mean for seq, mean in zip(seqs, means, strict=True) if mean is not None}
     row = binned(list(known), list(known.values()), view.span(), LOSS_CELLS)
     return sparkline(row, min(known.values()), max(known.values())).strip()

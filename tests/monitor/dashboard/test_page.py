@@ -15,7 +15,8 @@ from playwright.sync_api import Browser, Route, expect
 from fluxplain.monitor.dashboard.server import PAGE
 from fluxplain.schemas import Change
 from tests.kit.records import letter, prediction
-from tests.monitor.dashboard.browser import PHONE, WIDE, Dashboard, Visit, dashboard
+from tests.monitor.dashboard.browser import PHONE, WIDE, Dashboard, Visit, chromium, dashboard
+from tests.monitor.dashboard.demo import demo
 from tests.monitor.dashboard.stream import change, explanation, records
 
 pytestmark = pytest.mark.browser
@@ -28,6 +29,13 @@ NEXT = count(2_000, 100)
 expect.set_options(timeout=20_000)
 
 Open = Callable[..., Visit]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """Run the browser, one for all tests."""
+    with chromium() as started:
+        yield started
 
 
 @pytest.fixture(scope="module")
@@ -415,6 +423,21 @@ def test_a_hundred_features_can_be_searched_and_the_top_ones_chosen(
         expect(visit.page.locator("#effect-title")).to_have_text("Effect of f77")
         assert "importance of 21 features" in visit.chart("importance")
         visit.close()
+
+
+def test_the_page_shows_the_running_demo(browser: Browser, tmp_path: Path) -> None:
+    with demo(tmp_path, "--records", "1000") as running:
+        visit = Visit(browser, running.address)
+        names = visit.page.locator("#feature-list .name")
+        for name in ("salary", "age", "elevel"):
+            expect(names.filter(has_text=name)).to_be_visible(timeout=60_000)
+        status = visit.page.locator("#status-text")
+        first = status.inner_text()
+        expect(status).not_to_have_text(first)
+        expect(status).to_have_text(re.compile(r"Live, record (\d|,)+"))
+        assert "iPFI importance of 5 features" in visit.chart("importance")
+        visit.close()
+        assert running.end() == 0
 
 
 def _until(condition: Callable[[], bool], visit: Visit) -> None:

@@ -32,7 +32,7 @@ def explained(
 ) -> list[Record]:
     """Return predictions and explanations of 3,000 observations."""
     records: list[Record] = [prediction(seq, loss=0.5 + 0.2 * (seq % 2)) for seq in range(LENGTH)]
-    every = EVERY if len(names) < 10 else 5 * EVERY
+    every = EVERY if len(names) < 10 else 10 * EVERY
     for seq in range(every - 1, LENGTH, every):
         seqs = list(range(seq - every + 1, seq + 1))
         for i, name in enumerate(names):
