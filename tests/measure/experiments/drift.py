@@ -7,13 +7,12 @@ and losses. A model that goes on learning changes also without a drift: an alarm
 only if the same feature and method alarm later, or never, when the drift does not come.
 """
 
-import math
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
-from statistics import mean, median
 from typing import Any, get_args
 
+import numpy as np
+import pandas as pd
 from matplotlib.figure import Figure
 
 from deploy.docs.words import table
@@ -55,14 +54,7 @@ TARGET = 300
 DEFAULT = "default"
 """The variant that has, of each method, the alarms with the default settings."""
 
-Found = Mapping[tuple[str, str], list[dict[str, Any]]]
-"""Kind and name → what :func:`run` gave, each time."""
-
-Delay = int | None
-"""After how many records there was an alarm, if there was one."""
-
-Delays = dict[str, list[Delay]]
-"""Method → in each run, the delay of the first of the features that alarmed."""
+RUNS = 8
 
 
 def tasks(runs: int) -> list[Task]:
@@ -85,50 +77,59 @@ def tasks(runs: int) -> list[Task]:
 
 
 def report(results: Results) -> Report:
-    found = _grouped(results)
-    rates = _rates(found, "frozen", DEFAULT, FROZEN)
-    worst = max(rate for case in rates.values() for rate in case.values())
-    delays = {name: _delays(found, DEFAULT, name) for name in DRIFTS}
-    first = {name: _earliest(methods) for name, methods in delays.items()}
-    missed = [name for name in DRIFTS if None in first[name]]
-    unseen = [name for name in DRIFTS if None in delays[name]["loss"]]
-    later = [name for name in DRIFTS if _middle(first[name]) > _middle(delays[name]["loss"])]
-    late = [delay for delay in first["sudden"] if delay is None or delay > TARGET]
+    found = _frame(results)
+    rates, (delays, without) = _rates(found, "frozen", FROZEN), _delays(found)
+    worst = rates[DEFAULT].max()
+    loss = {name: delays[name, DEFAULT, "loss"] for name in DRIFTS}
+    first = {
+        name: delays[name, DEFAULT].drop("loss", level="method").groupby("run").min()
+        for name in DRIFTS
+    }
     runs = len(first["sudden"])
+    late = runs - (first["sudden"] <= TARGET).sum()
+    missed = _titles([name for name in DRIFTS if first[name].isna().any()])
+    unseen = _titles([name for name in DRIFTS if loss[name].isna().any()])
+    later = _titles([name for name in DRIFTS if _middle(first[name]) > _middle(loss[name])])
     sentence = (
         f"With the defaults ({_named()}), chosen on other seeds but for the δ of iSAGE, the "
         f"worst feature, method and stream have {worst:.2f} false alarms in 100,000 records "
         f"with a frozen model. Drifts that no explanation finds in at least one of {runs} "
-        f"runs: {_titles(missed)}. A sudden function drift is found later than {TARGET} "
-        f"records, or not, in {len(late)} of {runs} runs. The loss misses in at least one run: "
-        f"{_titles(unseen)}; its median delay is shorter than that of the first explanation "
-        f"for: {_titles(later)}. The paper prints no such figures."
+        f"runs: {missed}. A sudden function drift is found later than {TARGET} "
+        f"records, or not, in {late} of {runs} runs. The loss misses in at least one run: "
+        f"{unseen}; its median delay is shorter than that of the first explanation "
+        f"for: {later}. The paper prints no such figures."
     )
     tables = [
         f"With the defaults, the median delay in records (and in how many of {runs} runs it is "
         f"within {AFTER:,} and shorter than without the drift), by the first of the features "
         "that must change; below it, when these features alarm without the drift:",
-        _default_table(found),
+        _default_table(delays, without),
         "False alarms in 100,000 records of the feature that has most, frozen model "
         f"({runs} × {FROZEN:,} records of each stream; in each cell iPFI, iSAGE, iPDP, loss):",
-        _rate_table(found, "frozen", FROZEN),
+        _rate_table(rates),
         "Alarms in 100,000 records of the feature that has most, the model learning beside it "
         f"({runs} × {BEFORE + AFTER:,} records, after {PRETRAINING:,} that it has learned):",
-        _rate_table(found, "learning", BEFORE + AFTER),
+        _rate_table(_rates(found, "learning", BEFORE + AFTER)),
         "Median delay as above, for all settings:",
-        _delay_table(found),
+        _delay_table(delays),
     ]
-    return Report("\n\n".join(tables), sentence, partial(_draw, found))
+    return Report("\n\n".join(tables), sentence, partial(_draw, rates, delays))
 
 
-def _grouped(results: Results) -> Found:
-    found: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
-    defaults = _defaults()
-    for key, result in results.items():
-        kind, name, _ = key.split("/")
-        default = {method: result[variant.key][method] for method, variant in defaults.items()}
-        found[kind, name].append(result | {DEFAULT: default})
-    return found
+def _frame(results: Results) -> Any:
+    """Return a row for each feature: how many alarms, and after how many records the first was."""
+    columns = ["kind", "name", "run", "variant", "method", "feature", "alarms", "first"]
+    rows = [
+        [*key.split("/"), variant, method, feature, before + after, first]
+        for key, result in results.items()
+        for variant, methods in result.items()
+        for method, features in methods.items()
+        for feature, (before, after, first) in features.items()
+    ]
+    found = pd.DataFrame(rows, columns=columns).astype({"first": float})
+    keys = {method: variant.key for method, variant in _defaults().items()}
+    default = found[found.variant == found.method.map(keys)].assign(variant=DEFAULT)
+    return pd.concat([found, default])
 
 
 def _defaults() -> dict[str, Variant]:
@@ -149,76 +150,42 @@ def _named() -> str:
     return f"{each}; grace period {any_.grace}, smallest window {any_.smallest}"
 
 
-def _rates(found: Found, kind: str, variant: str, records: int) -> dict[str, dict[str, float]]:
-    """Return stream → method → alarms in 100,000 records of the feature that has most."""
-    rates: dict[str, dict[str, float]] = {}
-    for name in STATIONARY:
-        runs = [result[variant] for result in found[kind, name]]
-        rates[name] = {
-            method: 1e5
-            / (records - WARM_UP)
-            * max(mean(sum(each[method][feature][:2]) for each in runs) for feature in features)
-            for method, features in runs[0].items()
-        }
-    return rates
+def _rates(found: Any, kind: str, records: int) -> Any:
+    """Return the alarms in 100,000 records of the feature that has most: variant, name, method."""
+    alarms = found[(found.kind == kind) & found.name.isin(STATIONARY)].groupby(
+        ["variant", "name", "method", "feature"]
+    )["alarms"]
+    worst = alarms.mean().groupby(level=["variant", "name", "method"]).max()
+    return 1e5 / (records - WARM_UP) * worst
 
 
-def _firsts(runs: Sequence[Any], variant: str, name: str) -> dict[str, list[list[Delay]]]:
-    """Return method → in each run, the first alarm of each feature that must change."""
-    changing = {"loss": ("",)}
-    return {
-        method: [
-            [result[variant][method][f][2] for f in changing.get(method, DRIFTS[name].changing)]
-            for result in runs
-        ]
-        for method in runs[0][variant]
-    }
+def _delays(found: Any) -> tuple[Any, Any]:
+    """Return the delays after each drift, and without it: name, variant, method, run.
 
-
-def _without(found: Found, variant: str, name: str) -> dict[str, list[list[Delay]]]:
-    """Return when the features alarm without the drift."""
-    return _firsts(found["learning", DRIFTS[name].control], variant, name)
-
-
-def _delays(found: Found, variant: str, name: str) -> Delays:
-    """Return the delays after a drift; None where all are as long as without it, or there is none.
-
-    Until the drift both streams have the same records, but for elec2, where ``vicprice`` stays
-    constant longer in the earlier records.
+    Of the features that must change the first one counts. A delay is NaN if there is no alarm, or
+    none sooner than without the drift. Until the drift both streams have the same records, but for
+    elec2, where ``vicprice`` stays constant longer in the earlier records.
     """
-    after = _firsts(found["drifting", name], variant, name)
-    without = _without(found, variant, name)
-    return {
-        method: [
-            _smallest(
-                first
-                for first, other in zip(*each, strict=True)
-                if first is not None and (other is None or first < other)
-            )
-            for each in zip(after[method], without[method], strict=True)
-        ]
-        for method in after
-    }
+    changing = {(name, f) for name, each in DRIFTS.items() for f in (*each.changing, "")}
+    controls = pd.Series({name: each.control for name, each in DRIFTS.items()}, name="control")
+    key = ["run", "variant", "method", "feature"]
+    drifting = found[found.kind == "drifting"].join(controls, on="name")
+    learning = found[found.kind == "learning"].rename(columns={"name": "control"})
+    pairs = drifting.merge(learning, on=["control", *key], suffixes=("", "_without"))
+    pairs = pairs[[each in changing for each in zip(pairs.name, pairs.feature, strict=True)]]
+    sooner = pairs.first_without.isna() | (pairs["first"] < pairs.first_without)
+    pairs["delay"] = pairs["first"].where(sooner)
+    earliest = pairs.groupby(["name", "variant", "method", "run"]).min()
+    return earliest["delay"], earliest["first_without"]
 
 
-def _smallest(delays: Iterable[Delay]) -> Delay:
-    return min((delay for delay in delays if delay is not None), default=None)
-
-
-def _earliest(delays: Delays) -> list[Delay]:
-    """Return the delay of the first explanation, in each run."""
-    explained = [each for method, each in delays.items() if method != "loss"]
-    return [_smallest(each) for each in zip(*explained, strict=True)]
-
-
-def _middle(delays: Sequence[Delay]) -> float:
+def _middle(delays: Any) -> float:
     """Return the median, with what is not found as found never."""
-    return median(math.inf if delay is None else delay for delay in delays)
+    return float(delays.fillna(np.inf).median())
 
 
-def _cell(delays: Sequence[Delay]) -> str:
-    known = [delay for delay in delays if delay is not None]
-    return f"{median(known):,.0f} ({len(known)} of {len(delays)})" if known else "–"
+def _cell(delays: Any) -> str:
+    return f"{delays.median():,.0f} ({delays.count()} of {len(delays)})" if delays.count() else "–"
 
 
 def _titles(names: Sequence[str]) -> str:
@@ -232,54 +199,47 @@ def _setting(variant: Variant) -> list[str]:
     return [f"{mark}{variant.signal}{mark}", f"{delta:g}", f"{grace:,}", str(smallest)]
 
 
-def _default_table(found: Found) -> str:
-    rows = []
-    for name, scenario in DRIFTS.items():
-        delays, without = _delays(found, DEFAULT, name), _without(found, DEFAULT, name)
-        rows += [
-            [scenario.title, *(_cell(delays[method]) for method in NAMES)],
-            [
-                "– without the drift",
-                *(_cell([*map(_smallest, without[method])]) for method in NAMES),
-            ],
-        ]
+def _default_table(delays: Any, without: Any) -> str:
+    rows = [
+        [title, *(_cell(each[name, DEFAULT, method]) for method in NAMES)]
+        for name, scenario in DRIFTS.items()
+        for title, each in ((scenario.title, delays), ("– without the drift", without))
+    ]
     return table(["stream", *NAMES.values()], rows)
 
 
-def _rate_table(found: Found, kind: str, records: int) -> str:
+def _rate_table(rates: Any) -> str:
     rows = []
     for variant in VARIANTS:
-        rates = _rates(found, kind, variant.key, records)
-        cells = [" / ".join(f"{rate:.1f}" for rate in each.values()) for each in rates.values()]
+        by_stream = [rates[variant.key, name].reindex([*NAMES]).dropna() for name in STATIONARY]
+        cells = [" / ".join(f"{rate:.1f}" for rate in each) for each in by_stream]
         rows.append([*_setting(variant), *cells])
     return table([*HEAD, *(scenario.title for scenario in STATIONARY.values())], rows)
 
 
-def _delay_table(found: Found) -> str:
+def _delay_table(delays: Any) -> str:
     rows = []
     for name, scenario in DRIFTS.items():
         for variant in VARIANTS:
-            delays = _delays(found, variant.key, name)
-            cells = [_cell(delays[method]) if method in delays else "" for method in NAMES]
+            each = delays[name, variant.key]
+            cells = [_cell(each[method]) if method in each else "" for method in NAMES]
             rows.append([scenario.title, *_setting(variant), *cells])
     return table(["stream", *HEAD, *NAMES.values()], rows)
 
 
-def _draw(found: Found, figure: Figure) -> None:
+def _draw(rates: Any, delays: Any, figure: Figure) -> None:
     """Draw what a setting costs: false alarms against the delay after a sudden drift."""
     figure.set_size_inches(6, 3.5)
     axes = figure.subplots()
     grace, smallest = DriftSettings().grace_period, ADWIN_DEFAULTS["min_window_length"]
     for method, color in zip(NAMES, ("C0", "C1", "C2", "C7"), strict=True):
         for signal, marker in zip(SIGNALS, "o^", strict=True):
-            points = []
-            for delta in DELTAS:
-                key = Variant(signal, delta, grace, smallest).key
-                delays = _delays(found, key, "sudden").get(method, [])
-                known = [delay for delay in delays if delay is not None]
-                rates = _rates(found, "frozen", key, FROZEN)
-                if known:
-                    points.append((median(known), max(rate[method] for rate in rates.values())))
+            keys = [Variant(signal, delta, grace, smallest).key for delta in DELTAS]
+            points = [
+                (delays["sudden", key, method].median(), rates[key, :, method].max())
+                for key in keys
+                if ("sudden", key, method) in delays and delays["sudden", key, method].count()
+            ]
             if points:
                 label = f"{NAMES[method]}, {signal}"
                 axes.plot(*zip(*points, strict=True), marker + "-", color=color, ms=4, label=label)
@@ -290,6 +250,3 @@ def _draw(found: Found, figure: Figure) -> None:
     axes.set_ylabel("false alarms of a feature in\n100,000 records, worst stream")
     if axes.lines[1:]:
         axes.legend(fontsize=7)
-
-
-RUNS = 8
