@@ -3,6 +3,7 @@
 import re
 import shlex
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -89,9 +90,14 @@ def environment() -> Iterator[tuple[str, str, str | None]]:
         yield "systemd", variable, value
 
 
+@cache
+def _fluxplain() -> Any:
+    return typer.main.get_command(app)
+
+
 def options(arguments: list[str]) -> dict[str, Any]:
     """Return the options of a command line, which ``fluxplain`` must take; nothing runs."""
-    command: Any = typer.main.get_command(app)
+    command = _fluxplain()
     while hasattr(command, "commands") and not arguments[0].startswith("-"):
         name, *arguments = arguments
         command = command.commands[name]

@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import fields
+from functools import cache
 from typing import Any
 
 import orjson
@@ -17,6 +18,7 @@ from tests.kit.support import PROPERTY
 COLUMN = re.compile(r"^  `(\w+)` (.+?),?$", re.MULTILINE)
 
 
+@cache
 def columns(record: type[Record]) -> dict[str, str]:
     """Return name → type of what is no key."""
     return {name: kind for name, kind in COLUMN.findall(statement(record)) if kind != "VARCHAR KEY"}
