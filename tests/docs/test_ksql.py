@@ -2,7 +2,6 @@
 
 import re
 from dataclasses import fields
-from functools import cache
 from typing import Any
 
 import orjson
@@ -18,10 +17,12 @@ from tests.kit.support import PROPERTY
 COLUMN = re.compile(r"^  `(\w+)` (.+?),?$", re.MULTILINE)
 
 
-@cache
 def columns(record: type[Record]) -> dict[str, str]:
     """Return name → type of what is no key."""
     return {name: kind for name, kind in COLUMN.findall(statement(record)) if kind != "VARCHAR KEY"}
+
+
+COLUMNS: dict[type[Record], dict[str, str]] = {record: columns(record) for record in STREAMS}
 
 
 def fits(value: Any, kind: str) -> bool:
@@ -45,7 +46,7 @@ def fits(value: Any, kind: str) -> bool:
 
 @pytest.mark.parametrize("record", STREAMS, ids=lambda record: record.__name__)
 def test_there_is_a_column_for_each_field(record: type[Record]) -> None:
-    assert list(columns(record)) == [field.name for field in fields(record)]
+    assert list(COLUMNS[record]) == [field.name for field in fields(record)]
     assert "`message_key` VARCHAR KEY" in statement(record)
 
 
@@ -54,7 +55,7 @@ def test_there_is_a_column_for_each_field(record: type[Record]) -> None:
 def test_every_record_fits_its_columns(record: Record) -> None:
     values = orjson.loads(record.encode())
     assert [
-        name for name, kind in columns(type(record)).items() if not fits(values[name], kind)
+        name for name, kind in COLUMNS[type(record)].items() if not fits(values[name], kind)
     ] == []
 
 

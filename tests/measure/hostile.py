@@ -37,6 +37,8 @@ SETTINGS: dict[str, Any] = {
 }
 """All methods, with a model that learns and costs little."""
 
+LETTERS = DeadLetter.TOPIC
+
 TIMEOUT_S = 1200.0
 
 MOST_GROWTH_BYTES = 250 * 1024 * 1024
@@ -132,9 +134,6 @@ def check(config: Config, mixture: Mixture, published: Published, messages: int)
     return Outcome(problems, [*wrong[:3], *good.examples, *exact.examples])
 
 
-LETTERS = DeadLetter.TOPIC
-
-
 COUNTED = (
     *("id", "incident", "detail", "after_seq", "replay_seq", "delay_bound"),
     *("rank_before", "rank_after"),
@@ -217,16 +216,12 @@ def command(
             with KafkaPipeline(path, cluster.bootstrap_servers, folder) as pipeline:
                 clock.say(f"feeding {len(mixture.values):,} records")
                 outcome = run(pipeline, mixture, clock)
+            _print(outcome, len(mixture.values))
             clock.say(f"{rounds} rounds of poison in features, labels and control, joined")
-            poisoned = _poisoned(folder, cluster.bootstrap_servers, rounds)
-        _print(outcome, len(mixture.values))
-        _print_poisoned(poisoned)
-        stale = not outcome.counts["changes"]
-        return [
-            *outcome.problems,
-            *poisoned.problems,
-            *(["no change: the stream shows too little"] if stale else []),
-        ]
+            problems = [*outcome.problems, *_poisoned(folder, cluster.bootstrap_servers, rounds)]
+        if not outcome.counts["changes"]:
+            problems.append("no change: the stream shows too little")
+        return problems
 
     execute(
         "hostile",
@@ -235,22 +230,8 @@ def command(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Poisoned:
-    """What became of poison in joined topics.
-
-    `announced` were withdrawn; `before` the poison and `after` it each worker held so many bytes at
-    most.
-    """
-
-    problems: Sequence[str]
-    records: int
-    announced: int
-    before: dict[str, int]
-    after: dict[str, int]
-
-
-def _poisoned(folder: Path, bootstrap_servers: str, rounds: int) -> _Poisoned:
+def _poisoned(folder: Path, bootstrap_servers: str, rounds: int) -> list[str]:
+    """Return what poison in joined topics does that it must not."""
     settings = {
         **SETTINGS,
         "topics": {"prefix": "poisoned.", "features_partitions": 4, "partitions": 4},
@@ -264,12 +245,9 @@ def _poisoned(folder: Path, bootstrap_servers: str, rounds: int) -> _Poisoned:
     path = kit.write_config(folder / "poisoned.toml", settings)
     audit = Audit(folder / "audit")
     good = observations(500 + 50 * rounds)
+    roles = ("join", *ROLES)
     with KafkaPipeline(
-        path,
-        bootstrap_servers,
-        state,
-        roles=("join", *ROLES),
-        environment=audit.environment,
+        path, bootstrap_servers, state, roles=roles, environment=audit.environment
     ) as pipeline:
         first = Feeder(pipeline, "features")
         first.good(*good[:500])
@@ -290,19 +268,13 @@ def _poisoned(folder: Path, bootstrap_servers: str, rounds: int) -> _Poisoned:
         if after[name] - before[name] > MOST_GROWTH_BYTES
     ]
     records = sum(len(each.messages) for each in inputs)
-    return _Poisoned(problems, records, ANNOUNCED * rounds, before, after)
-
-
-def _print_poisoned(poisoned: _Poisoned) -> None:
     say(
-        f"{poisoned.records:,} records in joined topics, among them bombs, forged headers, paths "
-        f"in control, and {poisoned.announced:,} absent models, announced and withdrawn"
+        f"{records:,} records in joined topics, among them bombs, forged headers, paths in "
+        f"control, and {ANNOUNCED * rounds:,} absent models, announced and withdrawn"
     )
-    sizes = (
-        f"{name} {poisoned.before[name] / 1e6:.0f} and {poisoned.after[name] / 1e6:.0f} MB"
-        for name in poisoned.before
-    )
+    sizes = (f"{name} {before[name] / 1e6:.0f} and {after[name] / 1e6:.0f} MB" for name in before)
     say(f"most resident memory before the poison and after it: {', '.join(sizes)}")
+    return problems
 
 
 def _print(outcome: Outcome, records: int) -> None:

@@ -1,11 +1,24 @@
-"""Measures what the fence costs: a header in each message, and a look at it by each reader."""
+"""Measures what the fence costs: a header in each message, and a look at it by each reader.
 
-from collections.abc import Iterator, Sequence
+``python -m tests.measure.benchmarks.fence worker --role model --config FILE`` runs a worker without
+it.
+"""
+
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
 from fluxplain.cli import supervisor
+from fluxplain.cli.main import main
 from fluxplain.config.replica import Replica
+from fluxplain.kafka.checkpoints import Slot
+from fluxplain.kafka.client import TopicPartition
+from fluxplain.kafka.faust.transport import _Consumer
+from fluxplain.kafka.worker.claims import Claims
+from fluxplain.kafka.worker.outbox import Outbox
+from fluxplain.kafka.worker.partition import AssignedPartition
+from fluxplain.stages import Message
 from tests.measure.benchmarks.rig import ALL, full_speed, rig, settings
 from tests.measure.benchmarks.timing import Figure, Run
 
@@ -43,4 +56,32 @@ def _rate(run: Run, *, fenced: bool) -> float:
 
 def _unfenced(replica: Replica, config_path: Path) -> Sequence[str]:
     first, *rest = supervisor.command_of("worker", "--role", replica.role, config_path=config_path)
-    return (first, "-m", "tests.measure.benchmarks.unfenced", *rest[2:])
+    return (first, "-m", "tests.measure.benchmarks.fence", *rest[2:])
+
+
+async def claim(self: Claims, tps: Collection[TopicPartition]) -> None:
+    # own the partitions without a claim
+    self._epochs |= {str(Slot.of(self.context.replica, *tp)): 1 for tp in tps}
+
+
+async def checked(_self: Claims, _partition: AssignedPartition, incoming: Message) -> Message:
+    return incoming
+
+
+async def is_member(_self: Any, _tps: object, _earliest: object) -> bool:
+    return True
+
+
+send = Outbox.send
+
+
+def send_unnamed(self: Outbox, *record: Any, writer: object = None) -> None:
+    send(self, *record)
+
+
+if __name__ == "__main__":
+    Claims.claim = claim  # type: ignore[method-assign]
+    Claims.checked = checked  # type: ignore[method-assign,assignment]
+    _Consumer._is_member = is_member  # type: ignore[method-assign,assignment]
+    Outbox.send = send_unnamed  # type: ignore[method-assign,assignment]
+    main()

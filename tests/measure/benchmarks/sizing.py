@@ -32,30 +32,20 @@ def roles_and_topics(run: Run) -> Iterator[Figure]:
     as it is in the log's segments, and shared out to the observations.
     """
     with rig(run, "Kafka", settings(ALL)) as it:
-        it.start(*ROLES)
-        values = observations(TOTAL)
-        _through(it, values[:WARM], WARM)
-        before = _cpu_seconds(it)
-        _through(it, values[WARM:], TOTAL)
-        spent = {
-            name: 1000 * (after - before[name]) / (TOTAL - WARM)
-            for name, after in _cpu_seconds(it).items()
-        }
-        samples = Samples(run.folder / "checkpoints")
-        samples.take_if_due(it.workers.running(), TOTAL)
+        needs = _needs(it, [0], TOTAL, WARM)
         assert it.kafka
         folder = it.kafka.folder
         sizes = {each.TOPIC: _bytes_of(folder, it.config.topic(each.TOPIC)) for each in RECORDS}
-    total = sum(spent.values())
-    for name, milliseconds in spent.items():
+    total = sum(need.milliseconds for need in needs.values())
+    for name, need in needs.items():
         what = f"{name}: CPU time of an observation, share of all roles'"
-        yield Figure.of(what, milliseconds, total, "{:.2f} ms")
-    for name, [(_, sample)] in samples.taken.items():
+        yield Figure.of(what, need.milliseconds, total, "{:.2f} ms")
+    for name, need in needs.items():
         yield Figure(
             f"{name}: checkpoints on disk, share of its resident memory",
-            f"{sample.checkpoints / 1000:,.0f} kB",
-            f"{sample.rss / MB:.0f} MB",
-            sample.checkpoints / sample.rss,
+            f"{need.sample.checkpoints / 1000:,.0f} kB",
+            f"{need.sample.rss / MB:.0f} MB",
+            need.sample.checkpoints / need.sample.rss,
         )
     observation = sizes["features"] / TOTAL
     for topic, size in sizes.items():
@@ -70,7 +60,12 @@ def further_streams(run: Run) -> Iterator[Figure]:
     the second half of them. Memory and checkpoints are the difference between nine streams and one,
     shared out to the eight.
     """
-    alone, many = (_with_streams(run, n) for n in (1, STREAMS))
+    needs = []
+    for streams in (1, STREAMS):
+        fields = {**settings(ALL), "topics": {"features_partitions": STREAMS}}
+        with rig(run, "Kafka", fields) as it:
+            needs.append(_needs(it, range(streams), EACH, EACH // 2))
+    alone, many = needs
     for name, one in alone.items():
         several, more = many[name], STREAMS - 1
         what = f"{name}: CPU time of an observation of {STREAMS} streams, against one"
@@ -95,27 +90,26 @@ class _Need:
     sample: Sample
 
 
-def _with_streams(run: Run, n: int) -> dict[str, _Need]:
-    fields = {**settings(ALL), "topics": {"features_partitions": STREAMS}}
-    values, half = observations(EACH), EACH // 2
-    with rig(run, "Kafka", fields) as it:
-        it.start(*ROLES)
-        for partition in range(n):
-            _through(it, values[:half], half, partition)
-        before = _cpu_seconds(it)
-        for partition in range(n):
-            _through(it, values[half:], EACH, partition)
-        after = _cpu_seconds(it)
-        samples = Samples(run.folder / "checkpoints")
-        samples.take_if_due(it.workers.running(), EACH)
-    each = 1000 / (n * (EACH - half))
+def _needs(it: Rig, partitions: Sequence[int], total: int, warm: int) -> dict[str, _Need]:
+    """Feed all partitions; return worker → its needs, computing without the `warm` first."""
+    it.start(*ROLES)
+    values = observations(total)
+    for partition in partitions:
+        _through(it, values[:warm], warm, partition)
+    before = _cpu_seconds(it)
+    for partition in partitions:
+        _through(it, values[warm:], total, partition)
+    after = _cpu_seconds(it)
+    samples = Samples(it.run.folder / "checkpoints")
+    samples.take_if_due(it.workers.running(), total)
+    each = 1000 / (len(partitions) * (total - warm))
     return {
         name: _Need(each * (after[name] - before[name]), taken[-1][1])
         for name, taken in samples.taken.items()
     }
 
 
-def _through(it: Rig, values: Sequence[bytes], total: int, partition: int = 0) -> None:
+def _through(it: Rig, values: Sequence[bytes], total: int, partition: int) -> None:
     """Feed observations, and wait until as many in all have gone through all roles."""
     replay(it.config, values, ReplayOptions(partition=partition))
     with closing(PipelineProgress(it.config, partition=partition)) as progress:

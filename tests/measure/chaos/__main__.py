@@ -8,7 +8,7 @@ import random
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -18,7 +18,9 @@ from tests.measure.chaos.schedule import Store, Wanted, store_of
 
 DEFAULTS = Wanted()
 
-Times = Annotated[int, typer.Option(min=0)]
+
+def times(help: str | None = None) -> Any:
+    return typer.Option(min=0, help=help)
 
 
 def chaos(
@@ -33,34 +35,20 @@ def chaos(
     most_delay: Annotated[
         int, typer.Option(min=1, help="How many observations later a label comes, at most.")
     ] = 5_000,
-    kills: Times = DEFAULTS.kills,
-    broker_kills: Times = DEFAULTS.broker_kills,
-    rebalances: Times = DEFAULTS.rebalances,
-    pauses: Times = DEFAULTS.pauses,
-    outages: Annotated[
-        int, typer.Option(min=0, help="Times in which all writes to a topic are refused.")
-    ] = DEFAULTS.outages,
+    kills: Annotated[int, times()] = DEFAULTS.kills,
+    broker_kills: Annotated[int, times()] = DEFAULTS.broker_kills,
+    rebalances: Annotated[int, times()] = DEFAULTS.rebalances,
+    pauses: Annotated[int, times()] = DEFAULTS.pauses,
+    outages: Annotated[int, times("Outages of all writes to a topic.")] = DEFAULTS.outages,
     outage_most: Annotated[
         float, typer.Option(min=10, max=150, help="Seconds that such an outage lasts, at most.")
     ] = DEFAULTS.outage_most,
-    frozen: Annotated[
-        int, typer.Option(min=0, help="Of these, those across which a writer is frozen.")
-    ] = DEFAULTS.frozen,
-    all_kills: Annotated[
-        int, typer.Option(min=0, help="Of all brokers and all workers at once.")
-    ] = DEFAULTS.all_kills,
-    partitions: Annotated[
-        int, typer.Option(min=0, help="How often the topics get one more partition.")
-    ] = DEFAULTS.partitions,
-    poisons: Annotated[
-        int, typer.Option(min=0, help="Records of any bytes, in any topic.")
-    ] = DEFAULTS.poisons,
-    bombs: Annotated[
-        int, typer.Option(min=0, help="Small batches that unpack to hundreds of megabytes.")
-    ] = DEFAULTS.bombs,
-    foreign: Annotated[
-        int, typer.Option(min=0, help="Workers with another seed and model.")
-    ] = DEFAULTS.foreign,
+    frozen: Annotated[int, times("Of these, with a frozen writer.")] = DEFAULTS.frozen,
+    all_kills: Annotated[int, times("Of all brokers and workers at once.")] = DEFAULTS.all_kills,
+    partitions: Annotated[int, times("Partitions added to the topics.")] = DEFAULTS.partitions,
+    poisons: Annotated[int, times("Records of any bytes, in any topic.")] = DEFAULTS.poisons,
+    bombs: Annotated[int, times("Small batches that unpack to 300 MB.")] = DEFAULTS.bombs,
+    foreign: Annotated[int, times("Workers with another seed and model.")] = DEFAULTS.foreign,
     joined: Annotated[
         bool, typer.Option(help="Whether labels come later, in a topic of their own.")
     ] = True,

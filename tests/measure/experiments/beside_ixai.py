@@ -33,8 +33,8 @@ SIZE = 100
 def main() -> None:
     """Print the numbers, a paragraph for each difference."""
     warnings.simplefilter("ignore")  # iXAI's, about model functions that it does not know
-    differences = (river_metrics, ages, moved_feature, start, static, few_inner_samples, offset)
-    for measure in (*differences, classes, trees, seeds, one_dict):
+    differences = (river_metrics, ages, moved_feature, start, few_inner_samples, offset, classes)
+    for measure in (*differences, trees, seeds, one_dict):
         print(f"{measure.__name__.replace('_', ' ')}: {measure.__doc__}", flush=True)
         measure()
 
@@ -143,15 +143,6 @@ def readings(
 
 def _of_age(values: Values, variances: Values, bounds: Values) -> tuple[float, float, float]:
     return values["age"], variances["age"], bounds["age"]
-
-
-def static() -> None:
-    """The same by plain means: dynamic_setting=False, or alpha=1e-6; uniform, 10,000 records."""
-    stream = list(synth.Agrawal(classification_function=1, seed=1).take(10_000))
-    model, features = AgrawalRule(), ["age", "salary"]
-    show("iXAI", run(their_pfi(model, features, wrong, dynamic_setting=False), stream))
-    options: dict[str, Any] = {"alpha": 1e-6, "sampler": "uniform", "seed": 1}
-    show("ours", run(IncrementalPFI(model, features, loss="zero_one", **options), stream))
 
 
 def few_inner_samples() -> None:

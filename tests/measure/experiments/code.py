@@ -13,26 +13,11 @@ Place = tuple[str, str]
 
 
 def code_behind(module: str, name: str) -> set[str]:
-    """Return the code that a function leads to, without docstrings and comments.
+    """Return the code that a function, named by its module and name, leads to.
 
-    That is what the names in it stand for, and the names in that, and so on: what only the report
-    uses is not among it. The packages that explain are always among it, as a whole.
-
-    Parameters
-    ----------
-    module, name
-        Of the function.
-
-    Examples
-    --------
-    >>> code_behind("tests.measure.experiments.errors", "thousandths") >= code_behind(
-    ...     "tests.measure.experiments.errors", "error"
-    ... )
-    False
-    >>> code_behind("tests.measure.experiments.errors", "printed") >= code_behind(
-    ...     "tests.measure.experiments.errors", "thousandths"
-    ... )
-    True
+    Docstrings and comments are left out. The code is what the names in it stand for, and the names
+    in that, and so on: what only the report uses is not among it. The packages that explain are
+    always among it, as a whole.
     """
     code = {ast.unparse(tree) for package in ALWAYS for tree in _trees(package)}
     seen: set[Place] = set()

@@ -232,14 +232,16 @@ def tasks(runs: int) -> list[Task]:
 def report(results: Results) -> Report:
     errors = {cell: _errors(results, *cell) for cell in PAPER}
     ours = {cell: [median_and_iqr(part) for part in parts] for cell, parts in errors.items()}
-    above = {
-        (cell, part): _standard_errors(ours[cell][part], printed, len(errors[cell][part]))
-        for cell, parts in PAPER.items()
-        for part, printed in enumerate(parts)
-        if _is_above(ours[cell][part], printed)
-    }
+    above = [
+        (alpha, _standard_errors(mine, paper, len(part)))
+        for (name, sampling, alpha), parts in errors.items()
+        for mine, paper, part in zip(
+            ours[name, sampling, alpha], PAPER[name, sampling, alpha], parts, strict=True
+        )
+        if _is_above(mine, paper)
+    ]
     total = len(PAPER) * len(PARTS)
-    surely = [alpha for ((_, _, alpha), _), distance in above.items() if distance > 2.0]
+    surely = [alpha for alpha, distance in above if distance > 2.0]
     sentence = (
         f"{_sentence(ours, results)} Of the {total} medians of Table 2, {len(above)} are above the "
         f"printed ones, {len(surely)} of them by more than two standard errors: that of a median "
@@ -269,17 +271,10 @@ def _runs_of(results: Results, stream: str) -> list[Any]:
 
 def _errors(results: Results, name: str, sampling: str, alpha: float) -> list[list[float]]:
     """Return the errors of the intervals of all runs, for each part of the stream."""
-    pairs = [
-        pair
-        for result in _runs_of(results, name)
-        for pair in zip(result["ends"], result["errors"][_key(sampling, alpha)], strict=True)
-    ]
-    at = STREAMS[name]["at"]
-    return [
-        [error for _, error in pairs],
-        [error for end, error in pairs if end <= at],
-        [error for end, error in pairs if end > at],
-    ]
+    runs, at = _runs_of(results, name), STREAMS[name]["at"]
+    ends = np.concatenate([result["ends"] for result in runs])
+    errors = np.concatenate([result["errors"][_key(sampling, alpha)] for result in runs])
+    return [each.tolist() for each in (errors, errors[ends <= at], errors[ends > at])]
 
 
 def _table(ours: Ours, results: Results) -> str:

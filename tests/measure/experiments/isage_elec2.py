@@ -12,23 +12,28 @@ from itertools import islice
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from matplotlib.figure import Figure
 from river import tree
 
 from deploy.docs.words import table
 from fluxplain.baselines import mean_decrease_in_impurity
-from fluxplain.evaluate.encoding import Floats
 from fluxplain.explain import IncrementalPFI, IncrementalSAGE, explain_together
 from tests.measure.experiments.experiment import Report, Results, seeded
 from tests.measure.experiments.streams import VICPRICE_VARIES, elec2
 
 METHODS = ("iSAGE", "iPFI", "MDI")
-PARTS = ("before vicprice varies", "after")
 EVERY = 250
 """Records from one value that is kept to the next."""
 
 SETTLED = 1000
 """Records that are left out: the smoothing's window, and the tree's first splits."""
+
+PARTS = {
+    "before vicprice varies": slice(SETTLED // EVERY, VICPRICE_VARIES // EVERY),
+    "after": slice(VICPRICE_VARIES // EVERY, None),
+}
+"""The kept values of each part."""
 
 
 def run(*, seed: int, length: int, alpha: float, reservoir_size: int) -> dict[str, Any]:
@@ -57,40 +62,29 @@ def run(*, seed: int, length: int, alpha: float, reservoir_size: int) -> dict[st
 
 def report(results: Results) -> Report:
     first = next(iter(results.values()))
-    features = first["features"]
-    means = {part: {method: _mean(results, method, part) for method in METHODS} for part in PARTS}
-    tops = {
-        part: {
-            method: [features[i] for i in np.argsort(-values)[:2]]
-            for method, values in by_method.items()
-        }
-        for part, by_method in means.items()
-    }
-    columns = [means[part][method] for part in PARTS for method in METHODS]
-    ranked = [(np.argsort(np.argsort(-column)) + 1, column) for column in columns]
-    rows = [
-        [feature, *(f"{ranks[i]} ({values[i]:.4f})" for ranks, values in ranked)]
-        for i, feature in enumerate(features)
-    ]
-    head = ["feature", *[f"{method}, {part}" for part in PARTS for method in METHODS]]
-    text = f"Rank (mean value):\n\n{table(head, rows)}"
-    return Report(text, _sentence(tops), partial(_draw, first))
-
-
-def _mean(results: Mapping[str, Any], method: str, part: str) -> Floats:
-    begin, end = (SETTLED, VICPRICE_VARIES) if part == PARTS[0] else (VICPRICE_VARIES, None)
-    rows = slice(begin // EVERY, end and end // EVERY)
-    values: Floats = np.mean(
-        [np.mean(each[method][rows], axis=0) for each in results.values()], axis=0
+    means = pd.DataFrame(
+        {
+            f"{method}, {part}": np.mean(
+                [np.mean(r[method][rows], axis=0) for r in results.values()], 0
+            )
+            for part, rows in PARTS.items()
+            for method in METHODS
+        },
+        index=first["features"],
     )
-    return values
+    ranks = means.apply(lambda values: np.argsort(np.argsort(-values.to_numpy())) + 1).astype(str)
+    cells = ranks + means.map(" ({:.4f})".format)
+    rows = [[feature, *row] for feature, row in zip(means.index, cells.to_numpy(), strict=True)]
+    text = f"Rank (mean value):\n\n{table(['feature', *means], rows)}"
+    return Report(text, _sentence(means), partial(_draw, first))
 
 
-def _sentence(tops: Mapping[str, Mapping[str, list[str]]]) -> str:
+def _sentence(means: Any) -> str:
     said = []
-    for part, by_method in tops.items():
-        both = len({frozenset(top) for top in by_method.values()}) == 1
-        first = len({top[0] for top in by_method.values()}) == 1
+    for part in PARTS:
+        tops = [means[f"{method}, {part}"].nlargest(2).index for method in METHODS]
+        both = len(set(map(frozenset, tops))) == 1
+        first = len({top[0] for top in tops}) == 1
         said.append(
             f"{part} the methods {'agree' if both else 'differ'} in the first two features"
             + ("" if both else f", and {'agree' if first else 'differ'} in the first one")

@@ -22,6 +22,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from matplotlib.figure import Figure
 from sklearn.neural_network import MLPRegressor
 from sklearn.preprocessing import StandardScaler
@@ -159,51 +160,42 @@ def tasks(runs: int) -> list[Task]:
 
 
 def report(results: Results) -> Report:
-    everything = [fault for result in results.values() for fault in result["faults"]]
-    by_kind = {kind: [fault for fault in everything if fault["kind"] == kind] for kind in FAULTS}
+    faults = pd.DataFrame([fault for each in results.values() for fault in each["faults"]])
+    by_kind = {kind: faults[faults.kind == kind] for kind in FAULTS if kind in set(faults.kind)}
     first = next(iter(results.values()))
-    return Report(_table(by_kind), _sentence(by_kind), partial(_draw, first))
+    return Report(_table(by_kind), _sentence(faults, by_kind), partial(_draw, first))
 
 
-def _found(faults: Sequence[Mapping[str, Any]]) -> str:
-    return f"{sum(fault['found'] is not None for fault in faults)} of {len(faults)}"
+def _found(faults: Any) -> str:
+    return f"{faults.found.count()} of {len(faults)}"
 
 
-def _sentence(by_kind: Mapping[str, Sequence[Mapping[str, Any]]]) -> str:
-    everything = [fault for faults in by_kind.values() for fault in faults]
-    delays = [fault["found"] for fault in everything if fault["found"] is not None]
-    verdict = "Equal" if len(delays) == len(everything) else "Worse"
+def _sentence(faults: Any, by_kind: Mapping[str, Any]) -> str:
+    verdict = "Equal" if faults.found.notna().all() else "Worse"
     missed = [
-        f"{kind} ({_found(faults)}, error the day before {_mean_error(faults, 'before'):.2f}, "
-        f"the day after {_mean_error(faults, 'after'):.2f})"
-        for kind, faults in by_kind.items()
-        if any(fault["found"] is None for fault in faults)
+        f"{kind} ({_found(each)}, error the day before {each['error before'].mean():.2f}, "
+        f"the day after {each['error after'].mean():.2f})"
+        for kind, each in by_kind.items()
+        if each.found.isna().any()
     ]
     return (
-        f"{verdict}: {_found(everything)} faulty sensors are first within {FOUND_WITHIN} records "
-        f"and stay so"
-        + (f", the slowest of these after {max(delays)}" if delays else "")
+        f"{verdict}: {_found(faults)} faulty sensors are first within {FOUND_WITHIN} records "
+        "and stay so"
+        + (f", the slowest of these after {faults.found.max():.0f}" if faults.found.count() else "")
         + (f"; not always found are {', '.join(missed)}" if missed else "")
         + ". The paper shows one run, of faults that it does not name."
     )
 
 
-def _mean_error(faults: Sequence[Mapping[str, Any]], at: str) -> float:
-    return float(np.mean([fault[f"error {at}"] for fault in faults]))
-
-
-def _table(by_kind: Mapping[str, Sequence[Mapping[str, Any]]]) -> str:
+def _table(by_kind: Mapping[str, Any]) -> str:
     head = ["fault", "found, ours", "found, paper", "after records (median, most)"]
     head += ["rank at 500 (worst)", "mean error the day before", "the day after"]
     rows = []
-    for kind, faults in by_kind.items():
-        if not faults:
-            continue
-        found = [fault["found"] for fault in faults if fault["found"] is not None]
-        delay = f"{np.median(found):.0f}, {max(found)}" if found else "–"
-        worst = max(fault["rank"] for fault in faults)
-        errors = [f"{_mean_error(faults, at):.2f}" for at in ("before", "after")]
-        rows.append([kind, _found(faults), "–", delay, f"{worst}", *errors])
+    for kind, each in by_kind.items():
+        found = each.found
+        delay = f"{found.median():.0f}, {found.max():.0f}" if found.count() else "–"
+        errors = [f"{each[f'error {at}'].mean():.2f}" for at in ("before", "after")]
+        rows.append([kind, _found(each), "–", delay, f"{each['rank'].max()}", *errors])
     rows.append(["not named", "–", "2 of 2, in one run", "–", "1", "–", "–"])
     return table(head, rows)
 

@@ -57,12 +57,12 @@ def section(
     of_all = f" of {experiment.runs}" if runs < experiment.runs else ""
     minutes = sum(result.seconds for result in results.values()) / 60
     where = ", ".join(f"{k} {v}" for k, v in ({"cpu": machine()["cpu"]} | versions()).items())
-    return "\n".join(
+    return "\n\n".join(
         [
-            f"## {experiment.source}: {experiment.title}\n",
-            f"{report.sentence}\n",
-            f"{report.table.strip()}\n",
-            f"![{experiment.title}]({experiment.name}.png)\n",
+            f"## {experiment.source}: {experiment.title}",
+            report.sentence,
+            report.table.strip(),
+            f"![{experiment.title}]({experiment.name}.png)",
             f"`{experiment.name}`: runs {runs}{of_all}, seeds {ends}, "
             f"{minutes:.1f} minutes of computing on one core; {where}.",
         ]

@@ -45,17 +45,15 @@ def fingerprint(experiment: Experiment) -> str:
 
 
 class ResultsFile:
-    """The results of an experiment, each kept as soon as it is there.
+    """The results of an experiment, each saved as soon as it is there.
 
-    Results of other code or versions count as none, and go when the first new one comes. So does
-    a result of other arguments.
+    Results of other code, versions or arguments do not count; the first new one replaces them.
     """
 
     def __init__(self, folder: Path, experiment: Experiment) -> None:
         self.path = folder / f"{experiment.name}.jsonl"
         self._experiment = experiment
         self._header = {"fingerprint": fingerprint(experiment), "versions": versions()}
-        self._begun = False
         self._results = self._read()
 
     def _read(self) -> dict[str, Result]:
@@ -67,28 +65,19 @@ class ResultsFile:
             return {}
         results = {}
         for line in lines:
-            with suppress(ValueError, TypeError):  # a line that was cut off by a kill
+            with suppress(ValueError, TypeError):  # a line that was cut off
                 result = Result(**json.loads(line))
                 results[result.key] = result
         return results
 
     def add(self, task: Task, value: Any, seconds: float) -> None:
         value = json.loads(json.dumps(value))
-        result = Result(task.key, task.arguments, value, round(seconds, 1))
-        if not self._begun:
-            self._begin()
-        with self.path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(vars(result)) + "\n")
-        self._results[task.key] = result
-
-    def _begin(self) -> None:
-        """Write anew what counts, and nothing else."""
+        self._results[task.key] = Result(task.key, task.arguments, value, round(seconds, 1))
+        lines = [json.dumps(each) for each in (self._header, *map(vars, self._results.values()))]
         self.path.parent.mkdir(parents=True, exist_ok=True)
         new = self.path.with_suffix(".new")
-        lines = [json.dumps(each) for each in (self._header, *map(vars, self._results.values()))]
         new.write_text("\n".join(lines) + "\n", encoding="utf-8")
         new.replace(self.path)
-        self._begun = True
 
     def missing(self, runs: int) -> list[Task]:
         """Return the tasks of that many runs that have no result yet."""

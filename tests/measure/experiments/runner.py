@@ -32,24 +32,22 @@ def run_missing(
     with Progress(*columns, TimeElapsedColumn()) as progress:
         try:
             started: dict[Future[tuple[Any, float]], tuple[str, Task]] = {}
-            bars = {}
-            for name in files:
-                missing = files[name].missing(runs[name])
-                bars[name] = progress.add_task(name, total=len(missing))
+            for name, file in files.items():
                 with _interruption_ignored():
+                    missing = file.missing(runs[name])
                     started |= {pool.submit(_timed, task): (name, task) for task in missing}
+            bar = progress.add_task("tasks", total=len(started))
             for future in as_completed(started):
                 name, task = started[future]
-                progress.advance(bars[name])
+                progress.advance(bar)
                 try:
                     value, seconds = future.result()
                     files[name].add(task, value, seconds)
+                    line = f"{name}, {task.key}: {seconds:.1f} s"
                 except Exception as error:
                     failures.append(f"{name}, {task.key}: {type(error).__name__}: {error}")
-                    progress.console.print(f"failed: {failures[-1]}", markup=False)
-                else:
-                    line = f"{name}, {task.key}: {seconds:.1f} s"
-                    progress.console.print(line, markup=False)
+                    line = f"failed: {failures[-1]}"
+                progress.console.print(line, markup=False)
         except KeyboardInterrupt:
             for worker in multiprocessing.active_children():
                 worker.terminate()
