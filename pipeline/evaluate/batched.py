@@ -17,21 +17,15 @@ Many = Callable[[list[Row]], Sequence[Any]]
 
 
 class BatchEvaluator:
-    """Evaluates all inputs in one call.
+    """Evaluates all inputs in one call, of one of three kinds of models.
 
-    Parameters
-    ----------
-    model
-        - A model of your own with ``predict_proba_many`` or ``predict_many``, which take a list of
-          inputs (feature → value) and return one answer each: class → probability, or a number.
-        - A scikit-learn estimator in River's ``compat.convert_sklearn_to_river``.
-        - A River model with ``predict_proba_many`` or ``predict_many``, which take a pandas
-          DataFrame; pandas must be installed.
+    - A model of your own with ``predict_proba_many`` or ``predict_many``, which take a list of
+      inputs (feature → value) and return one answer each: class → probability, or a number.
+    - A scikit-learn estimator in River's ``compat.convert_sklearn_to_river``.
+    - A River model with ``predict_proba_many`` or ``predict_many``, which take a pandas DataFrame;
+      pandas must be installed.
 
-    Raises
-    ------
-    TypeError
-        If the model is none of these.
+    Raises ``TypeError`` if the model is none of these.
 
     Examples
     --------

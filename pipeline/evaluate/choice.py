@@ -28,20 +28,9 @@ class Choice(NamedTuple):
 def evaluator_for(model: object, kind: str = "auto") -> Evaluator:
     """Return the evaluator for ``model``.
 
-    Parameters
-    ----------
-    model
-        The model.
-    kind
-        ``"hoeffding"`` (trees and their ensembles), ``"linear"``, ``"batch"`` (one call for all
-        inputs), ``"generic"`` (one call per input), or ``"auto"``: the first of these that fits.
-
-    Raises
-    ------
-    TypeError
-        If the model cannot be evaluated that way.
-    ValueError
-        If there is no such kind.
+    ``kind`` is ``"hoeffding"`` (trees and their ensembles), ``"linear"``, ``"batch"`` (one call for
+    all inputs), ``"generic"`` (one call per input), or ``"auto"``: the first of these that fits.
+    Raises ``TypeError`` if the model cannot be evaluated that way.
 
     Examples
     --------
@@ -82,14 +71,11 @@ def choose(model: object, kind: str = "auto") -> Choice:
 
 def _hoeffding(model: object) -> Choice | None:
     scalers, final = _split(model)
-    if TreeClassifierEvaluator.covers(final):
-        evaluator: Evaluator = TreeClassifierEvaluator(final)
-    elif TreeRegressorEvaluator.covers(final):
-        evaluator = TreeRegressorEvaluator(final)
-    else:
-        return None
     reason = "all trees at once, where a replaced feature matters"
-    return Choice(_behind(model, scalers, evaluator), "hoeffding", reason)
+    for kind in (TreeClassifierEvaluator, TreeRegressorEvaluator):
+        if kind.covers(final):
+            return Choice(_behind(model, scalers, kind(final)), "hoeffding", reason)
+    return None
 
 
 def _linear(model: object) -> Choice | None:

@@ -97,13 +97,8 @@ class Inputs(NamedTuple):
 class Encoding:
     """Turns observations into rows: numbers stay, categories become codes.
 
-    A numeric feature becomes categorical with its first value that is not a number.
-    :meth:`decoder` gives the value of a code, until :attr:`mark` changes.
-
-    Attributes
-    ----------
-    mark
-        Changes when rows that were encoded earlier are no longer valid.
+    A numeric feature becomes categorical with its first value that is not a number. Rows and codes
+    are valid until ``mark`` changes.
 
     Examples
     --------
@@ -204,14 +199,11 @@ class Encoding:
 
     def _has_large(self, x: Observation) -> bool:
         """Make features with integers that no float holds categorical; return whether any is."""
-        large = [
-            feature
-            for feature, value in x.items()
-            if type(value) is int and abs(value) >= EXACT and feature not in self._codes
-        ]
-        for feature in large:
-            self._categorize(feature)
-        return bool(large)
+        known = len(self._codes)
+        for feature, value in x.items():
+            if type(value) is int and abs(value) >= EXACT and feature not in self._codes:
+                self._categorize(feature)
+        return len(self._codes) > known
 
 
 def _type(value: Value) -> type:

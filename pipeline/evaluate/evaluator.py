@@ -23,7 +23,6 @@ The probabilities may be empty or lack a class: River's models know only classes
 seen.
 """
 
-
 Kind = Literal["auto", "hoeffding", "linear", "batch", "generic"]
 """Kinds of evaluators; ``"auto"`` takes the first that fits the model."""
 
@@ -38,17 +37,7 @@ class Evaluator(Protocol):
     def __call__(self, inputs: "Inputs") -> "Table":
         """Return the outputs, one row for each input, in order.
 
-        Parameters
-        ----------
-        inputs
-            The observation, and the inputs as rows of numbers; ``inputs.dicts()`` has them as
-            feature → value.
-
-        Raises
-        ------
-        NoOutputError
-            If the model returns None.
-        ValueError
-            If an output is not finite.
+        Raises ``NoOutputError`` if the model returns None, and ``ValueError`` if an output is not
+        finite.
         """
         ...

@@ -18,15 +18,7 @@ class GenericEvaluator:
     ``predict_one`` returns (``bool`` or ``str``) counts as probability 1 for that class; a number
     stays a number.
 
-    Parameters
-    ----------
-    model
-        Any object with ``predict_proba_one`` or ``predict_one``. It is evaluated, never changed.
-
-    Raises
-    ------
-    TypeError
-        If the model has neither method.
+    The model is never changed. Raises ``TypeError`` if it has neither method.
 
     Examples
     --------

@@ -19,14 +19,8 @@ LARGE = 30.0
 class LinearEvaluator:
     """Scales and multiplies all inputs at once.
 
-    Parameters
-    ----------
-    model
-        The explained model: ``final``, or a pipeline of ``scalers`` and ``final``.
-    scalers
-        For each of them :func:`is_standard` must be true.
-    final
-        The linear model; :func:`is_linear` must be true.
+    ``model`` is the explained one: ``final``, or a pipeline of ``scalers`` and ``final``, for which
+    :func:`is_standard` and :func:`is_linear` are true.
     """
 
     def __init__(self, model: Any, scalers: Sequence[Any], final: Any) -> None:
@@ -85,6 +79,9 @@ def _add(  # noqa: PLR0917  compiled functions take arrays
 ) -> bool:
     """Add up the weighted features of each row, in their order, as River does.
 
+    Fills ``sums``, shape (rows, 1); returns whether all numbers are finite. If ``is_class``, the
+    sums are the exponents of the sigmoid, infinite where it is 0 or 1.
+
     Parameters
     ----------
     rows
@@ -92,18 +89,8 @@ def _add(  # noqa: PLR0917  compiled functions take arrays
     given
         Each scaler's means and variances, then the model's weights. A feature without variance
         becomes 0.
-    intercept
-        Of the model.
     half
         0.5: as a constant, the compiler would compute the root differently from Python.
-    is_class
-        Whether to compute the exponents of the sigmoid, infinite where it is 0 or 1.
-    sums
-        Filled, shape (rows, 1).
-
-    Returns
-    -------
-    Whether all numbers are finite.
     """
     scalers = given.shape[0] // 2
     deviations = np.empty(scalers)

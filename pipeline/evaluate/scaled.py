@@ -24,14 +24,8 @@ FEATURE_WISE = (
 class ScaledEvaluator:
     """Scales only the replaced values, and calls the evaluator of the model behind the scalers.
 
-    Parameters
-    ----------
-    model
-        The explained pipeline.
-    scalers
-        Its transformers, each of a class in :data:`FEATURE_WISE`.
-    evaluator
-        Of the model behind them.
+    ``model`` is the explained pipeline; each of its ``scalers`` is of a class in
+    :data:`FEATURE_WISE`, and ``evaluator`` is that of the model behind them.
     """
 
     def __init__(self, model: Any, scalers: Sequence[Any], evaluator: Evaluator) -> None:

@@ -97,10 +97,7 @@ class ActiveModel:
         return [message.dead_letter(reason)]
 
     def find(self) -> FoundModel:
-        """Load the awaited model without changing the state; safe to call from any thread.
-
-        Raises ``NotYetError`` if it is missing; the message names the remedy.
-        """
+        """Load the awaited model, or raise ``NotYetError``; safe to call from any thread."""
         model = self._waiting.model
         try:
             if self.models is None:

@@ -129,7 +129,13 @@ LINEAR_FEATURES = {"a": "numeric", "b": "numeric", "c": "categorical"}
 
 
 def linear_config(**settings_: Any) -> Config:
-    """Return settings of a regression on two numbers and a category, with a cheap model."""
+    """Return settings of a regression on two numbers and a category, with a cheap model.
+
+    The ``model`` may be a class.
+    """
+    model = settings_.get("model", {})
+    if isinstance(model, type):
+        model = {"factory": f"{model.__module__}:{model.__name__}"}
     return make_config(
         **{
             "features": LINEAR_FEATURES,
@@ -138,7 +144,7 @@ def linear_config(**settings_: Any) -> Config:
             "model": {
                 "factory": "tests.kit.support:Additive",
                 "params": {},
-                **settings_.get("model", {}),
+                **model,
             },
             "explain": {
                 "loss": "squared_error",

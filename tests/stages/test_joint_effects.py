@@ -54,7 +54,7 @@ def config_for(model: type[Classes], **ipdp: Any) -> Config:
     return kit.linear_config(
         features={"a": "numeric", "b": "numeric", "c": "categorical", "d": "categorical"},
         label={"type": "number" if regression else "string"},
-        model={"factory": f"tests.stages.test_joint_effects:{model.__name__}"},
+        model=model,
         explain={
             "loss": "squared_error" if regression else "brier",
             "methods": ["ipdp"],
@@ -173,8 +173,8 @@ def test_the_largest_that_can_be_configured_fits_into_messages() -> None:
     """With two classes; more of them give dead letters that say so."""
     for ipdp in ({"grid_size": 100, "ice": 0}, {"grid_size": 10, "ice": 999, "pairs": []}):
         config = config_for(Number, **ipdp)
-        found = local(config, records(Number, 20))
+        found = local(config, records(Number, 10))
         assert not kit.of_kind(found, DeadLetter)
         assert all(len(record.encode()) < MAX_MESSAGE_BYTES for record in found)
-    many = local(config_for(Classes, grid_size=100, ice=0), records(Classes, 20))
+    many = local(config_for(Classes, grid_size=100, ice=0), records(Classes, 16))
     assert all(len(record.encode()) < MAX_MESSAGE_BYTES for record in many)

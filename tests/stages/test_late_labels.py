@@ -21,9 +21,7 @@ from tests.kit.stages import local, modelled
 
 def sent(values: Sequence[object], *, model: type = kit.Additive, **label: Any) -> list[Record]:
     """Return what a fresh model stage publishes."""
-    factory = {"factory": f"{model.__module__}:{model.__name__}"}
-    config = kit.linear_config(model=factory, label={"type": "number", **label})
-    return modelled(config, values)
+    return modelled(kit.linear_config(model=model, label={"type": "number", **label}), values)
 
 
 def stamped(values: Sequence[object], times: Sequence[int], wait_s: float) -> list[Record]:
@@ -281,7 +279,7 @@ def test_letters_of_what_waited_are_told_whatever_becomes_of_the_newest() -> Non
 def test_a_model_that_first_says_something_when_it_has_learned_is_explained_from_then_on() -> None:
     """Of an observation without a prediction the mean prediction has none either."""
     values: list[Any] = []
-    data = list(kit.agrawal(120))
+    data = list(kit.agrawal(80))
     for i, (x, _) in enumerate(data):
         values.append({"x": x, "id": i})
         values += [label(i - 20, data[i - 20][1])] if i >= 20 else []

@@ -67,7 +67,7 @@ def test_the_pipeline_gives_the_numbers_of_the_library(
         kinds = config.features.items()
         records = [
             ({n: float(x[n]) if each == "numeric" else x[n] for n, each in kinds}, y)
-            for x, y in agrawal(150)
+            for x, y in agrawal(100)
         ]
     published = explanations(config, [{"x": x, "y": y} for x, y in records])
     values: dict[tuple[str, str, int], tuple[float, float]] = {

@@ -46,13 +46,9 @@ class Picky(kit.Constant):
         return float(x["a"])
 
 
-def config_of(model: type) -> Config:
-    return kit.linear_config(model={"factory": f"{__name__}:{model.__name__}"})
-
-
 @pytest.mark.parametrize("replica", [WHOLE, Replica("model", 0, 2), Replica("model", 1, 2)])
 def test_every_call_of_the_model_is_metered_with_what_its_inputs_are_for(replica: Replica) -> None:
-    stage, tally = metered(config_of(Counting), replica)
+    stage, tally = metered(kit.linear_config(model=Counting), replica)
     published = kit.run(stage, MESSAGES)
     model = stage.model
     assert isinstance(model, Counting)
@@ -67,17 +63,17 @@ def test_every_call_of_the_model_is_metered_with_what_its_inputs_are_for(replica
 
 
 def test_without_a_label_there_is_no_learning_and_nothing_but_ipdp() -> None:
-    stage, tally = metered(config_of(Counting))
+    stage, tally = metered(kit.linear_config(model=Counting))
     kit.run(stage, kit.messages_of({"x": record["x"]} for record in RECORDS))
     assert {work for work, inputs in tally.inputs.items() if inputs} == {"prediction", "ipdp"}
 
 
 def test_a_model_that_fails_on_some_inputs_is_metered_when_it_is_asked_again() -> None:
-    stage, tally = metered(config_of(Picky))
+    stage, tally = metered(kit.linear_config(model=Picky))
     published = kit.run(stage, MESSAGES)
     assert kit.of_kind(published, DeadLetter)
     assert tally.inputs["prediction"] > len(kit.of_kind(published, Prediction)) == len(MESSAGES)
-    assert kit.encoded(published) == kit.encoded(modelled(config_of(Picky), RECORDS))
+    assert kit.encoded(published) == kit.encoded(modelled(kit.linear_config(model=Picky), RECORDS))
 
 
 @pytest.mark.parametrize(

@@ -133,8 +133,8 @@ def test_what_is_required_goes_before_what_is_passed_over_and_that_before_what_i
 
 def test_explanations_say_which_share_of_the_observations_had_a_value() -> None:
     records = [
-        without(each, *(["a"] if i % 4 == 3 else []), *(["c"] if i >= 200 else []))
-        for i, each in enumerate(kit.linear_records(400))
+        without(each, *(["a"] if i % 4 == 3 else []), *(["c"] if i >= 100 else []))
+        for i, each in enumerate(kit.linear_records(300))
     ]
     config = kit.linear_config(
         missing={"policy": "impute", "values": {"c": "none"}},

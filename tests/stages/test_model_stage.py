@@ -30,10 +30,6 @@ def sent(values: list[Any]) -> list[Record]:
     return modelled(CONFIG, values)
 
 
-def of_model(model: type, **settings: Any) -> Config:
-    return kit.linear_config(model={"factory": f"{__name__}:{model.__name__}"}, **settings)
-
-
 BAD: dict[str, tuple[Any, str]] = {
     "not JSON": (b"{oops", "not JSON"),
     "empty": (b"", "not JSON"),
@@ -157,7 +153,7 @@ class Moody:
 def test_a_model_that_fails_gives_a_dead_letter_and_the_stream_goes_on(
     bad: dict[str, Any], reason: str
 ) -> None:
-    config = of_model(Moody)
+    config = kit.linear_config(model=Moody)
     values: list[Any] = [*RECORDS[:20], bad, *RECORDS[20:]]
     published = modelled(config, values)
     [letter] = kit.of_kind(published, DeadLetter)
@@ -202,7 +198,7 @@ def test_a_class_that_no_label_can_be_is_told(
     classes: list[Any], kind: str, other: str | None
 ) -> None:
     config = kit.linear_config(
-        model={"factory": "tests.stages.test_model_stage:Answers", "params": {"classes": classes}},
+        model={"factory": f"{__name__}:Answers", "params": {"classes": classes}},
         label={"type": kind},
         explain={"loss": "cross_entropy"},
     )
@@ -227,7 +223,7 @@ class Destroyer(kit.Additive):
 
 
 def test_a_model_that_changes_what_it_learns_from_does_no_harm() -> None:
-    assert modelled(of_model(Destroyer), RECORDS) == sent(RECORDS)
+    assert modelled(kit.linear_config(model=Destroyer), RECORDS) == sent(RECORDS)
 
 
 def test_an_unlabelled_observation_gets_a_prediction_and_ipdp_only() -> None:
@@ -298,7 +294,9 @@ def test_a_single_feature_and_a_single_method_are_explained(
 ) -> None:
     """With one feature iSAGE needs no perturbed input: its two outputs are known."""
     explain = {"methods": methods, "emit_every": 1}
-    explained = explanations(of_model(Tolerant, features=features, explain=explain), RECORDS)
+    explained = explanations(
+        kit.linear_config(model=Tolerant, features=features, explain=explain), RECORDS
+    )
     assert [e.seq for e in explained] == list(range(5, 40))
     assert any(e.value != 0.0 for e in explained)
 

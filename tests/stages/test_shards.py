@@ -67,7 +67,7 @@ def linear() -> tuple[Config, list[Message]]:
 
 
 def failing() -> tuple[Config, list[Message]]:
-    config = kit.linear_config(model={"factory": "tests.stages.test_shards:Picky"})
+    config = kit.linear_config(model=Picky)
     return config, kit.messages_of(LINEAR)
 
 

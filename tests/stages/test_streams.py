@@ -27,7 +27,7 @@ CONFIG = kit.linear_config(
     drift=SENSITIVE,
     streams={
         1: {
-            "model": {"factory": "tests.stages.test_streams:Inverted"},
+            "model": {"factory": f"{__name__}:Inverted"},
             "explain": {"alpha": [0.2, 0.02], "emit_every": 7, "loss": "absolute_error"},
             "drift": {"detector": "page_hinkley", "params": {"threshold": 1.0}},
         },

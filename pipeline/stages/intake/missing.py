@@ -15,12 +15,10 @@ RECENT = 100
 
 
 class Filler:
-    """Imputes missing values from observed ones.
+    """Imputes missing values of the ``imputed`` features, in the order of ``features``.
 
     A numeric feature gets the mean of its values, smoothed with ``alpha`` as explanations are; a
-    categorical one the most frequent of its last 100 values, of equals the first. ``constants``
-    (feature → value) take precedence. Only ``imputed`` features may be missing. The result has the
-    order of ``features``.
+    categorical one the :class:`Mode` of its values. ``constants`` (feature → value) go first.
 
     Examples
     --------
