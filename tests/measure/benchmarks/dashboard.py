@@ -7,9 +7,7 @@ import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from functools import partial
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from statistics import median
-from threading import Thread
 from typing import Any
 
 import orjson
@@ -18,6 +16,7 @@ from playwright.sync_api import Page
 
 from fluxplain.cli.supervisor import ROLES, command_of
 from fluxplain.kafka.topics.progress import GroupOffsets
+from tests.kit.receiver import Receiver
 from tests.kit.settings import write_config
 from tests.measure.benchmarks.rig import ALL, Rig, observations, rig, settings
 from tests.measure.benchmarks.timing import Figure, Run
@@ -151,13 +150,12 @@ def _server() -> Iterator[tuple[str, float, float]]:
 @contextmanager
 def _beside(run: Run, it: Rig) -> Iterator[list[psutil.Process]]:
     """Run dashboard and alerts on the same broker, with somebody who listens to each."""
-    receiver = ThreadingHTTPServer(("127.0.0.1", 0), _Receiver)
-    Thread(target=receiver.serve_forever, daemon=True).start()
+    receiver = Receiver()
     fields = {
         **settings(ALL),
         "kafka": {"bootstrap_servers": it.config.kafka.bootstrap_servers},
         "dashboard": {"port": 0},
-        "alerts": {"url": f"http://127.0.0.1:{receiver.server_port}/", "quiet_s": 0.0},
+        "alerts": {"url": receiver.url, "quiet_s": 0.0},
     }
     path = write_config(run.folder / "beside.toml", fields)
     dashboard = subprocess.Popen(command_of("dashboard", config_path=path), stdout=subprocess.PIPE)
@@ -173,15 +171,4 @@ def _beside(run: Run, it: Rig) -> Iterator[list[psutil.Process]]:
             each.terminate()
             each.wait(20)
         dashboard.stdout.close()
-        receiver.shutdown()
-        receiver.server_close()
-
-
-class _Receiver(BaseHTTPRequestHandler):
-    def do_POST(self) -> None:
-        self.rfile.read(int(self.headers["Content-Length"]))
-        self.send_response(204)
-        self.end_headers()
-
-    def log_message(self, format: str, *args: object) -> None:
-        pass
+        receiver.close()

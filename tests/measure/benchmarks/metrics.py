@@ -17,6 +17,7 @@ from fluxplain.kafka.worker.outbox import Outbox
 from fluxplain.schemas import Evaluation, Explanation, Record
 from fluxplain.stages import DriftStage, ExplainerStage, Message, ModelStage, Stage, process
 from fluxplain.stages.metering import Work
+from tests.kit.recorder import Recorder
 from tests.measure.benchmarks.rig import ALL, observations, settings
 from tests.measure.benchmarks.timing import BLOCK, Figure, Run, Stopwatch, share
 
@@ -56,7 +57,7 @@ def counting(_run: Run) -> Iterator[Figure]:
     inputs = [_message(config, "features", i, v) for i, v in enumerate(observations(RECORDS))]
     for role, passed_on in roles:
         watch, sent, outputs = Stopwatch(), list[Record](), list[Record]()
-        outbox = Outbox(config, cast(RecordProducer, _Nowhere()), 4, sent.append)
+        outbox = Outbox(config, cast(RecordProducer, Recorder()), 4, sent.append)
         metrics = WorkerMetrics(config, Replica(role))
         for i, message in enumerate(inputs, 1):
             for record in watch.time("stage", process, stages[role], message):
@@ -74,16 +75,6 @@ def counting(_run: Run) -> Iterator[Figure]:
         )
         inputs = [_message(config, r.TOPIC, i, r.encode()) for i, r in enumerate(outputs)]
     yield _monitors()
-
-
-class _Nowhere:
-    waiting = 0
-
-    def send(self, *_message: object, **_headers: object) -> None:
-        pass
-
-    def partitions(self, _topic: str) -> int:
-        return 4
 
 
 def _take_note(

@@ -11,6 +11,7 @@ from pathlib import Path
 import psutil
 from pydantic import TypeAdapter
 
+from deploy.docs.words import table
 from deploy.kafka.java import kafka_version
 from tests.measure.benchmarks.timing import Figure
 
@@ -54,10 +55,8 @@ def _lines(parts: Sequence[Part]) -> Iterator[str]:
             machine = part.machine
             yield from ("", "Measured on: " + ", ".join(f"{k} {v}" for k, v in machine.items()))
         yield from ("", f"## {part.name}", "", part.about, "")
-        yield from ("| what | ours | other | ratio | bar |", "| --- | --- | --- | --- | --- |")
-        for figure in part.figures:
-            cells = (figure.name, figure.ours, figure.other, figure.ratio_text, figure.bar or "")
-            yield "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+        rows = [(f.name, f.ours, f.other, f.ratio_text, f.bar or "") for f in part.figures]
+        yield table(("what", "ours", "other", "ratio", "bar"), rows)
 
 
 def machine() -> dict[str, str]:

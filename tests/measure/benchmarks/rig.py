@@ -9,7 +9,6 @@ from functools import partial
 from typing import Any, Literal
 
 import orjson
-from river.datasets import synth
 
 from deploy.kafka import Cluster
 from deploy.kafka.cluster import say as tell
@@ -19,6 +18,7 @@ from fluxplain.config.replica import Replica, Role
 from fluxplain.kafka.embedded import CHECKPOINT_INTERVAL_S, EmbeddedBroker
 from fluxplain.kafka.topics.progress import GroupOffsets
 from tests.kit.settings import write_config
+from tests.kit.support import agrawal
 from tests.kit.waiting import FailedError
 from tests.kit.workers import Workers
 from tests.measure.benchmarks import library
@@ -55,8 +55,7 @@ def settings(methods: list[str]) -> dict[str, Any]:
 
 def observations(records: int) -> list[bytes]:
     """Return records of the first concept of agrawal, as they stand in ``features``."""
-    data = synth.Agrawal(classification_function=1, seed=7).take(records)
-    return [orjson.dumps({"x": x, "y": y}) for x, y in data]
+    return [orjson.dumps({"x": x, "y": y}) for x, y in agrawal(records, seed=7)]
 
 
 @dataclass(frozen=True, slots=True)

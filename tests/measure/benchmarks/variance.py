@@ -2,21 +2,18 @@
 
 import math
 import statistics
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
 from itertools import islice
 
 from river import forest
 
-from fluxplain.evaluate import Evaluator, evaluator_for
+from fluxplain.baselines import expected_pfi
+from fluxplain.evaluate import evaluator_for
 from fluxplain.explain import IncrementalPFI, IncrementalSAGE
 from fluxplain.explain.imputers import InnerSamples
-from fluxplain.explain.losses import cross_entropy
 from fluxplain.explain.parameter_checks import ALL
 from tests.kit.command import Clock
-from tests.kit.support import outputs_of
-from tests.measure.benchmarks.library import Record, agrawal
+from tests.measure.benchmarks.library import agrawal
 from tests.measure.benchmarks.timing import Figure, Run, Stopwatch
 
 TRAINED = 5000
@@ -46,14 +43,16 @@ def error_for_time(run: Run) -> Iterator[Figure]:
 
     The forest is trained before and learns no more, and all runs explain the same 1,000 records
     with equal weights, so what is left is the error of sampling: root mean square over features
-    and ten seeds. iPFI is compared with batch PFI: each record with every other one's values.
+    and ten seeds. iPFI is compared with expected PFI: each record with every other one's values.
     iSAGE is compared with the mean of 20 other runs that take the whole reservoir; its error has
     the bias of few samples in it. The ratio is error² × µs by that of one inner sample: below 1,
     the samples are worth their price.
     """
     static = Static(run.clock)
+    xs, ys = zip(*static.records, strict=True)
+    expected = expected_pfi(None, xs, ys, [*xs[0]], evaluator=static.evaluator)
     for name, kind, reference in (
-        ("iPFI, M", IncrementalPFI, batch_pfi(static.evaluator, static.records, run.clock)),
+        ("iPFI, M", IncrementalPFI, expected),
         ("iSAGE, m", IncrementalSAGE, static.mean_sage()),
     ):
         watch = Stopwatch()
@@ -121,28 +120,6 @@ class Static:
         seeds = range(SEEDS, SEEDS + REFERENCES)
         runs = [self.values(IncrementalSAGE, (ALL,), i, Stopwatch())[ALL] for i in seeds]
         return {feature: statistics.fmean(each[feature] for each in runs) for feature in runs[0]}
-
-
-def batch_pfi(evaluator: Evaluator, records: Sequence[Record], clock: Clock) -> Values:
-    """Return batch PFI: the growth of the mean loss when a feature has every other record's value.
-
-    References
-    ----------
-    iPFI (Fumagalli et al. 2022), Equation 3 and Theorem 1: expected PFI, unbiased.
-    """
-    values = {feature: Counter(x[feature] for x, _ in records) for feature in records[0][0]}
-    grown = dict.fromkeys(values, 0.0)
-    for i, (x, y) in enumerate(records):
-        clock.progress(partial("batch PFI: {:,} of {:,} records".format, i, len(records)))
-        base = cross_entropy(y, outputs_of(evaluator, x, [{}])[0])
-        for feature, counts in values.items():
-            outputs = outputs_of(evaluator, x, [{feature: value} for value in counts])
-            losses = (cross_entropy(y, output) for output in outputs)
-            total = math.fsum(n * loss for n, loss in zip(counts.values(), losses, strict=True))
-            grown[feature] += total - len(records) * base
-    # a record's own value, which is among them, adds nothing
-    pairs = len(records) * (len(records) - 1)
-    return {feature: total / pairs for feature, total in grown.items()}
 
 
 def square_error(values: Values, reference: Values) -> float:

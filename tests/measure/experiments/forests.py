@@ -15,6 +15,7 @@ from river.datasets import synth
 from fluxplain.evaluate import Encoding, Inputs, Table, evaluator_for
 from fluxplain.evaluate.encoding import Floats
 from fluxplain.evaluate.table import aligned
+from tests.kit.support import agrawal
 from tests.measure.experiments.streams import Record
 
 Places = NDArray[np.int64]
@@ -45,10 +46,6 @@ class Forests:
         return aligned(self(Inputs(Encoding().observe(x), rows)), (0, 1))
 
 
-def concept_records(concept: int, seed: int, n: int) -> list[Record]:
-    return list(synth.Agrawal(classification_function=concept, seed=seed).take(n))
-
-
 def as_arrays(records: Sequence[Record]) -> tuple[list[str], Floats, Places]:
     """Return the features, the observations, shape (records, features), and the labels."""
     xs = np.array([list(x.values()) for x, _ in records], np.float64)
@@ -60,7 +57,7 @@ def trained_forests(seed: int, training: int) -> Forests:
     forests = []
     for concept in range(CONCEPTS):
         model = forest.ARFClassifier(n_models=TREES, seed=CONCEPTS * seed + concept)
-        for x, y in concept_records(concept, CONCEPTS * seed + concept, training):
+        for x, y in agrawal(training, CONCEPTS * seed + concept, concept):
             model.learn_one(x, y)
         forests.append(model)
     return Forests(forests)

@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 from river import base, compat
-from river.datasets import synth
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.model_selection import train_test_split
 
 from deploy.docs.words import table
 from fluxplain.baselines import batch_pfi
 from fluxplain.explain import IncrementalPFI, explain_together
+from tests.kit.support import agrawal
 from tests.measure.experiments.errors import error, median_and_iqr, printed, thousandths
 from tests.measure.experiments.experiment import Report, Results, Task
 from tests.measure.experiments.streams import Record, elec2, shuffled
@@ -44,9 +44,7 @@ TRAINING_SEED = 1
 
 
 def records_of(data: str, n: int) -> list[Record]:
-    if data == "elec2":
-        return elec2()[:n]
-    return list(synth.Agrawal(classification_function=1, seed=TRAINING_SEED).take(n))
+    return elec2()[:n] if data == "elec2" else agrawal(n, TRAINING_SEED)
 
 
 def trained(records: list[Record]) -> tuple[base.Classifier, float]:

@@ -233,11 +233,9 @@ def report(results: Results) -> Report:
     errors = {cell: _errors(results, *cell) for cell in PAPER}
     ours = {cell: [median_and_iqr(part) for part in parts] for cell, parts in errors.items()}
     above = [
-        (alpha, _standard_errors(mine, paper, len(part)))
-        for (name, sampling, alpha), parts in errors.items()
-        for mine, paper, part in zip(
-            ours[name, sampling, alpha], PAPER[name, sampling, alpha], parts, strict=True
-        )
+        (cell[-1], _standard_errors(mine, paper, len(part)))
+        for cell, parts in errors.items()
+        for mine, paper, part in zip(ours[cell], PAPER[cell], parts, strict=True)
         if _is_above(mine, paper)
     ]
     total = len(PAPER) * len(PARTS)

@@ -26,13 +26,13 @@ from deploy.docs.words import table
 from fluxplain.evaluate.encoding import Floats
 from fluxplain.explain import IncrementalPFI, IncrementalSAGE, explain_together
 from fluxplain.explain.sage import DEFAULT_INNER_SAMPLES
+from tests.kit.support import agrawal
 from tests.measure.experiments.experiment import Report, Results, seeded
 from tests.measure.experiments.forests import (
     Forests,
     Places,
     array_sage,
     as_arrays,
-    concept_records,
     random_draws,
     revealed,
 )
@@ -63,7 +63,7 @@ def run(*, seed: int, trees: int, length: int, true_records: int) -> dict[str, E
     That of the value by draws given each other is of ``true_records`` records.
     """
     model = forest.ARFClassifier(n_models=trees, seed=seed)
-    records = concept_records(CONCEPT, seed, length)
+    records = agrawal(length, seed, CONCEPT)
     features = list(records[0][0])
     options: dict[str, Any] = {"loss": "cross_entropy", "alpha": ALPHA, "seed": seed}
     explainers = {
@@ -91,7 +91,7 @@ def true_value(forests: Forests, seed: int, n: int) -> Estimate:
     All other features but salary are drawn from whole observations.
     """
     # a seed that no other stream has
-    records = concept_records(CONCEPT, 10**6 + seed, n)
+    records = agrawal(n, 10**6 + seed, CONCEPT)
     features, xs, ys = as_arrays(records)
     rng = np.random.default_rng(seed)
     orders, chosen = random_draws(rng, len(xs), len(features), TRUE_SAMPLES)

@@ -25,6 +25,7 @@ from deploy.docs.words import table
 from fluxplain.evaluate.encoding import Floats
 from fluxplain.explain import IncrementalSAGE, explain_together
 from fluxplain.explain.sage import DEFAULT_INNER_SAMPLES
+from tests.kit.support import agrawal
 from tests.measure.experiments.experiment import Report, Results, seeded
 from tests.measure.experiments.forests import (
     CONCEPTS,
@@ -32,7 +33,6 @@ from tests.measure.experiments.forests import (
     Places,
     array_sage,
     as_arrays,
-    concept_records,
     interventional,
     random_draws,
     switching_stream,
@@ -134,7 +134,7 @@ def ground_truth(
     off: dict[int, list[Floats]] = {m: [] for m in SAMPLES}
     for concept in range(CONCEPTS):
         # a seed that no other stream has
-        records = concept_records(concept, 10**6 + CONCEPTS * seed + concept, n)
+        records = agrawal(n, 10**6 + CONCEPTS * seed + concept, concept)
         features, xs, ys = as_arrays(records)
         forests.used = concept
         ask = partial(forests.probabilities, features)

@@ -7,16 +7,16 @@ Run: ``python -m tests.measure.experiments.sage_inner_samples``
 """
 
 from river import forest
-from river.datasets import synth
 
 from fluxplain.explain import IncrementalSAGE
+from tests.kit.support import agrawal
 
 SAMPLES = (1, 2, 5, 10, 20, 100)
 TRAINING, RECORDS = 5_000, 4_000
 
 
 def main() -> None:
-    records = list(synth.Agrawal(classification_function=1, seed=42).take(TRAINING + RECORDS))
+    records = agrawal(TRAINING + RECORDS, seed=42)
     model = forest.ARFClassifier(n_models=5, seed=42)
     for x, y in records[:TRAINING]:
         model.learn_one(x, y)

@@ -11,12 +11,12 @@ from river import forest
 from fluxplain.baselines import SlidingWindowSAGE, batch_sage
 from fluxplain.explain.imputers import draws
 from fluxplain.explain.sage import permuted
+from tests.kit.support import agrawal
 from tests.measure.experiments.forests import (
     Forests,
     Places,
     array_sage,
     as_arrays,
-    concept_records,
     interventional,
     random_draws,
     revealed,
@@ -36,7 +36,7 @@ def forests() -> Forests:
     models = []
     for concept in (0, 2):
         model = forest.ARFClassifier(n_models=2, seed=concept)
-        for x, y in concept_records(concept, concept, 1_000):
+        for x, y in agrawal(1_000, concept, concept):
             model.learn_one(x, y)
         models.append(model)
     return Forests(models)
@@ -51,7 +51,7 @@ def library_draws(records: Sequence[Record], m: int, seed: int) -> tuple[Places,
 
 @pytest.mark.parametrize("m", [1, 3])
 def test_the_values_are_those_of_batch_sage_with_the_same_draws(forests: Forests, m: int) -> None:
-    records = concept_records(0, 99, 200)
+    records = agrawal(200, 99, 0)
     features, xs, ys = as_arrays(records)
     observations, labels = [x for x, _ in records], [y for _, y in records]
     for used in (0, 1):
@@ -67,7 +67,7 @@ def test_the_values_are_those_of_batch_sage_with_the_same_draws(forests: Forests
 
 def test_windows_begin_and_end_as_those_of_the_library(forests: Forests) -> None:
     """They use other random numbers, so what is compared is when the values change."""
-    records, window = concept_records(0, 99, 140), 40
+    records, window = agrawal(140, 99, 0), 40
     concepts = np.array([0] * 100 + [1] * 40)
     ours = window_estimates(forests, records, concepts, window, 1, np.random.default_rng(1))
     features = list(records[0][0])
@@ -91,7 +91,7 @@ def test_draws_are_permutations_and_choices() -> None:
 
 def test_conditional_draws_are_possible_with_what_is_revealed() -> None:
     """Whatever is revealed, commission is 0 exactly where salary is at least 75,000."""
-    features, xs, _ = as_arrays(concept_records(1, 1, 300))
+    features, xs, _ = as_arrays(agrawal(300))
     rng = np.random.default_rng(1)
     orders, chosen = random_draws(rng, len(xs), len(features), 5)
     hidden = conditional(features, xs, orders, chosen, rng)
