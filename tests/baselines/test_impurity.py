@@ -29,7 +29,7 @@ def leaves_of(node: Any) -> list[Any]:
     return [node] if children is None else [leaf for c in children for leaf in leaves_of(c)]
 
 
-def trained(model: Any, n: int = 3_000) -> Any:
+def trained(model: Any, n: int = 1_500) -> Any:
     for x, y in agrawal(n):
         model.learn_one(x, y)
     return model

@@ -92,7 +92,7 @@ def test_the_enumeration_gives_what_is_known() -> None:
     assert shapley_values(0.0)["b"] == pytest.approx(0.8**2 * 2.25 / 2.0)
 
 
-@pytest.mark.parametrize("named", [False, True])
+@pytest.mark.parametrize("named", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_observational_isage_reaches_the_conditional_shapley_values(named: bool) -> None:
     """The mean of m draws from L values varies by s = (1/m + 1/L + 1/(2L-1)) · Var at most.
 

@@ -47,8 +47,14 @@ def name(value: int) -> Value:
     return "uvw"[value]
 
 
-@pytest.mark.parametrize("of_a", [number, name])
-@pytest.mark.parametrize("of_b", [number, name])
+@pytest.mark.parametrize(
+    ("of_a", "of_b"),
+    [
+        (number, name),
+        (name, number),
+        *(pytest.param(of, of, marks=pytest.mark.slow) for of in (number, name)),
+    ],
+)
 def test_draws_follow_the_marginal_or_the_conditional_by_what_is_hidden(
     of_a: Callable[[int], Value], of_b: Callable[[int], Value]
 ) -> None:

@@ -217,7 +217,9 @@ def measured_variances(
         yield alpha, *mean_and_tolerance(squares[alpha], checks=len(ALPHAS) + 1)
 
 
-@pytest.mark.parametrize("size", [2, 10, 50])
+@pytest.mark.parametrize(
+    "size", [pytest.param(2, marks=pytest.mark.slow), 10, pytest.param(50, marks=pytest.mark.slow)]
+)
 def test_theorem_3_the_variance_with_a_geometric_reservoir(size: int) -> None:
     """It is O(α) + O(1/L): below the proof's bound, and exactly what the proof's cases add up to.
 
@@ -253,6 +255,7 @@ def test_theorem_3_the_variance_with_uniform_draws_from_the_whole_past() -> None
     assert_slope(measured, exact)
 
 
+@pytest.mark.slow
 def test_a_uniform_reservoir_of_bounded_size_leaves_a_variance_of_order_1_over_its_size() -> None:
     """Beyond the paper, whose uniform draws are from the whole past.
 

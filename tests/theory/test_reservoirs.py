@@ -13,11 +13,15 @@ REPETITIONS = 20_000
 SIZE = 5
 
 
+ENCODING = Encoding()
+OBSERVATIONS = [ENCODING.observe({"t": t}) for t in range(5 * SIZE)]
+
+
 def drawn(sampler: str, seen: int, rng: random.Random) -> int:
     """Return which of the observations 0, …, seen - 1 a reservoir of its own gives."""
-    reservoir, encoding = make_reservoir(sampler, SIZE, rng), Encoding()
-    for t in range(seen):
-        reservoir.update(encoding.observe({"t": t}))
+    reservoir = make_reservoir(sampler, SIZE, rng)
+    for observed in OBSERVATIONS[:seen]:
+        reservoir.update(observed)
     return int(rng.choice(reservoir.rows)["t"])
 
 
