@@ -81,8 +81,8 @@ class DriftSettings(Section):
     """Changes of a stream within so many observations form one incident."""
     loss: LossDriftSettings = LossDriftSettings()
 
-    @model_validator(mode="after")
-    def _parameters_fit(self) -> Self:
+    def check_parameters(self) -> None:
+        """Raise ``ValueError`` for a parameter that its detector does not take; loads River."""
         tables = {f"{method}.": self._own(method) for method in WATCHED}
         every: dict[str, DriftSettings | LossDriftSettings] = {"": self, **tables}
         for prefix, table in every.items():
@@ -90,6 +90,10 @@ class DriftSettings(Section):
                 detectors.check_parameters(table.detector or self.detector, table.params or {})
             except ValueError as error:
                 raise ValueError(f"{prefix}params.{error}") from None
+
+    @model_validator(mode="after")
+    def _parameters_fit(self) -> Self:
+        tables = {f"{method}.": self._own(method) for method in WATCHED}
         for prefix, own in tables.items():
             self._check_adwin(own, prefix, own.detector or self.detector)
         if "adwin" not in {own.detector or self.detector for own in tables.values()}:

@@ -109,6 +109,10 @@ def _check_loss(config: Config) -> None:
 
 
 def _check_detectors(config: Config) -> None:
+    try:
+        config.drift.check_parameters()
+    except ValueError as error:
+        raise ConfigError(f"drift.{error}") from None
     for method in get_args(Watched):
         settings = config.drift.of(method)
         has_errors = method == "loss" and config.explain.loss == "zero_one"

@@ -131,7 +131,7 @@ drift.ipdp.detector = 'kswin'; drift.ipdp.params.alpha = 1.5 =>
   drift.ipdp.params.alpha is 1.5 & less than or equal to 1
 drift.ipdp.detector = 'kswin'; drift.ipdp.params.window = [] =>
   drift.ipdp.params.window is not a parameter of 'kswin' & alpha, window_size, stat_size
-drift.loss.detector = 'eddm'; drift.loss.params.beta = 0.97 =>
+explain.loss = 'zero_one'; drift.loss.detector = 'eddm'; drift.loss.params.beta = 0.97 =>
   drift.loss.params.beta is 0.97 & 'alpha' must be greater or equal to 'beta'
 drift.loss.detector = 'page_hinkley'; drift.loss.params.mode = 'sideways' =>
   drift.loss.params.mode is 'sideways' & 'up', 'down' or 'both'
