@@ -15,9 +15,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from fluxplain.kafka.embedded import EmbeddedBroker
-from fluxplain.schemas import Change, Explanation
 from fluxplain.sources import Source, open_source
-from tests.kit.kafka_pipeline import KafkaPipeline, Published, assert_same, reference
+from tests.kit.kafka_pipeline import KafkaPipeline, Published, assert_same, records_of, reference
 from tests.measure.experiments.streams import VICPRICE_VARIES
 
 CONFIG = Path("deploy/examples/elec2.toml")
@@ -58,35 +57,26 @@ def _with_progress(source: Source) -> Iterator[bytes]:
 
 
 def _check_feature(published: Published) -> None:
-    explanations = [
-        Explanation.decode(value)
-        for key, values in published.items()
-        if key[0] == "explanations"
-        for value in values
-    ]
-    features = sorted({e.feature for e in explanations})
-    print(f"explained features: {', '.join(features)}")
-    early = [e for e in explanations if e.feature == FEATURE and e.seq < VICPRICE_VARIES]
+    explanations = records_of(published, "explanations")
+    print(f"explained features: {', '.join(sorted({e['feature'] for e in explanations}))}")
+    early = [e for e in explanations if e["feature"] == FEATURE and e["seq"] < VICPRICE_VARIES]
     for method in ("ipfi", "isage", "ipdp"):
-        values = [e for e in early if e.method == method]
-        largest = max(abs(e.value) for e in values)
-        outside = sum(abs(e.value) > e.std_error for e in values)
+        values = [e for e in early if e["method"] == method]
+        largest = max(abs(e["value"]) for e in values)
+        outside = sum(abs(e["value"]) > e["std_error"] for e in values)
         print(
             f"{FEATURE} {method} before record {VICPRICE_VARIES:,}: {len(values):,} explanations, "
             f"largest |value| {largest:.3g}, outside their standard error: {outside}"
         )
         assert not outside
-    changes = sorted(
-        (Change.decode(v) for k, values in published.items() if k[0] == "changes" for v in values),
-        key=lambda change: (change.seq, change.method or ""),
-    )
-    concerned = [change for change in changes if change.feature == FEATURE]
-    before = [change for change in concerned if change.seq < VICPRICE_VARIES]
+    changes = records_of(published, "changes")
+    concerned = [change for change in changes if change["feature"] == FEATURE]
+    before = [change for change in concerned if change["seq"] < VICPRICE_VARIES]
     print(f"changes in all: {len(changes)}; of {FEATURE}: {len(concerned)}, before: {len(before)}")
     assert not before
     assert concerned
-    for change in concerned:
-        print(f"  record {change.seq:,}: {change.detail}")
+    for change in sorted(concerned, key=lambda change: (change["seq"], change["method"] or "")):
+        print(f"  record {change['seq']:,}: {change['detail']}")
 
 
 if __name__ == "__main__":
