@@ -8,7 +8,6 @@ topics. It counts the records that it leaves out.
 
 import threading
 from collections import Counter, OrderedDict, deque
-from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -97,14 +96,6 @@ class Store:
         self._points = Budget[Series](MAX_ALL_POINTS, MAX_POINTS)
         self._curve_bytes = Budget[PdpHistory](MAX_CURVE_BYTES, MAX_CURVE_BYTES)
         self._changes = Budget[StreamResults](MAX_ALL_CHANGES, MAX_CHANGES)
-
-    @classmethod
-    def of(cls, records: Iterable[Record]) -> "Store":
-        """Return a store with the given records of one partition."""
-        store = cls()
-        for record in records:
-            store.add(record)
-        return store
 
     def add(
         self, record: Record, partition: int = 0, now: float | None = None, *, at: int = 0

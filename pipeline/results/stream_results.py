@@ -21,9 +21,6 @@ TOP = 3
 Key = tuple[str, Method]
 """A feature and a method."""
 
-Shown = tuple[Method | None, float | None]
-"""A method and a smoothing rate."""
-
 
 @dataclass(frozen=True, slots=True)
 class Alphas:
@@ -94,7 +91,9 @@ class StreamResults:
         """Return the results at the preferred smoothing rate."""
         return StreamView(self, next(iter(Alphas(alphas).known(None, self.alphas())), None))
 
-    def choose(self, alphas: Sequence[float], method: Method | None, alpha: float | None) -> Shown:
+    def choose(
+        self, alphas: Sequence[float], method: Method | None, alpha: float | None
+    ) -> tuple[Method | None, float | None]:
         """Choose method and smoothing rate to show: the given ones if present, else the first."""
         chosen = method if method in self.methods else next(iter(self.methods), None)
         known = Alphas(alphas).known(None, self.alphas(chosen))

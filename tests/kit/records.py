@@ -1,9 +1,10 @@
 """Records for the monitor's tests, with only what matters spelled out."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from fluxplain.results.store import Store
-from fluxplain.schemas import Change, DeadLetter, Explanation, Prediction
+from fluxplain.schemas import Change, DeadLetter, Explanation, Prediction, Record
 from fluxplain.schemas.change import change_id
 from fluxplain.schemas.methods import Method
 from fluxplain.stages import Message
@@ -106,6 +107,14 @@ def letter(
     offset: int, reason: str = "x.age is missing", *, partition: int = 0, topic: str = "features"
 ) -> DeadLetter:
     return Message(topic, partition, offset, None, b"{}").dead_letter(reason)
+
+
+def store_of(records: Iterable[Record]) -> Store:
+    """Return a store with the given records of one partition."""
+    store = Store()
+    for record in records:
+        store.add(record)
+    return store
 
 
 def drifting_store(*, drift_seq: int = 1000, features: int = 9) -> Store:

@@ -21,7 +21,7 @@ from fluxplain.schemas.explanation import Ice
 from fluxplain.schemas.record import Value
 from tests.kit import records as plain
 from tests.kit.any_records import any_record
-from tests.kit.records import letter, prediction
+from tests.kit.records import letter, prediction, store_of
 from tests.kit.support import PROPERTY
 from tests.monitor.dashboard.stream import STREAM, change, explanation, name, records
 
@@ -32,7 +32,7 @@ def series_of(known: Store, feature: str) -> Series:
 
 def test_repetitions_after_a_crash_change_nothing() -> None:
     published = [*records(1500), letter(3), letter(7)]
-    once, again = Store.of(published), Store.of([*published, *published[500:]])
+    once, again = store_of(published), store_of([*published, *published[500:]])
     stream, same = once.streams[STREAM], again.streams[STREAM]
     assert (same.records, same.change_count, again.letter_count) == (1500, 5, 2)
     assert same.performance.trend(50) == stream.performance.trend(50)
@@ -56,14 +56,14 @@ def test_predictions_of_a_stream_may_come_from_partitions_one_after_the_other() 
 
 
 def test_an_explanation_without_increments_is_no_news() -> None:
-    known = Store.of([plain.explanation("a", 10, 0.1)])
+    known = store_of([plain.explanation("a", 10, 0.1)])
     assert not known.add(replace(plain.explanation("a", 20, 0.1), seqs=[], increments=[]))
     view = known.streams[plain.STREAM].at()
     assert (view.series["ipfi"]["a"].seq, view.results.newest_seq) == (10, 10)
 
 
 def test_a_view_has_the_newest_estimates_of_each_feature_and_method() -> None:
-    known = Store.of(
+    known = store_of(
         [
             plain.explanation("a", 10, 0.1),
             plain.explanation("a", 20, 0.2),
@@ -87,7 +87,7 @@ def test_of_several_smoothing_rates_the_preferred_one_is_shown(
     alphas: list[float], shown: float
 ) -> None:
     slow = plain.explanation("a", 1, 0.1)
-    known = Store.of([slow, replace(slow, alpha=0.5, value=1.0)])
+    known = store_of([slow, replace(slow, alpha=0.5, value=1.0)])
     view = known.streams[plain.STREAM].at(alphas)
     assert view.alpha == shown
     assert view.series["ipfi"]["a"].newest.value == (1.0 if shown == 0.5 else 0.1)
@@ -95,7 +95,7 @@ def test_of_several_smoothing_rates_the_preferred_one_is_shown(
 
 def test_a_change_comes_back_as_it_was_published_and_is_listed_without_curves() -> None:
     published = change("f1", 700, "ipfi")
-    known = Store.of([published])
+    known = store_of([published])
     assert Change.decode(known.stories.get(published.id)) == published
     [(_, short)] = known.streams[STREAM].changes
     assert short == replace(published, curve_before=None, curve_after=None)
@@ -104,7 +104,7 @@ def test_a_change_comes_back_as_it_was_published_and_is_listed_without_curves() 
 def test_a_notice_is_a_change_of_a_known_stream_but_makes_none_known() -> None:
     gap = Change.notice(kind="gap", stream="fluxplain.evaluations-2", seq=7, detail="lost")
     cold = Change.notice(kind="cold-start", stream=plain.STREAM, seq=7, detail="started cold")
-    known = Store.of([gap, gap, prediction(0), cold])
+    known = store_of([gap, gap, prediction(0), cold])
     assert [notice.detail for notice in known.notices] == ["lost", "started cold"]
     assert list(known.streams) == [plain.STREAM]
     assert known.streams[plain.STREAM].at().changes == [cold]
@@ -119,7 +119,7 @@ def test_records_of_other_kinds_are_ignored(run: Evaluation) -> None:
 def test_the_newest_changes_are_kept_by_seq_and_all_are_counted() -> None:
     seqs = list(range(MAX_CHANGES + 500))
     # four features, each in order, one after the other: so are the partitions of a topic read
-    known = Store.of(plain.change(f"f{i}", seq) for i in range(4) for seq in seqs[i::4])
+    known = store_of(plain.change(f"f{i}", seq) for i in range(4) for seq in seqs[i::4])
     stream = known.streams[plain.STREAM]
     assert stream.change_count == len(seqs)
     assert [each.seq for each in stream.at().changes] == seqs[-MAX_CHANGES:]
@@ -136,7 +136,7 @@ def test_many_streams_share_the_room_for_changes(monkeypatch: pytest.MonkeyPatch
 
 
 def test_dead_letters_of_all_topics_are_counted_and_the_last_ones_kept() -> None:
-    known = Store.of([letter(5), letter(3, "newest"), letter(5, partition=1), letter(5)])
+    known = store_of([letter(5), letter(3, "newest"), letter(5, partition=1), letter(5)])
     assert known.letter_count == 3
     assert [each["offset"] for each in known.letters] == [5, 3, 5]
     assert (known.letters[-1]["partition"], known.letters[1]["reason"]) == (1, "newest")
@@ -302,7 +302,7 @@ def test_a_series_is_thinned_evenly_and_keeps_both_ends(n: int) -> None:
 def test_as_many_series_and_streams_as_there_is_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(store, "MAX_SERIES", 6)
     monkeypatch.setattr(store, "MAX_STREAMS", 1)
-    known = Store.of(records(1, features=3))
+    known = store_of(records(1, features=3))
     assert not known.has_more_streams
     for record in records(1, stream="fluxplain.features-1"):
         assert not known.add(record)
@@ -313,7 +313,7 @@ def test_as_many_series_and_streams_as_there_is_room_for(monkeypatch: pytest.Mon
 
 
 def test_earlier_curves_are_spread_over_the_whole_stream() -> None:
-    history = Store.of(records(2000, features=3)).streams[STREAM].curves["f1", 0.001]
+    history = store_of(records(2000, features=3)).streams[STREAM].curves["f1", 0.001]
     seqs = [curve.seq for curve in history.curves]
     assert 6 <= len(seqs) - 1 <= pdp_history.MAX_EARLIER
     assert (seqs[0], seqs[-1]) == (0, 1990)
@@ -329,7 +329,7 @@ def test_a_small_loss_is_exact_after_a_large_one() -> None:
 
 
 def test_means_cover_the_last_500_labelled_records() -> None:
-    known = Store.of(prediction(seq, loss=9.0, correct=False) for seq in range(100))
+    known = store_of(prediction(seq, loss=9.0, correct=False) for seq in range(100))
     for seq in range(100, 600):
         known.add(prediction(seq, loss=0.25 if seq % 2 else 0.75, correct=seq % 4 != 0))
     for seq in range(600, 700):
@@ -354,7 +354,7 @@ def test_means_cover_the_last_500_labelled_records() -> None:
 def test_what_is_not_known_has_no_mean(
     published: Iterable[Record], loss: list[float | None], accuracy: list[float | None]
 ) -> None:
-    trend = Store.of(published).streams[plain.STREAM].performance.trend(1)
+    trend = store_of(published).streams[plain.STREAM].performance.trend(1)
     assert (trend["loss"], trend["accuracy"]) == (loss, accuracy)
 
 

@@ -68,7 +68,8 @@ def draw(
         With an explainer: only this feature or pair. With records: the curves of this feature
         instead of the importances.
     change
-        With records: plot this change, given itself or by its id, instead of the importances.
+        With records: plot this change instead of the importances, given itself or by at least the
+        first 4 digits of its id.
     title
         Title of the figure; None for a default.
     width_in

@@ -36,13 +36,12 @@ class Summary:
 
 def summarize(view: StreamView, drift_seq: int) -> Summary:
     """Summarize a known drift of a stream."""
-    drifts = [change for change in view.changes if change.kind == "drift"]
-    since = [change for change in drifts if change.seq >= drift_seq]
+    since = [change for change in view.drifts if change.seq >= drift_seq]
     detections: dict[Key, Change] = {}
     for change in since:
         if change.feature is not None and change.method is not None and change.method != "loss":
             detections.setdefault((change.feature, change.method), change)
-    before = [change for change in drifts if change.seq < drift_seq]
+    before = [change for change in view.drifts if change.seq < drift_seq]
     loss = next((change for change in since if change.method == "loss"), None)
     return Summary(drift_seq, view, before, detections, loss)
 
@@ -50,12 +49,10 @@ def summarize(view: StreamView, drift_seq: int) -> Summary:
 def render_summary(summary: Summary, *, loss_watched: bool = True) -> RenderableType:
     """Render a summary with the top features before and after the drift."""
     seq, first = summary.drift_seq, next(iter(summary.detections.values()), None)
-    detected = "it was not"
+    detected, by_loss = "it was not", "not at all" if loss_watched else "it is not watched"
     if first is not None:
-        detected = _detected(
-            first, seq, f"{signal_name(first)} of {printable(first.feature or '')}"
-        )
-    by_loss = "not at all" if loss_watched else "it is not watched"
+        what = printable(f"{signal_name(first)} of {first.feature}")
+        detected = _detected(first, seq, what)
     if summary.loss is not None:
         by_loss = _detected(summary.loss, seq, "it")
     n = len(summary.changes_before)

@@ -31,13 +31,7 @@ TIMEOUT_MS = 20_000
 
 @contextmanager
 def chromium() -> Iterator[Browser]:
-    """Run Debian's browser.
-
-    Raises
-    ------
-    FileNotFoundError
-        If it is not installed.
-    """
+    """Run Debian's browser."""
     path = shutil.which("chromium")
     if path is None:
         raise FileNotFoundError("chromium is not installed: `make browser` does it")
@@ -54,13 +48,7 @@ def chromium() -> Iterator[Browser]:
 
 
 class Visit:
-    """One page, and everything that is wrong with it.
-
-    Attributes
-    ----------
-    complaints
-        Messages on the console, errors, failed requests, and requests to other hosts.
-    """
+    """One page, with complaints: console messages, errors, and requests to other hosts."""
 
     def __init__(self, browser: Browser, address: str, **context: Any) -> None:
         self.complaints: list[str] = []
@@ -97,13 +85,7 @@ class Visit:
 
 
 class Dashboard:
-    """A running ``fluxplain dashboard``, and a producer for its topics.
-
-    Attributes
-    ----------
-    address
-        Where its page is.
-    """
+    """A running ``fluxplain dashboard``, the address of its page, and a producer for its topics."""
 
     def __init__(self, config: Config, settings_path: Path) -> None:
         self._config = config

@@ -10,13 +10,7 @@ from pathlib import Path
 
 
 class Demo:
-    """A running demonstration.
-
-    Attributes
-    ----------
-    address
-        Of its dashboard, as it was printed.
-    """
+    """A running demonstration, and the address of its dashboard."""
 
     def __init__(self, process: "subprocess.Popen[bytes]") -> None:
         self._process = process

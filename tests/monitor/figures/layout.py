@@ -43,6 +43,11 @@ def assert_readable(figure: Figure) -> None:
         assert min(across, up) <= TOLERANCE, f"{text!r} is on {other!r}"
 
 
+def panels(figure: Figure) -> list[str]:
+    """Return the title of each panel."""
+    return [axes.texts[0].get_text() for axes in figure.axes]
+
+
 def written(figure: Figure) -> str:
     """Return all text of a figure, line breaks as spaces."""
     return " ".join(text.replace("\n", " ") for text, _ in texts_of(figure))

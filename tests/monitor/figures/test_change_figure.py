@@ -8,12 +8,11 @@ import pytest
 
 from fluxplain.monitor.figures import story_figure
 from fluxplain.monitor.figures.contributions import MAX_ROWS, rows_of
-from fluxplain.monitor.figures.style import Picture
 from fluxplain.results.change_context import ChangeContext
 from fluxplain.results.selection import SelectedResults
 from fluxplain.schemas import Change
 from fluxplain.schemas.change import Curve
-from tests.monitor.figures.layout import assert_readable, texts_of, written
+from tests.monitor.figures.layout import assert_readable, panels, texts_of, written
 from tests.monitor.figures.samples import (
     DRIFT,
     GRID,
@@ -32,17 +31,20 @@ def context_of(change: Change, n: int = 6) -> ChangeContext:
     return context
 
 
-def panels(figure: Picture) -> list[str]:
-    return [axes.texts[0].get_text() for axes in figure.axes]
-
-
-@pytest.mark.parametrize("n", [6, 30])
-def test_all_text_can_be_read(n: int) -> None:
+@pytest.mark.parametrize(
+    ("n", "widths"),
+    [
+        (6, [5.0, 12.0]),
+        (30, [7.2]),
+        pytest.param(6, [7.2], marks=pytest.mark.slow),
+        pytest.param(30, [5.0, 12.0], marks=pytest.mark.slow),
+    ],
+)
+def test_all_text_can_be_read(n: int, widths: list[float]) -> None:
     contexts = [ChangeContext(change) for change in changes_of(n, long=n == 30)]
     SelectedResults.of(stream_of(n, long=n == 30), contexts=contexts)
-    for context in contexts:
-        for width in (5.0, 7.2, 12.0):
-            assert_readable(story_figure(context, width_in=width))
+    for context, width in itertools.product(contexts, widths):
+        assert_readable(story_figure(context, width_in=width))
 
 
 def test_one_picture_has_importance_loss_curves_and_moves() -> None:
@@ -134,8 +136,9 @@ def test_curves_of_other_classes_than_before_are_shown_alone() -> None:
         curve_before=Curve(9, [*GRID], [[0.1] * 4] * 3, classes=["a", "b", "c"]),
         curve_after=Curve(19, [*GRID], [0.1] * 4),
     )
-    assert "after (19)" in written(story_figure(context_of(change)))
-    assert "before (9)" not in written(story_figure(context_of(change)))
+    text = written(story_figure(context_of(change)))
+    assert "after (19)" in text
+    assert "before (9)" not in text
 
 
 def test_of_a_pair_both_maps_are_shown() -> None:

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
@@ -10,8 +11,8 @@ from fluxplain.monitor.figures import importance_figure, save
 from fluxplain.monitor.figures.importance_over_time import MAX_COLORED
 from fluxplain.monitor.figures.style import GREY, LINE_STYLES, PALETTE
 from fluxplain.results.store import Store
-from tests.kit.records import STREAM, change, drifting_store, explanation, loss_change
-from tests.monitor.figures.layout import assert_readable, written
+from tests.kit.records import STREAM, change, drifting_store, explanation, loss_change, store_of
+from tests.monitor.figures.layout import assert_readable, panels, written
 from tests.monitor.figures.samples import names, stream_of
 
 
@@ -27,14 +28,27 @@ def notes(figure: Figure) -> str:
     return " ".join(text.get_text() for text in figure.texts)
 
 
+def marks(figure: Figure, shape: str) -> list[list[tuple[float, str]]]:
+    """Return the marks of a shape in each panel: seq and colour."""
+    lines = [[line for line in axes.lines if line.get_marker() == shape] for axes in figure.axes]
+    return [
+        sorted(
+            (float(seq), str(line.get_markerfacecolor()))
+            for line in each
+            for seq in np.asarray(line.get_xdata())
+        )
+        for each in lines
+    ]
+
+
 def test_one_panel_a_method_with_units() -> None:
     figure = figure_of(drifting_store())
-    assert [a.texts[0].get_text() for a in figure.axes] == ["iPFI", "iSAGE", "iPDP"]
+    assert panels(figure) == ["iPFI", "iSAGE", "iPDP"]
     labels = [axes.get_ylabel() for axes in figure.axes]
     assert labels == ["importance [loss]", "importance [loss]", "importance [output]"]
     assert figure.axes[-1].get_xlabel() == "observations (seq)"
-    only = figure_of(Store.of([explanation("a", 5, 0.1, method="isage")]))
-    assert [a.texts[0].get_text() for a in only.axes] == ["iSAGE"]
+    only = figure_of(store_of([explanation("a", 5, 0.1, method="isage")]))
+    assert panels(only) == ["iSAGE"]
 
 
 def test_important_features_have_a_colour_and_a_label_and_the_others_share_grey() -> None:
@@ -45,11 +59,11 @@ def test_important_features_have_a_colour_and_a_label_and_the_others_share_grey(
     curves = [line for line in figure.axes[0].lines if len(line.get_xdata()) > 100]  # type: ignore[arg-type]
     colors = [to_hex(str(line.get_color())).upper() for line in curves]
     assert sorted(colors) == sorted([PALETTE[0], PALETTE[1], *[GREY] * 7])
-    assert any("Grey: f2, f3, f4, f5, f6, f7, f8." in t.get_text() for t in figure.texts)
+    assert "Grey: f2, f3, f4, f5, f6, f7, f8." in notes(figure)
 
 
 def test_more_features_than_colours_differ_in_line_style() -> None:
-    store = Store.of(
+    store = store_of(
         explanation(f"f{i}", seq, 0.5 - i / 100) for seq in (10, 20, 30) for i in range(12)
     )
     curves = [line for line in figure_of(store).axes[0].lines if len(line.get_xdata()) == 3]  # type: ignore[arg-type]
@@ -59,7 +73,7 @@ def test_more_features_than_colours_differ_in_line_style() -> None:
 
 def test_no_more_features_are_coloured_than_there_are_looks_and_room_for_labels() -> None:
     assert 9 <= MAX_COLORED <= len(LINE_STYLES) * len(PALETTE)
-    store = Store.of(explanation(f"f{i:02}", 10, 0.5 - i / 1000) for i in range(30))
+    store = store_of(explanation(f"f{i:02}", 10, 0.5 - i / 1000) for i in range(30))
     figure = figure_of(store)
     labels = [text for text in figure.axes[0].texts if text.get_position()[0] == 1.025]
     assert len([text for text in labels if text.get_text().startswith("f")]) == MAX_COLORED
@@ -68,39 +82,24 @@ def test_no_more_features_are_coloured_than_there_are_looks_and_room_for_labels(
 
 
 def test_changes_are_marked_in_the_panel_and_colour_of_their_explanation() -> None:
-    figure = figure_of(drifting_store())
-    marks = [
-        sorted(
-            (float(line.get_xdata()[0]), str(line.get_markerfacecolor()))  # type: ignore[index,arg-type]
-            for line in axes.lines
-            if line.get_marker() == "^"
-        )
-        for axes in figure.axes
-    ]
-    by_feature = dict(zip(("f0", "f1"), PALETTE, strict=False))
-    assert marks == [
-        [(500.0, by_feature["f1"]), (1120.0, by_feature["f0"])],
-        [(1070.0, by_feature["f1"]), (1300.0, by_feature["f1"])],
+    f0, f1, *_ = PALETTE
+    assert marks(figure_of(drifting_store()), "^") == [
+        [(500.0, f1), (1120.0, f0)],
+        [(1070.0, f1), (1300.0, f1)],
         [],
     ]
 
 
 def test_changes_of_the_loss_are_marked_at_the_top_and_explained_if_there_are_any() -> None:
-    def marks(store: Store) -> list[tuple[int, list[float]]]:
-        lines = [(i, line) for i, axes in enumerate(figure_of(store).axes) for line in axes.lines]
-        return [
-            (i, [float(seq) for seq in line.get_xdata()])  # type: ignore[union-attr,arg-type]
-            for i, line in lines
-            if line.get_marker() == "v"
-        ]
-
     store = drifting_store()
-    assert marks(store) == []
-    assert "▽" not in notes(figure_of(store))
+    figure = figure_of(store)
+    assert marks(figure, "v") == [[], [], []]
+    assert "▽" not in notes(figure)
     for seq in (300, 1090):
         store.add(loss_change(seq))
-    assert marks(store) == [(0, [300.0, 1090.0])]
-    assert "▽" in notes(figure_of(store))
+    figure = figure_of(store)
+    assert [[seq for seq, _ in each] for each in marks(figure, "v")] == [[300, 1090], [], []]
+    assert "▽" in notes(figure)
 
 
 def test_the_drift_is_marked_only_if_there_is_one() -> None:
@@ -110,7 +109,7 @@ def test_the_drift_is_marked_only_if_there_is_one() -> None:
 
 @pytest.mark.parametrize(("n", "width"), [(6, 4.0), (6, 7.2), (100, 5.0), (100, 7.2)])
 def test_all_text_can_be_read(n: int, width: float) -> None:
-    store = Store.of(stream_of(n, long=n == 100))
+    store = store_of(stream_of(n, long=n == 100))
     figure = importance_figure(store.streams[STREAM].at(), drift_seq=1500, width_in=width)
     assert_readable(figure)
     assert f"{n - 2} others" in written(figure)
@@ -118,7 +117,7 @@ def test_all_text_can_be_read(n: int, width: float) -> None:
 
 
 def test_names_of_lines_that_end_together_keep_apart() -> None:
-    store = Store.of(
+    store = store_of(
         explanation(f"f{i}", seq, 0.5 + i / 1000) for seq in (10, 20, 30) for i in range(9)
     )
     figure = figure_of(store)
@@ -127,11 +126,11 @@ def test_names_of_lines_that_end_together_keep_apart() -> None:
 
 
 def test_a_single_point_can_be_drawn(tmp_path: Path) -> None:
-    store = Store.of([explanation("a", 5, 0.0, std_error=0.0), change("gone", 7)])
+    store = store_of([explanation("a", 5, 0.0, std_error=0.0), change("gone", 7)])
     save(figure_of(store), tmp_path / "one.png", dpi=50)
     assert (tmp_path / "one.png").stat().st_size > 1000
 
 
 def test_nothing_to_plot_is_an_error() -> None:
     with pytest.raises(ValueError, match="no explanations to plot"):
-        figure_of(Store.of([change("a", 7)]))
+        figure_of(store_of([change("a", 7)]))

@@ -117,10 +117,10 @@ def test_records_draw_as_importances_curves_and_stories() -> None:
 
 def test_frames_of_rows_are_the_records() -> None:
     kinds = (Explanation, Change, Prediction)
-    by_kind = [[r for r in stream_of(6) if isinstance(r, kind)] for kind in kinds]
+    by_kind = [[r for r in stream_of(2) if isinstance(r, kind)] for kind in kinds]
     frames = [pd.DataFrame([orjson.loads(r.encode()) for r in each]) for each in by_kind]
     assert [records_of(frame) for frame in frames] == by_kind
-    story = draw(frames, change=changes_of(6)[0].id)
+    story = draw(frames, change=changes_of(2)[0].id)
     assert "What changed: iSAGE of f0" in written(story)
 
 

@@ -1,5 +1,6 @@
 """Colours that everybody can see on paper, text that fits, and figures that are reproducible."""
 
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from xml.etree import ElementTree as ET
@@ -25,6 +26,11 @@ from fluxplain.results.change_context import ChangeContext
 from fluxplain.results.selection import SelectedResults
 from tests.kit.support import PROPERTY
 from tests.monitor.figures.samples import drift_of, stream_of
+
+
+@cache
+def picture() -> Picture:
+    return importance_figure(SelectedResults.of(stream_of(6)).view)
 
 
 def figures() -> list[Picture]:
@@ -89,19 +95,18 @@ PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + int(7.2 * 30).to_bytes(4)
 
 @pytest.mark.parametrize(("name", "magic"), [("a.PNG", PNG), ("a.pdf", b"%PDF")])
 def test_the_ending_says_what_is_written(tmp_path: Path, name: str, magic: bytes) -> None:
-    save(figures()[0], tmp_path / name, dpi=30)
+    save(picture(), tmp_path / name, dpi=30)
     assert (tmp_path / name).read_bytes().startswith(magic)
 
 
 def test_another_ending_is_an_error_and_writes_nothing(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"a\.gif must end with \.png, \.svg, \.pdf"):
-        save(figures()[0], tmp_path / "a.gif")
+        save(picture(), tmp_path / "a.gif")
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_notebook_shows_a_picture_as_it_is_saved() -> None:
-    figure = figures()[0]
-    assert figure._repr_png_() == rendered(figure, "png")
+    assert picture()._repr_png_() == rendered(picture(), "png")
 
 
 SHORT_PROPERTY = settings(PROPERTY, max_examples=25)

@@ -11,6 +11,7 @@ from tests.kit.records import (
     explanation,
     loss_change,
     prediction,
+    store_of,
 )
 from tests.monitor.terminal.console import printed
 
@@ -41,7 +42,7 @@ def test_finds_the_first_detection_of_each_feature_and_method() -> None:
 
 
 def test_a_change_at_the_drift_itself_is_after_it() -> None:
-    summary = summarized(Store.of([explanation("a", 5, 0.1), change("a", 9), change("a", 10)]), 10)
+    summary = summarized(store_of([explanation("a", 5, 0.1), change("a", 9), change("a", 10)]), 10)
     assert [c.seq for c in summary.changes_before] == [9]
     assert [c.seq for c in summary.detections.values()] == [10]
 
@@ -51,7 +52,7 @@ def test_a_notice_is_no_detection() -> None:
         Change.notice(kind="gap", stream=STREAM, seq=seq, detail="lost", feature="a", method="ipfi")
         for seq in (5, 20)
     ]
-    summary = summarized(Store.of([explanation("a", 5, 0.1), *gaps]), 10)
+    summary = summarized(store_of([explanation("a", 5, 0.1), *gaps]), 10)
     assert (summary.changes_before, summary.detections) == ([], {})
     assert "it was not" in shown(summary)
 
@@ -85,6 +86,6 @@ def test_shows_the_top_features_and_when_the_change_was_detected() -> None:
 
 
 def test_a_drift_before_the_first_explanation_has_nothing_before() -> None:
-    summary = summarized(Store.of([prediction(0), explanation("a", 50, 0.3)]), 10)
+    summary = summarized(store_of([prediction(0), explanation("a", 50, 0.3)]), 10)
     assert summary.before("ipfi") == []
     assert "–" in shown(summary)

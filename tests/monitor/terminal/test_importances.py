@@ -8,10 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fluxplain.monitor.terminal.importances import SHADE, render_bands
-from fluxplain.results.store import Store
 from fluxplain.results.stream_results import Key
 from fluxplain.schemas import Explanation, Record
-from tests.kit.records import STREAM, change, explanation
+from tests.kit.records import STREAM, change, explanation, store_of
 from tests.kit.support import PROPERTY
 from tests.monitor.terminal.console import printed
 
@@ -22,7 +21,7 @@ AGE: Key = ("age", "ipfi")
 
 def shown(records: Sequence[Record], *keys: Key, width: int = 47, lines: int = LINES) -> list[str]:
     """Return the lines of what is drawn, the title first."""
-    view = Store.of(records).streams[STREAM].at()
+    view = store_of(records).streams[STREAM].at()
     text = printed(render_bands(view, keys or [AGE], width, lines), width=width)
     return [line.rstrip() for line in text.splitlines()]
 

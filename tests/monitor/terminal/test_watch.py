@@ -19,6 +19,7 @@ from tests.kit.records import (
     letter,
     loss_change,
     prediction,
+    store_of,
 )
 from tests.monitor.terminal.console import printed
 
@@ -39,10 +40,10 @@ def rows(text: str) -> dict[str, str]:
     [
         (Store(), {}, "waiting for records …"),
         (drifting_store(), {"stream": "features-3"}, "waiting for records of features-3"),
-        (Store.of([prediction(0)]), {}, "the explainers are still warming up"),
-        (Store.of([prediction(0)]), {}, "1 record ·"),
-        (Store.of([prediction(0)]), {}, "no changes yet"),
-        (Store.of([explanation("a", 1, 0.5)]), {"method": "ipdp"}, "no explanation by iPDP yet"),
+        (store_of([prediction(0)]), {}, "the explainers are still warming up"),
+        (store_of([prediction(0)]), {}, "1 record ·"),
+        (store_of([prediction(0)]), {}, "no changes yet"),
+        (store_of([explanation("a", 1, 0.5)]), {"method": "ipdp"}, "no explanation by iPDP yet"),
         (drifting_store(), {"feature": "agee"}, "no explanation of agee yet"),
         (drifting_store(), {"lags": {"model": 1234, "drift": 5}}, "· lag: model 1,234, drift 5 ·"),
     ],
@@ -60,7 +61,7 @@ def test_shows_every_feature_sorted_by_importance_with_its_standard_error() -> N
 
 
 def test_features_that_read_the_same_keep_their_order() -> None:
-    store = Store.of(
+    store = store_of(
         [
             explanation("big", 1, 0.5),
             explanation("b", 1, 0.01001),
@@ -72,7 +73,7 @@ def test_features_that_read_the_same_keep_their_order() -> None:
 
 
 def test_groups_and_the_features_in_them_have_what_there_is_of_each() -> None:
-    store = Store.of(
+    store = store_of(
         [
             explanation("place", 1, 0.5),
             explanation("place", 1, 0.4, method="isage"),
@@ -159,11 +160,11 @@ def test_the_band_of_a_feature_is_drawn_if_it_is_asked_for() -> None:
     assert text.index("iSAGE of f3, ░") < text.index("iSAGE of f1, ░")
     assert "iPFI of f1, ░" in shown(drifting_store(), feature="agee")
     records = [explanation("place", 1, 0.5), explanation("lat", 1, 0.4, method="ipdp")]
-    assert "iPDP of lat, ░" in shown(Store.of(records), feature="lat")
+    assert "iPDP of lat, ░" in shown(store_of(records), feature="lat")
 
 
 def test_another_smoothing_rate_is_shown_with_a_warning() -> None:
-    store = Store.of([explanation("a", 1, 0.25)])
+    store = store_of([explanation("a", 1, 0.25)])
     text = shown(store, alphas=[0.5])
     assert "0.250 ±" in text
     assert "no explanation with alpha 0.5: showing alpha 0.001 (available: 0.001)" in text
@@ -183,9 +184,9 @@ def test_loss_and_accuracy_have_a_trend() -> None:
     assert list(loss.split()[-1]) == sorted(loss.split()[-1])
     assert accuracy.split()[-1].startswith("███")
     assert accuracy.split()[-1].endswith("▁▁▁")
-    regression = Store.of(prediction(seq, regression=True) for seq in range(100))
+    regression = store_of(prediction(seq, regression=True) for seq in range(100))
     assert "accuracy" not in shown(regression)
-    unlabelled = shown(Store.of(prediction(seq, loss=None) for seq in range(100)))
+    unlabelled = shown(store_of(prediction(seq, loss=None) for seq in range(100)))
     assert "loss" not in unlabelled
     assert "accuracy" not in unlabelled
 
@@ -226,7 +227,7 @@ def test_the_latest_changes_are_first_with_ids_incidents_and_kinds_of_notices() 
     loss, of_many = loss_change(1250), replace(change("b", 1260), incident="features-0@200")
     notice = Change.notice(kind="cold-start", stream=STREAM, seq=1270, detail="x " * 80)
     alone = [change("a", seq) for seq in range(100, 1300, 100)]
-    lines = shown(Store.of([prediction(0), *alone, loss, of_many, notice])).splitlines()
+    lines = shown(store_of([prediction(0), *alone, loss, of_many, notice])).splitlines()
     [heading] = [i for i, line in enumerate(lines) if line.startswith("15 changes")]
     assert lines[heading] == "15 changes, latest first (record, id, @ incident)"
     assert f"1,270 {notice.id} cold-start: x x" in lines[heading + 1]
@@ -237,7 +238,7 @@ def test_the_latest_changes_are_first_with_ids_incidents_and_kinds_of_notices() 
         f"1,250 {loss.id} the loss rose from 0.2 to 0.9",
         *(f"{c.seq:5,} {c.id} iPFI of a rose from 0.1 to 0.4" for c in alone[:-6:-1]),
     ]
-    assert "incident" not in shown(Store.of(alone))
+    assert "incident" not in shown(store_of(alone))
 
 
 def test_shows_the_selected_stream() -> None:
@@ -250,7 +251,7 @@ def test_shows_the_selected_stream() -> None:
 
 
 def test_records_cannot_steer_the_terminal() -> None:
-    store = Store.of([explanation("[red]\x1b[2Jname", 1, 0.5), letter(1, "no\x1b[2J\nway")])
+    store = store_of([explanation("[red]\x1b[2Jname", 1, 0.5), letter(1, "no\x1b[2J\nway")])
     text = shown(store)
     assert "\x1b" not in text
     assert "[red]" in text
