@@ -105,9 +105,8 @@ def test_every_command_in_a_sentence_exists(document: str) -> None:
     for span in spans(document):
         if re.match(r"(\w+=\S+ )*(fluxplain|make|python -m) [^…]+$", span):
             for command in commands(span):
-                # a sentence need not give what is required
-                known = [*command, "--help"] if command[0] == "fluxplain" else command
-                assert not wrong(known), span
+                # a sentence need not give what is required; rendering help takes long
+                assert not wrong(command) or not wrong([*command, "--help"]), span
 
 
 @pytest.mark.parametrize(

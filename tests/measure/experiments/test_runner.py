@@ -1,4 +1,4 @@
-"""Experiments are resumed, begin anew when they change, and outlive a failing task."""
+"""Experiments are resumed, start again when their code changes, and outlive a failing task."""
 
 import os
 import signal
@@ -13,6 +13,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from tests.measure.experiments.__main__ import run_and_report
+from tests.measure.experiments.code import code_behind
 from tests.measure.experiments.experiment import Experiment, Report, Results, Task
 from tests.measure.experiments.results import ResultsFile
 from tests.measure.experiments.small_tasks import sleep, square
@@ -187,3 +188,32 @@ def test_ctrl_c_keeps_what_is_done(tmp_path: Path) -> None:
     assert "interrupted" in output
     assert "Traceback" not in output
     assert ResultsFile(tmp_path, slow).of(1).keys() == {"run 0"}
+
+
+def _mentions(text: str, module: str, name: str) -> bool:
+    return any(text in code for code in code_behind(f"tests.measure.experiments.{module}", name))
+
+
+def test_a_result_depends_on_constants_and_functions_of_other_modules() -> None:
+    assert _mentions("LAYERS =", "isage_sensors", "run")
+    assert _mentions("def break_sensor", "isage_sensors", "run")
+    assert _mentions("NOISE =", "isage_sensors", "run")
+    # by a module's name, as in streams.hyperplane
+    assert _mentions("def hyperplane", "ipdp_hyperplane", "explain")
+
+
+def test_a_result_depends_on_the_packages_that_explain() -> None:
+    assert _mentions("class IncrementalSAGE", "small_tasks", "square")
+    # and on others only when they are used
+    assert _mentions("class DetectorSettings", "ipdp_elec2", "explain")
+    assert not _mentions("class DetectorSettings", "isage_sensors", "run")
+    # of these, what is used, and not what stands beside it
+    assert _mentions("class DriftSettings", "ipdp_hyperplane", "explain")
+    assert _mentions("ADWIN_DEFAULTS =", "ipdp_hyperplane", "explain")
+    assert not _mentions("class KafkaSettings", "ipdp_hyperplane", "explain")
+
+
+def test_a_result_does_not_depend_on_what_is_said_of_it() -> None:
+    assert not _mentions("def _sentence", "isage_sensors", "run")
+    assert not _mentions("Report(", "isage_sensors", "run")
+    assert not _mentions("Change what a sensor reads", "isage_sensors", "run")
