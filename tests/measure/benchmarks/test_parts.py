@@ -1,12 +1,18 @@
-"""Latencies from what a consumer has read, without a broker."""
+"""Steps of the benchmarks that need no broker."""
 
+import subprocess
+import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 import orjson
 import pytest
 
+from tests.kit.settings import write_config
 from tests.kit.waiting import FailedError
 from tests.measure.benchmarks.latency import last_of_each, summary
+from tests.measure.benchmarks.memory import MODELS, settings
+from tests.measure.benchmarks.variance import square_error
 
 
 def messages(*seqs: int) -> Sequence[tuple[float, bytes]]:
@@ -28,3 +34,15 @@ def test_latencies_become_milliseconds() -> None:
         "median": pytest.approx(50.0),
         "99th percentile": pytest.approx(100.0, abs=1.0),
     }
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_a_process_of_its_own_says_how_much_it_has_grown(tmp_path: Path, model: str) -> None:
+    path = write_config(tmp_path / "bare.toml", settings(MODELS[model]))
+    command = [sys.executable, "-m", "tests.measure.benchmarks.bare", str(path), "50", "100"]
+    early, late = subprocess.run(command, capture_output=True, check=True).stdout.split()
+    assert int(late) >= int(early) >= 0
+
+
+def test_errors_are_squared_and_averaged() -> None:
+    assert square_error({"a": 1.0, "b": 4.0}, {"a": 2.0, "b": 1.0}) == 5.0
