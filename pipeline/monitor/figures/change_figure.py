@@ -10,7 +10,7 @@ from fluxplain.monitor.figures.contributions import Row, draw_moves, names_width
 from fluxplain.monitor.figures.curve_panels import draw_before_after
 from fluxplain.monitor.figures.importance_over_time import draw_trend
 from fluxplain.monitor.figures.text_fit import End, label_ends, text_width, wrapped
-from fluxplain.results.change_context import Bins, ChangeContext
+from fluxplain.results.change_context import Bins, ChangeContext, Window
 from fluxplain.results.pdp_history import drawable_curves
 from fluxplain.schemas import Change
 from fluxplain.schemas.methods import METHOD_NAMES, Method, unit_of
@@ -94,9 +94,8 @@ def _draw_explanation(axes: Axes, context: ChangeContext) -> None:
         numbers += _draw_bins(axes, context.increments)
         pieces.append(style.Piece(f"dots: means of {context.increments.width:,} observations"))
     style.heading(axes, f"{signal_name(change)} of {change.feature}", *pieces)
-    _draw_levels(axes, context, _watched(change), numbers, ends)
+    _draw_levels(axes, context, _watched(change), numbers, ends, named=True)
     style.label_values(axes, f"importance [{unit_of(change.method)}]")
-    _name_times(axes, context)
 
 
 def _draw_loss(axes: Axes, context: ChangeContext) -> None:
@@ -104,11 +103,10 @@ def _draw_loss(axes: Axes, context: ChangeContext) -> None:
     style.heading(axes, "Loss of the model")
     numbers = _draw_bins(axes, context.losses)
     of_loss = Level(change.loss_before), Level(change.loss_after)
-    levels = _watched(change) if change.feature is None else of_loss
-    _draw_levels(axes, context, levels, numbers, [])
+    is_watched = change.feature is None
+    levels = _watched(change) if is_watched else of_loss
+    _draw_levels(axes, context, levels, numbers, [], named=is_watched)
     style.label_values(axes, "loss")
-    if change.feature is None:
-        _name_times(axes, context)
 
 
 def _watched(change: Change) -> tuple[Level, Level]:
@@ -131,8 +129,10 @@ def _draw_levels(
     levels: tuple[Level, Level],
     numbers: Sequence[float],
     ends: list[End],
+    *,
+    named: bool,
 ) -> None:
-    """Draw the means before and after, and set the limits of the panel."""
+    """Draw the means before and after, and set the limits of the panel, with room for names."""
     window, (before, after) = context.window, levels
     texts = compared(before.mean, after.mean, before.std_error, after.std_error)
     for name, level, span, look, text in (
@@ -147,19 +147,18 @@ def _draw_levels(
             axes.fill_between(span, low, high, color=look.color, alpha=0.35, lw=0, zorder=2)
         ends.append(End(level.mean, f"{name} {text}", look.text))
     known = [level.mean for level in (before, after) if level.mean is not None]
-    style.set_values(axes, [0.0, *numbers, *known], below=0.06, above=0.06)
+    style.set_values(axes, [0.0, *numbers, *known], below=0.06, above=0.22 if named else 0.06)
     axes.set_xlim(window.begin, window.end)
     style.number_values(axes, 4)
     axes.axvspan(window.after, window.seen, color=AFTER.color, alpha=0.07, lw=0)
     axes.axvline(window.seen, color=style.INK, lw=0.8, ls=(0, (4, 3)), zorder=1.5)
     label_ends(axes, ends, size_pt=style.SMALL_PT, leads=False)
+    if named:
+        _name_times(axes, window)
 
 
-def _name_times(axes: Axes, context: ChangeContext) -> None:
+def _name_times(axes: Axes, window: Window) -> None:
     """Label the change and its detection above the lines."""
-    low, high = axes.get_ylim()
-    axes.set_ylim(low, high + 0.14 * (high - low))
-    window = context.window
     inch = (window.end - window.begin) / style.size_in(axes)[0]
     for seq, text, side, shift, room in (
         (window.after, "before", "right", -3, window.after - window.begin),

@@ -73,6 +73,9 @@ def test_the_means_stand_where_they_are_about() -> None:
     spans = [np.asarray(line.get_xydata()).tolist() for line in thick]
     assert spans == [[[500, 0.3], [DRIFT, 0.3]], [[DRIFT, 0.02], [DRIFT + 200, 0.02]]]
     assert axes.get_xlim() == (500, 2700)
+    low, high = axes.get_ylim()
+    [label] = [text for text in axes.texts if text.get_text().startswith("before 0.300")]
+    assert label.get_position()[1] == pytest.approx((0.3 - low) / (high - low))
 
 
 def test_the_shares_of_isage_are_steps_from_the_sum_before_to_the_sum_after() -> None:
