@@ -7,21 +7,22 @@ Bleich, Pitkin (2015), "Peeking Inside the Black Box", for the ICE curves.
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
+from typing import Any
 
 import numpy as np
 
-from fluxplain.evaluate import Encoding, Evaluator, Inputs, Label, Observation, Value, as_evaluator
+from fluxplain.evaluate import Encoding, Evaluator, Inputs, Observation, Value, as_evaluator
 from fluxplain.evaluate.encoding import Floats
-from fluxplain.evaluate.table import aligned
+from fluxplain.evaluate.table import Labels, aligned
 from fluxplain.explain import kernels
-from fluxplain.explain.categories import range_and_slopes
+from fluxplain.explain.categories import quarter_range
 from fluxplain.explain.curve import Effect, Grid, shown_effect, shown_labels
 from fluxplain.explain.explainers import check_observation
 from fluxplain.explain.grids import GridKind, GridSettings, check_pairs
 from fluxplain.explain.method import as_grid
 from fluxplain.explain.players import check_features
 from fluxplain.explain.points import PointStorage, seeded
-from fluxplain.explain.surface import Axes, SurfaceEffect, shown_surface
+from fluxplain.explain.surface import Axes, SurfaceEffect
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,13 +127,10 @@ def batch_pdp(
     curves, begin = {}, 0
     for feature, points in chosen.items():
         end = begin + len(points)
-        effect, *ice = _shown(labels, numbers[:, begin:end])
-        curves[feature] = PartialDependence(
-            points,
-            shown_effect(effect, len(points)),
-            [shown_effect(each, len(points)) for each in ice],
-            _importance(effect, categorical=kinds[feature]),
+        effect, ice, importance = _shown(
+            labels, numbers[:, begin:end], (points,), by_range=kinds[feature]
         )
+        curves[feature] = PartialDependence(points, effect, ice, importance)
         begin = end
     return curves
 
@@ -186,14 +184,7 @@ def batch_pair_pdp(
         axes = (chosen[pair[0]], chosen[pair[1]])
         rows = [dict(zip(pair, point, strict=True)) for point in product(*axes)]
         labels, numbers = _asked(model, xs, rows, evaluator)
-        effect, *ice = _shown(labels, numbers)
-        width = len(axes[1])
-        surfaces[name] = PairDependence(
-            axes,
-            shown_surface(effect, width),
-            [shown_surface(each, width) for each in ice],
-            _importance(effect, categorical=False),
-        )
+        surfaces[name] = PairDependence(axes, *_shown(labels, numbers, axes, by_range=False))
     return surfaces
 
 
@@ -232,7 +223,7 @@ def _asked(
     xs: Sequence[Observation],
     replacements: Sequence[Mapping[str, Value]],
     evaluator: Evaluator | str,
-) -> tuple[tuple[Label | None, ...], Floats]:
+) -> tuple[Labels, Floats]:
     """Return all classes, and the outputs, shape (observations, points, classes); 0 if missing."""
     ask, encoding = as_evaluator(model, evaluator), Encoding()
     tables = [ask(Inputs.replacing(encoding.observe(x), replacements)) for x in xs]
@@ -241,17 +232,15 @@ def _asked(
 
 
 def _shown(
-    labels: tuple[Label | None, ...], numbers: Floats
-) -> list[dict[Label | None, list[float]]]:
-    """Return the shown effects by class: the mean, then those of each observation."""
-    shown = shown_labels(labels)
-    numbers = numbers[:, :, [labels.index(label) for label in shown]]
-    return [
-        dict(zip(shown, each.T.tolist(), strict=True)) for each in (numbers.mean(axis=0), *numbers)
-    ]
-
-
-def _importance(effects: Mapping[Label | None, list[float]], *, categorical: bool) -> float:
-    curves = [np.array(effect) for effect in effects.values()]
-    of = [range_and_slopes(c)[0] if categorical else kernels.deviation(c) for c in curves]
-    return float(kernels.mean_of(np.array(of)))
+    labels: Labels, numbers: Floats, axes: Sequence[Grid], *, by_range: bool
+) -> tuple[Any, list[Any], float]:
+    """Return the shown effect, those of each observation, and the importance."""
+    shown, shape = shown_labels(labels), [len(axis) for axis in axes]
+    ices = numbers[:, :, [labels.index(label) for label in shown]].transpose(0, 2, 1)
+    effect = np.ascontiguousarray(ices.mean(axis=0))
+    importances = [quarter_range(c) if by_range else kernels.deviation(c) for c in effect]
+    return (
+        shown_effect(shown, effect, shape),
+        [shown_effect(shown, ice, shape) for ice in ices],
+        float(kernels.mean_of(np.array(importances))),
+    )

@@ -1,6 +1,6 @@
 """Smoothed effects at keys that come and go: categories, and points of a surface with any."""
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from typing import Generic, TypeVar
 
 import numpy as np
@@ -9,7 +9,7 @@ from fluxplain.evaluate import Table
 from fluxplain.evaluate.encoding import Floats, Places
 from fluxplain.evaluate.table import Labels, aligned
 from fluxplain.explain import kernels
-from fluxplain.explain.curve import Effect, check_answers, check_size, shown_effect, shown_labels
+from fluxplain.explain.curve import check_answers, check_size, shown_labels
 from fluxplain.explain.smoothing import ExponentialMeans
 
 ABSENT_CATEGORIES = 100
@@ -17,21 +17,22 @@ ABSENT_CATEGORIES = 100
 its mean when it returns, instead of jumping to the value of a single record."""
 
 
-Importance = Callable[[Floats], tuple[float, Floats]]
-"""Returns the importance of a curve, and its derivative by each point."""
-
 K = TypeVar("K", bound=Hashable)
 
 
 class KeyedCurve(Generic[K]):
-    """One mean per key; it has the estimates of a :class:`~fluxplain.explain.ranks.RankCurve`."""
+    """One mean per key; it has the estimates of one :class:`~fluxplain.explain.ranks.RankCurves`.
 
-    def __init__(self, alpha: float, importance: Importance, *, debias: bool = True) -> None:
+    The importance is a quarter of the effects' range with ``by_range``, which suits categories
+    (Greenwell, Boehmke, McCarthy, 2018, Section 2), else their standard deviation.
+    """
+
+    def __init__(self, alpha: float, *, by_range: bool = False, debias: bool = True) -> None:
         self.alpha = alpha
         self.debias = debias
-        self.grid: list[K] = []
-        self.value = 0.0
-        self._importance = importance
+        self.n = np.zeros(1, np.intp)
+        self.values = np.zeros(1)
+        self._by_range = by_range
         self._projections = ExponentialMeans(1, [alpha])
         self._labels: Labels = ()
         self._slots: dict[K, int] = {}  # the longest absent first
@@ -53,40 +54,34 @@ class KeyedCurve(Generic[K]):
             self._labels = labels
         ice = aligned(answers, labels)
         self._move(keys, ice, len(keys) + ABSENT_CATEGORIES * width)
-        increments, projections, values = [], [], []
-        for column, effect in self._shown():
-            value, slopes = self._importance(effect)
-            own = ice[:, column]
-            values.append(value)
-            projections.append(float(slopes @ own))
-            increments.append(self._importance(own)[0])
-        self.value = _mean(values)
+        shown, effects = self.effects(0)
+        own = np.ascontiguousarray(aligned(Table(labels, ice), shown).T)
+        deviation, projection = RANGE if self._by_range else DEVIATION
+        projections = [projection(*each) for each in zip(effects, own, strict=True)]
+        self.values[0] = _mean([deviation(effect) for effect in effects])
         self._projections.update(np.array([[_mean(projections)]]))
-        return _mean(increments)
+        self.n += 1
+        return _mean([deviation(each) for each in own])
 
     @property
-    def n(self) -> int:
-        """Updates so far."""
-        return self._projections.n
-
-    @property
-    def variance(self) -> float:
+    def variances(self) -> Floats:
         """Variance of what one observation contributes to the importance, to first order."""
-        return self._projections.variances.item()
+        variances: Floats = self._projections.variances[0]
+        return variances
 
     @property
-    def std_error(self) -> float:
-        """Standard error of the importance."""
-        return self._projections.std_errors.item()
+    def std_errors(self) -> Floats:
+        """Standard error of the importance; infinite before an update."""
+        errors: Floats = self._projections.std_errors[0]
+        return errors
 
-    @property
-    def effect(self) -> Effect:
-        """The smoothed effect at the keys."""
-        shown = {self._labels[column]: effect.tolist() for column, effect in self._shown()}
-        return shown_effect(shown, len(self.grid))
+    def effects(self, _curve: int) -> tuple[Labels, Floats]:
+        """Return the shown classes, and their effects at the keys, shape (classes, keys)."""
+        shown = tuple(shown_labels(self._labels))
+        effects = aligned(Table(self._labels, self._effects[self._rows]), shown)
+        return shown, np.ascontiguousarray(effects.T)
 
     def _move(self, keys: Sequence[K], ice: Floats, most: int) -> None:
-        self.grid = list(keys)
         self._rows = rows = np.array([self._slot(key) for key in keys], np.intp)
         self._weights[rows] = (1.0 - self.alpha) * self._weights[rows] + self.alpha
         w = self.alpha / self._weights[rows, None] if self.debias else self.alpha
@@ -108,33 +103,21 @@ class KeyedCurve(Generic[K]):
         self._slots[key] = slot
         return slot
 
-    def _shown(self) -> list[tuple[int, Floats]]:
-        """Return the columns of the shown classes, and their effects."""
-        effects = self._effects[self._rows]
-        columns = [self._labels.index(label) for label in shown_labels(self._labels)]
-        return [(column, effects[:, column]) for column in columns]
-
 
 def _mean(values: Sequence[float]) -> float:
     return float(kernels.mean_of(np.array(values)))
 
 
-def range_and_slopes(curve: Floats) -> tuple[float, Floats]:
-    """Return a quarter of the range of a curve, and its derivative by each point.
+def quarter_range(curve: Floats) -> float:
+    """Return a quarter of the range of a curve."""
+    return float(curve.max() - curve.min()) / 4.0
 
-    It is the importance of a categorical feature (Greenwell, Boehmke, McCarthy, 2018, Section 2).
-    """
-    slopes = np.zeros(len(curve))
+
+def range_projection(curve: Floats, ice: Floats) -> float:
+    """Return the product of the quarter range's derivatives, by the points, with ``ice``."""
     high, low = curve.argmax(), curve.argmin()
-    if curve[high] > curve[low]:
-        slopes[high], slopes[low] = 0.25, -0.25
-    return float(curve[high] - curve[low]) / 4.0, slopes
+    return float(ice[high] - ice[low]) / 4.0 if curve[high] > curve[low] else 0.0
 
 
-def deviation_and_slopes(effects: Floats) -> tuple[float, Floats]:
-    """Return the standard deviation of some effects, and its derivative by each."""
-    deviation = float(kernels.deviation(effects))
-    if deviation == 0.0:
-        return 0.0, np.zeros(len(effects))
-    distances = effects - effects[0] - kernels.middle(effects)
-    return deviation, distances / (deviation * (len(effects) - 1))
+RANGE = quarter_range, range_projection
+DEVIATION = kernels.deviation, kernels.projection

@@ -2,12 +2,14 @@
 
 import math
 from collections import deque
-from collections.abc import Collection, Mapping, Sequence
-from typing import NamedTuple, NoReturn
+from collections.abc import Collection, Sequence
+from typing import Any, NamedTuple, NoReturn
+
+import numpy as np
 
 from fluxplain.evaluate import Label, Table, Value
 from fluxplain.evaluate.encoding import Floats
-from fluxplain.evaluate.table import MIXED, Labels
+from fluxplain.evaluate.table import MIXED, Labels, aligned
 from fluxplain.explain import kernels
 
 Grid = list[Value]
@@ -51,11 +53,16 @@ def shown_labels(labels: Collection[Label | None]) -> Sequence[Label | None]:
     return list(labels) if not classes else classes if len(classes) > 2 else classes[-1:]
 
 
-def shown_effect(effects: Mapping[Label | None, list[float]], size: int) -> Effect:
-    """Return the shown curves in their public form; one of zeros if there is none."""
-    if len(effects) > 1:
-        return {label: effect for label, effect in effects.items() if label is not None}
-    return next(iter(effects.values()), [0.0] * size)
+def shown_effect(labels: Sequence[Label | None], effects: Floats, shape: Sequence[int]) -> Any:
+    """Return the effects of the shown classes in their public form, :data:`Effect` or of surfaces.
+
+    ``effects`` has the shape (classes, points), ``shape`` the points of each axis. Zeros without
+    classes.
+    """
+    if not labels:
+        return np.zeros(shape).tolist()
+    curves = effects.reshape(len(labels), *shape).tolist()
+    return dict(zip(labels, curves, strict=True)) if len(labels) > 1 else curves[0]
 
 
 def _refuse(numbers: Floats) -> NoReturn:
@@ -96,10 +103,9 @@ class IceCurves:
     @property
     def curves(self) -> list[IceCurve]:
         """The curves, oldest first, with the classes of the smoothed one."""
-        shown = shown_labels(self._labels)
+        shown = tuple(shown_labels(self._labels))
         curves = []
         for seq, points, labels, numbers in self._kept:
-            known = dict(zip(labels, numbers.T.tolist(), strict=True))
-            effects = {label: known.get(label, [0.0] * len(points)) for label in shown}
-            curves.append(IceCurve(seq, list(points), shown_effect(effects, len(points))))
+            effects = aligned(Table(labels, numbers), shown).T
+            curves.append(IceCurve(seq, list(points), shown_effect(shown, effects, [len(points)])))
         return curves

@@ -1,16 +1,17 @@
 """The smoothed effects of several features and pairs of features."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from fluxplain.evaluate import Table, Value
-from fluxplain.explain.categories import KeyedCurve, range_and_slopes
-from fluxplain.explain.curve import Effect, Grid
+from fluxplain.evaluate import Table
+from fluxplain.explain.categories import KeyedCurve
+from fluxplain.explain.curve import Grid, shown_effect
 from fluxplain.explain.method import Answers, Axis, as_grid
-from fluxplain.explain.ranks import RankCurve, RankCurves
+from fluxplain.explain.ranks import RankCurves
+from fluxplain.explain.smoothing import Estimated, Estimates
 from fluxplain.explain.surface import Surface
 
 
@@ -25,7 +26,22 @@ class Curve(NamedTuple):
     outputs: Table
 
 
-class Effects:
+class Smoothed(NamedTuple):
+    """The estimates of one feature or pair.
+
+    ``n`` counts the updates, ``axes`` are the smoothed points or categories of each feature, and
+    ``effect`` is an :data:`~fluxplain.explain.curve.Effect`, of a pair a
+    :data:`~fluxplain.explain.surface.SurfaceEffect`.
+    """
+
+    n: int
+    value: float
+    std_error: float
+    axes: tuple[Grid, ...]
+    effect: Any
+
+
+class Effects(Estimates):
     """A curve for each feature, and a surface for each pair.
 
     ``kinds`` maps a name to whether its feature, or each feature of its pair, is categorical.
@@ -34,20 +50,15 @@ class Effects:
     def __init__(
         self, kinds: Mapping[str, tuple[bool, ...]], alpha: float, *, debias: bool = True
     ) -> None:
-        self.names = tuple(kinds)
         numeric = [name for name, kind in kinds.items() if kind == (False,)]
-        self._places = {name: place for place, name in enumerate(numeric)}
         self.ranks = RankCurves(len(numeric), alpha, debias=debias)
-        self.categories = {
-            name: KeyedCurve[Value](alpha, range_and_slopes, debias=debias)
-            for name, kind in kinds.items()
-            if kind == (True,)
-        }
         self.surfaces = {
-            name: Surface(alpha, categorical=(kind[0], kind[1]), debias=debias)
+            name: Surface(alpha, categorical=kind, debias=debias)
             for name, kind in kinds.items()
-            if len(kind) == 2
+            if name not in numeric
         }
+        self._names = tuple(kinds)
+        self._places = {name: place for place, name in enumerate(numeric)}
 
     def take(self, answers: Answers) -> dict[str, float]:
         """Take the ICE curves of one observation; return the importance of each.
@@ -72,62 +83,43 @@ class Effects:
 
     def take_run(self, name: str, curves: Sequence[Curve]) -> list[float]:
         """Take the ICE curves of several observations as :meth:`take` those of one."""
+        if name not in self._places:
+            return [self._take(name, curve.axes, curve.outputs) for curve in curves]
         increments: list[float] = []
         for labels, group in groupby(curves, lambda curve: curve.outputs.labels):
             together = list(group)
-            if name in self._places:
-                places = np.full(len(together), self._places[name], np.intp)
-                points = np.array([curve.axes for curve in together])
-                numbers = np.concatenate([curve.outputs.numbers for curve in together])
-                increments += self.ranks.move(places, points, Table(labels, numbers)).tolist()
-            else:
-                increments += [self._take(name, curve.axes, curve.outputs) for curve in together]
+            places = np.full(len(together), self._places[name], np.intp)
+            points = np.array([curve.axes for curve in together])
+            numbers = np.concatenate([curve.outputs.numbers for curve in together])
+            increments += self.ranks.move(places, points, Table(labels, numbers)).tolist()
         return increments
 
     def _take(self, name: str, axes: Axis | tuple[Axis, Axis], outputs: Table) -> float:
         """Take the ICE curve of a categorical feature, or the surface of a pair."""
-        if name in self.categories:
-            return self.categories[name].update_table(as_grid(cast(Axis, axes)), outputs)
-        first, second = cast(tuple[Axis, Axis], axes)
-        return self.surfaces[name].update_table((as_grid(first), as_grid(second)), outputs)
+        several = axes if isinstance(axes, tuple) else (axes,)
+        return self.surfaces[name].update_table([as_grid(axis) for axis in several], outputs)
 
-    @property
-    def values(self) -> dict[str, float]:
-        """Name → importance of its curve or surface; 0 before the first explanation."""
-        ranks = self.ranks.values.tolist()
-        if len(ranks) == len(self.names):
-            return dict(zip(self.names, ranks, strict=True))
-        return self._each(ranks, lambda effect: effect.value)
-
-    @property
-    def variances(self) -> dict[str, float]:
-        """Name → variance of one observation's contribution to the importance."""
-        return self._each(self.ranks.variances.tolist(), lambda effect: effect.variance)
-
-    @property
-    def std_errors(self) -> dict[str, float]:
-        """Name → standard error of the importance; infinite before the first explanation."""
-        return self._each(self.ranks.std_errors, lambda effect: effect.std_error)
-
-    def of(self, name: str) -> RankCurve | KeyedCurve[Value] | Surface:
-        """Return the curve or surface of a name."""
-        if name in self._places:
-            return RankCurve(self.ranks, self._places[name])
-        return self.categories[name] if name in self.categories else self.surfaces[name]
-
-    def curve(self, name: str) -> tuple[Grid, Effect]:
-        """Return the smoothed points and effects of a feature; both empty before the first."""
-        curve = cast(RankCurve | KeyedCurve[Value], self.of(name))
-        return list(curve.grid), curve.effect
-
-    def _each(
-        self, ranks: list[float], of: Callable[[RankCurve | KeyedCurve[Any]], float]
-    ) -> dict[str, float]:
-        others: dict[str, RankCurve | KeyedCurve[Any]] = {
-            **self.categories,
-            **{name: surface.curve for name, surface in self.surfaces.items()},
-        }
+    def numbers(self, of: Estimated) -> dict[str, float]:
+        """Return the values, variances or standard errors by name."""
+        ranks = getattr(self.ranks, of).tolist()
+        if len(ranks) == len(self._names):
+            return dict(zip(self._names, ranks, strict=True))
         return {
-            name: ranks[self._places[name]] if name in self._places else of(others[name])
-            for name in self.names
+            name: ranks[self._places[name]]
+            if name in self._places
+            else getattr(self.surfaces[name].curves, of).item()
+            for name in self._names
         }
+
+    def smoothed(self, name: str) -> Smoothed:
+        """Return the estimates of a name."""
+        place = self._places.get(name, 0)
+        if name in self._places:
+            curves: RankCurves | KeyedCurve[Any] = self.ranks
+            axes: tuple[Grid, ...] = (self.ranks.grid(place),)
+        else:
+            curves, axes = self.surfaces[name].curves, self.surfaces[name].axes
+        effect = shown_effect(*curves.effects(place), [len(axis) for axis in axes])
+        numbers = curves.n[place], curves.values[place], curves.std_errors[place]
+        n, value, std_error = (each.item() for each in numbers)
+        return Smoothed(n, value, std_error, axes, effect)

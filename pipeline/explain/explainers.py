@@ -1,6 +1,6 @@
 """What all explainers of the library share, and several of them with a single evaluation."""
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
@@ -8,36 +8,7 @@ from typing import Any
 from fluxplain.evaluate import Encoding, Evaluator, NoOutputError, Observation, Observed, Table
 from fluxplain.explain.losses import Target
 from fluxplain.explain.method import Method, Question, ask_model
-from fluxplain.explain.smoothing import confidence_bound
-
-
-class Estimates(ABC):
-    """Smoothed importances by the name of the feature, group or pair."""
-
-    @property
-    @abstractmethod
-    def values(self) -> dict[str, float]:
-        """Name → current importance; 0 before the first explanation."""
-
-    @property
-    @abstractmethod
-    def variances(self) -> dict[str, float]:
-        """Name → variance of one observation's contribution to the importance."""
-
-    @property
-    @abstractmethod
-    def std_errors(self) -> dict[str, float]:
-        """Name → standard error of the importance; infinite before the first explanation."""
-
-    def confidence(self, delta: float) -> dict[str, float]:
-        """Return name → ε with ``P(|estimate - expectation| > ε) ≤ delta`` (iPFI, Eq. 6).
-
-        Raises
-        ------
-        ValueError
-            If ``delta`` is not in (0, 1).
-        """
-        return {name: confidence_bound(error, delta) for name, error in self.std_errors.items()}
+from fluxplain.explain.smoothing import Estimates
 
 
 class Explainer(Estimates):

@@ -7,10 +7,16 @@ import numpy as np
 from fluxplain.evaluate import Evaluator, Observation, Table
 from fluxplain.evaluate.encoding import Floats
 from fluxplain.evaluate.table import aligned
-from fluxplain.explain.explainers import Estimates, Explainer, explain_together
+from fluxplain.explain.explainers import Explainer, explain_together
 from fluxplain.explain.losses import Loss, Target, get_loss
 from fluxplain.explain.method import ImportanceMethod, Question
-from fluxplain.explain.smoothing import Alpha, ExponentialMeans, check_alphas
+from fluxplain.explain.smoothing import (
+    Alpha,
+    Estimated,
+    Estimates,
+    ExponentialMeans,
+    check_alphas,
+)
 
 
 class Importances(Estimates):
@@ -26,20 +32,9 @@ class Importances(Estimates):
         """The smoothing rate."""
         return self._means.alphas[self._place]
 
-    @property
-    def values(self) -> dict[str, float]:
-        """Feature → current importance, in units of the loss; 0 before the first explanation."""
-        return self._by_name(self._means.values[self._place])
-
-    @property
-    def variances(self) -> dict[str, float]:
-        """Feature → variance of its increments."""
-        return self._by_name(self._means.variances[self._place])
-
-    @property
-    def std_errors(self) -> dict[str, float]:
-        """Feature → standard error of its importance; infinite before the first explanation."""
-        return self._by_name(self._means.std_errors[self._place])
+    def numbers(self, of: Estimated) -> dict[str, float]:
+        """Return the values, variances or standard errors by name."""
+        return self._by_name(getattr(self._means, of)[self._place])
 
     def _by_name(self, numbers: Floats) -> dict[str, float]:
         return dict(zip(self._names, numbers.tolist(), strict=True))

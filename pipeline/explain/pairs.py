@@ -85,4 +85,5 @@ class IncrementalPairPDP(EffectExplainer):
 
         The effect has a row for each point of the first feature.
         """
-        return {name: (each.axes, each.effect) for name, each in self._known().surfaces.items()}
+        known = {name: self._known().smoothed(name) for name in self.pairs}
+        return {name: ((each.axes[0], each.axes[1]), each.effect) for name, each in known.items()}

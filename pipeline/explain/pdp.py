@@ -18,7 +18,7 @@ from fluxplain.explain.grids import GridKind, GridSettings, StorageKind, check_i
 from fluxplain.explain.method import Answers, Axis, Given, Method, Question, as_grid, copies
 from fluxplain.explain.players import check_features
 from fluxplain.explain.points import Points, PointStorage, RNGOf, seeded
-from fluxplain.explain.smoothing import check_alpha
+from fluxplain.explain.smoothing import Estimated, check_alpha
 
 
 class PDP(Method):
@@ -197,20 +197,9 @@ class EffectExplainer(Explainer):
             self._increments |= self._known().take(answers)
             self._taken(answers)
 
-    @property
-    def values(self) -> dict[str, float]:
-        """Name → importance; 0 before the first explanation."""
-        return self._known().values
-
-    @property
-    def variances(self) -> dict[str, float]:
-        """Name → variance of one observation's contribution to the importance."""
-        return self._known().variances
-
-    @property
-    def std_errors(self) -> dict[str, float]:
-        """Name → standard error of the importance; infinite before the first explanation."""
-        return self._known().std_errors
+    def numbers(self, of: Estimated) -> dict[str, float]:
+        """Return the values, variances or standard errors by name."""
+        return self._known().numbers(of)
 
     @property
     def increments(self) -> dict[str, float]:
@@ -318,8 +307,8 @@ class IncrementalPDP(EffectExplainer):
     @property
     def curves(self) -> dict[str, tuple[Grid, Effect]]:
         """Feature → (grid, effect); both empty before the first explanation."""
-        effects = self._known()
-        return {feature: effects.curve(feature) for feature in self.features}
+        known = {feature: self._known().smoothed(feature) for feature in self.features}
+        return {feature: (each.axes[0], each.effect) for feature, each in known.items()}
 
     @property
     def ice(self) -> dict[str, list[IceCurve]]:

@@ -1,23 +1,13 @@
 """Smoothed curves of numeric features: grid points are identified by rank, and smoothed too."""
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
 
-from fluxplain.evaluate import Label
 from fluxplain.evaluate.encoding import Floats, Places
-from fluxplain.evaluate.table import Table
+from fluxplain.evaluate.table import Labels, Table, aligned
 from fluxplain.explain import kernels
-from fluxplain.explain.curve import (
-    LARGEST,
-    Effect,
-    Grid,
-    check_answers,
-    check_size,
-    shown_effect,
-    shown_labels,
-)
+from fluxplain.explain.curve import LARGEST, Grid, check_answers, check_size, shown_labels
 from fluxplain.explain.smoothing import check_alpha
 
 
@@ -41,8 +31,8 @@ class RankCurves:
         self._grid = np.zeros((count, 0))
         self._effects = np.zeros((count, 0, 0))
         self._kept = np.zeros((count, 5))
-        self._labels: tuple[Label | None, ...] = ()
-        self._known: list[tuple[Label | None, ...]] = [()] * count
+        self._labels: Labels = ()
+        self._known: list[Labels] = [()] * count
         self._shown: Places = np.zeros((count, 0), dtype=np.intp)
         self._is_settled = False  # whether every curve knows every label
 
@@ -59,7 +49,8 @@ class RankCurves:
             check_size(size, len(numbers) // len(which), points.shape[1])
         if not self._is_settled or labels != self._labels:
             check_answers(self._labels, answers)
-            numbers = self._learn(which, labels, numbers, size)
+            self._learn(which, labels, size)
+            numbers = aligned(answers, self._labels)
         increments = np.empty(len(which))
         if not kernels.move_curves(
             which,
@@ -90,30 +81,25 @@ class RankCurves:
         return self._kept[:, kernels.VARIANCE]
 
     @property
-    def std_errors(self) -> list[float]:
+    def std_errors(self) -> Floats:
         """Standard errors of the importances, by the delta method; infinite before an update."""
-        kept: list[list[float]] = self._kept.tolist()
-        return [
-            math.sqrt(row[kernels.VARIANCE] * row[kernels.SQUARES]) / row[kernels.WEIGHT]
-            if row[kernels.WEIGHT]
-            else math.inf
-            for row in kept
-        ]
+        weights, squares = self._kept[:, kernels.WEIGHT], self._kept[:, kernels.SQUARES]
+        errors: Floats = np.full(len(self.n), math.inf)
+        errors_of_sums = np.sqrt(self.variances * squares)
+        np.divide(errors_of_sums, weights, out=errors, where=weights > 0.0)
+        return errors
 
     def grid(self, curve: int) -> Grid:
         """Return the smoothed grid points of one curve; none before its first update."""
         return self._grid[curve].tolist() if self.n[curve] else []
 
-    def effect(self, curve: int) -> Effect:
-        """Return the smoothed effect of one curve."""
+    def effects(self, curve: int) -> tuple[Labels, Floats]:
+        """Return the shown classes of one curve, and their effects, shape (classes, points)."""
         shown = [place for place in self._shown[curve].tolist() if place >= 0]
-        effects = {self._labels[place]: self._effects[curve, :, place].tolist() for place in shown}
-        return shown_effect(effects, len(self.grid(curve)))
+        return tuple(self._labels[place] for place in shown), self._effects[curve][:, shown].T
 
-    def _learn(
-        self, which: Places, labels: Sequence[Label | None], numbers: Floats, size: int
-    ) -> Floats:
-        """Add new classes, and return the numbers with a column for each known class."""
+    def _learn(self, which: Places, labels: Labels, size: int) -> None:
+        """Add new classes."""
         if self._grid.shape[1] != size:
             self._grid = np.zeros((len(self.n), size))
             self._effects = np.zeros((len(self.n), size, 0))
@@ -132,48 +118,3 @@ class RankCurves:
                 self._shown[curve] = -1
                 self._shown[curve, : len(shown)] = shown
         self._is_settled = all(len(known) == len(columns) for known in self._known)
-        wide = np.zeros((len(numbers), len(columns)))
-        wide[:, [columns[label] for label in labels]] = numbers
-        return wide
-
-
-class RankCurve:
-    """The curve number ``place`` of several; its importance is the effects' standard deviation."""
-
-    def __init__(self, curves: RankCurves, place: int = 0) -> None:
-        self._curves, self._place = curves, place
-
-    def update_table(self, points: Grid, answers: Table) -> float:
-        """Take the ICE curve of one observation and return its importance, the increment."""
-        which = np.array([self._place], np.intp)
-        return self._curves.move(which, np.array([points], np.float64), answers).item()
-
-    @property
-    def n(self) -> int:
-        """Updates so far."""
-        return self._curves.n[self._place].item()  # type: ignore[no-any-return]
-
-    @property
-    def value(self) -> float:
-        """Importance of the curve; its mean if more than two classes have one each."""
-        return self._curves.values[self._place].item()  # type: ignore[no-any-return]
-
-    @property
-    def variance(self) -> float:
-        """Variance of what one observation contributes to the importance, to first order."""
-        return self._curves.variances[self._place].item()  # type: ignore[no-any-return]
-
-    @property
-    def std_error(self) -> float:
-        """Standard error of the importance, by the delta method; infinite before an update."""
-        return self._curves.std_errors[self._place]
-
-    @property
-    def grid(self) -> Grid:
-        """The smoothed grid points."""
-        return self._curves.grid(self._place)
-
-    @property
-    def effect(self) -> Effect:
-        """The smoothed effect."""
-        return self._curves.effect(self._place)

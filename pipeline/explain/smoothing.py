@@ -1,7 +1,9 @@
 """Exponential smoothing, debiased, with variance and standard error."""
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Sequence
+from typing import Literal
 
 import numpy as np
 
@@ -110,6 +112,42 @@ class OutputMean:
     def on(self, labels: Labels) -> Floats:
         """Return the mean with a column for each of the labels."""
         return aligned(Table(self.labels, self._numbers[None]), labels)[0]  # type: ignore[no-any-return]
+
+
+Estimated = Literal["values", "variances", "std_errors"]
+
+
+class Estimates(ABC):
+    """Smoothed importances by the name of the feature, group or pair."""
+
+    @abstractmethod
+    def numbers(self, of: Estimated) -> dict[str, float]:
+        """Return the values, variances or standard errors by name."""
+
+    @property
+    def values(self) -> dict[str, float]:
+        """Name → importance, of iPFI and iSAGE in units of the loss; 0 before the first one."""
+        return self.numbers("values")
+
+    @property
+    def variances(self) -> dict[str, float]:
+        """Name → variance of one observation's contribution to the importance."""
+        return self.numbers("variances")
+
+    @property
+    def std_errors(self) -> dict[str, float]:
+        """Name → standard error of the importance; infinite before the first explanation."""
+        return self.numbers("std_errors")
+
+    def confidence(self, delta: float) -> dict[str, float]:
+        """Return name → ε with ``P(|estimate - expectation| > ε) ≤ delta`` (iPFI, Eq. 6).
+
+        Raises
+        ------
+        ValueError
+            If ``delta`` is not in (0, 1).
+        """
+        return {name: confidence_bound(error, delta) for name, error in self.std_errors.items()}
 
 
 def confidence_bound(std_error: float, delta: float) -> float:

@@ -1,14 +1,15 @@
-"""The smoothed effect of two features together: a surface over the grids of both."""
+"""The smoothed effect of a categorical feature, or of two features, over their points."""
 
-from collections.abc import Mapping
+import math
+from collections.abc import Sequence
 from itertools import product
 
 import numpy as np
 
 from fluxplain.evaluate import Label, Table, Value
-from fluxplain.explain.categories import KeyedCurve, deviation_and_slopes
+from fluxplain.explain.categories import KeyedCurve
 from fluxplain.explain.curve import Grid, check_size
-from fluxplain.explain.ranks import RankCurve, RankCurves
+from fluxplain.explain.ranks import RankCurves
 from fluxplain.explain.smoothing import ExponentialMeans
 
 Axes = tuple[Grid, Grid]
@@ -19,34 +20,32 @@ SurfaceEffect = list[list[float]] | dict[Label, list[list[float]]]
 
 
 class Surface:
-    """The smoothed effect of two features; its importance is the effects' standard deviation.
+    """The smoothed effect of a categorical feature, or of two features.
 
     ``categorical`` says whether each feature is: then each category has its own mean, shown while
-    it is in the storage; otherwise grid points are identified by rank, and smoothed. ``curve`` has
-    the estimates, with flat effects.
+    it is in the storage; otherwise grid points are identified by rank, and smoothed. ``curves`` has
+    the estimates, with flat effects: one curve.
 
     References
     ----------
-    iPDP, Algorithm 1, with a set S of two features. The importance is that of a numeric feature
-    (Greenwell, Boehmke, McCarthy, 2018), over all points of the surface, whatever the features.
+    iPDP, Algorithm 1, also with a set S of two features. The importance of two is that of a numeric
+    feature (Greenwell, Boehmke, McCarthy, 2018), over all points of the surface.
     """
 
-    def __init__(
-        self, alpha: float, *, categorical: tuple[bool, bool], debias: bool = True
-    ) -> None:
+    def __init__(self, alpha: float, *, categorical: tuple[bool, ...], debias: bool = True) -> None:
         self.alpha = alpha
         self.debias = debias
         self._categorical = categorical
-        self._axes: Axes = ([], [])  # the last points
+        self._axes: tuple[Grid, ...] = tuple([] for _ in categorical)  # the last points
         self._grids: list[ExponentialMeans] = []  # smoothed points of numeric features
-        self.curve: RankCurve | KeyedCurve[tuple[Value, Value]] = (
-            KeyedCurve(alpha, deviation_and_slopes, debias=debias)
+        self.curves: RankCurves | KeyedCurve[tuple[Value, ...]] = (
+            KeyedCurve(alpha, by_range=len(categorical) == 1, debias=debias)
             if any(categorical)
-            else RankCurve(RankCurves(1, alpha, debias=debias))
+            else RankCurves(1, alpha, debias=debias)
         )
 
-    def update_table(self, axes: Axes, answers: Table) -> float:
-        """Take the surface of one observation and return its importance, the increment.
+    def update_table(self, axes: Sequence[Grid], answers: Table) -> float:
+        """Take the effect on one observation and return its importance, the increment.
 
         The answers are the outputs at each point of the first feature with each of the second, in
         turn. Raises ``ValueError`` or ``TypeError`` if they or the points do not fit; then nothing
@@ -58,45 +57,26 @@ class Surface:
         ]
         for grid, axis in zip(grids, numeric, strict=True):
             check_size(grid.values.shape[1], len(axis))
-        check_size(len(axes[0]) * len(axes[1]), len(answers.numbers))  # before they are multiplied
-        if isinstance(self.curve, RankCurve):
-            increment = self.curve.update_table([*range(len(answers.numbers))], answers)
+        size = math.prod(map(len, axes))
+        check_size(size, len(answers.numbers))  # before they are multiplied
+        if isinstance(self.curves, RankCurves):
+            ranks = np.arange(size, dtype=np.float64)[None]
+            increment: float = self.curves.move(np.zeros(1, np.intp), ranks, answers).item()
         else:
-            first, second = (
-                axis if c else [*range(len(axis))]
-                for axis, c in zip(axes, self._categorical, strict=True)
-            )
-            width = max(len(axes[1 - i]) for i, c in enumerate(self._categorical) if c)
-            increment = self.curve.update_table([*product(first, second)], answers, width=width)
+            each = list(zip(axes, self._categorical, strict=True))
+            keys = [*product(*[axis if c else range(len(axis)) for axis, c in each])]
+            width = max(size // max(len(axis), 1) for axis, c in each if c)
+            increment = self.curves.update_table(keys, answers, width=width)
         for grid, axis in zip(grids, numeric, strict=True):
             grid.update(np.array([axis], np.float64))
-        self._grids, self._axes = grids, axes
+        self._grids, self._axes = grids, tuple(axes)
         return increment
 
     @property
-    def axes(self) -> Axes:
+    def axes(self) -> tuple[Grid, ...]:
         """The smoothed grid points, or the categories, of each feature."""
         numeric = iter(self._grids)
-        axes: list[Grid] = [
-            [*axis] if c or not self._grids else [*next(numeric).values[0].tolist()]
+        return tuple(
+            [*axis] if c or not self._grids else next(numeric).values[0].tolist()
             for axis, c in zip(self._axes, self._categorical, strict=True)
-        ]
-        return axes[0], axes[1]
-
-    @property
-    def effect(self) -> SurfaceEffect:
-        """The smoothed effect: one surface, or one per class if there are more than two."""
-        effect = self.curve.effect
-        items = effect.items() if isinstance(effect, dict) else [(None, effect)]
-        return shown_surface(dict(items), len(self._axes[1]))
-
-
-def shown_surface(effects: Mapping[Label | None, list[float]], width: int) -> SurfaceEffect:
-    """Return surfaces in their public form, from flat effects."""
-    surfaces = {
-        label: [flat[begin : begin + width] for begin in range(0, len(flat), width or 1)]
-        for label, flat in effects.items()
-    }
-    if len(surfaces) > 1:
-        return {label: surface for label, surface in surfaces.items() if label is not None}
-    return next(iter(surfaces.values()), [])
+        )

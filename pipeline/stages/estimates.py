@@ -17,7 +17,6 @@ from fluxplain.explain.effects import Curve, Effects
 from fluxplain.explain.losses import Loss, Target
 from fluxplain.explain.method import Axis, as_grid
 from fluxplain.explain.smoothing import ExponentialMeans
-from fluxplain.explain.surface import Surface
 from fluxplain.schemas.evaluation import Evaluation, Row
 from fluxplain.schemas.methods import METHODS, Method
 from fluxplain.schemas.numbers import MAX_NUMBER, are_moderate, is_moderate
@@ -226,15 +225,12 @@ class FeatureState:
             error = means.std_errors[place, 0].item() if means.n else 0.0
             value = means.values[place, 0].item()
             return {"updates": means.n, "value": value, "std_error": error}
-        whole = self.effects[place].of(self._name)
-        curve = whole.curve if isinstance(whole, Surface) else whole
-        axes = whole.axes if isinstance(whole, Surface) else (whole.grid,)
-        effect = whole.effect
+        n, value, std_error, axes, effect = self.effects[place].smoothed(self._name)
         by_class = effect if isinstance(effect, dict) else None
         return {
-            "updates": curve.n,
-            "value": curve.value,
-            "std_error": curve.std_error if curve.n else 0.0,
+            "updates": n,
+            "value": value,
+            "std_error": std_error if n else 0.0,
             "effect": effect if by_class is None else list(by_class.values()),
             "classes": None if by_class is None else list(by_class),
             **dict(zip(("grid", "second_grid"), axes, strict=False)),

@@ -25,7 +25,7 @@ from fluxplain.explain import (
 )
 from fluxplain.explain.losses import _kind, losses_on
 from fluxplain.explain.players import Players
-from fluxplain.explain.ranks import RankCurve, RankCurves
+from fluxplain.explain.ranks import RankCurves
 from fluxplain.explain.sage import permuted
 from fluxplain.explain.smoothing import ExponentialMeans
 from fluxplain.explain.storage import NumberStorage
@@ -34,6 +34,7 @@ from tests.kit.support import NUMBERS, PROPERTY, Row, Scripted, agrawal, pickled
 
 ALPHAS = st.floats(1e-3, 1.0)
 SHARES = st.floats(0.0, 1.0)
+FIRST = np.zeros(1, np.intp)
 LABELS: tuple[Label, ...] = ("a", "b", "c")
 ROWS = st.lists(st.tuples(SHARES, SHARES, SHARES), min_size=1, max_size=12)
 
@@ -124,7 +125,7 @@ def test_whatever_evaluator_and_loss_are_taken_the_estimates_are_the_same(
     arrays = explainers(model, asked, loss, "auto")
     called = explainers(model, asked, loss, "generic")
     own = explainers(model, asked, functools.partial(LOSSES[loss]), "auto")
-    for i, (raw, y) in enumerate(agrawal(150)):
+    for i, (raw, y) in enumerate(agrawal(80)):
         x = {feature: float(v) / 1e5 if float(v) > 1000 else v for feature, v in raw.items()}
         if i % 10 == 9:
             x = dict(reversed(x.items()))
@@ -133,7 +134,7 @@ def test_whatever_evaluator_and_loss_are_taken_the_estimates_are_the_same(
         assert estimates[0] == estimates[2]
         for one, two in zip(estimates[0], estimates[1], strict=True):
             assert one == pytest.approx(two, rel=1e-6, abs=1e-9)
-        if i % 50 == 20:
+        if i % 30 == 20:
             evaluator = arrays[0].evaluator
             arrays = [restored(each, evaluator) for each in arrays]
         model.learn_one(x, label)
@@ -219,12 +220,12 @@ def test_a_curve_of_numbers_moves_as_its_definition_says(
     ices: list[list[tuple[float, float]]], alpha: float, debias: bool
 ) -> None:
     """iPDP, Algorithm 1, with the delta method; in the order of these operations."""
-    curve = RankCurve(RankCurves(1, alpha, debias=debias))
+    curves = RankCurves(1, alpha, debias=debias)
     projections = ExponentialMeans(1, [alpha])
     weight, grid, effect = 0.0, [0.0] * 4, [0.0] * 4
     for ice in ices:
         points, outputs = [p for p, _ in ice], [v for _, v in ice]
-        increment = curve.update_table([*points], table_of([*outputs]))
+        increment = curves.move(FIRST, np.array([points]), table_of([*outputs])).item()
         weight = (1.0 - alpha) * weight + alpha
         w = alpha / weight if debias else alpha
         grid = [m + w * (v - m) for m, v in zip(grid, points, strict=True)]
@@ -233,9 +234,11 @@ def test_a_curve_of_numbers_moves_as_its_definition_says(
         told = sum([s * v for s, v in zip(slopes, outputs, strict=True)])
         projections.update(np.array([[told]]))
         assert increment == importance_and_slopes(outputs)[0]
-        assert (curve.grid, curve.effect, curve.value) == (grid, effect, importance)
-        assert curve.variance == projections.variances.item()
-        assert curve.std_error == projections.std_errors.item()
+        assert curves.grid(0) == grid
+        assert curves.effects(0)[1].tolist() == [effect]
+        assert curves.values.item() == importance
+        assert curves.variances.item() == projections.variances.item()
+        assert curves.std_errors.item() == projections.std_errors.item()
 
 
 @PROPERTY
@@ -255,26 +258,25 @@ def test_curves_that_move_together_are_each_curve(
 ) -> None:
     """Classes may come later, and to one curve only."""
     together = RankCurves(2, alpha)
-    alone = [RankCurve(RankCurves(1, alpha)) for _ in range(2)]
+    alone, points = [RankCurves(1, alpha) for _ in range(2)], np.array([[0.0, 1.0, 2.0]])
     for outputs, which in moves:
         tables = [table_of(outputs[:3]), table_of(outputs[3:])]
         if tables[0].labels == tables[1].labels and len(which) == 2:
             both = np.concatenate([table.numbers for table in tables])
-            points = np.array([[0.0, 1.0, 2.0]] * 2)
-            together.move(np.array(which, np.intp), points, Table(tables[0].labels, both))
+            grids = points.repeat(2, axis=0)
+            together.move(np.array(which, np.intp), grids, Table(tables[0].labels, both))
         else:
             for i in which:
-                one = np.array([i], np.intp)
-                together.move(one, np.array([[0.0, 1.0, 2.0]]), tables[i])
+                together.move(np.array([i], np.intp), points, tables[i])
         for i in which:
-            alone[i].update_table([0.0, 1.0, 2.0], tables[i])
-            assert together.increments[i] == alone[i]._curves.increments[0]
-    for i, curve in enumerate(alone):
-        assert together.n[i] == curve.n
-        assert together.grid(i) == curve.grid
-        assert together.effect(i) == curve.effect
-        assert together.values[i] == curve.value
-        assert together.std_errors[i] == curve.std_error
+            alone[i].move(FIRST, points, tables[i])
+            assert together.increments[i] == alone[i].increments[0]
+    for i, curves in enumerate(alone):
+        assert together.grid(i) == curves.grid(0)
+        (labels, effects), (own_labels, own) = together.effects(i), curves.effects(0)
+        assert (labels, effects.tolist()) == (own_labels, own.tolist())
+        for of in ("n", "values", "variances", "std_errors"):
+            assert getattr(together, of)[i] == getattr(curves, of)[0]
 
 
 @PROPERTY

@@ -1,6 +1,7 @@
 """iPDP of two features against what it must be for models whose effects are known."""
 
 import math
+import pickle
 import random
 from collections.abc import Mapping
 from itertools import product
@@ -16,7 +17,7 @@ from fluxplain.evaluate import Output
 from fluxplain.evaluate.encoding import Floats
 from fluxplain.evaluate.table import Table
 from fluxplain.explain import IncrementalPairPDP
-from fluxplain.explain.categories import KeyedCurve, deviation_and_slopes
+from fluxplain.explain.categories import DEVIATION, RANGE, KeyedCurve
 from fluxplain.explain.curve import Grid
 from fluxplain.explain.grids import GridKind
 from fluxplain.explain.surface import Axes, Surface, SurfaceEffect
@@ -36,32 +37,30 @@ def test_numbers_and_keys_give_the_same_surface(
 ) -> None:
     """The ranks of two numbers are keys that always come."""
     surface = Surface(alpha, categorical=(False, False), debias=debias)
-    keyed = KeyedCurve[tuple[int, int]](alpha, deviation_and_slopes, debias=debias)
+    keyed = KeyedCurve[tuple[int, int]](alpha, debias=debias)
     keys = list(product(range(2), range(3)))
     scale = max(abs(v) for ice in ices for v in ice)
     for t, ice in enumerate(ices):
         increment = surface.update_table(([t, t + 1.0], [0.0, 1.0, 2.0]), table(ice))
         assert increment == keyed.update_table(keys, table(ice))
-    effect = np.array(surface.effect)
-    assert effect.shape == (2, 3)
-    assert effect.ravel().tolist() == keyed.effect
-    assert (
-        surface.curve.value
-        == keyed.value
-        == pytest.approx(np.std(effect, ddof=1), abs=1e-9 * scale)
-    )
-    assert surface.curve.std_error == pytest.approx(keyed.std_error, rel=1e-9, abs=1e-9 * scale)
+    (_, effect), (_, own) = surface.curves.effects(0), keyed.effects(0)
+    assert effect.tolist() == own.tolist()
+    value = surface.curves.values.item()
+    assert value == keyed.values.item() == pytest.approx(np.std(effect, ddof=1), abs=1e-9 * scale)
+    assert surface.curves.std_errors.item() == keyed.std_errors.item()
 
 
 @PROPERTY
-@given(st.lists(NUMBERS, min_size=2, max_size=6))
-def test_slopes_are_the_derivatives_of_the_deviation(effects: list[float]) -> None:
-    """The deviation scales with the effects, and does not change if all are moved (Euler)."""
-    deviation, slopes = deviation_and_slopes(np.array(effects))
+@given(st.lists(NUMBERS, min_size=2, max_size=6), st.booleans())
+def test_a_projection_is_with_the_derivatives_of_the_importance(
+    effects: list[float], by_range: bool
+) -> None:
+    """The importance scales with the effects, and does not change if all are moved (Euler)."""
+    of, projection = RANGE if by_range else DEVIATION
+    curve = np.array(effects)
     scale = max(map(abs, effects))
-    product_sum = sum(s * v for s, v in zip(slopes, effects, strict=True))
-    assert product_sum == pytest.approx(deviation, rel=1e-6, abs=1e-9 * scale)
-    assert sum(slopes) == pytest.approx(0.0, abs=1e-6)
+    assert projection(curve, curve) == pytest.approx(of(curve), rel=1e-6, abs=1e-9 * scale)
+    assert projection(curve, np.ones(len(curve))) == pytest.approx(0.0, abs=1e-6)
 
 
 CLASSES: dict[str, Any] = {
@@ -216,7 +215,7 @@ def test_wrong_pairs_are_named(pairs: Any, message: str) -> None:
 def test_a_surface_that_does_not_fit_changes_nothing(categorical: tuple[bool, bool]) -> None:
     surface = Surface(0.5, categorical=categorical)
     surface.update_table(([0.0, 1.0], [0.0, 1.0, 2.0]), table([0.0] * 6))
-    before = (surface.axes, surface.effect, surface.curve.n)
+    before = pickle.dumps(surface)
     wrong: list[tuple[Axes, Table]] = [
         (([0.0, 1.0, 2.0], [0.0, 1.0]), table([1.0] * 6)),
         (([0.0, 1.0], [0.0, 1.0, 2.0]), table([1.0] * 5)),
@@ -225,7 +224,7 @@ def test_a_surface_that_does_not_fit_changes_nothing(categorical: tuple[bool, bo
     for axes, answers in wrong:
         with pytest.raises(ValueError, match=r"do not fit|not finite"):
             surface.update_table(axes, answers)
-    assert (surface.axes, surface.effect, surface.curve.n) == before
+    assert pickle.dumps(surface) == before
 
 
 def test_points_without_outputs_are_refused_before_they_are_multiplied() -> None:

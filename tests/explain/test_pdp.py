@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from fluxplain.evaluate import Encoding, Label, Output
 from fluxplain.evaluate.table import table_of
 from fluxplain.explain import IncrementalPDP, kernels
-from fluxplain.explain.categories import range_and_slopes
+from fluxplain.explain.categories import quarter_range
 from fluxplain.explain.grids import GridKind, GridSettings, StorageKind
 from fluxplain.explain.method import as_grid
 from fluxplain.explain.points import PointStorage, seeded
-from fluxplain.explain.ranks import RankCurve, RankCurves
+from fluxplain.explain.ranks import RankCurves
 from tests.kit.support import NUMBERS, PROPERTY, Linear, Row, Scripted, normal_rows
 
 CURVES = st.lists(NUMBERS, min_size=2, max_size=12)
@@ -102,7 +102,7 @@ def test_the_standard_error_covers_the_importance_of_the_true_curve() -> None:
 def test_importance_is_the_standard_deviation_or_a_quarter_of_the_range(curve: list[float]) -> None:
     expected, scale = float(np.std(curve, ddof=1)), max(map(abs, curve))
     assert kernels.deviation(np.array(curve)) == pytest.approx(expected, rel=1e-9, abs=1e-9 * scale)
-    assert range_and_slopes(np.array(curve))[0] == (max(curve) - min(curve)) / 4.0
+    assert quarter_range(np.array(curve)) == (max(curve) - min(curve)) / 4.0
 
 
 def test_a_categorical_curve_has_the_categories_of_the_storage() -> None:
@@ -192,19 +192,16 @@ def test_more_than_two_classes_have_one_curve_each_and_importance_is_their_mean(
 
 def test_a_late_class_counts_as_zero_before_it_appeared() -> None:
     alpha = 0.5
-    curve = RankCurve(RankCurves(1, alpha))
-    points: list[bool | int | float | str] = [0.0, 1.0]
+    curves, points = RankCurves(1, alpha), np.array([[0.0, 1.0]])
     for outputs in (
         [{"a": 1.0, "b": 0.0}, {"a": 1.0, "b": 0.0}],
         [{"a": 0.0, "b": 0.0, "c": 1.0}, {"a": 0.0, "b": 1.0, "c": 0.0}],
     ):
-        curve.update_table(points, table_of(cast(Any, outputs)))
+        curves.move(np.zeros(1, np.intp), points, table_of(cast(Any, outputs)))
     # the weights are 1/3 and 2/3
-    assert isinstance(curve.effect, dict)
-    assert list(curve.effect) == ["a", "b", "c"]
-    assert curve.effect["a"] == pytest.approx([1 / 3, 1 / 3])
-    assert curve.effect["b"] == pytest.approx([0.0, 2 / 3])
-    assert curve.effect["c"] == pytest.approx([2 / 3, 0.0])
+    labels, effects = curves.effects(0)
+    assert labels == ("a", "b", "c")
+    assert effects == pytest.approx(np.array([[1 / 3, 1 / 3], [0.0, 2 / 3], [2 / 3, 0.0]]))
 
 
 def test_the_increment_is_the_importance_of_the_ice_curve() -> None:

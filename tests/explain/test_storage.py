@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from fluxplain.evaluate import Encoding, Value
 from fluxplain.explain.storage import (
     CategoryStorage,
-    Histogram,
     NumberStorage,
     Reservoir,
     RollingExtremes,
@@ -163,34 +162,7 @@ def test_of_two_values_the_older_one_goes_in_proportion_to_its_age() -> None:
     assert chi_squared(observed, expected) < chi_squared_bound(last - 2)
 
 
-def test_a_histogram_draws_as_often_as_it_has_seen() -> None:
-    histogram = Histogram(["u", "v", "w", "x"], random.Random(1))
-    for value, count in (("u", 6), ("v", 3), ("w", 1)):
-        for _ in range(count):
-            histogram.update(value)
-    n = 5_000
-    drawn = Counter(histogram.draws(n))
-    expected = [0.6 * n, 0.3 * n, 0.1 * n]
-    assert chi_squared([drawn[v] for v in "uvw"], expected) < chi_squared_bound(2)
-    assert drawn["x"] == 0
-    assert histogram.counts == {"u": 6, "v": 3, "w": 1, "x": 0}
-
-
-def test_a_histogram_names_what_it_cannot_take() -> None:
-    with pytest.raises(ValueError, match=r"values is \[\]"):
-        Histogram([], random.Random(1))
-    with pytest.raises(ValueError, match=r"values is \['u', 'u'\]"):
-        Histogram(["u", "u"], random.Random(1))
-    with pytest.raises(ValueError, match=r"'v' is not one of the values \['u'\]"):
-        Histogram(["u"], random.Random(1)).update("v")
-
-
-def test_nothing_can_be_had_from_what_is_empty() -> None:
-    extremes = RollingExtremes(2)
-    for ask in (
-        lambda: Histogram(["u"], random.Random(1)).draws(1),
-        lambda: extremes.low,
-        lambda: extremes.high,
-    ):
-        with pytest.raises(ValueError, match="no value is stored yet"):
-            ask()
+@pytest.mark.parametrize("which", ["low", "high"])
+def test_nothing_can_be_had_from_what_is_empty(which: str) -> None:
+    with pytest.raises(ValueError, match="no value is stored yet"):
+        getattr(RollingExtremes(2), which)

@@ -16,7 +16,6 @@ from fluxplain.explain.storage import (
     CategoryStorage,
     Codes,
     GeometricReservoir,
-    Histogram,
     NumberStorage,
     RollingExtremes,
     SlidingWindow,
@@ -113,17 +112,13 @@ KINDS = {
         row,
         lambda s: list(s.leaves()),
     ),
-    "histogram": Kind(
-        lambda n, rng: Histogram(CATEGORIES, rng), category, lambda s: [list(s.counts.items())]
-    ),
 }
-SIZED = {name: kind for name, kind in KINDS.items() if name != "histogram"}
 
 every_kind = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 
 
 @PROPERTY
-@given(st.sampled_from(sorted(SIZED)), st.integers(1, 20), st.integers(0, 80), st.integers(0, 99))
+@given(st.sampled_from(sorted(KINDS)), st.integers(1, 20), st.integers(0, 80), st.integers(0, 99))
 def test_no_part_holds_more_than_size(name: str, size: int, n: int, seed: int) -> None:
     storage = KINDS[name].filled(size, n, random.Random(seed))
     assert all(len(part) <= size for part in KINDS[name].held(storage))
@@ -164,14 +159,14 @@ def test_a_storage_holds_copies_and_leaves_what_it_is_offered(kind: Kind, before
     assert kind.held(abused) == kind.held(clean)
 
 
-@pytest.mark.parametrize("kind", SIZED.values(), ids=SIZED)
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 @pytest.mark.parametrize("size", [0, -1, 2.5, True])
 def test_a_wrong_size_is_named(kind: Kind, size: Any) -> None:
     with pytest.raises(ValueError, match=f"size is {size}, but must be an integer of at least 1"):
         kind.make(size, random.Random(1))
 
 
-@pytest.mark.parametrize("kind", SIZED.values(), ids=SIZED)
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 def test_a_storage_of_one_holds_the_only_observation(kind: Kind) -> None:
     storage = kind.filled(1, 1, random.Random(3))  # whose first number is below 0.3
     assert all(len(part) == 1 for part in kind.held(storage))

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from fluxplain.explain.storage.recent import CategoryStorage, NumberStorage, RollingExtremes
 from fluxplain.explain.storage.reservoirs import (
     GeometricReservoir,
-    Histogram,
     Reservoir,
     SlidingWindow,
     UniformReservoir,
@@ -28,7 +27,6 @@ __all__ = [
     "CategoryStorage",
     "Codes",
     "GeometricReservoir",
-    "Histogram",
     "NumberStorage",
     "Reservoir",
     "RollingExtremes",

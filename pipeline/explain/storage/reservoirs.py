@@ -1,7 +1,7 @@
 """Reservoirs: random samples of past observations."""
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -113,36 +113,3 @@ def make_reservoir(sampler: str, size: int, rng: random.Random) -> Reservoir:
             f"unknown sampler {sampler!r}: use one of {', '.join(RESERVOIRS)}"
         ) from None
     return kind(size, rng)
-
-
-class Histogram:
-    """Counts of a feature's values: a uniform reservoir without a limit.
-
-    ``values`` are those that the feature may have, each once, at least one; else a ``ValueError``
-    is raised.
-
-    References
-    ----------
-    iPFI, Section 3.2, uniform sampling: histograms for features of known cardinality.
-    """
-
-    def __init__(self, values: Sequence[Value], rng: random.Random) -> None:
-        self.counts: dict[Value, int] = dict.fromkeys(values, 0)
-        if not values or len(self.counts) < len(values):
-            raise ValueError(f"values is {values!r}, but must name each value once, at least one")
-        self._rng = rng
-
-    def update(self, value: Value) -> None:
-        """Count a value, or raise ``ValueError`` if it is not one of ``values``."""
-        if value not in self.counts:
-            raise ValueError(f"{value!r} is not one of the values {list(self.counts)!r}")
-        self.counts[value] += 1
-
-    def draws(self, n: int) -> list[Value]:
-        """Return ``n`` values, each observation so far being equally likely each time.
-
-        Raises ``ValueError`` if no value was seen yet.
-        """
-        if not any(self.counts.values()):
-            raise ValueError("no value is stored yet")
-        return self._rng.choices(list(self.counts), list(self.counts.values()), k=n)
