@@ -57,10 +57,9 @@ def choose(model: object, kind: str = "auto") -> Choice:
     one_by_one = GenericEvaluator(model)
     if kind == "generic":
         return Choice(one_by_one, kind, "one call per input, as configured")
-    for fits in (_hoeffding, _linear, _batch):
-        choice = fits(model)
-        if choice is not None and kind in {"auto", choice.kind}:
-            return choice
+    choice = _faster(model)
+    if choice is not None and kind in {"auto", choice.kind}:
+        return choice
     name = type(final_step(model)).__name__
     if kind == "auto":
         return Choice(one_by_one, "generic", f"one call per input: no faster way for {name}")
@@ -69,36 +68,28 @@ def choose(model: object, kind: str = "auto") -> Choice:
     raise TypeError(f"the model, {name}, cannot be evaluated that way")
 
 
-def _hoeffding(model: object) -> Choice | None:
+def _faster(model: object) -> Choice | None:
+    """Return the way that is faster than one call per input, if there is one for the model."""
     scalers, final = _split(model)
-    reason = "all trees at once, where a replaced feature matters"
-    for kind in (TreeClassifierEvaluator, TreeRegressorEvaluator):
-        if kind.covers(final):
-            return Choice(_behind(model, scalers, kind(final)), "hoeffding", reason)
-    return None
-
-
-def _linear(model: object) -> Choice | None:
-    scalers, final = _split(model)
-    if not is_linear(final):
-        return None
-    reason = "all inputs multiplied at once"
-    if all(is_standard(scaler) for scaler in scalers):
-        return Choice(LinearEvaluator(model, scalers, final), "linear", reason)
-    linear = LinearEvaluator(final, [], final)
-    return Choice(_behind(model, scalers, linear), "linear", reason)
-
-
-def _batch(model: object) -> Choice | None:
-    scalers, final = _split(model)
-    if not BatchEvaluator.covers(final):
-        return None
-    evaluator = _behind(model, scalers, BatchEvaluator(final))
-    return Choice(evaluator, "batch", "one call for all inputs")
-
-
-def _behind(model: object, scalers: list[Any], evaluator: Evaluator) -> Evaluator:
-    return ScaledEvaluator(model, scalers, evaluator) if scalers else evaluator
+    if is_linear(final):
+        kind, reason = "linear", "all inputs multiplied at once"
+        if all(is_standard(scaler) for scaler in scalers):
+            return Choice(LinearEvaluator(model, scalers, final), kind, reason)
+        evaluator: Evaluator = LinearEvaluator(final, [], final)
+    elif BatchEvaluator.covers(final):
+        kind, reason = "batch", "one call for all inputs"
+        evaluator = BatchEvaluator(final)
+    else:
+        kind, reason = "hoeffding", "all trees at once, where a replaced feature matters"
+        if TreeClassifierEvaluator.covers(final):
+            evaluator = TreeClassifierEvaluator(final)
+        elif TreeRegressorEvaluator.covers(final):
+            evaluator = TreeRegressorEvaluator(final)
+        else:
+            return None
+    return Choice(
+        ScaledEvaluator(model, scalers, evaluator) if scalers else evaluator, kind, reason
+    )
 
 
 def _split(model: Any) -> tuple[list[Any], Any]:

@@ -2,15 +2,15 @@
 
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 from fluxplain.config import Config
 from fluxplain.config.replica import Replica
 from fluxplain.drift.signal_watch import SignalWatch
-from fluxplain.evaluate import NoOutputError, Observed
-from fluxplain.schemas import BadRecordError, Change, Record
+from fluxplain.evaluate import NoOutputError, Observed, Output
+from fluxplain.schemas import BadRecordError, Record
 from fluxplain.schemas.numbers import is_moderate
 from fluxplain.stages.active_model import ActiveModel, FoundModel
 from fluxplain.stages.evaluations import Evaluations
@@ -38,6 +38,17 @@ class Samples(NamedTuple):
     coverage: Coverage
     schema_drift: SchemaDrift
     turns: Subsampling
+
+
+class Answer(NamedTuple):
+    """The model's outputs about an observation, its output on the observation itself, its loss."""
+
+    outputs: Outputs | None
+    output: Output | None
+    loss: float | None
+
+
+NO_ANSWER = Answer(None, None, None)
 
 
 class ModelStage:
@@ -133,10 +144,90 @@ class ModelStage:
             if isinstance(taken, ControlMessage):
                 of_all += self._apply(taken)
             elif taken is not None:
-                evaluations = self._explained(taken, of_all)
+                evaluations = self._observe(taken, of_all)
         except BadRecordError as error:
             of_all.append(decoded.message.dead_letter(str(error)))
         return [*of_all, *evaluations] if self._is_first else evaluations
+
+    def _observe(self, sample: Sample, of_all: list[Record]) -> Sequence[Record]:
+        """Return the evaluations; add the records about the whole observation to ``of_all``."""
+        if sample.is_skipped:
+            of_all += self._publish(sample, NO_ANSWER)
+            return []
+        observed = self._methods.observe(sample.x)
+        questions = self._ask(sample, observed)
+        answer = self._predict(sample, questions or Questions(observed, {}))
+        self._learn(sample)
+        evaluations = [] if questions is None else self._explain(sample, questions, answer)
+        if sample.unlabelled is None:
+            self._methods.store(observed)
+        if sample.y is None:
+            self._intake.labels.wait(sample, predicted(answer.output), of_all)
+        of_all += self._publish(sample, answer)
+        return evaluations
+
+    def _ask(self, sample: Sample, observed: Observed) -> Questions | None:
+        """Return the questions about an observation; None if it is not explained."""
+        labelled, unlabelled = sample.y is not None, sample.unlabelled is None
+        if not self._turns.takes(labelled=labelled, unlabelled=unlabelled):
+            return None
+        return self._methods.ask(observed, labelled=labelled, unlabelled=unlabelled)
+
+    def _predict(self, sample: Sample, questions: Questions) -> Answer:
+        """Return the model's outputs on an observation and on the questions about it."""
+        evaluator, shares = self.active.evaluate, {"prediction": 1, **questions.inputs}
+        try:
+            with _failures_are_the_records():
+                try:
+                    outputs = self._metered(shares, partial(evaluate, evaluator, questions))
+                except Exception:  # one input at a time: it fails on some of them
+                    outputs = self._metered(shares, partial(evaluate_each, evaluator, questions))
+                [output] = outputs.prediction.outputs()
+                loss = self._predictions.loss(sample, output)
+                late = sample.unlabelled
+                if late is None or late.prediction is None:  # each observation counts once
+                    self._methods.see(outputs.prediction)
+        except NoOutputError:
+            return NO_ANSWER  # some models have no output before they learn
+        return Answer(outputs, output, loss)
+
+    def _learn(self, sample: Sample) -> None:
+        if sample.y is None or not self._learns:
+            return
+        with _failures_are_the_records():
+            # a copy: the model may change it, and the reservoirs need the original
+            learn = partial(self.active.model.learn_one, dict(sample.x), sample.y)
+            self._metered({"learning": 1}, learn)
+
+    def _explain(self, sample: Sample, questions: Questions, answer: Answer) -> list[Record]:
+        """Return the evaluations, without any if the model had no output."""
+        if answer.outputs is None:
+            return []
+        return self._evaluations.of(
+            sample,
+            self._methods,
+            questions,
+            answer.outputs,
+            loss=answer.loss,
+            coverage=self._intake.coverage,
+            skipped=self._turns.skipped,
+            model_version=self.active.version,
+        )
+
+    def _publish(self, sample: Sample, answer: Answer) -> list[Record]:
+        """Return the prediction, and a change of the loss."""
+        counts, version, loss = self._intake.labels.counts, self.active.version, answer.loss
+        prediction = self._predictions.of(
+            sample, answer.output, loss, labels=counts, model_version=version
+        )
+        if self._watch is None or loss is None or not is_moderate(loss):
+            return [prediction]
+        shift = self._watch.update(sample.seq, loss, loss)
+        if shift is None:
+            return [prediction]
+        seq, ts = sample.seq, sample.ts
+        about: dict[str, Any] = {"stream": self.stream, "model_version": version}
+        return [prediction, self._watch.change(shift, **about, seq=seq, ts=ts, method="loss")]
 
     def _apply(self, control: ControlMessage) -> list[Record]:
         if control.control.every is not None:
@@ -151,85 +242,8 @@ class ModelStage:
             self._methods.forget_model()
         return records if self._is_first else []
 
-    def _explained(self, sample: Sample, of_all: list[Record]) -> Sequence[Record]:
-        """Predict, evaluate, learn; return the evaluations.
-
-        Adds the records about the whole observation to ``of_all``.
-        """
-        if sample.is_skipped:
-            of_all.append(self._prediction(sample, None, None))
-            return []
-        observed = self._methods.observe(sample.x)
-        questions = self._questions(sample, observed)
-        try:
-            with _failures_are_the_records():
-                outputs = self._evaluated(questions or Questions(observed, {}))
-                [output] = outputs.prediction.outputs()
-                loss = self._predictions.loss(sample, output)
-                late = sample.unlabelled
-                if late is None or late.prediction is None:  # each observation counts once
-                    self._methods.see(outputs.prediction)
-        except NoOutputError:
-            outputs, output, loss = None, None, None  # some models have none before they learn
-        self._learn(sample)
-        evaluations: list[Record] = []
-        if questions is not None and outputs is not None:
-            evaluations = self._evaluations.of(
-                sample,
-                self._methods,
-                questions,
-                outputs,
-                loss=loss,
-                coverage=self._intake.coverage,
-                skipped=self._turns.skipped,
-                model_version=self.active.version,
-            )
-        if sample.unlabelled is None:
-            self._methods.store(observed)
-        if sample.y is None:
-            self._intake.labels.wait(sample, predicted(output), of_all)
-        of_all.append(self._prediction(sample, output, loss))
-        of_all += self._changes(sample, loss)
-        return evaluations
-
-    def _questions(self, sample: Sample, observed: Observed) -> Questions | None:
-        """Return the questions about an observation; None if it is not explained."""
-        labelled, unlabelled = sample.y is not None, sample.unlabelled is None
-        if not self._turns.takes(labelled=labelled, unlabelled=unlabelled):
-            return None
-        return self._methods.ask(observed, labelled=labelled, unlabelled=unlabelled)
-
-    def _evaluated(self, questions: Questions) -> Outputs:
-        """Return the model's outputs; one input at a time if it fails on some of them."""
-        evaluator, shares = self.active.evaluate, {"prediction": 1, **questions.inputs}
-        with suppress(Exception):
-            return self._metered(shares, partial(evaluate, evaluator, questions))
-        return self._metered(shares, partial(evaluate_each, evaluator, questions))
-
-    def _learn(self, sample: Sample) -> None:
-        if sample.y is None or not self._learns:
-            return
-        with _failures_are_the_records():
-            # a copy: the model may change it, and the reservoirs need the original
-            learn = partial(self.active.model.learn_one, dict(sample.x), sample.y)
-            self._metered({"learning": 1}, learn)
-
     def _metered(self, shares: Mapping[Work, int], call: Callable[[], T]) -> T:
         return call() if self.meter is None else self.meter(shares, call)
-
-    def _prediction(self, sample: Sample, output: Any, loss: float | None) -> Record:
-        counts, version = self._intake.labels.counts, self.active.version
-        return self._predictions.of(sample, output, loss, labels=counts, model_version=version)
-
-    def _changes(self, sample: Sample, loss: float | None) -> list[Change]:
-        if self._watch is None or loss is None or not is_moderate(loss):
-            return []
-        shift = self._watch.update(sample.seq, loss, loss)
-        if shift is None:
-            return []
-        seq, ts, version = sample.seq, sample.ts, self.active.version
-        about: dict[str, Any] = {"stream": self.stream, "model_version": version}
-        return [self._watch.change(shift, **about, seq=seq, ts=ts, method="loss")]
 
 
 @contextmanager
