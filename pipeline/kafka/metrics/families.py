@@ -14,21 +14,14 @@ Family = TypeVar("Family", CounterMetricFamily, GaugeMetricFamily)
 def gauge(
     name: str, meaning: str, labels: Sequence[str], values: Mapping[Labels, float]
 ) -> GaugeMetricFamily:
-    """Return a gauge for each label tuple.
-
-    Examples
-    --------
-    >>> gauge("lag", "Messages that wait.", ["role"], {("model",): 3}).samples
-    [Sample(name='lag', labels={'role': 'model'}, value=3, timestamp=None, exemplar=None, \
-native_histogram=None)]
-    """
+    """Return a gauge with a value for each tuple of labels."""
     return _filled(GaugeMetricFamily(name, meaning, labels=labels), values)
 
 
 def counter(
     name: str, meaning: str, labels: Sequence[str], values: Mapping[Labels, float]
 ) -> CounterMetricFamily:
-    """Return a counter for each label tuple; ``_total`` is added to the name."""
+    """Return a counter likewise; ``_total`` is added to its name."""
     return _filled(CounterMetricFamily(name, meaning, labels=labels), values)
 
 

@@ -1,7 +1,10 @@
 """The metrics of one worker process, in a registry of their own."""
 
 import platform
+import time
+from collections.abc import Callable, Mapping
 from importlib.metadata import version
+from typing import TypeVar, get_args
 
 from prometheus_client import (
     CollectorRegistry,
@@ -16,8 +19,11 @@ from prometheus_client import (
 from fluxplain import __version__
 from fluxplain.config import Config
 from fluxplain.config.replica import Replica
-from fluxplain.kafka.metrics.model_time import ModelCollector
 from fluxplain.kafka.metrics.record_counts import PublishedCollector
+from fluxplain.schemas.methods import Method
+from fluxplain.stages.metering import Work
+
+T = TypeVar("T")
 
 STEP_BUCKETS = (
     *(0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05),
@@ -71,9 +77,8 @@ class WorkerMetrics:
         ).labels(role)
         self.published = PublishedCollector(config, role)
         self.registry.register(self.published)
-        self.model = ModelCollector(role)
-        if replica.role == "model":  # the others have none
-            self.registry.register(self.model)
+        # the other roles have no model
+        self.model = ModelTimes(role, self.registry if replica.role == "model" else None)
 
     def _histogram(
         self, role: str, name: str, meaning: str, buckets: tuple[float, ...]
@@ -81,3 +86,53 @@ class WorkerMetrics:
         return Histogram(name, meaning, ["role"], registry=self.registry, buckets=buckets).labels(
             role
         )
+
+
+class ModelTimes:
+    """Times the model's calls: a :class:`~fluxplain.stages.metering.Meter`.
+
+    One call serves all methods, so its seconds are divided in proportion to their inputs.
+    """
+
+    def __init__(
+        self,
+        role: str,
+        registry: CollectorRegistry | None,
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        self._clock = clock
+        evaluation = Counter(
+            "fluxplain_evaluation_seconds",
+            "Seconds in which the model was asked about changed inputs. One call asks for all "
+            "methods: each has as large a share of it as of its inputs.",
+            ["role", "method"],
+            registry=registry,
+        )
+        prediction = Counter(
+            "fluxplain_prediction_seconds",
+            "The share of the same calls that is the observation itself, which is one of the "
+            "inputs.",
+            ["role"],
+            registry=registry,
+        )
+        learning = Counter(
+            "fluxplain_learning_seconds",
+            "Seconds in which the model learned.",
+            ["role"],
+            registry=registry,
+        )
+        self._seconds: dict[Work, Counter] = {
+            **{method: evaluation.labels(role, method) for method in get_args(Method)},
+            "prediction": prediction.labels(role),
+            "learning": learning.labels(role),
+        }
+
+    def __call__(self, shares: Mapping[Work, int], call: Callable[[], T]) -> T:
+        """Make a call and add its seconds, even if it fails."""
+        began_at = self._clock()
+        try:
+            return call()
+        finally:
+            of_one = (self._clock() - began_at) / max(sum(shares.values()), 1)
+            for work, inputs in shares.items():
+                self._seconds[work].inc(inputs * of_one)

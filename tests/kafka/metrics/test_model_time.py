@@ -1,8 +1,9 @@
 """Metrics of the time that a worker's model takes."""
 
 import pytest
+from prometheus_client import CollectorRegistry
 
-from fluxplain.kafka.metrics.model_time import ModelCollector
+from fluxplain.kafka.metrics.worker_metrics import ModelTimes
 from fluxplain.stages import ModelStage
 from fluxplain.stages.metering import Work
 from tests.kit.support import linear_config, linear_records, messages_of, run
@@ -45,11 +46,19 @@ class Model:
         self.clock.passes(10.0)
 
 
-def exported(collector: ModelCollector) -> dict[str, float]:
-    """Return the values, by method or name."""
-    samples = [sample for family in collector.collect() for sample in family.samples]
-    assert all(each.labels["role"] == "model" for each in samples)
-    return {each.labels.get("method", each.name): each.value for each in samples}
+class Times(ModelTimes):
+    """The times of a model role's calls, by a clock."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._registry = CollectorRegistry()
+        super().__init__("model", self._registry, clock)
+
+    def exported(self) -> dict[str, float]:
+        """Return the values, by method or name."""
+        samples = [each for family in self._registry.collect() for each in family.samples]
+        samples = [each for each in samples if each.name.endswith("_total")]
+        assert all(each.labels["role"] == "model" for each in samples)
+        return {each.labels.get("method", each.name): each.value for each in samples}
 
 
 CALLS: list[tuple[dict[Work, int], float, dict[str, float]]] = [
@@ -69,19 +78,19 @@ def test_the_seconds_of_a_call_are_shared_out_by_inputs(
     shares: dict[Work, int], seconds: float, expected: dict[str, float]
 ) -> None:
     clock = Clock()
-    collector = ModelCollector("model", clock)
-    assert exported(collector) == NOTHING, "from the start"
-    assert collector(shares, lambda: clock.passes(seconds)) == "done"
+    times = Times(clock)
+    assert times.exported() == NOTHING, "from the start"
+    assert times(shares, lambda: clock.passes(seconds)) == "done"
     clock.passes(1000.0)
-    assert exported(collector) == {**NOTHING, **expected}
+    assert times.exported() == {**NOTHING, **expected}
 
 
 def test_a_call_that_fails_has_taken_its_time() -> None:
     clock = Clock()
-    collector = ModelCollector("model", clock)
+    times = Times(clock)
     with pytest.raises(ValueError, match="failed"):
-        collector({"learning": 1}, lambda: clock.fails(0.5))
-    assert exported(collector)[LEARNING] == 0.5
+        times({"learning": 1}, lambda: clock.fails(0.5))
+    assert times.exported()[LEARNING] == 0.5
 
 
 def test_of_a_whole_stage_each_input_is_timed() -> None:
@@ -89,14 +98,14 @@ def test_of_a_whole_stage_each_input_is_timed() -> None:
         model={"factory": f"{__name__}:Model"},
         explain={"ipfi": {"reservoir_size": 5, "warm_up": 5, "inner_samples": 2}},
     )
-    collector = ModelCollector("model", Model.clock)
+    times = Times(Model.clock)
     stage = ModelStage(config, "fluxplain.features-0")
-    stage.meter = collector
+    stage.meter = times
     messages = messages_of(linear_records(30))
     run(stage, messages[:20])
-    before = exported(collector)
+    before = times.exported()
     run(stage, messages[20:])
-    passed = {work: seconds - before[work] for work, seconds in exported(collector).items()}
+    passed = {work: seconds - before[work] for work, seconds in times.exported().items()}
     # ten observations; the order of iSAGE has two steps between nothing and everything
     expected = {"ipfi": 10 * 3 * 2, "isage": 10 * 2 * 2, PREDICTION: 10, LEARNING: 100}
     assert {work: passed[work] for work in expected} == pytest.approx(expected)
