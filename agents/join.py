@@ -5,7 +5,7 @@ from typing import Any
 from fluxplain.config import Config
 from fluxplain.config.replica import Replica
 from fluxplain.kafka.faust.app import FaustWorker, create_worker
-from fluxplain.kafka.topics import warn_of_joined_partitions
+from fluxplain.kafka.topics.create import warn_of_joined_partitions
 from fluxplain.stages import JoinStage
 
 

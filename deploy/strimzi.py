@@ -20,7 +20,7 @@ from fluxplain.cli.common import DEFAULT_CONFIG
 from fluxplain.config import ENV_PREFIX, KEY_LENGTH, Config, ConfigError, load_config
 from fluxplain.config.replica import Role
 from fluxplain.kafka.ownership.registered import TOPIC as REGISTER
-from fluxplain.kafka.topics import topic_specs
+from fluxplain.kafka.topics.create import topic_specs
 from fluxplain.kafka.topics.reader import GROUP as READER
 from fluxplain.schemas import OUTPUTS
 

@@ -8,7 +8,7 @@ from fluxplain.kafka import client
 from fluxplain.kafka.client import AccessError, BrokerError, no_topics, refusal
 from fluxplain.kafka.embedded import EmbeddedBroker
 from fluxplain.kafka.producer import DeliveryError, RecordProducer
-from fluxplain.kafka.topics import create_topics
+from fluxplain.kafka.topics.create import create_topics
 from fluxplain.kafka.topics.progress import GroupOffsets
 from tests.kit.faulty_broker import FaultyBroker
 from tests.kit.loading import SECRET

@@ -10,7 +10,7 @@ from deploy.strimzi import EVERY_ROLE_WRITES, WRITES
 from fluxplain import __version__, schemas
 from fluxplain.config import Config
 from fluxplain.config.replica import Role
-from fluxplain.kafka.topics import TopicSpec, topic_specs
+from fluxplain.kafka.topics.create import TopicSpec, topic_specs
 from fluxplain.schemas.__main__ import FOLDER, schema_path
 from fluxplain.stages.join_stage import PassedOn
 from fluxplain.stages.stage import ORIGIN, ORIGIN_TIME, PREVIOUS

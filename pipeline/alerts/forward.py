@@ -25,7 +25,7 @@ from fluxplain.alerts.webhook import Answer, Webhook, deliver
 from fluxplain.config import Config
 from fluxplain.kafka.client import ask, client_settings, log_offsets, partitions_of
 from fluxplain.kafka.timeouts import ALERTS_POLL_S, ALERTS_SESSION_S, REQUEST_S
-from fluxplain.kafka.topics.decoded_messages import DecodedMessages
+from fluxplain.kafka.topics.reader import DecodedMessages
 from fluxplain.schemas import BadRecordError, Change
 
 log = logging.getLogger("fluxplain.alerts")

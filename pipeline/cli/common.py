@@ -18,7 +18,7 @@ from fluxplain.kafka.client import AccessError, BrokerError, no_topics
 from fluxplain.kafka.embedded import resolve
 from fluxplain.kafka.exits import EXIT_NOT_YET, EXIT_REFUSED
 from fluxplain.kafka.ownership.registered import RegisteredError
-from fluxplain.kafka.topics import missing_topics
+from fluxplain.kafka.topics.create import missing_topics
 from fluxplain.results.published import Published, from_files, from_topics
 from fluxplain.schemas import BadRecordError, Change, parse_stream, stream_name
 

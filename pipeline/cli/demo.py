@@ -15,7 +15,7 @@ from rich.live import Live
 from fluxplain.cli.supervisor import Supervisor, command_of
 from fluxplain.config import ENV_PREFIX, Config, load_config
 from fluxplain.kafka.embedded import EmbeddedBroker, workers_environment
-from fluxplain.kafka.topics import create_topics
+from fluxplain.kafka.topics.create import create_topics
 from fluxplain.kafka.topics.progress import PipelineProgress
 from fluxplain.kafka.topics.reader import TopicReader
 from fluxplain.kafka.topics.replay import ReplayOptions, replay

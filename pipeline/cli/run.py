@@ -17,7 +17,7 @@ from fluxplain.config import EMBEDDED, ENV_PREFIX, Config, ConfigError
 from fluxplain.config.replica import Replica, Role
 from fluxplain.kafka.client_logs import logging_settings
 from fluxplain.kafka.embedded import ADDRESS_FILE, EmbeddedBroker, resolve, workers_environment
-from fluxplain.kafka.topics import create_topics
+from fluxplain.kafka.topics.create import create_topics
 from fluxplain.schemas import stream_name
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from fluxplain.kafka.embedded import resolve
 from fluxplain.kafka.ownership.register import Register
 from fluxplain.kafka.ownership.registered import Fingerprint
 from fluxplain.kafka.registry.codec import check_registry
-from fluxplain.kafka.topics import create_topics, topic_specs
+from fluxplain.kafka.topics.create import create_topics, topic_specs
 from fluxplain.kafka.topics.progress import GroupOffsets
 from fluxplain.schemas import DeadLetter, stream_name
 from fluxplain.stages.stage import Message

@@ -32,7 +32,7 @@ from deploy.strimzi import Manifest, users
 from fluxplain.config import Config, load_config
 from fluxplain.kafka.client import client_settings
 from fluxplain.kafka.producer import RecordProducer
-from fluxplain.kafka.topics import create_topics, topic_specs
+from fluxplain.kafka.topics.create import create_topics, topic_specs
 from fluxplain.kafka.topics.progress import GroupOffsets
 from fluxplain.kafka.worker.budget import WINDOW
 from tests.kit.kafka_pipeline import KafkaPipeline, assert_same, fluxplain, reference_of

@@ -13,7 +13,7 @@ import pytest
 
 from fluxplain.config import load_config
 from fluxplain.kafka.producer import RecordProducer
-from fluxplain.kafka.topics import create_topics
+from fluxplain.kafka.topics.create import create_topics
 from fluxplain.schemas import Change
 from tests.kit.receiver import Receiver, receiver
 from tests.kit.records import change

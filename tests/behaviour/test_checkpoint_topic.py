@@ -24,7 +24,7 @@ from fluxplain.kafka.checkpoints.records import GENERATIONS
 from fluxplain.kafka.checkpoints.topic import partition_of
 from fluxplain.kafka.client import client_settings, partitions_of
 from fluxplain.kafka.faust.peek import read_on
-from fluxplain.kafka.topics import create_topics
+from fluxplain.kafka.topics.create import create_topics
 from fluxplain.stages import DriftStage
 from tests.kit.kafka_pipeline import fluxplain
 from tests.kit.kafka_topics import set_topic

@@ -9,7 +9,7 @@ import pytest
 from deploy.kafka.java import jars, java
 from fluxplain.config import Config, load_config
 from fluxplain.kafka.producer import RecordProducer
-from fluxplain.kafka.topics import create_topics
+from fluxplain.kafka.topics.create import create_topics
 from fluxplain.kafka.worker.outbox import Outbox
 from tests.docs.documents import snippets
 from tests.kit.records import change

@@ -17,7 +17,7 @@ from fluxplain.cli import supervisor
 from fluxplain.cli.supervisor import WorkerRefusedError
 from fluxplain.kafka.client import client_settings
 from fluxplain.kafka.exits import EXIT_NOT_YET, EXIT_REFUSED
-from fluxplain.kafka.topics import create_topics
+from fluxplain.kafka.topics.create import create_topics
 from tests.kit.kafka_pipeline import KafkaPipeline, Start, assert_same, reference, references
 from tests.kit.kafka_topics import add_partitions, set_topic
 from tests.kit.settings import Configure, topics

@@ -14,7 +14,7 @@ from urllib.error import HTTPError
 from fluxplain.cli.supervisor import Supervisor
 from fluxplain.config import load_config
 from fluxplain.config.replica import Role
-from fluxplain.kafka.topics import create_topics
+from fluxplain.kafka.topics.create import create_topics
 from tests.kit.command import LOG
 from tests.kit.waiting import wait_until
 

@@ -13,7 +13,7 @@ import pytest
 
 from deploy.docs.asyncapi import BINDING, PATH, document, text
 from fluxplain.config.replica import Role
-from fluxplain.kafka.topics import topic_specs
+from fluxplain.kafka.topics.create import topic_specs
 from fluxplain.schemas import RECORDS
 from fluxplain.schemas.__main__ import FOLDER, schema_path
 from tests.kit.support import make_config

@@ -1,7 +1,6 @@
 """Opens the configured store, and computes the identity of its checkpoints."""
 
 from contextlib import closing
-from dataclasses import replace
 
 from confluent_kafka.admin import ClusterMetadata
 
@@ -16,7 +15,7 @@ from fluxplain.kafka.embedded import is_embedded_cluster
 from fluxplain.kafka.ownership.register import Register
 from fluxplain.kafka.ownership.registered import TOPIC as REGISTER
 from fluxplain.kafka.ownership.registered import Fingerprint
-from fluxplain.kafka.topics import topic_ids
+from fluxplain.kafka.topics.create import topic_ids
 from fluxplain.schemas import INPUTS
 
 
@@ -46,10 +45,14 @@ def open_store(
 def identity_of(config: Config, metadata: ClusterMetadata, registered: int = 1) -> Identity:
     """Return the identity of this configuration's checkpoints; may raise ``BrokerError``."""
     ids = topic_ids(config)
-    identity = Identity.of(
-        config.fingerprint(), str(metadata.cluster_id), ids, libraries(config), registered
+    return Identity.of(
+        config.fingerprint(),
+        str(metadata.cluster_id),
+        ids,
+        libraries(config),
+        registered=registered,
+        register=ids.get(config.topic(REGISTER)),
     )
-    return replace(identity, register=ids.get(config.topic(REGISTER)))
 
 
 def fingerprint_of(config: Config, identity: Identity) -> Fingerprint:

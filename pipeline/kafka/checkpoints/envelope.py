@@ -74,12 +74,12 @@ class Identity:
         cluster: str,
         logs: Mapping[str, str] | None = None,
         libraries: Iterable[str] = (),
-        registered: int = 1,
+        **register: Any,
     ) -> Self:
         """Return the identity of this process, with the models' libraries."""
         packages = {name: _version(name) for name in ("river", "numpy", "numba", *libraries)}
         versions = {"fluxplain": __version__, **packages, "python": platform.python_version()}
-        return cls(settings, cluster, versions, logs or {}, registered)
+        return cls(settings, cluster, versions, logs or {}, **register)
 
     def fields(self, slot: Slot) -> dict[str, Any]:
         """Return the identity's fields in the header of a slot's checkpoints."""

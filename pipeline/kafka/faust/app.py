@@ -34,7 +34,7 @@ from fluxplain.kafka.ownership.register import Register
 from fluxplain.kafka.producer import RecordProducer
 from fluxplain.kafka.registry.codec import check_registry, open_decoder, open_encoder
 from fluxplain.kafka.timeouts import group_settings
-from fluxplain.kafka.topics import feature_partitions
+from fluxplain.kafka.topics.create import feature_partitions
 from fluxplain.kafka.worker.context import Context
 from fluxplain.kafka.worker.health import HealthServer
 from fluxplain.kafka.worker.outbox import Outbox

@@ -14,6 +14,7 @@ from aiokafka.client import AIOKafkaClient
 from aiokafka.consumer.fetcher import READ_COMMITTED
 from aiokafka.errors import KafkaError as ClientError
 from aiokafka.errors import NoError, OffsetOutOfRangeError, for_code
+from aiokafka.partitioner import murmur2 as murmur2  # noqa: PLC0414  for the producer
 from aiokafka.protocol.fetch import FetchRequest
 from aiokafka.structs import TopicPartition
 from confluent_kafka import KafkaError, KafkaException

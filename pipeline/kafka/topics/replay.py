@@ -60,7 +60,10 @@ def replay(
     _check_partition(config, topic, options.partition)
     producer = RecordProducer(config, deadline_s=COMMAND_DEADLINE_S)
     stop = stop or Event()
-    brake = _make_brake(config, options)
+    is_embedded = is_embedded_cluster(cluster(config))
+    brake = None
+    if is_embedded or options.max_lag is not None:
+        brake = _Brake(config, options, _ByteMeter(config) if is_embedded else None)
     started_at = time.monotonic()
     sent = apart = 0
     try:
@@ -96,13 +99,6 @@ def _check_partition(config: Config, topic: str, partition: int) -> None:
         raise BrokerError(
             f"partition {partition} does not exist: {topic} has partitions 0 to {count - 1}"
         )
-
-
-def _make_brake(config: Config, options: ReplayOptions) -> "_Brake | None":
-    embedded = is_embedded_cluster(cluster(config))
-    if not embedded and options.max_lag is None:
-        return None
-    return _Brake(config, options, _ByteMeter(config) if embedded else None)
 
 
 class _Brake:

@@ -38,7 +38,7 @@ from fluxplain.kafka.exits import (
 )
 from fluxplain.kafka.faust.peek import first_offset
 from fluxplain.kafka.timeouts import WATCH_REQUEST_S
-from fluxplain.kafka.topics import topic_ids, topic_specs
+from fluxplain.kafka.topics.create import topic_ids, topic_specs
 from fluxplain.kafka.worker.health import Health
 from fluxplain.kafka.worker.stall_detector import ProgressSample, StallDetector
 from fluxplain.kafka.worker.status import WorkerStatus

@@ -28,7 +28,7 @@ from fluxplain.kafka.checkpoints.topic import partition_of
 from fluxplain.kafka.embedded import EmbeddedBroker
 from fluxplain.kafka.ownership.writers import ANY, Begin
 from fluxplain.kafka.producer import RecordProducer
-from fluxplain.kafka.topics import create_topics
+from fluxplain.kafka.topics.create import create_topics
 from fluxplain.stages import DriftStage
 from tests.kit.sealed import Large
 from tests.kit.settings import SETTINGS

@@ -11,7 +11,7 @@ from fluxplain.kafka.embedded import EmbeddedBroker
 from fluxplain.kafka.ownership.register import Register
 from fluxplain.kafka.ownership.registered import Fingerprint, Registered
 from fluxplain.kafka.ownership.writers import Begin, Writer
-from fluxplain.kafka.topics import create_topics
+from fluxplain.kafka.topics.create import create_topics
 from tests.kit.support import linear_config
 
 SLOT = "model fluxplain.features-0"

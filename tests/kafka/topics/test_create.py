@@ -8,7 +8,8 @@ import pytest
 from fluxplain.config import Config
 from fluxplain.kafka.client import BrokerError
 from fluxplain.kafka.embedded import EmbeddedBroker
-from fluxplain.kafka.topics import create, create_topics, missing_topics, topic_specs
+from fluxplain.kafka.topics import create
+from fluxplain.kafka.topics.create import create_topics, missing_topics, topic_specs
 from tests.kit.support import make_config
 
 CHECKPOINTS = {"store": "topic", "key": "k" * 32}

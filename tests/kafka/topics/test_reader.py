@@ -12,7 +12,8 @@ from fluxplain.kafka import client
 from fluxplain.kafka.client import BrokerError
 from fluxplain.kafka.embedded import EmbeddedBroker
 from fluxplain.kafka.producer import RecordProducer
-from fluxplain.kafka.topics import create_topics, reader
+from fluxplain.kafka.topics import reader
+from fluxplain.kafka.topics.create import create_topics
 from fluxplain.kafka.topics.progress import GroupOffsets, LagMonitor
 from fluxplain.kafka.topics.reader import read_to_end
 from tests.kit.support import make_config

@@ -9,7 +9,7 @@ import pytest
 from fluxplain.config import Config
 from fluxplain.kafka.client import BrokerError
 from fluxplain.kafka.embedded import PARTITION_BYTES, EmbeddedBroker
-from fluxplain.kafka.topics import create_topics
+from fluxplain.kafka.topics.create import create_topics
 from fluxplain.kafka.topics.progress import GroupOffsets
 from fluxplain.kafka.topics.replay import ReplayOptions, replay
 from tests.kit.settings import SETTINGS

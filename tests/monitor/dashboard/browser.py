@@ -16,7 +16,7 @@ from playwright.sync_api import Browser, Locator, Page, sync_playwright
 from fluxplain.config import Config
 from fluxplain.kafka.embedded import EmbeddedBroker
 from fluxplain.kafka.producer import RecordProducer
-from fluxplain.kafka.topics import create_topics
+from fluxplain.kafka.topics.create import create_topics
 from fluxplain.schemas import Record
 from tests.kit.settings import SETTINGS, write_config
 from tests.kit.support import make_config
