@@ -220,7 +220,10 @@ NEVER = Answer(False, "go away", again=True, not_before_s=1e9)
 
 
 def delivered(
-    *answers: Answer, aging_s: float = 0.0, chances: Sequence[float] = (0.0,)
+    *answers: Answer,
+    aging_s: float = 0.0,
+    chances: Sequence[float] = (0.0,),
+    goes_on: bool = True,
 ) -> tuple[Answer | None, list[float]]:
     """Return how a delivery ends whose attempts have these answers, and the pauses before each."""
     left, pauses = list(answers), list[float]()
@@ -230,7 +233,7 @@ def delivered(
 
     async def pause(seconds: float) -> bool:
         pauses.append(seconds)
-        return True
+        return goes_on
 
     answer = asyncio.run(
         deliver(
@@ -281,10 +284,4 @@ def test_chance_takes_at_most_half_of_a_pause(chances: list[float]) -> None:
 
 
 def test_the_end_interrupts_a_pause() -> None:
-    async def attempt() -> Answer:
-        return ILL
-
-    async def pause(_seconds: float) -> bool:
-        return False
-
-    assert asyncio.run(deliver(attempt, age_s=lambda: 0.0, pause=pause)) is None
+    assert delivered(ILL, TAKEN, goes_on=False) == (None, [1.0])
