@@ -36,13 +36,7 @@ def avro_schema(record: type[Record]) -> dict[str, Any]:
 
 
 class _Writer:
-    """Writes each named type in full once, and refers to it by name after that.
-
-    Parameters
-    ----------
-    known
-        The JSON Schema's definitions, by name.
-    """
+    """Writes each of the known definitions in full once, and refers to it by name after that."""
 
     def __init__(self, known: Schema) -> None:
         self._known = known

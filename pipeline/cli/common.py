@@ -70,14 +70,11 @@ def group(name: str, panel: str, text: str) -> typer.Typer:
 def dataclass_options(command: Callable[..., None]) -> Callable[..., None]:
     """Turn the fields of a command's dataclass parameters into options."""
     signature = inspect.signature(command, eval_str=True)
-    groups: dict[str, type[Any]] = {
-        name: each.annotation
-        for name, each in signature.parameters.items()
-        if isinstance(each.annotation, type) and is_dataclass(each.annotation)
-    }
+    groups: dict[str, Any] = {}
     flat: list[inspect.Parameter] = []
     for name, each in signature.parameters.items():
-        if name in groups:
+        if is_dataclass(each.annotation):
+            groups[name] = each.annotation
             flat.extend(inspect.signature(groups[name], eval_str=True).parameters.values())
         else:
             flat.append(each)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
+from fluxplain import evaluate, stages
 from fluxplain.cli import common as cli
 from fluxplain.config import Config, ConfigError
 from fluxplain.kafka.checkpoints import CheckpointStore, Slot, open_store, slots
@@ -15,9 +16,11 @@ from fluxplain.kafka.embedded import resolve
 from fluxplain.kafka.producer import RecordProducer
 from fluxplain.kafka.timeouts import COMMAND_DEADLINE_S
 from fluxplain.models.model_store import ModelFolder
+from fluxplain.models.scores import Scored
 from fluxplain.models.warm_start import unpickled, written
 from fluxplain.schemas import BadRecordError, Control, stream_name
 from fluxplain.schemas.control import NewModel
+from fluxplain.stages.intake.validation import check_version
 
 if TYPE_CHECKING:
     from fluxplain.stages.estimates import FeatureState
@@ -43,13 +46,10 @@ def export(
     from both files, by `model.file` and `explain.file`.
     """
     settings = resolve(cli.load(config))
-    from fluxplain.models.scores import Scored  # noqa: PLC0415  loads River
-    from fluxplain.stages.model_stage import ModelStage  # noqa: PLC0415  as above
-
     store = open_store(settings, cluster(settings))
     source = settings.topic(settings.source)
     shards = [
-        _state(store, Slot.of(replica, source, partition), ModelStage)
+        _state(store, Slot.of(replica, source, partition), stages.ModelStage)
         for replica in settings.replicas("model")
     ]
     place, (offset, stage) = stream_name(source, partition), shards[0]
@@ -136,24 +136,19 @@ def _state(store: CheckpointStore, slot: Slot, kind: type[T]) -> tuple[int, T]:
 
 def _estimates(settings: Config, store: CheckpointStore, stream: str) -> "dict[str, FeatureState]":
     """Return the estimates of all features of a stream, from all partitions."""
-    from fluxplain.stages.explainer_stage import ExplainerStage  # noqa: PLC0415  loads NumPy
-    from fluxplain.stages.streams import ByStream  # noqa: PLC0415
-
     found: dict[str, FeatureState] = {}
     checkpoints = [store.load(slot) for slot in slots(settings, "explainer")]
     if not any(checkpoints):
         raise ConfigError("explainer has no checkpoint: run this where its workers would run")
     for checkpoint in filter(None, checkpoints):
         stage = checkpoint.stage
-        of_stream = stage.of(stream) if isinstance(stage, ByStream) else stage
-        if isinstance(of_stream, ExplainerStage):
+        of_stream = stage.of(stream) if isinstance(stage, stages.ByStream) else stage
+        if isinstance(of_stream, stages.ExplainerStage):
             found |= of_stream.estimates(stream)
     return {name: found[name] for name in settings.explained if name in found}
 
 
 def _check_announcing(settings: Config, name: str, version: str) -> None:
-    from fluxplain.stages.intake.validation import check_version  # noqa: PLC0415  loads NumPy
-
     if not settings.control.topic:
         raise ConfigError(
             "control.topic is false, so models cannot be announced to this pipeline: set it to "
@@ -206,7 +201,6 @@ def _users(settings: Config, version: str, partitions: Collection[int]) -> list[
 
 def _checked(settings: Config, partition: int | None, file: Path) -> bytes:
     """Read a pickled model, and check that it can replace that of one or all streams."""
-    from fluxplain.evaluate import choose  # noqa: PLC0415  loads River
     from fluxplain.models.model_checks import taking_over  # noqa: PLC0415
 
     data = file.read_bytes()
@@ -215,7 +209,7 @@ def _checked(settings: Config, partition: int | None, file: Path) -> bytes:
         everywhere = [settings, *settings.own_streams.values()]
         for each in everywhere if partition is None else [settings.of_stream(partition)]:
             model = taking_over(given, label=each.label.type, learns=each.model.learn)
-            choose(model, each.model.evaluator)
+            evaluate.choose(model, each.model.evaluator)
     except Exception as error:  # whatever the model's own code raises
         raise ConfigError(f"{file} holds no model that can take over: {error}") from None
     return data

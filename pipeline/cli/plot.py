@@ -11,6 +11,7 @@ import typer
 from fluxplain.cli import common as cli
 from fluxplain.cli.interruption import until_interrupted
 from fluxplain.config import ConfigError
+from fluxplain.monitor import figures
 from fluxplain.results.change_context import ChangeContext, strongest
 from fluxplain.results.lookup import find_drift
 from fluxplain.results.selection import NothingToPlotError, SelectedResults, Selection
@@ -57,9 +58,7 @@ class Picture:
         cli.check_out(self.out, (".png", ".svg", ".pdf"), ignore_case=True)
         own = {} if self.title is None else {"title": self.title}
         with until_interrupted():
-            from fluxplain.monitor.figures import save  # noqa: PLC0415  slow to load
-
-            save(draw(width_in=self.width, **own), self.out, dpi=self.dpi)
+            figures.save(draw(width_in=self.width, **own), self.out, dpi=self.dpi)
             cli.say(f"Wrote {self.out}")
 
 
@@ -122,11 +121,9 @@ def importance(picture: Picture, records: Records, method: Methods = None) -> No
     """
 
     def draw(**options: Any) -> "Figure":
-        from fluxplain.monitor.figures import importance_figure  # noqa: PLC0415  slow to load
-
         published = read("explanations", "changes")
         view = SelectedResults(published, selection, alphas=alphas).view
-        return importance_figure(view, **options)
+        return figures.importance_figure(view, **options)
 
     read, selection, alphas = records.select(method)
     picture.write(draw)
@@ -173,13 +170,11 @@ def change(
     """
 
     def draw(**options: Any) -> "Figure":
-        from fluxplain.monitor.figures import story_figure  # noqa: PLC0415
-
         context = ChangeContext(find_drift(cli.changes_of(read), change_id))
         streams = frozenset({context.change.stream})
         around = Selection(streams=streams, first_seq=context.window.begin)
         SelectedResults(read("predictions", "explanations"), around, [context], alphas=alphas)
-        return story_figure(context, **options)
+        return figures.story_figure(context, **options)
 
     read, alphas = source.open()
     picture.write(draw)
@@ -204,12 +199,10 @@ def report(
     cli.check_out(out, (".html",), ignore_case=True)
     read, selection, alphas = records.select(method)
     with until_interrupted():
-        from fluxplain.monitor.figures import report_page  # noqa: PLC0415
-
         changes = cli.changes_of(read)
         wanted = [each for each in changes if selection.fits(each, of_all_features=True)]
         contexts = map(ChangeContext, strongest(wanted, stories))
         published = read("predictions", "explanations", "changes")
         results = SelectedResults(published, selection, contexts, alphas=alphas)
-        out.write_text(report_page(results, title=title), encoding="utf-8")
+        out.write_text(figures.report_page(results, title=title), encoding="utf-8")
         cli.say(f"Wrote {out}")

@@ -8,6 +8,7 @@ import orjson
 import typer
 from rich.table import Column, Table
 
+from fluxplain import evaluate, models, stages
 from fluxplain.cli import common as cli
 from fluxplain.config import Config, ConfigError
 from fluxplain.config.replica import Role
@@ -20,7 +21,6 @@ from fluxplain.kafka.registry.codec import check_registry
 from fluxplain.kafka.topics.create import create_topics, topic_specs
 from fluxplain.kafka.topics.progress import GroupOffsets
 from fluxplain.schemas import DeadLetter, stream_name
-from fluxplain.stages.stage import Message
 
 TEMPLATE = Path(__file__).with_name("template.toml")
 
@@ -214,16 +214,13 @@ def settings_replace(
 
 def _try_model(settings: Config) -> tuple[str, str]:
     """Return the model and its evaluator with the reason; warn if it fails on an observation."""
-    from fluxplain.evaluate import choose  # noqa: PLC0415  loads River
-    from fluxplain.models import title  # noqa: PLC0415
-    from fluxplain.stages import ModelStage, process  # noqa: PLC0415
-
     topic = settings.topic(settings.source)
-    stage = ModelStage(settings, stream_name(topic, 0))
-    model, evaluator = title(stage.model), choose(stage.model, settings.model.evaluator)
+    stage = stages.ModelStage(settings, stream_name(topic, 0))
+    model = models.title(stage.model)
+    evaluator = evaluate.choose(stage.model, settings.model.evaluator)
     x = {name: 0.0 if kind == "numeric" else "a" for name, kind in settings.features.items()}
     value = orjson.dumps({"x": x})
-    for record in process(stage, Message(topic, 0, 0, None, value)):
+    for record in stages.process(stage, stages.Message(topic, 0, 0, None, value)):
         if isinstance(record, DeadLetter):
             made_up = f"a made-up observation, {value.decode()}"
             cli.warn(f"The model failed on {made_up}: {record.reason}")

@@ -4,17 +4,14 @@ import json
 from contextlib import suppress
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Field, WithJsonSchema, model_validator
 
-from fluxplain.config.base import Name, Section, Share, Size, load, with_tables, wrong
+from fluxplain.config.base import Name, Section, Share, Size, with_tables, wrong
 from fluxplain.explain.grids import MOST_CURVES, GridKind, GridSettings, StorageKind, check_pairs
 from fluxplain.explain.parameter_checks import ALL
 from fluxplain.schemas.methods import METHODS, Method
-
-if TYPE_CHECKING:
-    from fluxplain.explain.losses import Loss
 
 MOST_POINTS = 10_000
 """Most points of all curves in a record, or of a surface; with two classes half a message."""
@@ -189,17 +186,6 @@ class ExplainSettings(Section):
         """The smoothing rates; changes are detected on the explanations with the first."""
         rates: list[float] = self.alpha if isinstance(self.alpha, list) else [self.alpha]
         return rates
-
-    def loss_function(self) -> "Loss":
-        """Return the loss function; imports the user's if one is named."""
-        from fluxplain.explain import get_loss  # noqa: PLC0415  loads Numba, and few need a loss
-        from fluxplain.models import minus_score  # noqa: PLC0415
-
-        if self.loss == MINUS_SCORE:
-            return minus_score
-        if ":" in self.loss:
-            return cast("Loss", load("explain.loss", self.loss))
-        return get_loss(self.loss)
 
     def of(self, method: Method) -> Any:
         """Return the table of a method."""

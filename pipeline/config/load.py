@@ -9,6 +9,7 @@ from typing import Any, Literal, get_args
 from pydantic import ValidationError
 from pydantic_settings import SettingsError
 
+from fluxplain import evaluate, explain
 from fluxplain.config.base import ENV_PREFIX, ConfigError, variable
 from fluxplain.config.explain import MINUS_SCORE
 from fluxplain.config.messages import explain_errors, secrets_of
@@ -88,10 +89,8 @@ def check_references(config: Config, role: Caller | None = None) -> None:
 
 
 def _check_loss(config: Config) -> None:
-    from fluxplain.explain import LOSSES  # noqa: PLC0415  loads Numba, and few need a loss
-
     name, label = config.explain.loss, config.label.type
-    allowed = [each for each in LOSSES if each.endswith("_error") == (label == "number")]
+    allowed = [each for each in explain.LOSSES if each.endswith("_error") == (label == "number")]
     if label == "none":
         allowed = [MINUS_SCORE]
     if ":" not in name and name not in allowed:
@@ -124,7 +123,6 @@ def _check_detectors(config: Config) -> None:
 
 
 def _check_model(config: Config) -> None:
-    from fluxplain.evaluate import choose  # noqa: PLC0415  loads River and Numba
     from fluxplain.models.model_checks import checked  # noqa: PLC0415  loads River
 
     settings = config.model
@@ -134,7 +132,7 @@ def _check_model(config: Config) -> None:
             model, config.make_own_model, label=config.label.type, learns=settings.learn
         )
         try:
-            choose(asked, settings.evaluator)
+            evaluate.choose(asked, settings.evaluator)
         except TypeError as error:
             raise ConfigError(
                 f"model.evaluator is {settings.evaluator!r}, but {error}: use 'auto' or 'generic'"

@@ -1,6 +1,5 @@
 """The table ``[registry]``."""
 
-import ssl
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
@@ -39,7 +38,7 @@ class RegistrySettings(Secrets):
             missing = "username" if self.username is None else "password"
             raise ValueError(f"{missing} is missing: username and password belong together")
         if self.ca_file is not None:
-            self.tls_context()
+            trusting(self.ca_file)
         return self
 
     def _refuse_without_url(self) -> None:
@@ -48,10 +47,6 @@ class RegistrySettings(Secrets):
                 raise ValueError(f"{key} is set, but url is missing")
         if self.output != "none":
             raise ValueError(f"output is {self.output!r}, but url is missing")
-
-    def tls_context(self) -> ssl.SSLContext:
-        """Return the TLS context; raises ``ValueError`` if ``ca_file`` holds no certificates."""
-        return trusting(self.ca_file)
 
     def get_password(self) -> str | None:
         """Return the password; its file is read again each time."""

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, Self
 
 from pydantic import BaseModel, ValidationError, model_validator
 
-from fluxplain.config.base import ConfigError, check_names, content, wrong
-from fluxplain.config.explain import MOST_POINTS
+from fluxplain import explain, models
+from fluxplain.config.base import ConfigError, check_names, content, load, wrong
+from fluxplain.config.explain import MINUS_SCORE, MOST_POINTS
 from fluxplain.config.messages import explain_errors
 from fluxplain.config.stream_settings import Own, merged, override_errors
 from fluxplain.config.tables import Tables
@@ -99,7 +100,10 @@ class Config(Tables):
 
     def loss(self) -> "Loss":
         """Return the loss function; imports the user's if one is named."""
-        return self.explain.loss_function()
+        name = self.explain.loss
+        if name == MINUS_SCORE:
+            return models.minus_score
+        return load("explain.loss", name) if ":" in name else explain.get_loss(name)
 
     def make_model(self) -> Any:
         """Return a new model; an anomaly detector is adapted to predict its score.
@@ -109,9 +113,7 @@ class Config(Tables):
         ConfigError
             If the factory cannot be loaded or called, or the file cannot be unpickled.
         """
-        from fluxplain.models import as_asked  # noqa: PLC0415  not all need a model
-
-        return as_asked(self.make_own_model(), self.label.type)
+        return models.as_asked(self.make_own_model(), self.label.type)
 
     def make_own_model(self) -> Any:
         """Return the factory's or the file's model, before it is adapted."""

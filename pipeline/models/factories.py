@@ -3,7 +3,11 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from river import base, compose
+
+from fluxplain.evaluate.generic import final_step
 from fluxplain.loading.import_strings import load, parameters
+from fluxplain.models.scores import FaultClassifier
 
 FACTORY = "factory"
 
@@ -104,11 +108,6 @@ def from_river(steps: Sequence[Any], *, label: str | None = None, seed: int | No
     >>> str(model)
     'StandardScaler | LogisticRegression'
     """
-    from river import base, compose  # noqa: PLC0415  slow to load
-
-    from fluxplain.evaluate.generic import final_step  # noqa: PLC0415  loads River
-    from fluxplain.models.scores import FaultClassifier  # noqa: PLC0415  not all need it
-
     if isinstance(steps, str) or not steps:
         raise ValueError("steps must be a list of at least one estimator")
     made = [make(step, seed=seed) for step in steps]
