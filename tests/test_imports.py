@@ -5,7 +5,7 @@ import inspect
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 
@@ -110,12 +110,15 @@ def test_only_one_folder_knows_faust_and_aiokafka() -> None:
     assert {path.parent for path in knowing} == {cage}
 
 
-def _imported(path: Path) -> Iterator[list[str]]:
-    """Yield the parts of each name that a module imports, at least two."""
+@cache
+def _imported(path: Path) -> list[list[str]]:
+    """Return the parts of each name that a module imports, at least two."""
+    names: list[list[str]] = []
     for node in ast.walk(ast.parse(path.read_text("utf-8"))):
         if isinstance(node, ast.Import | ast.ImportFrom):
             package = f"{node.module}." if isinstance(node, ast.ImportFrom) else ""
-            yield from (f"{package}{alias.name}.".split(".") for alias in node.names)
+            names += [f"{package}{alias.name}.".split(".") for alias in node.names]
+    return names
 
 
 def test_a_worker_loads_only_what_its_role_uses(tmp_path: Path) -> None:

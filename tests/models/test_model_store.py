@@ -163,7 +163,7 @@ def test_what_is_no_regular_file_of_its_own_is_not_read(
 def test_a_large_file_that_is_another_one_takes_no_memory(tmp_path: Path) -> None:
     models = ModelFolder(tmp_path)
     with models.path(SHA256).open("wb") as file:
-        file.truncate(400 * 1024**2)
+        file.truncate(150 * 1024**2)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     with pytest.raises(NotYetError, match="is not the announced model"):
         models.get(SHA256)
