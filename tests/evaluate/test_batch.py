@@ -79,7 +79,7 @@ def test_all_inputs_take_one_call() -> None:
     assert model.calls == 1
 
 
-def test_a_river_model_of_many_is_asked_so_only_if_told() -> None:
+def test_a_river_model_of_many_is_evaluated_in_batches_only_if_configured() -> None:
     model = naive_bayes.BernoulliNB()
     rng = random.Random(1)
     for _ in range(200):

@@ -234,7 +234,7 @@ def replaced(folder: Path, model: object, at: int, version: str = "v2") -> list[
     return taken(config_of(folder), values)
 
 
-def test_another_model_takes_over_at_its_place_and_everything_says_so(tmp_path: Path) -> None:
+def test_another_model_takes_over_at_its_offset_and_all_records_name_it(tmp_path: Path) -> None:
     records = replaced(tmp_path, Constant(7.0), at=40)
     predictions = of_kind(records, Prediction)
     assert [each.model_version for each in predictions] == ["v1"] * 40 + ["v2"] * 20
@@ -247,7 +247,7 @@ def test_another_model_takes_over_at_its_place_and_everything_says_so(tmp_path: 
         assert each.model_version == ("v1" if each.seq < 40 else "v2")
 
 
-def test_estimates_begin_anew_and_no_increment_is_lost(tmp_path: Path) -> None:
+def test_a_new_model_resets_the_estimates_and_no_increment_is_lost(tmp_path: Path) -> None:
     records = replaced(tmp_path, Constant(7.0), at=41)
     of_a = [e for e in of_kind(records, Explanation) if (e.feature, e.method) == ("a", "ipfi")]
     seqs = [seq for each in of_a for seq in each.seqs]
@@ -281,7 +281,7 @@ def run_all(config: Config, log: list[Message], *, copies: bool) -> list[Record]
 
 
 def test_a_model_that_is_not_there_yet_is_waited_for(tmp_path: Path) -> None:
-    """To go on with the old one would contradict what was announced."""
+    """Continuing with the old one would contradict the announcement."""
     config = config_of(tmp_path)
     data = pickle.dumps(Constant(7.0))
     sha256 = ModelFolder(tmp_path / "elsewhere").put(data)
@@ -311,7 +311,7 @@ def test_a_model_that_is_not_there_yet_is_waited_for(tmp_path: Path) -> None:
         (pickle.dumps(Raising()), "'no such key'"),
     ],
 )
-def test_what_can_never_take_over_is_a_dead_letter_and_the_old_one_goes_on(
+def test_what_can_never_take_over_is_a_dead_letter_and_the_old_one_stays(
     tmp_path: Path, data: bytes, reason: str
 ) -> None:
     records = replaced(tmp_path, data, at=5)

@@ -173,7 +173,7 @@ def test_what_was_seen_counts_once_even_in_an_explanation_that_brings_more() -> 
     assert kit.encoded(changes([*records[:29], *regrouped])) == kit.encoded(changes(records))
 
 
-def test_a_gap_is_published_and_the_detection_goes_on() -> None:
+def test_a_gap_is_published_and_detection_continues() -> None:
     records = explanations(increments())
     gap, drift = changes([*records[:100], *records[120:]])
     assert (gap.kind, gap.seq, gap.feature, gap.method) == ("gap", 120, "a", "ipfi")
@@ -188,7 +188,7 @@ def test_a_missing_beginning_is_a_gap() -> None:
     assert "its beginning" in gap.detail
 
 
-def test_an_explanation_without_a_predecessor_begins_anew() -> None:
+def test_an_explanation_without_a_predecessor_restarts_detection() -> None:
     """What was before a cold start is not compared with what comes after it."""
     values = increments()
     first, second = explanations(values)[:JUMP], explanations(values)[JUMP:]
@@ -251,7 +251,7 @@ def test_explainers_that_start_cold_on_their_own_keep_no_feature_from_being_watc
     assert {c.feature: c.incarnation for c in apart} == {"a": "1", "b": "1/60"}
 
 
-def test_a_feature_whose_explainer_starts_cold_begins_anew_and_the_others_go_on() -> None:
+def test_a_feature_whose_explainer_starts_cold_restarts_and_the_others_continue() -> None:
     before = of_features(explanations(increments()[:100]), "1", 1)
     later = [e for e in explanations(increments()) if e.seq >= 100]
     first = replace(later[0], previous_seq=None)

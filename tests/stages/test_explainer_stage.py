@@ -128,7 +128,7 @@ def test_emitting_rarely_loses_no_increment(emit_every: int) -> None:
         assert [e.previous_seq for e in some] == before[: len(some)]
 
 
-def test_a_gap_in_the_evaluations_is_published_and_the_estimates_go_on() -> None:
+def test_a_gap_in_the_evaluations_is_published_and_the_estimates_continue() -> None:
     gap = explained([*A[:10], *A[15:]])
     [change] = kit.of_kind(gap, Change)
     assert (change.kind, change.feature, change.stream) == ("gap", "a", kit.STREAM)
@@ -156,7 +156,7 @@ def test_dead_letters_in_between_are_no_gap() -> None:
 
 @kit.PROPERTY
 @given(st.integers(1, len(A) - 1))
-def test_a_run_without_a_predecessor_begins_anew_after_a_cold_start(cut: int) -> None:
+def test_a_run_without_a_predecessor_restarts_the_estimates(cut: int) -> None:
     """What comes after it is what a fresh stage makes of it."""
     anew = [replace(A[cut], previous_seq=None), *A[cut + 1 :]]
     published = explained([*A[:cut], *anew])

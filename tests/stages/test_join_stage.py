@@ -102,7 +102,7 @@ def test_what_cannot_be_passed_on_is_a_dead_letter(reason: str) -> None:
     assert (letter.topic, letter.offset) == ("fluxplain.features", 7)
 
 
-def test_a_record_of_the_topic_of_labels_is_a_label_whatever_else_it_says() -> None:
+def test_a_record_of_the_topic_of_labels_is_a_label_whatever_other_fields_it_has() -> None:
     x = {"a": 5.0, "b": 5.0, "c": "v"}
     predictions = kit.of_kind(
         kit.run(model_stage(), joined([observation(0), label(0, 0, x=x)])), Prediction
@@ -124,7 +124,7 @@ def test_a_dead_letter_names_both_the_place_in_the_stream_and_its_producers() ->
         *(b"f-0@\xb2", b"f-0@" + b"9" * 20),
     ],
 )
-def test_a_header_that_is_none_of_ours_says_nothing(origin: bytes) -> None:
+def test_a_malformed_origin_header_is_ignored(origin: bytes) -> None:
     message = replace(observation(3), headers={ORIGIN: origin, ORIGIN_TIME: origin})
     assert message.origin == ("fluxplain.features", 0, 3)
     [passed] = joined([observation(3)])

@@ -170,7 +170,7 @@ def test_points_that_are_those_of_no_pair_are_a_dead_letter(points: Any, reason:
 
 
 def test_the_largest_that_can_be_configured_fits_into_messages() -> None:
-    """With two classes; more of them give dead letters that say so."""
+    """With two classes; more of them give dead letters with that reason."""
     for ipdp in ({"grid_size": 100, "ice": 0}, {"grid_size": 10, "ice": 999, "pairs": []}):
         config = config_for(Number, **ipdp)
         found = local(config, records(Number, 10))

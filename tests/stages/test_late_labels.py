@@ -82,7 +82,7 @@ def test_what_needs_a_label_waits_for_it_and_the_rest_does_not() -> None:
 
 
 def test_predictions_are_those_of_rivers_delayed_progressive_validation() -> None:
-    """River's ``simulate_qa`` says what is asked and learned when."""
+    """River's ``simulate_qa`` defines what is asked and learned when."""
     data = [(record["x"], record["y"]) for record in kit.linear_records(200)]
     oracle = kit.Additive()
     waiting: dict[int, float] = {}
@@ -270,13 +270,13 @@ class Forgetful(kit.Additive):
         raise RuntimeError("I cannot learn")
 
 
-def test_letters_of_what_waited_are_told_whatever_becomes_of_the_newest() -> None:
+def test_dead_letters_of_evicted_observations_are_published_even_if_the_newest_fails() -> None:
     values = [observation(0), observation(1), observation(2, y=1.0)]
     records = sent(values, model=Forgetful, wait=1, unlabelled="dead-letter")
     assert [letter.offset for letter in kit.of_kind(records, DeadLetter)] == [0, 2]
 
 
-def test_a_model_that_first_says_something_when_it_has_learned_is_explained_from_then_on() -> None:
+def test_a_model_without_an_output_before_it_learns_is_explained_from_then_on() -> None:
     """Of an observation without a prediction the mean prediction has none either."""
     values: list[Any] = []
     data = list(kit.agrawal(80))

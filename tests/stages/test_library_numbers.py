@@ -31,7 +31,7 @@ AS_ONE: dict[str, list[Any]] = {
     ],
     "regression": [{"group": ["c", "a"]}, "b"],
 }
-"""How the library is told of them, in the order of their first features."""
+"""The same players as the library takes them, in the order of their first features."""
 
 
 @pytest.mark.parametrize(

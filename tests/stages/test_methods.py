@@ -38,7 +38,7 @@ def published(pipeline: LocalPipeline, begin: int, end: int) -> list[bytes]:
 
 
 @every_method
-def test_its_class_is_what_the_list_says_of_it(method: Method) -> None:
+def test_its_class_agrees_with_the_list(method: Method) -> None:
     info = METHODS[method]
     code, settings = resolve_name(info.code), resolve_name(info.settings)
     assert code.needs_label == info.needs_label

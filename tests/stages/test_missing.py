@@ -189,7 +189,7 @@ def notices(records: list[Record]) -> list[tuple[int, str | None, str]]:
     ]
 
 
-def test_a_feature_that_vanishes_and_comes_back_is_told() -> None:
+def test_a_feature_that_vanishes_and_comes_back_is_reported() -> None:
     records = kit.linear_records(2300)
     values = [without(each, "a") if 100 <= i < 1250 else each for i, each in enumerate(records)]
     assert notices(sent(values, missing=IMPUTE, explain={"methods": ["ipfi"]})) == [
@@ -198,7 +198,7 @@ def test_a_feature_that_vanishes_and_comes_back_is_told() -> None:
     ]
 
 
-def test_what_appears_later_and_is_not_configured_is_told_once() -> None:
+def test_an_unconfigured_field_that_appears_later_is_reported_once() -> None:
     records = kit.linear_records(1100)
     for i, each in enumerate(records):
         each["x"]["from the first"] = 1

@@ -72,7 +72,7 @@ BAD: dict[str, tuple[Any, str]] = {
 
 
 @pytest.mark.parametrize(("value", "reason"), BAD.values(), ids=BAD)
-def test_a_bad_record_gives_one_dead_letter_that_says_why(value: Any, reason: str) -> None:
+def test_a_bad_record_gives_one_dead_letter_with_the_reason(value: Any, reason: str) -> None:
     letter = only_letter(kit.run(model_stage(), [kit.message(7, value)]))
     assert reason in letter.reason
     assert (letter.topic, letter.partition, letter.offset) == ("fluxplain.features", 0, 7)
@@ -150,7 +150,7 @@ class Moody:
         ({"x": X, "y": 1e7}, "ArithmeticError: cannot learn this"),
     ],
 )
-def test_a_model_that_fails_gives_a_dead_letter_and_the_stream_goes_on(
+def test_a_model_that_fails_gives_a_dead_letter_and_the_stream_continues(
     bad: dict[str, Any], reason: str
 ) -> None:
     config = kit.linear_config(model=Moody)
@@ -194,7 +194,7 @@ class Answers:
         (["no", 1], "string", "1"),
     ],
 )
-def test_a_class_that_no_label_can_be_is_told(
+def test_a_class_that_no_label_can_have_is_a_dead_letter(
     classes: list[Any], kind: str, other: str | None
 ) -> None:
     config = kit.linear_config(
@@ -250,7 +250,7 @@ def test_the_model_does_not_learn_from_an_unlabelled_observation() -> None:
     assert first.prediction != second.prediction == kit.Additive().predict_one(X)
 
 
-def test_a_prediction_tells_what_the_model_said_before_it_learned() -> None:
+def test_a_prediction_is_the_output_before_the_model_learned() -> None:
     model = kit.Additive()
     for record, p in zip(RECORDS, kit.of_kind(sent(RECORDS), Prediction), strict=True):
         expected = model.predict_one(record["x"])
@@ -260,7 +260,7 @@ def test_a_prediction_tells_what_the_model_said_before_it_learned() -> None:
         model.learn_one(record["x"], record["y"])
 
 
-def test_a_classification_tells_classes_probabilities_and_the_most_probable() -> None:
+def test_a_classification_has_classes_probabilities_and_the_most_probable() -> None:
     predictions = kit.of_kind(
         kit.run(model_stage(kit.make_config()), kit.observations(kit.agrawal(60))), Prediction
     )

@@ -1,4 +1,4 @@
-"""Fewer questions, honestly: nothing is biased, and what is left out is told."""
+"""Subsampling: nothing is biased, and what is left out is counted."""
 
 import math
 import random

@@ -28,7 +28,7 @@ def of_prediction(headers: Mapping[str, bytes]) -> Mapping[str, bytes]:
     return trace_of(record, traced(b"{}", headers))
 
 
-def test_only_the_context_goes_on() -> None:
+def test_only_the_context_is_passed_on() -> None:
     assert of_prediction({**CONTEXT, "tenant": b"7"}) == CONTEXT
     assert of_prediction({}) == {}
     assert of_prediction({"tracestate": b"vendor=1"}) == {}
@@ -55,7 +55,7 @@ HEX = st.text("0123456789abcdef", min_size=32, max_size=32)
     )
     | st.text()
 )
-def test_what_goes_on_is_what_open_telemetry_takes_for_a_context(parent: str) -> None:
+def test_exactly_what_open_telemetry_takes_for_a_context_is_passed_on(parent: str) -> None:
     taken = TraceContextTextMapPropagator().extract({"traceparent": parent})
     is_valid = get_current_span(taken).get_span_context().is_valid
     goes_on = of_prediction({"traceparent": parent.encode(errors="surrogatepass")})

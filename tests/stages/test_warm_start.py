@@ -53,7 +53,7 @@ def kept(folder: Path, config: Config, values: Sequence[bytes]) -> dict[str, Any
         ]
     ),
 )
-def test_they_go_on_as_if_they_had_never_stopped(
+def test_explanations_continue_as_if_they_had_never_stopped(
     tmp_path_factory: pytest.TempPathFactory, cut: int, settings: Mapping[str, Any]
 ) -> None:
     folder = tmp_path_factory.mktemp("kept")
