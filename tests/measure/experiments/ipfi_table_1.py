@@ -111,6 +111,7 @@ def tasks(runs: int) -> list[Task]:
 
 
 def report(results: Results) -> Report:
+    """Return median and IQR of the errors over the orders."""
     errors = {
         (data, sampling): [
             error(result[sampling], results[f"{data}/batch PFI"]["pfi"])
@@ -119,38 +120,26 @@ def report(results: Results) -> Report:
         ]
         for data, sampling in PAPER
     }
-    ours = {cell: median_and_iqr(values) for cell, values in errors.items()}
     head = ["data", "sampling", "ours: median error (IQR)", "paper"]
     head += ["ours: accuracy", "paper: accuracy"]
-    rows = [
-        [
-            data,
-            sampling,
-            printed(*ours[data, sampling]),
-            printed(*paper),
-            f"{results[f'{data}/batch PFI']['accuracy']:.1%}",
-            ACCURACIES[data],
-        ]
-        for (data, sampling), paper in PAPER.items()
-    ]
-    return Report(table(head, rows), _sentence(ours), partial(_draw, errors))
-
-
-def _sentence(ours: Mapping[tuple[str, str], tuple[float, float]]) -> str:
-    above = [
-        f"{data} {sampling} ({thousandths(ours[data, sampling][0])})"
-        for (data, sampling), (median, _) in PAPER.items()
-        if round(ours[data, sampling][0], 3) > median
-    ]
+    rows, above = [], []
+    for (data, sampling), paper in PAPER.items():
+        ours = median_and_iqr(errors[data, sampling])
+        accuracy = results[f"{data}/batch PFI"]["accuracy"]
+        figures = [printed(*ours), printed(*paper), f"{accuracy:.1%}", ACCURACIES[data]]
+        rows.append([data, sampling, *figures])
+        if round(ours[0], 3) > paper[0]:
+            above.append(f"{data} {sampling} ({thousandths(ours[0])})")
     verdict = (
         f"Above the printed median: {', '.join(above)}."
         if above
         else "Equal or better: no median is above the printed one."
     )
-    return (
+    sentence = (
         f"{verdict} The initial value of the smoothing, where ours differs from the paper's, is "
         "forgotten at the end of the stream."
     )
+    return Report(table(head, rows), sentence, partial(_draw, errors))
 
 
 def _draw(errors: Mapping[tuple[str, str], list[float]], figure: Figure) -> None:
