@@ -10,7 +10,8 @@ import typer
 from fluxplain import evaluate, stages
 from fluxplain.cli import common as cli
 from fluxplain.config import Config, ConfigError
-from fluxplain.kafka.checkpoints import CheckpointStore, Slot, open_store, slots
+from fluxplain.kafka.checkpoints.checkpoint import CheckpointStore, Slot
+from fluxplain.kafka.checkpoints.configured import open_store, slots
 from fluxplain.kafka.client import BrokerError, cluster, partitions_of
 from fluxplain.kafka.embedded import resolve
 from fluxplain.kafka.producer import RecordProducer

@@ -12,7 +12,8 @@ from fluxplain import evaluate, models, stages
 from fluxplain.cli import common as cli
 from fluxplain.config import Config, ConfigError
 from fluxplain.config.replica import Role
-from fluxplain.kafka import checkpoints
+from fluxplain.kafka.checkpoints.checkpoint import CheckpointError, CheckpointStore, Slot
+from fluxplain.kafka.checkpoints.configured import fingerprint_of, identity_of, open_store, slots
 from fluxplain.kafka.client import cluster
 from fluxplain.kafka.embedded import resolve
 from fluxplain.kafka.ownership.register import Register
@@ -128,8 +129,8 @@ def checkpoints_list(config: cli.ConfigPath = cli.DEFAULT_CONFIG) -> None:
     Each role has one offset for each partition of its input; or a reason why it cannot resume.
     """
     settings = resolve(cli.load(config))
-    store = checkpoints.open_store(settings, cluster(settings))
-    for slot in checkpoints.slots(settings):
+    store = open_store(settings, cluster(settings))
+    for slot in slots(settings):
         cli.say(_describe(store, slot))
 
 
@@ -149,8 +150,8 @@ def checkpoints_remove(
     deleted, the state starts cold, and the records that follow carry another `incarnation`.
     """
     settings = resolve(cli.load(config))
-    store = checkpoints.open_store(settings, cluster(settings))
-    chosen = checkpoints.slots(settings, role, partition)
+    store = open_store(settings, cluster(settings))
+    chosen = slots(settings, role, partition)
     if not yes:
         of_partition = "all partitions" if partition is None else f"partition {partition}"
         typer.confirm(
@@ -238,10 +239,10 @@ def _check_streams(settings: Config, partitions: int) -> None:
         )
 
 
-def _describe(store: checkpoints.CheckpointStore, slot: checkpoints.Slot) -> str:
+def _describe(store: CheckpointStore, slot: Slot) -> str:
     try:
         checkpoint = store.load(slot)
-    except checkpoints.CheckpointError as error:
+    except CheckpointError as error:
         return str(error)
     if checkpoint is None:
         return f"{slot}: no checkpoint"
@@ -250,6 +251,4 @@ def _describe(store: checkpoints.CheckpointStore, slot: checkpoints.Slot) -> str
 
 def _with_fingerprint(config: Config) -> tuple[Config, Fingerprint]:
     settings = cli.ready(config)
-    return settings, checkpoints.fingerprint_of(
-        settings, checkpoints.identity_of(settings, cluster(settings))
-    )
+    return settings, fingerprint_of(settings, identity_of(settings, cluster(settings)))

@@ -11,17 +11,11 @@ from confluent_kafka import Consumer, TopicPartition
 
 from fluxplain.cli.supervisor import ROLES
 from fluxplain.config import Config, load_config
-from fluxplain.kafka.checkpoints import (
-    Checkpoint,
-    CheckpointError,
-    Envelope,
-    Identity,
-    Slot,
-    TopicCheckpointStore,
-)
 from fluxplain.kafka.checkpoints import topic as topic_module
+from fluxplain.kafka.checkpoints.checkpoint import Checkpoint, CheckpointError, Slot
+from fluxplain.kafka.checkpoints.envelope import Envelope, Identity
 from fluxplain.kafka.checkpoints.records import GENERATIONS
-from fluxplain.kafka.checkpoints.topic import partition_of
+from fluxplain.kafka.checkpoints.topic import TopicCheckpointStore, partition_of
 from fluxplain.kafka.client import client_settings, partitions_of
 from fluxplain.kafka.faust.peek import read_on
 from fluxplain.kafka.topics.create import create_topics

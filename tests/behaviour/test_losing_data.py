@@ -16,7 +16,7 @@ from faust.types import TP
 
 from fluxplain.config import Config
 from fluxplain.config.replica import Replica
-from fluxplain.kafka.checkpoints import fingerprint_of, identity_of
+from fluxplain.kafka.checkpoints.configured import fingerprint_of, identity_of
 from fluxplain.kafka.client import TopicPartition, cluster
 from fluxplain.kafka.exits import EXIT_FAILED, EXIT_REFUSED
 from fluxplain.kafka.faust.app import create_worker

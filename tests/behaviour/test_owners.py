@@ -10,7 +10,9 @@ import pytest
 from confluent_kafka import Producer
 
 from fluxplain.cli.supervisor import ROLES
-from fluxplain.kafka.checkpoints import DirectoryCheckpointStore, Envelope, identity_of, slots
+from fluxplain.kafka.checkpoints.configured import identity_of, slots
+from fluxplain.kafka.checkpoints.directory import DirectoryCheckpointStore
+from fluxplain.kafka.checkpoints.envelope import Envelope
 from fluxplain.kafka.client import client_settings, cluster
 from fluxplain.kafka.exits import EXIT_REFUSED
 from fluxplain.kafka.ownership.lives import Life

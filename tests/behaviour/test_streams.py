@@ -9,7 +9,8 @@ import pytest
 
 from fluxplain.cli.supervisor import ROLES
 from fluxplain.config import Config
-from fluxplain.kafka.checkpoints import CheckpointStore, open_store, slots
+from fluxplain.kafka.checkpoints.checkpoint import CheckpointStore
+from fluxplain.kafka.checkpoints.configured import open_store, slots
 from fluxplain.kafka.client import cluster
 from fluxplain.kafka.topics.progress import GroupOffsets
 from tests.kit.kafka_pipeline import KafkaPipeline, Start, assert_same, reference, references

@@ -9,7 +9,10 @@ import typer
 
 from fluxplain.cli.common import app
 from fluxplain.config import Config, load_config
-from fluxplain.kafka import checkpoints
+from fluxplain.kafka.checkpoints.checkpoint import Checkpoint, CheckpointError, Slot
+from fluxplain.kafka.checkpoints.configured import open_store
+from fluxplain.kafka.checkpoints.directory import DirectoryCheckpointStore
+from fluxplain.kafka.checkpoints.envelope import Envelope, Identity
 from fluxplain.kafka.client import cluster
 from fluxplain.sources import open_source
 from fluxplain.stages import DriftStage
@@ -162,10 +165,10 @@ def test_check_asks_the_schema_registry(with_topics: Path) -> None:
 
 def test_checkpoints_are_listed_and_removed(with_topics: Path) -> None:
     config = _settings(with_topics)
-    store = checkpoints.open_store(config, cluster(config))
-    slots = [checkpoints.Slot("drift", "fluxplain.explanations", partition) for partition in (0, 1)]
+    store = open_store(config, cluster(config))
+    slots = [Slot("drift", "fluxplain.explanations", partition) for partition in (0, 1)]
     for slot in slots:
-        store.save(slot, checkpoints.Checkpoint(1234, DriftStage(config)))
+        store.save(slot, Checkpoint(1234, DriftStage(config)))
     listed = run(with_topics, "checkpoints", "list").stdout
     for slot in slots:
         assert f"{slot}: resumes at offset 1,234" in listed
@@ -193,21 +196,19 @@ def test_a_refused_checkpoint_is_listed_with_the_command_that_removes_it(
 ) -> None:
     config = _settings(with_topics)
     metadata = cluster(config)
-    other = checkpoints.Envelope(
-        checkpoints.Identity.of({"seed": "other"}, str(metadata.cluster_id))
+    other = Envelope(Identity.of({"seed": "other"}, str(metadata.cluster_id)))
+    slot = Slot("model", "fluxplain.features", 2)
+    DirectoryCheckpointStore(config.checkpoint.directory, other).save(
+        slot, Checkpoint(7, DriftStage(config))
     )
-    slot = checkpoints.Slot("model", "fluxplain.features", 2)
-    checkpoints.DirectoryCheckpointStore(config.checkpoint.directory, other).save(
-        slot, checkpoints.Checkpoint(7, DriftStage(config))
-    )
-    with pytest.raises(checkpoints.CheckpointError):
-        checkpoints.open_store(config, metadata).load(slot)
+    with pytest.raises(CheckpointError):
+        open_store(config, metadata).load(slot)
 
     listed = run(with_topics, "checkpoints", "list")
     assert listed.returncode == 0, listed.stderr
     [command] = re.findall("`fluxplain (checkpoints .*?)`", one_line(listed.stdout))
     assert run(with_topics, *command.split(), "--yes").returncode == 0
-    assert checkpoints.open_store(config, metadata).load(slot) is None
+    assert open_store(config, metadata).load(slot) is None
 
 
 def test_local_writes_what_the_reference_publishes(folder: Path) -> None:

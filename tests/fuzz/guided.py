@@ -42,8 +42,11 @@ def stage_target(topic: str, kind: str) -> tuple[Target, Iterable[bytes]]:
 
 def checkpoint_target() -> tuple[Target, Iterable[bytes]]:
     """Return what reads the header of a checkpoint, with and without a key."""
-    from fluxplain.kafka.checkpoints import Envelope  # noqa: PLC0415
-    from fluxplain.kafka.checkpoints.envelope import DamagedError, RefusedError  # noqa: PLC0415
+    from fluxplain.kafka.checkpoints.envelope import (  # noqa: PLC0415
+        DamagedError,
+        Envelope,
+        RefusedError,
+    )
     from tests.kit.sealed import IDENTITY, KEY, SLOT, sealed  # noqa: PLC0415
 
     def target(data: bytes) -> None:

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fluxplain.kafka.checkpoints import Checkpoint, Envelope, envelope, records
-from fluxplain.kafka.checkpoints.envelope import DamagedError, RefusedError
+from fluxplain.kafka.checkpoints import envelope, records
+from fluxplain.kafka.checkpoints.checkpoint import Checkpoint
+from fluxplain.kafka.checkpoints.envelope import DamagedError, Envelope, RefusedError
 from fluxplain.kafka.checkpoints.records import LogRecord, kept_keys, newest_first, split
 from tests.fuzz.strategies import EXTREME_NUMBERS, FUZZ, SEEDS, dumps, mangled
 from tests.kit.sealed import IDENTITY, KEY, SLOT, Spy, spy

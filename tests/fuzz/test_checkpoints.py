@@ -11,14 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fluxplain.kafka.checkpoints import (
-    Checkpoint,
-    CheckpointError,
-    DirectoryCheckpointStore,
-    Envelope,
-    Identity,
-    envelope,
-)
+from fluxplain.kafka.checkpoints import envelope
+from fluxplain.kafka.checkpoints.checkpoint import Checkpoint, CheckpointError
+from fluxplain.kafka.checkpoints.directory import DirectoryCheckpointStore
+from fluxplain.kafka.checkpoints.envelope import Envelope, Identity
 from fluxplain.stages import DriftStage
 from tests.fuzz.pools import REGRESSION
 from tests.fuzz.strategies import (

@@ -16,7 +16,7 @@ from typing import Any, cast
 from fluxplain.agents import factory
 from fluxplain.config import load_config
 from fluxplain.config.replica import Replica, Role
-from fluxplain.kafka.checkpoints import Envelope
+from fluxplain.kafka.checkpoints.envelope import Envelope
 from fluxplain.kafka.faust.app import run
 from fluxplain.kafka.ownership.register import Register
 from fluxplain.kafka.producer import RecordProducer

@@ -9,14 +9,9 @@ from functools import cache
 import pytest
 
 from fluxplain.config import Config
-from fluxplain.kafka.checkpoints import (
-    Checkpoint,
-    Envelope,
-    Identity,
-    Slot,
-    State,
-    checkpoint,
-)
+from fluxplain.kafka.checkpoints import checkpoint
+from fluxplain.kafka.checkpoints.checkpoint import Checkpoint, Slot, State
+from fluxplain.kafka.checkpoints.envelope import Envelope, Identity
 from fluxplain.kafka.checkpoints.records import CHUNK_BYTES
 from fluxplain.kafka.ownership.lives import FIRST, Life
 from fluxplain.kafka.ownership.writers import Fence

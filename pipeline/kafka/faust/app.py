@@ -16,13 +16,9 @@ from faust.auth import Credentials, SASLCredentials, SSLCredentials
 
 from fluxplain.config import Config, KafkaSettings
 from fluxplain.config.replica import Replica
-from fluxplain.kafka.checkpoints import (
-    StageFactory,
-    fingerprint_of,
-    identity_of,
-    make_private_folder,
-    open_store,
-)
+from fluxplain.kafka.checkpoints.checkpoint import StageFactory
+from fluxplain.kafka.checkpoints.configured import fingerprint_of, identity_of, open_store
+from fluxplain.kafka.checkpoints.directory import make_private_folder
 from fluxplain.kafka.client import cluster
 from fluxplain.kafka.client_logs import logging_settings
 from fluxplain.kafka.exits import EXIT_FAILED, end

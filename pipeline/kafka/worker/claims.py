@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TypeVar
 
-from fluxplain.kafka.checkpoints import Checkpoint, CheckpointError, Slot, StageFactory
+from fluxplain.kafka.checkpoints.checkpoint import Checkpoint, CheckpointError, Slot, StageFactory
 from fluxplain.kafka.client import AccessError, BrokerError, TopicPartition
 from fluxplain.kafka.exits import fail, refuse, replaced_settings, shorter_log
 from fluxplain.kafka.ownership.lives import Life

@@ -22,7 +22,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from fluxplain.kafka.checkpoints import SLOW_S, Checkpoint, Snapshot, SnapshotError
+from fluxplain.kafka.checkpoints.checkpoint import SLOW_S, Checkpoint, Snapshot, SnapshotError
 from fluxplain.kafka.exits import fail
 from fluxplain.kafka.worker.context import Context
 from fluxplain.kafka.worker.partition import AssignedPartition, SavedCheckpoint

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from fluxplain.config import Config
 from fluxplain.config.replica import Replica
-from fluxplain.kafka.checkpoints import CheckpointStore
+from fluxplain.kafka.checkpoints.checkpoint import CheckpointStore
 from fluxplain.kafka.driver import Driver
 from fluxplain.kafka.metrics.worker_metrics import WorkerMetrics
 from fluxplain.kafka.ownership.register import Register

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
-from fluxplain.kafka.checkpoints import Slot
+from fluxplain.kafka.checkpoints.checkpoint import Slot
 from fluxplain.kafka.client import TopicPartition
 from fluxplain.kafka.ownership.lives import FIRST, Life
 from fluxplain.kafka.ownership.writers import Fence, Writer

@@ -16,7 +16,7 @@ from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, Consumer, KafkaError, 
 from confluent_kafka.admin import TopicMetadata
 
 from fluxplain.config import Config
-from fluxplain.kafka.checkpoints import Slot
+from fluxplain.kafka.checkpoints.checkpoint import Slot
 from fluxplain.kafka.client import (
     AccessError,
     BrokerError,

@@ -10,7 +10,7 @@ import time
 from collections.abc import AsyncIterator, Collection, Iterable
 from contextlib import asynccontextmanager
 
-from fluxplain.kafka.checkpoints import StageFactory
+from fluxplain.kafka.checkpoints.checkpoint import StageFactory
 from fluxplain.kafka.client import TopicPartition
 from fluxplain.kafka.driver import Received
 from fluxplain.kafka.exits import fail

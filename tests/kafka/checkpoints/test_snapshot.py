@@ -13,7 +13,8 @@ from typing import Any, cast
 import psutil
 import pytest
 
-from fluxplain.kafka.checkpoints import Checkpoint, Snapshot, SnapshotError, checkpoint
+from fluxplain.kafka.checkpoints import checkpoint
+from fluxplain.kafka.checkpoints.checkpoint import Checkpoint, Snapshot, SnapshotError
 from fluxplain.stages import Stage
 
 
@@ -94,7 +95,7 @@ def test_a_snapshot_that_nobody_wants_leaves_nothing() -> None:
 
 TAKES_AND_DIES = """
 import os
-from fluxplain.kafka.checkpoints import Checkpoint, Snapshot
+from fluxplain.kafka.checkpoints.checkpoint import Checkpoint, Snapshot
 from tests.kafka.checkpoints.test_snapshot import Counting
 
 print(Snapshot(Checkpoint(7, Counting()), aside=True)._child, flush=True)

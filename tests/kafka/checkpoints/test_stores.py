@@ -11,20 +11,18 @@ from pathlib import Path
 import pytest
 
 from fluxplain.config import Config
-from fluxplain.kafka.checkpoints import (
+from fluxplain.kafka.checkpoints import envelope as envelopes
+from fluxplain.kafka.checkpoints.checkpoint import (
+    KEPT,
     Checkpoint,
     CheckpointError,
     CheckpointStore,
-    DirectoryCheckpointStore,
-    Envelope,
-    Identity,
     Slot,
-    TopicCheckpointStore,
 )
-from fluxplain.kafka.checkpoints import envelope as envelopes
-from fluxplain.kafka.checkpoints.checkpoint import KEPT
 from fluxplain.kafka.checkpoints.configured import libraries
-from fluxplain.kafka.checkpoints.topic import partition_of
+from fluxplain.kafka.checkpoints.directory import DirectoryCheckpointStore
+from fluxplain.kafka.checkpoints.envelope import Envelope, Identity
+from fluxplain.kafka.checkpoints.topic import TopicCheckpointStore, partition_of
 from fluxplain.kafka.embedded import EmbeddedBroker
 from fluxplain.kafka.ownership.writers import ANY, Begin
 from fluxplain.kafka.producer import RecordProducer

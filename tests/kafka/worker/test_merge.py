@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fluxplain.kafka.checkpoints import Slot
+from fluxplain.kafka.checkpoints.checkpoint import Slot
 from fluxplain.kafka.client import TopicPartition
 from fluxplain.kafka.driver import Driver
 from fluxplain.kafka.worker.merge import MOST_HELD, MOST_HELD_BYTES, PATIENCE_S, Merge

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fluxplain.config import Config
-from fluxplain.kafka.checkpoints import Slot
+from fluxplain.kafka.checkpoints.checkpoint import Slot
 from fluxplain.kafka.worker.partition import SEEK_AGAIN_S, AssignedPartition
 from fluxplain.stages import DriftStage
 from tests.kit.settings import SETTINGS

@@ -8,7 +8,7 @@ import pytest
 
 from fluxplain.config import Config
 from fluxplain.config.replica import Replica
-from fluxplain.kafka.checkpoints import Checkpoint, Slot
+from fluxplain.kafka.checkpoints.checkpoint import Checkpoint, Slot
 from fluxplain.kafka.client import TopicPartition
 from fluxplain.kafka.faust.transport import FaustDriver
 from fluxplain.kafka.headers import Unreadable

@@ -12,7 +12,7 @@ from unittest.mock import patch
 from fluxplain.cli import supervisor
 from fluxplain.cli.main import main
 from fluxplain.config.replica import Replica
-from fluxplain.kafka.checkpoints import Slot
+from fluxplain.kafka.checkpoints.checkpoint import Slot
 from fluxplain.kafka.client import TopicPartition
 from fluxplain.kafka.faust.transport import _Consumer
 from fluxplain.kafka.worker.claims import Claims
