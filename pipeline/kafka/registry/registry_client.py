@@ -31,7 +31,7 @@ MOST_REFERENCES = 100
 """Largest number of schemas that a schema may refer to, directly or not."""
 
 REFUSED = (401, 403, 404, 409, 422)
-"""HTTP statuses after which a retry of a registration is useless."""
+"""HTTP statuses after which a retry of a check or a registration is useless."""
 
 T = TypeVar("T")
 
@@ -73,7 +73,7 @@ class Registry:
 
     def check(self) -> None:
         """Raise AccessError if the registry refuses, or its address serves something else."""
-        self._ask(self._client.get_config, refused=(401, 403, 404))
+        self._ask(self._client.get_config, refused=REFUSED)
 
     def schema(self, reference: int | UUID) -> Registered:
         """Return the schema with this id or UUID.
@@ -83,9 +83,8 @@ class Registry:
         if isinstance(reference, int):
             found = self._ask(self._client.get_schema, reference)
         else:
-            # some registries know no UUIDs at all
-            ask = self._client.get_schema_by_guid
-            found = self._ask(ask, str(reference), unknown=(404,))
+            # 404: some registries know no UUIDs at all
+            found = self._ask(self._client.get_schema_by_guid, str(reference), unknown=(404,))
         texts = [*self._references(found, set()), self._given(found.schema_str, str, "schema")]
         return Registered(found.schema_type, texts)
 
@@ -108,14 +107,16 @@ class Registry:
     def _references(self, schema: Any, seen: set[tuple[str, int]]) -> Iterator[str]:
         """Yield the referenced schemas, each after those that it refers to."""
         for each in schema.references:
-            subject = self._given(each.subject, str, "subject")
-            version = self._given(each.version, int, "version")
-            if (subject, version) in seen:
+            place = (
+                self._given(each.subject, str, "subject"),
+                self._given(each.version, int, "version"),
+            )
+            if place in seen:
                 continue
-            seen.add((subject, version))
+            seen.add(place)
             if len(seen) > MOST_REFERENCES:
                 raise BadRecordError(f"its schema refers to more than {MOST_REFERENCES} others")
-            found = self._ask(self._client.get_version, subject, version).schema
+            found = self._ask(self._client.get_version, *place).schema
             yield from self._references(found, seen)
             yield self._given(found.schema_str, str, "schema")
 
@@ -132,8 +133,7 @@ class Registry:
         refused: tuple[int, ...] = (),
     ) -> Any:
         """Return the answer; `unknown` and `refused` are HTTP statuses with these meanings."""
-        if self._settings.username is not None:
-            self._session.auth = self._settings.username, self._password()
+        self._log_in()
         try:
             return request(*asked)
         except SchemaRegistryError as error:
@@ -164,12 +164,13 @@ class Registry:
             return AccessError(f"the schema registry at {self.url} refuses: {reason}")
         return self._error(f"fails: {reason}")
 
-    def _password(self) -> str | None:
-        """Return the password; reads it again, since it may change."""
-        try:
-            return self._settings.get_password()
-        except ValueError as error:
-            raise RegistryError(f"registry.{error}") from None
+    def _log_in(self) -> None:
+        """Read the password again, since it may change."""
+        if self._settings.username is not None:
+            try:
+                self._session.auth = self._settings.username, self._settings.get_password()
+            except ValueError as error:
+                raise RegistryError(f"registry.{error}") from None
 
     def _error(self, problem: str) -> RegistryError:
         return RegistryError(f"the schema registry at {self.url} {problem}")

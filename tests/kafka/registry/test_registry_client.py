@@ -105,6 +105,11 @@ SPACES = b" " * MAX_BYTES
         ((200, {}), "gave an answer without schema"),
         ((200, {"id": 1}), "gave an answer without schema"),
         ((200, {"schema": "{}", "references": [{"subject": 1}]}), "gave an answer without subject"),
+        (
+            (200, {"schema": "{}", "references": [{"subject": "a", "version": []}]}),
+            "without version",
+        ),
+        ((200, {"schema": "{}", "references": [7]}), "gave an invalid answer: AttributeError"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
