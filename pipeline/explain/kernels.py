@@ -77,38 +77,42 @@ def surprise(p: float) -> float:
 
 
 @compiled
-def losses(kind: int, own: Places, ys: Floats, two: float, blocks: Floats) -> Floats:
-    """Return the loss on each output, as the functions of :mod:`fluxplain.explain.losses` give it.
+def loss(kind: int, numbers: Sequence[float] | Floats, label: int, y: float, two: float) -> float:
+    """Return the loss on one output, the probabilities of the classes or a single number.
 
-    ``blocks`` has the shape (blocks, outputs, classes), ``own`` the column of each block's label,
-    -1 if the model does not know it, and ``ys`` its number. ``two`` is 2.0: as a constant, the
-    compiler would square differently from Python. Returns the shape (blocks, outputs).
+    ``label`` is the place of the label among the classes, -1 if the model does not know it, and
+    ``y`` its number. ``two`` is 2.0: as a constant, the compiler would square differently from
+    Python.
     """
-    n, rows, classes = blocks.shape
-    given = np.empty((n, rows))
-    for block in range(n):
-        label = own[block]
-        for row in range(rows):
-            numbers = blocks[block, row]
-            p = numbers[label] if label >= 0 else 0.0
-            if kind == CROSS_ENTROPY:
-                given[block, row] = surprise(p)
-            elif kind == ZERO_ONE:
-                most = 0
-                for c in range(1, classes):
-                    if numbers[c] > numbers[most]:
-                        most = c
-                given[block, row] = 1.0 if classes == 0 or most != label else 0.0
-            elif kind == BRIER:
-                total = math.pow(1.0 - p, two)
-                for c in range(classes):
-                    if c != label:
-                        total += numbers[c] * numbers[c]
-                given[block, row] = total
-            else:
-                difference = numbers[0] - ys[block]
-                squared = difference * difference
-                given[block, row] = squared if kind == SQUARED_ERROR else abs(difference)
+    p = numbers[label] if label >= 0 else 0.0
+    if kind == CROSS_ENTROPY:
+        return surprise(p)
+    if kind == ZERO_ONE:
+        most = 0
+        for c in range(1, len(numbers)):
+            if numbers[c] > numbers[most]:
+                most = c
+        return 1.0 if len(numbers) == 0 or most != label else 0.0
+    if kind == BRIER:
+        total = math.pow(1.0 - p, two)
+        for c in range(len(numbers)):
+            if c != label:
+                total += numbers[c] * numbers[c]
+        return total
+    difference = numbers[0] - y
+    return difference * difference if kind == SQUARED_ERROR else abs(difference)
+
+
+@compiled
+def losses(kind: int, labels: Places, ys: Floats, two: float, blocks: Floats) -> Floats:
+    """Return the :func:`loss` on each output, shape (blocks, outputs).
+
+    ``blocks`` has the shape (blocks, outputs, classes); there is one label and number per block.
+    """
+    given = np.empty(blocks.shape[:2])
+    for block in range(blocks.shape[0]):
+        for row in range(blocks.shape[1]):
+            given[block, row] = loss(kind, blocks[block, row], labels[block], ys[block], two)
     return given
 
 

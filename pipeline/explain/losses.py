@@ -19,12 +19,15 @@ Target = Label | float
 
 Loss = Callable[[Target, Output], float]
 
-_surprise = plain(kernels.surprise)
+_loss = plain(kernels.loss)
+
+TWO = 2.0
+"""The exponent of Brier's squares; see :func:`~fluxplain.explain.kernels.loss`."""
 
 
 def cross_entropy(y: Target, output: Output) -> float:
     """Return ``-log p(y)``, with the probability clipped to [1e-15, 1 - 1e-15]."""
-    return _surprise(_probabilities(output, "cross_entropy").get(_label(y), 0.0))
+    return _of_class(kernels.CROSS_ENTROPY, y, _probabilities(output, "cross_entropy"))
 
 
 def zero_one(y: Target, output: Output) -> float:
@@ -34,7 +37,7 @@ def zero_one(y: Target, output: Output) -> float:
     is predicted. A number is compared directly.
     """
     if isinstance(output, dict):
-        return float(not output or predicted_class(output) != y)
+        return _of_class(kernels.ZERO_ONE, y, output)
     return float(output != y)
 
 
@@ -45,24 +48,17 @@ def predicted_class(probabilities: dict[Label, float]) -> Label | None:
 
 def brier(y: Target, output: Output) -> float:
     """Return the sum over classes of (probability - indicator)², in [0, 2] (Brier, 1950)."""
-    probabilities = _probabilities(output, "brier")
-    label = _label(y)
-    total = (1.0 - probabilities.get(label, 0.0)) ** 2
-    for other, p in probabilities.items():
-        if other != label:
-            total += p * p
-    return total
+    return _of_class(kernels.BRIER, y, _probabilities(output, "brier"))
 
 
 def absolute_error(y: Target, output: Output) -> float:
     """Return ``|output - y|``."""
-    return abs(_number(output, "absolute_error") - float(y))
+    return _loss(kernels.ABSOLUTE_ERROR, [_number(output, "absolute_error")], -1, float(y), TWO)
 
 
 def squared_error(y: Target, output: Output) -> float:
     """Return ``(output - y)²``."""
-    difference = _number(output, "squared_error") - float(y)
-    return difference * difference
+    return _loss(kernels.SQUARED_ERROR, [_number(output, "squared_error")], -1, float(y), TWO)
 
 
 LOSSES: dict[str, Loss] = {
@@ -70,13 +66,8 @@ LOSSES: dict[str, Loss] = {
 }
 
 
-_KINDS = {
-    id(cross_entropy): kernels.CROSS_ENTROPY,
-    id(zero_one): kernels.ZERO_ONE,
-    id(brier): kernels.BRIER,
-    id(absolute_error): kernels.ABSOLUTE_ERROR,
-    id(squared_error): kernels.SQUARED_ERROR,
-}
+_KINDS = {id(loss): kind for kind, loss in enumerate(LOSSES.values())}
+"""In the order of the kernels' numbers."""
 
 
 def losses_on(loss: Loss, ys: Sequence[Target], labels: Labels, blocks: Floats) -> Floats:
@@ -100,7 +91,7 @@ def losses_on(loss: Loss, ys: Sequence[Target], labels: Labels, blocks: Floats) 
     numbers = np.array([float(y) if is_number else 0.0 for y in ys])
     if len(ys) < len(blocks):
         own, numbers = own.repeat(len(blocks)), numbers.repeat(len(blocks))
-    return kernels.losses(kind, own, numbers, 2.0, blocks)
+    return kernels.losses(kind, own, numbers, TWO, blocks)
 
 
 def _kind(loss: Loss, labels: Labels) -> int | None:
@@ -131,6 +122,11 @@ def get_loss(loss: str | Loss) -> Loss:
             f"unknown loss {loss!r}: use one of {', '.join(LOSSES)}, or a function of "
             "(label, output)"
         ) from None
+
+
+def _of_class(kind: int, y: Target, probabilities: dict[Label, float]) -> float:
+    label = [*probabilities].index(_label(y)) if y in probabilities else -1
+    return _loss(kind, [*probabilities.values()], label, 0.0, TWO)
 
 
 def _probabilities(output: Output, loss: str) -> dict[Label, float]:
