@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 
 from fluxplain.cli.supervisor import Supervisor
-from fluxplain.kafka.embedded import EmbeddedBroker
+from fluxplain.config import Config, load_config
+from fluxplain.kafka.topics.create import create_topics
+from tests.kit.faulty_broker import FaultyBroker
 from tests.kit.kafka_pipeline import KafkaPipeline, StartFaulty
 from tests.kit.preloaded import Forked, Preloaded, bare_path
 from tests.kit.processes import no_process_left
@@ -25,7 +27,7 @@ def bootstrap_servers() -> Iterator[str]:
     if REAL_KAFKA:
         yield REAL_KAFKA
         return
-    with EmbeddedBroker() as broker:
+    with FaultyBroker() as broker:
         yield broker.bootstrap_servers
 
 
@@ -52,6 +54,14 @@ def configure(tmp_path: Path, prefix: str, tables: dict[str, Any]) -> Configure:
 def config_path(configure: Configure) -> Path:
     """The settings of the suite as a file."""
     return configure()
+
+
+@pytest.fixture
+def config(bootstrap_servers: str, config_path: Path) -> Config:
+    """The settings of the suite, on a broker that has the topics."""
+    config = load_config(config_path).on_broker(bootstrap_servers)
+    create_topics(config)
+    return config
 
 
 @pytest.fixture

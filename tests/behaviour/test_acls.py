@@ -21,9 +21,6 @@ from confluent_kafka.admin import (
     AdminClient,
     ResourcePatternType,
     ResourceType,
-    ScramCredentialInfo,
-    ScramMechanism,
-    UserScramCredentialUpsertion,
 )
 from river.tree import HoeffdingTreeClassifier
 
@@ -36,6 +33,7 @@ from fluxplain.kafka.topics.create import create_topics, topic_specs
 from fluxplain.kafka.topics.progress import GroupOffsets
 from fluxplain.kafka.worker.budget import WINDOW
 from tests.kit.kafka_pipeline import KafkaPipeline, assert_same, fluxplain, reference_of
+from tests.kit.kafka_topics import set_password
 from tests.kit.receiver import Receiver, receiver
 from tests.kit.records import change
 from tests.kit.settings import SETTINGS, topic_store, write_config
@@ -130,12 +128,9 @@ class Setup:
 
     def _let_in(self) -> None:
         """Do what Strimzi's operator does with users."""
-        admin = AdminClient({"bootstrap.servers": self.cluster.bootstrap_servers})
-        credential = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, 4096)
-        credentials = [
-            UserScramCredentialUpsertion(name, credential, password(name).encode())
-            for name in (user["metadata"]["name"] for user in self.users)
-        ]
+        for user in self.users:
+            name = user["metadata"]["name"]
+            set_password(self.cluster.bootstrap_servers, name, password(name))
         bindings = [
             AclBinding(
                 ResourceType[right.kind.upper()],
@@ -148,10 +143,8 @@ class Setup:
             )
             for right in self.granted()
         ]
-        for call in (
-            *admin.alter_user_scram_credentials(credentials).values(),
-            *admin.create_acls(bindings).values(),
-        ):
+        admin = AdminClient({"bootstrap.servers": self.cluster.bootstrap_servers})
+        for call in admin.create_acls(bindings).values():
             call.result(30)
 
     def granted(self) -> set[Right]:

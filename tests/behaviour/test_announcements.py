@@ -10,7 +10,7 @@ import urllib.request
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 import psutil
@@ -18,16 +18,7 @@ import pytest
 from river.tree import HoeffdingTreeClassifier
 
 from fluxplain.models.model_store import ModelFolder
-from tests.kit.kafka_pipeline import (
-    JOINED,
-    KafkaPipeline,
-    Start,
-    StartFaulty,
-    assert_same,
-    fluxplain,
-    records_of,
-    references_of_joined,
-)
+from tests.kit.kafka_pipeline import JOINED, KafkaPipeline, Start, StartFaulty
 from tests.kit.settings import SETTINGS, Configure
 from tests.kit.streams import observations
 from tests.kit.workers import ask, wait_for
@@ -58,15 +49,18 @@ def tables(tmp_path: Path) -> dict[str, Any]:
     return {"model": {**SETTINGS["model"], **own}, "control": {"topic": True}}
 
 
+def send(pipeline: KafkaPipeline, part: slice) -> None:
+    for partition, values in STREAMS.items():
+        pipeline.send(values[part], partition)
+
+
 def announce_what_is_absent(pipeline: KafkaPipeline) -> None:
     """Announce a model in partition 0, between observations of both partitions."""
-    for partition, values in STREAMS.items():
-        pipeline.send(values[:BEFORE], partition)
+    send(pipeline, slice(BEFORE))
     pipeline.wait_until_idle()
     pipeline.send([ANNOUNCED], 0, topic="control")
     pipeline.wait_until(lambda: waits(pipeline) > 0)
-    for partition, values in STREAMS.items():
-        pipeline.send(values[BEFORE:], partition)
+    send(pipeline, slice(BEFORE, None))
     pipeline.wait_until(lambda: len(versions(pipeline, 1)) == BEFORE + BEHIND)
     assert len(versions(pipeline, 0)) == BEFORE
 
@@ -76,23 +70,19 @@ def waits(pipeline: KafkaPipeline) -> int:
     return pipeline.log.count("model v2 was announced, but")
 
 
-def finish(pipeline: KafkaPipeline) -> None:
-    """Wait until all is done, and compare it with what the log says must be published."""
-    pipeline.wait_until_idle()
-    assert_same(pipeline.published, references_of_joined(pipeline, range(4)))
-    for partition in STREAMS:
-        assert len(versions(pipeline, partition)) == BEFORE + BEHIND
+def finish(pipeline: KafkaPipeline, end: "End") -> None:
+    """Wait until all is done, and compare it with what the log says, and with how it ended."""
+    pipeline.finish_joined()
+    assert versions(pipeline, 0) == ["v1"] * BEFORE + [end.version] * BEHIND
+    assert versions(pipeline, 1) == ["v1"] * (BEFORE + BEHIND)
+    assert {notice["detail"] for notice in pipeline.changes("model")} == {end.detail}
 
 
 def versions(pipeline: KafkaPipeline, partition: int) -> list[str]:
     """Return the model version of each prediction of a stream, in order."""
     stream = f"{pipeline.config.topic('observations')}-{partition}"
-    predictions = records_of(pipeline.published, "predictions")
+    predictions = pipeline.records("predictions")
     return [each["model_version"] for each in predictions if each["stream"] == stream]
-
-
-def notices(pipeline: KafkaPipeline) -> list[dict[str, Any]]:
-    return [each for each in records_of(pipeline.published, "changes") if each["kind"] == "model"]
 
 
 def copy_model(pipeline: KafkaPipeline, models: ModelFolder) -> None:
@@ -103,20 +93,23 @@ def withdraw(pipeline: KafkaPipeline, _models: ModelFolder) -> None:
     pipeline.send([WITHDRAWN], 0, topic="control")
 
 
-ENDS = pytest.mark.parametrize(
-    ("end", "version", "detail"),
-    [
-        (copy_model, "v2", "model v2 takes over from v1"),
-        (withdraw, "v1", "model v2 was withdrawn before it took over: v1 stays"),
-    ],
-)
+class End(NamedTuple):
+    """How the wait ends, the version behind the announcement, and what the change says."""
 
-End = Callable[[KafkaPipeline, ModelFolder], None]
+    act: Callable[[KafkaPipeline, ModelFolder], None]
+    version: str
+    detail: str
 
 
-@ENDS
+TAKEN = End(copy_model, "v2", "model v2 takes over from v1")
+LEFT = End(withdraw, "v1", "model v2 was withdrawn before it took over: v1 stays")
+
+both_ends = pytest.mark.parametrize("end", [TAKEN, LEFT], ids=["copied", "withdrawn"])
+
+
+@both_ends
 def test_one_partition_waits_alive_and_not_ready_and_goes_on_when_it_may(
-    start: Start, models: ModelFolder, end: End, version: str, detail: str
+    start: Start, models: ModelFolder, end: End
 ) -> None:
     with start(roles=JOINED) as pipeline:
         announce_what_is_absent(pipeline)
@@ -128,16 +121,14 @@ def test_one_partition_waits_alive_and_not_ready_and_goes_on_when_it_may(
         assert [number for number, reason in waiting.items() if reason] == [0]
         assert wait_for(f"{url}/healthz", 200)["stalled"] is None, "a new start is of no use"
         assert gauges(url) == {"model": 1.0, "partition": 0.0, "registry": 0.0}
-        end(pipeline, models)
-        finish(pipeline)
+        end.act(pipeline, models)
+        finish(pipeline, end)
         assert wait_for(f"{url}/readyz", 200)["waits_for"] is None
         assert gauges(url) == {"model": 0.0, "partition": 0.0, "registry": 0.0}
         assert waits(pipeline) == 1, "the log says it once"
         assert pipeline.workers.deaths == []
-    assert versions(pipeline, 0) == ["v1"] * BEFORE + [version] * BEHIND
-    assert set(versions(pipeline, 1)) == {"v1"}
-    [notice] = notices(pipeline)
-    assert (notice["detail"], notice["model_version"]) == (detail, version)
+    [notice] = pipeline.changes("model")
+    assert notice["model_version"] == end.version
     assert pipeline.counts()["dead-letters"] == 0
 
 
@@ -149,19 +140,15 @@ def gauges(url: str) -> dict[str, float]:
 
 
 @pytest.mark.embedded
-@ENDS
-def test_a_kill_while_it_waits_changes_nothing(
-    start: Start, models: ModelFolder, end: End, version: str, detail: str
-) -> None:
+@both_ends
+def test_a_kill_while_it_waits_changes_nothing(start: Start, models: ModelFolder, end: End) -> None:
     with start(roles=JOINED) as pipeline:
         announce_what_is_absent(pipeline)
         pipeline.kill("model")
         pipeline.wait_until(lambda: waits(pipeline) == 2)
-        end(pipeline, models)
-        finish(pipeline)
+        end.act(pipeline, models)
+        finish(pipeline, end)
         assert pipeline.workers.deaths == [("model-1", -signal.SIGKILL)]
-    assert versions(pipeline, 0) == ["v1"] * BEFORE + [version] * BEHIND
-    assert {notice["detail"] for notice in notices(pipeline)} == {detail}
 
 
 @pytest.mark.embedded
@@ -173,21 +160,19 @@ def test_a_worker_that_is_stopped_while_it_waits_ends_in_good_order(
         assert pipeline.workers.remove("model-1") == 0
         models.put(DATA)
         pipeline.workers.add("model")
-        finish(pipeline)
+        finish(pipeline, TAKEN)
         assert waits(pipeline) == 1, "the next worker finds it at once"
         assert pipeline.workers.deaths == []
 
 
 @pytest.mark.embedded
 @pytest.mark.parametrize("moment", ["before", "after"])
-@ENDS
+@both_ends
 def test_a_kill_when_it_has_just_decided_decides_nothing_else(
     start: Start,
     start_faulty: StartFaulty,
     models: ModelFolder,
     end: End,
-    version: str,
-    detail: str,
     moment: str,
 ) -> None:
     """It dies before or after it has published its decision.
@@ -198,26 +183,26 @@ def test_a_kill_when_it_has_just_decided_decides_nothing_else(
     with start(roles=[role for role in JOINED if role != "model"]) as pipeline:
         faulty = start_faulty(pipeline, f"dies-{moment}-publishing-a-decision")
         announce_what_is_absent(pipeline)
-        end(pipeline, models)
+        end.act(pipeline, models)
         pipeline.wait_until(lambda: faulty.poll() is not None)
         assert faulty.wait() == -signal.SIGKILL, "it must die there, or this test shows nothing"
-        if end is copy_model:
+        if end is TAKEN:
             models.path(SHA256).unlink()
             withdraw(pipeline, models)
         else:
             models.put(DATA)
         pipeline.workers.add("model")
-        if end is copy_model:
+        if end is TAKEN:
             pipeline.wait_until(lambda: "it was already taken" in pipeline.log)
             models.put(DATA)
         pipeline.wait_until_idle()
         assert pipeline.workers.deaths == []
-    assert versions(pipeline, 0) == ["v1"] * BEFORE + [version] * BEHIND
-    [notice] = notices(pipeline)
-    assert notice["detail"] == detail
+    assert versions(pipeline, 0) == ["v1"] * BEFORE + [end.version] * BEHIND
+    [notice] = pipeline.changes("model")
+    assert notice["detail"] == end.detail
     assert all(len(values) == 1 for values in pipeline.published.values())
     letters = [key for key in pipeline.published if key[0] == "dead-letters"]
-    assert len(letters) == (1 if end is copy_model else 0), "it was withdrawn too late"
+    assert len(letters) == (1 if end is TAKEN else 0), "it was withdrawn too late"
 
 
 @pytest.mark.kafka
@@ -232,11 +217,10 @@ def test_one_that_was_frozen_before_it_decided_publishes_what_the_next_owner_dec
         models.path(SHA256).unlink()
         withdraw(pipeline, models)
         pipeline.workers.add("model")
-        pipeline.wait_until(lambda: len(notices(pipeline)) == 1)
+        pipeline.wait_until(lambda: len(pipeline.changes("model")) == 1)
         os.kill(frozen.pid, signal.SIGCONT)
-        finish(pipeline)
-    [notice] = notices(pipeline)
-    assert notice["detail"] == "model v2 was withdrawn before it took over: v1 stays"
+        finish(pipeline, LEFT)
+    assert len(pipeline.changes("model")) == 1
 
 
 def test_what_one_shard_has_taken_the_others_take_too(
@@ -244,56 +228,37 @@ def test_what_one_shard_has_taken_the_others_take_too(
 ) -> None:
     configure(model={**tables["model"], "shards": 2})
     with start(roles=JOINED) as pipeline:
-        for partition, values in STREAMS.items():
-            pipeline.send(values[:BEFORE], partition)
+        send(pipeline, slice(BEFORE))
         pipeline.wait_until_idle()
         pipeline.workers.kill("model-1of2-1", signal.SIGSTOP)
         models.put(DATA)
         pipeline.send([ANNOUNCED], 0, topic="control")
-        pipeline.wait_until(lambda: len(notices(pipeline)) == 1)
+        pipeline.wait_until(lambda: len(pipeline.changes("model")) == 1)
         models.path(SHA256).unlink()
         withdraw(pipeline, models)
-        for partition, values in STREAMS.items():
-            pipeline.send(values[BEFORE:], partition)
+        send(pipeline, slice(BEFORE, None))
         pipeline.workers.kill("model-1of2-1", signal.SIGCONT)
         pipeline.wait_until(lambda: "it was already taken" in pipeline.log)
         models.put(DATA)
-        finish(pipeline)
-    [notice] = notices(pipeline)
-    assert notice["detail"] == "model v2 takes over from v1"
+        finish(pipeline, TAKEN)
+    assert len(pipeline.changes("model")) == 1
 
 
 @pytest.mark.kafka
-@ENDS
+@both_ends
 def test_a_rebalance_takes_the_waiting_partition_away(
-    start: Start, models: ModelFolder, end: End, version: str, detail: str
+    start: Start, models: ModelFolder, end: End
 ) -> None:
     with start(roles=JOINED) as pipeline:
         announce_what_is_absent(pipeline)
         for _ in range(3):
             pipeline.workers.add("model")
-        owners = all_workers_wait_or_go_on(pipeline, workers=4)
-        for name in [name for name in owners if name != "model-2"]:
+        pipeline.wait_until(lambda: pipeline.workers.share("model"))
+        for name in ("model-1", "model-3", "model-4"):
             assert pipeline.workers.remove(name) == 0
-        end(pipeline, models)
-        finish(pipeline)
+        end.act(pipeline, models)
+        finish(pipeline, end)
         assert pipeline.workers.deaths == []
-    assert versions(pipeline, 0) == ["v1"] * BEFORE + [version] * BEHIND
-    assert {notice["detail"] for notice in notices(pipeline)} == {detail}
-
-
-def all_workers_wait_or_go_on(pipeline: KafkaPipeline, workers: int) -> list[str]:
-    """Return the model role's workers once each has a partition."""
-    running = pipeline.workers.running("model")
-    pids = set(map(str, running.values()))
-    assert len(pids) == workers
-
-    def dealt() -> bool:
-        starts = re.findall(r" (\d+) INFO \S+ model \S+-\d: resumes at", pipeline.log)
-        return set(starts[-4:]) == pids
-
-    pipeline.wait_until(dealt)
-    return [*running]
 
 
 def test_it_stays_in_its_group_however_long_it_waits(start: Start, models: ModelFolder) -> None:
@@ -310,7 +275,7 @@ def test_it_stays_in_its_group_however_long_it_waits(start: Start, models: Model
         assert pipeline.log.count("model-0: resumes at") <= 1
         models.put(DATA)
         pipeline.wait_until_idle()
-        assert len(notices(pipeline)) == 4
+        assert len(pipeline.changes("model")) == 4
         assert pipeline.workers.deaths == []
         rejoined = re.findall(r"model \S+observations-0: resumes at offset", pipeline.log)
         assert len(rejoined) == 1, "it was put out of its group"
@@ -318,17 +283,17 @@ def test_it_stays_in_its_group_however_long_it_waits(start: Start, models: Model
 
 @pytest.mark.embedded
 def test_the_command_withdraws_what_is_not_in_use(
-    start: Start, config_path: Path, tmp_path: Path, models: ModelFolder
+    start: Start, tmp_path: Path, models: ModelFolder
 ) -> None:
     file = tmp_path / "new.pickle"
     file.write_bytes(DATA)
     with start(roles=JOINED) as pipeline:
         announce_what_is_absent(pipeline)
-        command = partial(fluxplain, config_path, "model", **pipeline.environment)
+        command = partial(pipeline.run, "model")
         told = command("withdraw", "v2")
         assert (told.returncode, told.stderr) == (0, "")
         assert "v2: withdrawn in 4 partitions of " in told.stdout
-        finish(pipeline)
+        finish(pipeline, LEFT)
         assert pipeline.counts()["dead-letters"] == 3, "nobody waited in the other partitions"
         told = command("announce", str(file), "--version", "v3")
         assert told.returncode == 0

@@ -1,7 +1,6 @@
 """Checkpoints in a topic of a real Kafka, which compacts it."""
 
 import re
-import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 
 from fluxplain.cli.supervisor import ROLES
-from fluxplain.config import Config, load_config
+from fluxplain.config import Config
 from fluxplain.kafka.checkpoints import topic as topic_module
 from fluxplain.kafka.checkpoints.checkpoint import Checkpoint, CheckpointError, Slot
 from fluxplain.kafka.checkpoints.envelope import Envelope, Identity
@@ -18,12 +17,12 @@ from fluxplain.kafka.checkpoints.records import GENERATIONS
 from fluxplain.kafka.checkpoints.topic import TopicCheckpointStore, partition_of
 from fluxplain.kafka.client import client_settings, partitions_of
 from fluxplain.kafka.faust.peek import read_on
-from fluxplain.kafka.topics.create import create_topics
 from fluxplain.stages import DriftStage
 from tests.kit.kafka_pipeline import fluxplain
 from tests.kit.kafka_topics import set_topic
 from tests.kit.sealed import Large
 from tests.kit.settings import SETTINGS, topic_store
+from tests.kit.waiting import wait_until
 
 pytestmark = pytest.mark.kafka
 
@@ -34,13 +33,6 @@ RECORDS = 5  # of a large checkpoint: its chunks and its header
 @pytest.fixture
 def tables(tmp_path: Path) -> dict[str, Any]:
     return {"checkpoint": topic_store(tmp_path)}
-
-
-@pytest.fixture
-def config(bootstrap_servers: str, config_path: Path) -> Config:
-    config = load_config(config_path).on_broker(bootstrap_servers)
-    create_topics(config)
-    return config
 
 
 def store(config: Config) -> TopicCheckpointStore:
@@ -76,11 +68,8 @@ def test_compaction_keeps_the_newest_and_bounds_the_rest(config: Config) -> None
     writer = store(config)
     for offset in range(1, 13):
         writer.save(SLOT, Checkpoint(offset, Large(Config(**SETTINGS))))
-    deadline = time.monotonic() + 90
     # the newest segment is never compacted: it may hold some more
-    while len(records(config)) > RECORDS * (GENERATIONS + 1):
-        assert time.monotonic() < deadline, f"{len(records(config))} records are left"
-        time.sleep(1)
+    wait_until(lambda: len(records(config)) <= RECORDS * (GENERATIONS + 1), 90.0)
     loaded = store(config).load(SLOT)
     assert loaded is not None
     assert loaded.next_offset == 12

@@ -7,9 +7,8 @@ import orjson
 import pytest
 
 from deploy.kafka.java import jars, java
-from fluxplain.config import Config, load_config
+from fluxplain.config import Config
 from fluxplain.kafka.producer import RecordProducer
-from fluxplain.kafka.topics.create import create_topics
 from fluxplain.kafka.worker.outbox import Outbox
 from tests.docs.documents import snippets
 from tests.kit.records import change
@@ -17,19 +16,15 @@ from tests.kit.records import change
 PAGE = "deploy/docs/ecosystem.md"
 
 
-@pytest.fixture
-def config(bootstrap_servers: str, config_path: Path) -> Config:
-    """Settings for a broker with topics, and three changes that came twice."""
-    settings = load_config(config_path).on_broker(bootstrap_servers)
-    create_topics(settings)
-    producer = RecordProducer(settings)
-    outbox = Outbox(settings, producer, partitions=4)
+@pytest.fixture(autouse=True)
+def changes_that_came_twice(config: Config) -> None:
+    producer = RecordProducer(config)
+    outbox = Outbox(config, producer, partitions=4)
     for _ in range(2):
         for seq in range(3):
             outbox.send(change("elevel", seq), None, 0)
         outbox.send_all()
     producer.flush()
-    return settings
 
 
 def code(language: str, config: Config) -> str:

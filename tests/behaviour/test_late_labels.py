@@ -1,24 +1,15 @@
 """Labels in a topic of their own: joined once, in an order that is kept, whatever crashes."""
 
 from collections.abc import Sequence
-from contextlib import closing
 from typing import Any
 
 import pytest
 from confluent_kafka import Producer
 
 from fluxplain.kafka.client import client_settings
-from fluxplain.kafka.topics.progress import GroupOffsets
 from fluxplain.schemas.prediction import LabelCounts
 from tests.behaviour.late_labels import START_MS, Delays, Sent, late_labels
-from tests.kit.kafka_pipeline import (
-    JOINED,
-    KafkaPipeline,
-    Start,
-    assert_same,
-    records_of,
-    reference_of,
-)
+from tests.kit.kafka_pipeline import JOINED, KafkaPipeline, Start
 from tests.kit.support import agrawal
 
 WAIT = 150
@@ -41,7 +32,7 @@ def send(pipeline: KafkaPipeline, records: Sequence[Sent]) -> None:
 
 
 def last_counts(pipeline: KafkaPipeline) -> LabelCounts:
-    return LabelCounts(**records_of(pipeline.published, "predictions")[-1]["labels"])
+    return LabelCounts(**pipeline.records("predictions")[-1]["labels"])
 
 
 def test_what_is_published_is_that_of_the_same_order_whatever_is_killed(start: Start) -> None:
@@ -53,9 +44,7 @@ def test_what_is_published_is_that_of_the_same_order_whatever_is_killed(start: S
                 pipeline.wait_until_idle()
                 pipeline.kill("join")
                 pipeline.kill("model")
-        pipeline.wait_until_idle()
-        joined = pipeline.joined(0)
-    assert_same(pipeline.published, reference_of(pipeline.config, joined))
+        pipeline.finish_joined()
     counts = last_counts(pipeline)
     assert counts.joined + counts.repeated > 300
     assert counts.joined + counts.missing + counts.waiting == 400
@@ -70,11 +59,9 @@ def test_what_waits_in_both_topics_is_joined_in_the_order_of_its_time(start: Sta
         send(pipeline, features)
         for role in JOINED:
             pipeline.workers.add(role)
-        pipeline.wait_until_idle()
-        joined = pipeline.joined(0)
+        joined = pipeline.finish_joined()
     assert [each.value for each in joined] == [each.value for each in records]
     assert [each.time for each in joined] == [each.timestamp for each in records]
-    assert_same(pipeline.published, reference_of(pipeline.config, joined))
     counts = last_counts(pipeline)
     assert counts.unknown == 0
     assert counts.joined + counts.repeated == len(labels)
@@ -87,10 +74,8 @@ def test_of_a_topic_that_has_to_wait_nothing_is_dropped(start: Start) -> None:
     with start(roles=()) as pipeline:
         send(pipeline, [*labels, *features])
         pipeline.workers.add("join")
-        with closing(GroupOffsets(pipeline.config, "join", "features")) as group:
-            pipeline.wait_until(lambda: group.committed()[0] == len(features))
-        with closing(GroupOffsets(pipeline.config, "join", "labels")) as group:
-            pipeline.wait_until(lambda: group.committed()[0] == len(labels))
+        pipeline.wait_until(lambda: pipeline.committed("join", "features") == len(features))
+        pipeline.wait_until(lambda: pipeline.committed("join", "labels") == len(labels))
         joined = pipeline.joined(0)
         assert "reading again" not in pipeline.log
     assert [each.origin[0] for each in joined] == [

@@ -23,21 +23,10 @@ from fluxplain.kafka.faust.app import create_worker
 from fluxplain.kafka.faust.transport import PAUSED_S
 from fluxplain.kafka.ownership.register import Register
 from fluxplain.kafka.producer import DeliveryError, RecordProducer
-from fluxplain.kafka.topics.progress import GroupOffsets
-from fluxplain.kafka.topics.reader import TopicReader
-from fluxplain.schemas import OUTPUTS
 from fluxplain.stages import ExplainerStage
 from tests.kit.faulty_broker import PRODUCE, FaultyBroker
 from tests.kit.faulty_worker import AT_SEQ
-from tests.kit.kafka_pipeline import (
-    KafkaPipeline,
-    Published,
-    Start,
-    StartFaulty,
-    assert_same,
-    identity,
-    reference,
-)
+from tests.kit.kafka_pipeline import KafkaPipeline, Start, StartFaulty, assert_same, reference
 from tests.kit.streams import observations
 
 VALUES = observations(100)
@@ -51,6 +40,7 @@ pytestmark = pytest.mark.embedded  # of real deliveries: test_delivery.py
 
 @pytest.fixture
 def tables(tmp_path: Path) -> dict[str, Any]:
+    """Checkpoints in the test's folder, also of workers in this process."""
     return {"checkpoint": {"directory": str(tmp_path / "checkpoints")}}
 
 
@@ -66,38 +56,22 @@ def config(pipeline: KafkaPipeline) -> Config:
     return pipeline.config
 
 
-def published(config: Config) -> Published:
-    found: Published = {}
-    with TopicReader(config, list(OUTPUTS), from_beginning=True) as reader:
-        for message in reader.until(reader.extent()):
-            name, value = reader.name(message), message.value()
-            assert value is not None
-            found.setdefault(identity(name, value), set()).add(value)
-    return found
-
-
-def committed(config: Config) -> int:
-    offsets = GroupOffsets(config, "model", "features")
-    try:
-        return offsets.committed()[0]
-    finally:
-        offsets.close()
-
-
 def assert_nothing_lost(
     pipeline: KafkaPipeline, start_faulty: StartFaulty, values: list[bytes], fault: str = "none"
 ) -> None:
     """Run a worker to the end: what it and one before it published is the reference."""
-    worker, config = start_faulty(pipeline, fault), pipeline.config
+    worker = start_faulty(pipeline, fault)
     pipeline.wait_until(
-        lambda: worker.poll() is not None or committed(config) == len(values), timeout_s=90
+        lambda: worker.poll() is not None or pipeline.committed("model") == len(values),
+        timeout_s=90,
     )
     worker.terminate()
     assert worker.wait(30) == 0
-    assert committed(config) == len(values)
+    assert pipeline.committed("model") == len(values)
+    pipeline.attend()
     topics = ["predictions", "dead-letters"]  # what the model role publishes for users
-    expected = {k: v for k, v in reference(config, values).items() if k[0] in topics}
-    assert_same({k: v for k, v in published(config).items() if k[0] in topics}, expected)
+    expected = {k: v for k, v in reference(pipeline.config, values).items() if k[0] in topics}
+    assert_same(pipeline.published, expected)
 
 
 @pytest.mark.parametrize(
@@ -117,7 +91,7 @@ def test_a_worker_that_ends_has_committed_nothing_that_it_did_not_finish(
 ) -> None:
     pipeline.send(VALUES)
     assert start_faulty(pipeline, fault).wait(60) == status
-    assert committed(pipeline.config) <= most_committed
+    assert pipeline.committed("model") <= most_committed
     assert_nothing_lost(pipeline, start_faulty, VALUES)
 
 
@@ -138,7 +112,7 @@ def test_faust_commits_nothing_behind_the_checkpoints_back(
     pipeline.wait_until(lambda: pipeline.counts()["predictions"] == len(VALUES))
     time.sleep(FAUST_COMMIT_INTERVAL_S + 1.5)
     assert worker.poll() is None
-    assert committed(pipeline.config) == 0
+    assert pipeline.committed("model") == 0
     worker.kill()
     worker.wait()
     assert_nothing_lost(pipeline, start_faulty, VALUES)
@@ -156,7 +130,7 @@ def test_a_refused_delivery_ends_the_worker_and_commits_nothing(
         Register(config).enter(fingerprint_of(config, identity_of(config, cluster(config))))
         broker.refuse(PRODUCE, TOPIC_AUTHORIZATION_FAILED, times=1)
         assert start_faulty(pipeline, "none").wait(60) == EXIT_FAILED
-        assert committed(config) == 0
+        assert pipeline.committed("model") == 0
         assert_nothing_lost(pipeline, start_faulty, VALUES)
 
 
@@ -173,20 +147,11 @@ def test_a_producer_reports_a_refused_delivery(config_path: Path, tmp_path: Path
 
 
 @pytest.mark.quick
-def test_a_value_that_cannot_be_decoded_goes_to_dead_letters(
-    pipeline: KafkaPipeline, start_faulty: StartFaulty
-) -> None:
-    values = [b"\xff\x00", *observations(20), b"\x80{}"]
-    pipeline.send(values)
-    assert_nothing_lost(pipeline, start_faulty, values)
-
-
-@pytest.mark.quick
-def test_a_large_record_goes_to_dead_letters_and_the_next_one_is_used(
+def test_what_cannot_be_decoded_or_is_too_large_is_a_dead_letter_and_the_next_one_is_used(
     pipeline: KafkaPipeline, start_faulty: StartFaulty
 ) -> None:
     large = b'{"x": {"salary": "' + b"\x01" * 900_000 + b'"}}'
-    values = [*observations(20), large, *observations(10)]
+    values = [b"\xff\x00", *observations(20), large, *observations(10), b"\x80{}"]
     pipeline.send(values)
     assert_nothing_lost(pipeline, start_faulty, values)
 

@@ -2,7 +2,7 @@
 
 import time
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import orjson
@@ -10,11 +10,12 @@ import pytest
 from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
+from fluxplain.cli.supervisor import ROLES
 from tests.deploy.documented import documented_metrics
-from tests.kit.kafka_pipeline import KafkaPipeline, Start, records_of
+from tests.kit.kafka_pipeline import KafkaPipeline, Start
+from tests.kit.settings import SENSITIVE_DRIFT, Configure
 from tests.kit.streams import observations, with_hostile
-
-ROLES = ("model", "explainer", "drift")
+from tests.kit.waiting import wait_until
 
 
 class Scrape:
@@ -48,34 +49,25 @@ class Scrape:
         return found
 
 
-def scraped_when(pipeline: KafkaPipeline, done: Callable[[Scrape], bool]) -> Scrape:
-    """Return the first answers that fulfil a condition."""
-    deadline = time.monotonic() + 60
-    while not done(scrape := Scrape(pipeline)):
-        assert time.monotonic() < deadline
-        time.sleep(0.2)
-    return scrape
+def up_to_date(pipeline: KafkaPipeline) -> Scrape | None:
+    """Return the answers once all is counted, and lag and readiness were looked at since."""
+    scrape = Scrape(pipeline)
+    ready = scrape.value("fluxplain_ready") == len(ROLES)
+    behind = ("fluxplain_lag_messages", "fluxplain_outputs_waiting")
+    return None if not ready or any(scrape.value(name) for name in behind) else scrape
 
 
 @pytest.mark.quick
 def test_metrics_tell_what_was_published_and_are_all_documented(
-    start: Start, tmp_path: Path
+    start: Start, configure: Configure, tmp_path: Path
 ) -> None:
+    configure(drift=SENSITIVE_DRIFT)
     waits = orjson.loads(observations(1)[0])
-    values = [*with_hostile(observations(600)), orjson.dumps({**waits, "y": None, "id": 1})]
+    values = [*with_hostile(observations(300)), orjson.dumps({**waits, "y": None, "id": 1})]
     began_at = time.time()
     with start() as pipeline:
-        pipeline.wait_until_through(pipeline.feed(values))
-        # with the last commit all is counted; lag and readiness are those of the last look
-        scrape = scraped_when(
-            pipeline,
-            lambda it: (
-                it.value("fluxplain_ready") == len(ROLES)
-                and it.value("fluxplain_lag_messages") == 0
-                and it.value("fluxplain_outputs_waiting") == 0
-            ),
-        )
-        pipeline.attend()
+        pipeline.process(values)
+        scrape = wait_until(lambda: up_to_date(pipeline), 60.0)
         counts = pipeline.counts()
         assert counts["changes"]
         assert counts["dead-letters"]
@@ -109,7 +101,7 @@ def test_metrics_tell_what_was_published_and_are_all_documented(
         for role in ROLES:
             assert scrape.value("fluxplain_faust_messages_received_total", role=role) > 0
 
-        last = records_of(pipeline.published, "explanations")[-1]
+        last = pipeline.records("explanations")[-1]
         told = {name: last[name] for name in ("stream", "feature", "method")}
         assert scrape.value("fluxplain_importance", **told) == last["value"]
         assert scrape.value("fluxplain_importance_std_error", **told) == last["std_error"]

@@ -1,11 +1,10 @@
 """Models of other libraries, and such as need no label, on Kafka; killed in between."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.kit.kafka_pipeline import Start, assert_same, records_of, reference
+from tests.kit.kafka_pipeline import Start
 from tests.kit.settings import topics, write_config
 from tests.models.kinds import BROKEN, KINDS, messages
 from tests.models.run import most_important
@@ -24,22 +23,14 @@ def test_publishes_what_the_reference_publishes_also_after_a_kill(
     kind = KINDS[name]
     write_config(config_path, {**kind.settings(tmp_path), "topics": topics(prefix)})
     values = messages(kind.stream, 400)
-
-    def killing() -> Iterator[bytes]:
-        for i, value in enumerate(values):
-            if i == 200:
-                pipeline.kill("model")
-            yield value
-
     with start() as pipeline:
-        sent = pipeline.feed(killing(), max_lag=100)
-        pipeline.wait_until_through(sent, timeout_s=180)
-    assert_same(pipeline.published, reference(pipeline.config, values))
+        pipeline.feed_killing(values, {200: "model-1"})
+        pipeline.finish(values)
     assert pipeline.counts()["dead-letters"] == 0
     assert len(pipeline.workers.deaths) == 1
-    predictions = records_of(pipeline.published, "predictions")
+    predictions = pipeline.records("predictions")
     assert all(record["loss"] is not None for record in predictions)
-    explanations = records_of(pipeline.published, "explanations")
+    explanations = pipeline.records("explanations")
     assert {record["method"] for record in explanations} == {"ipfi", "isage", "ipdp"}
     if kind.label == "none":
         assert {record["y"] for record in predictions} == {None}

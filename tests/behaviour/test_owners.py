@@ -26,7 +26,6 @@ from tests.kit.kafka_pipeline import (
     assert_same,
     fluxplain,
     of_incarnation,
-    records_of,
     reference,
 )
 from tests.kit.settings import SETTINGS, topics, write_config
@@ -47,16 +46,14 @@ def test_a_worker_with_other_settings_refuses_to_start_and_names_them(
 ) -> None:
     values = observations(150)
     with start() as pipeline:
-        pipeline.feed(values[:80])
-        pipeline.wait_until_through(80)
+        pipeline.process(values[:80])
         foreign = fluxplain(other_path, "worker", "--role", "model", **pipeline.environment)
         assert foreign.returncode == EXIT_REFUSED
         assert "they differ in explain.alpha, seed" in foreign.stderr
         assert "fluxplain settings replace" in foreign.stderr
         assert "Traceback" not in foreign.stderr
         pipeline.feed(values[80:])
-        pipeline.wait_until_through(150)
-    assert_same(pipeline.published, reference(pipeline.config, values))
+        pipeline.finish(values)
 
 
 def test_settings_that_are_replaced_begin_another_incarnation(
@@ -64,8 +61,7 @@ def test_settings_that_are_replaced_begin_another_incarnation(
 ) -> None:
     values = observations(150)
     with start() as pipeline:
-        pipeline.feed(values[:100])
-        pipeline.wait_until_through(100)
+        pipeline.process(values[:100])
         command = partial(fluxplain, other_path, "settings", **pipeline.environment)
         shown = command("show")
         assert "differs: seed" in shown.stdout
@@ -75,8 +71,7 @@ def test_settings_that_are_replaced_begin_another_incarnation(
         again = command("replace", "--yes")
         assert "nothing to replace" in again.stdout
     with KafkaPipeline(other_path, bootstrap_servers, tmp_path) as other:
-        other.feed(values[100:])
-        other.wait_until_through(150)
+        other.process(values[100:])
     life = Life(settings=int(number))
     assert_same(
         of_incarnation(other.published, FIRST_INCARNATION),
@@ -88,12 +83,10 @@ def test_settings_that_are_replaced_begin_another_incarnation(
 def test_a_checkpoint_that_an_owner_before_wrote_late_is_not_used(start: Start) -> None:
     values = observations(120)
     with start() as pipeline:
-        pipeline.feed(values[:60])
-        pipeline.wait_until_through(60)
+        pipeline.process(values[:60])
     with start() as pipeline:
         config = pipeline.config
-        pipeline.feed(values[60:80])
-        pipeline.wait_until_through(80)
+        pipeline.process(values[60:80])
         with closing(Register(config)) as register:
             registered = register.read()
         identity = identity_of(config, cluster(config), registered.number)
@@ -112,9 +105,8 @@ def test_a_checkpoint_that_an_owner_before_wrote_late_is_not_used(start: Start) 
         late += 1
     with start() as pipeline:
         pipeline.feed(values[80:])
-        pipeline.wait_until_through(120)
+        pipeline.finish(values)
         assert not pipeline.workers.deaths
-    assert_same(pipeline.published, reference(config, values))
     assert pipeline.log.count("its writer was no longer the owner") == late >= len(ROLES)
 
 
@@ -130,8 +122,7 @@ def test_only_the_newest_owner_of_a_partition_and_registered_incarnations_are_he
 ) -> None:
     values = observations(120)
     with start() as pipeline:
-        pipeline.feed(values[:100])
-        pipeline.wait_until_through(100)
+        pipeline.process(values[:100])
         config, topic = pipeline.config, pipeline.config.topic("evaluations")
         slot, partitions = f"model {config.topic('features')}-0", config.topics.partitions
         with closing(Register(config)) as register:
@@ -153,15 +144,12 @@ def test_only_the_newest_owner_of_a_partition_and_registered_incarnations_are_he
             signed = {WRITER: owner.header}
             producer.produce(topic, forged, "age", partition=partition, headers=signed)
         producer.flush()
-        pipeline.feed(values[100:])
-        pipeline.wait_until_through(120)
+        pipeline.process(values[100:])
         pipeline.wait_until(lambda: pipeline.counts()["dead-letters"] == 3 + partitions)
         assert not pipeline.workers.deaths
     published = {k: v for k, v in pipeline.published.items() if k[0] != "dead-letters"}
     assert_same(published, reference(config, values))
-    letters = {
-        each["value"]: each["reason"] for each in records_of(pipeline.published, "dead-letters")
-    }
+    letters = {each["value"]: each["reason"] for each in pipeline.records("dead-letters")}
     assert letters.pop(forged.decode())
     assert letters == {
         json.dumps({"forged": i}): "it was not written by a worker of this pipeline"

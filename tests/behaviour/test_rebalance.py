@@ -13,8 +13,7 @@ from typing import Any
 import pytest
 
 from fluxplain.cli.supervisor import ROLES
-from fluxplain.config.replica import Role
-from tests.kit.kafka_pipeline import KafkaPipeline, Start, assert_same, reference, references
+from tests.kit.kafka_pipeline import KafkaPipeline, Start
 from tests.kit.settings import topic_store
 from tests.kit.streams import observations, with_hostile
 
@@ -35,32 +34,6 @@ def parts(values: list[bytes], n: int) -> Iterator[list[bytes]]:
     return (values[i : i + size] for i in range(0, len(values), size))
 
 
-def has_published(pipeline: KafkaPipeline, records: int) -> bool:
-    return len(pipeline.published) >= records
-
-
-def finish(pipeline: KafkaPipeline) -> None:
-    wanted = references(pipeline.config, STREAMS)
-    pipeline.wait_until(lambda: wanted.keys() <= pipeline.published.keys(), timeout_s=180)
-    assert_same(pipeline.published, wanted)
-
-
-def starts(pipeline: KafkaPipeline, role: Role) -> list[tuple[str, str]]:
-    """Return (process, partition) each time that a worker of a role went on with a partition."""
-    return re.findall(rf" (\d+) INFO \S+ {role} \S+-(\d): resumes at", pipeline.log)
-
-
-def all_have_work(pipeline: KafkaPipeline) -> bool:
-    """Return whether the last rebalance of each role dealt all four partitions, to all workers."""
-    for role in ROLES:
-        last = starts(pipeline, role)[-4:]
-        processes, partitions = {process for process, _ in last}, {place for _, place in last}
-        running = set(map(str, pipeline.workers.running(role).values()))
-        if processes != running or len(partitions) < 4:
-            return False
-    return True
-
-
 def all_run(pipeline: KafkaPipeline) -> bool:
     """Return whether every worker has started; who is stopped before cannot do it in order."""
     started = set(re.findall(r" (\d+) INFO .*: health at", pipeline.log))
@@ -75,7 +48,7 @@ def test_workers_come_and_go(start: Start) -> None:
                 pipeline.send(values, partition)
             # work is in flight at each of these
             wanted = len(pipeline.published) + 20
-            pipeline.wait_until(partial(has_published, pipeline, wanted))
+            pipeline.wait_until(lambda wanted=wanted: len(pipeline.published) >= wanted)  # type: ignore[misc]
             if i in {0, 2, 4}:
                 for role in ROLES:
                     pipeline.workers.add(role)
@@ -85,7 +58,7 @@ def test_workers_come_and_go(start: Start) -> None:
                     assert pipeline.workers.remove(f"{role}-{1 + i // 2}") == 0
         # one that is stopped while it is loaded ends by the signal
         pipeline.wait_until(partial(all_run, pipeline))
-        finish(pipeline)
+        pipeline.finish(STREAMS)
     assert not pipeline.workers.deaths
     assert set(pipeline.workers.exit_statuses.values()) == {0}
 
@@ -94,27 +67,27 @@ def test_a_killed_worker_is_replaced_by_the_others(start: Start) -> None:
     with start(roles=[*ROLES, *ROLES]) as pipeline:
         for partition, values in STREAMS.items():
             pipeline.send(values, partition)
-        pipeline.wait_until(partial(all_have_work, pipeline))
+        pipeline.wait_until(lambda: pipeline.workers.share(*ROLES))
         for role in ROLES:
             pipeline.workers.kill(f"{role}-1")
-        finish(pipeline)
+        pipeline.finish(STREAMS)
 
 
 def test_a_zombie_that_comes_back_corrupts_nothing(start: Start) -> None:
     with start(roles=[*ROLES, *ROLES]) as pipeline:
         for partition, values in STREAMS.items():
             pipeline.send(values[:300], partition)
-        pipeline.wait_until(partial(all_have_work, pipeline))
-        before = {role: len(starts(pipeline, role)) for role in ROLES}
+        pipeline.wait_until(lambda: pipeline.workers.share(*ROLES))
+        before = {role: len(pipeline.workers.starts(role)) for role in ROLES}
         for role in ROLES:
             pipeline.workers.kill(f"{role}-1", signal.SIGSTOP)
         for partition, values in STREAMS.items():
             pipeline.send(values[300:], partition)
         # all of them have lost their partitions to somebody else when they wake
-        pipeline.wait_until(lambda: all(len(starts(pipeline, r)) > before[r] for r in ROLES))
+        pipeline.wait_until(lambda: all(len(pipeline.workers.starts(r)) > before[r] for r in ROLES))
         for role in ROLES:
             pipeline.workers.kill(f"{role}-1", signal.SIGCONT)
-        finish(pipeline)
+        pipeline.finish(STREAMS)
 
 
 def test_a_static_member_that_restarts_moves_no_partitions(start: Start) -> None:
@@ -124,18 +97,16 @@ def test_a_static_member_that_restarts_moves_no_partitions(start: Start) -> None
         return {"FLUXPLAIN_KAFKA__GROUP_INSTANCE_ID": name}
 
     with start(roles=["model", "model", "explainer", "drift"], environment_of=instance) as pipeline:
-        pipeline.feed(values[:100])
-        pipeline.wait_until_through(100)
-        pipeline.wait_until(partial(all_have_work, pipeline))
-        other = str(pipeline.workers.running()["model-2"])
+        pipeline.process(values[:100])
+        pipeline.wait_until(lambda: pipeline.workers.share(*ROLES))
+        other = pipeline.workers.running()["model-2"]
 
         def started() -> int:
-            return sum(process == other for process, _ in starts(pipeline, "model"))
+            return sum(start.pid == other for start in pipeline.workers.starts("model"))
 
         before = started()
         pipeline.workers.kill("model-1", signal.SIGTERM)
         pipeline.wait_until(lambda: pipeline.workers.running().get("model-1") is None)
         pipeline.feed(values[100:])
-        pipeline.wait_until_through(200)
+        pipeline.finish(values)
         assert started() == before
-    assert_same(pipeline.published, reference(pipeline.config, values))

@@ -10,16 +10,9 @@ from fluxplain.config import RegistrySettings
 from fluxplain.kafka.registry.codec import framed
 from fluxplain.kafka.topics.reader import TopicReader
 from fluxplain.schemas import OUTPUTS
-from tests.kit.kafka_pipeline import (
-    KafkaPipeline,
-    Published,
-    Start,
-    assert_same,
-    records_of,
-    reference,
-)
+from tests.kit.kafka_pipeline import KafkaPipeline, Published, Start, assert_same, reference
 from tests.kit.registry import RegistryServer, avro_of
-from tests.kit.settings import Configure
+from tests.kit.settings import SENSITIVE_DRIFT, Configure
 from tests.kit.streams import observations
 from tests.kit.workers import wait_for
 
@@ -67,9 +60,7 @@ def good(published: Published) -> Published:
 def test_avro_in_and_out_gives_the_same_bit_for_bit_and_a_registry_that_is_away_is_waited_for(
     start: Start, configure: Configure, server: RegistryServer
 ) -> None:
-    # a stream so short must show changes
-    drift = {"delta": 0.3, "params": {"clock": 8, "min_window_length": 5}}
-    configure(drift=drift, registry={"url": server.url, "output": "avro"})
+    configure(drift=SENSITIVE_DRIFT, registry={"url": server.url, "output": "avro"})
     plain = observations(300)
     of_avro, of_json = server.add("a", OBSERVATION), server.add("j", "{}", "JSON")
     formats: list[Callable[[bytes], bytes]] = [
@@ -92,8 +83,7 @@ def test_avro_in_and_out_gives_the_same_bit_for_bit_and_a_registry_that_is_away_
     with start() as pipeline:
         pipeline.wait_until(lambda: "does not answer" in pipeline.log)
         server.start_again()
-        pipeline.feed(sent[:120])
-        pipeline.wait_until_through(120)
+        pipeline.process(sent[:120])
         server.stop()
         pipeline.send(sent[120:])
         pipeline.wait_until(lambda: pipeline.counts()["predictions"] == 150 - 2)
@@ -101,11 +91,11 @@ def test_avro_in_and_out_gives_the_same_bit_for_bit_and_a_registry_that_is_away_
         assert "does not answer" in wait_for(f"{health}/readyz", 503)["waits_for"]
         assert wait_for(f"{health}/healthz", 200)["stalled"] is None, "a new start is of no use"
         server.start_again()
-        pipeline.wait_until_through(300)
+        pipeline.wait_until_idle()
         assert wait_for(f"{health}/readyz", 200)["waits_for"] is None
     assert_same(good(pipeline.published), good(reference(pipeline.config, plain)))
     assert pipeline.counts()["changes"] > 0
-    letters = records_of(pipeline.published, "dead-letters")
+    letters = pipeline.records("dead-letters")
     assert [letter["offset"] for letter in letters] == [*bad]
     for letter in letters:
         assert letter["reason"].startswith(bad[letter["offset"]][1])

@@ -4,7 +4,6 @@ On a real Kafka only: the embedded broker cannot be asked to delete records.
 """
 
 import signal
-from typing import Any
 
 import pytest
 from confluent_kafka import TopicPartition
@@ -18,11 +17,9 @@ from fluxplain.kafka.ownership.lives import Life
 from fluxplain.schemas import FIRST_INCARNATION
 from fluxplain.stages import Message
 from tests.kit.kafka_pipeline import (
-    KafkaPipeline,
     Start,
     assert_same,
     of_incarnation,
-    records_of,
     reference,
     reference_of,
 )
@@ -39,24 +36,18 @@ def delete_records(config: Config, topic: str, below: int, partition: int = 0) -
         future.result(timeout=30)
 
 
-def changes(pipeline: KafkaPipeline, kind: str) -> list[dict[str, Any]]:
-    return [each for each in records_of(pipeline.published, "changes") if each["kind"] == kind]
-
-
 def test_without_checkpoints_and_beginning_it_starts_cold_and_says_so(start: Start) -> None:
     values = observations(200)
     with start() as pipeline:
         config = pipeline.config
-        pipeline.feed(values[:100])
-        pipeline.wait_until_through(100)
+        pipeline.process(values[:100])
     for path in pipeline.checkpoints.glob("*/model/*/*.checkpoint"):
         path.unlink()
     delete_records(config, "features", 60)
     with start() as again:
-        again.feed(values[100:])
-        again.wait_until_through(200)
-        again.wait_until(lambda: bool(changes(again, "cold-start")))
-    (change,) = changes(again, "cold-start")
+        again.process(values[100:])
+        again.wait_until(lambda: bool(again.changes("cold-start")))
+    (change,) = again.changes("cold-start")
     assert change["stream"] == f"{config.topic('features')}-0"
     assert change["seq"] == 60
     assert "starts cold at offset 60" in again.log
@@ -75,8 +66,7 @@ def test_deleted_before_they_were_read_it_goes_on_as_configured(start: Start, po
     values = observations(300)
     with start() as pipeline:
         config = pipeline.config
-        pipeline.feed(values[:100])
-        pipeline.wait_until_through(100)
+        pipeline.process(values[:100])
     pipeline.send(values[100:200])
     delete_records(config, "features", 150)
     seq = {"earliest": 150, "latest": 200}[policy]
@@ -89,14 +79,14 @@ def test_deleted_before_they_were_read_it_goes_on_as_configured(start: Start, po
         "FLUXPLAIN_CHECKPOINT__INTERVAL_S": "600",
     }
     with start(environment=environment) as again:
-        again.wait_until(lambda: bool(changes(again, "gap")))
+        again.wait_until(lambda: bool(again.changes("gap")))
         again.send(values[200:250])
         again.wait_until(lambda: again.counts()["predictions"] >= 140)
         # where it went on is known to the next start, although no checkpoint was due
         again.kill("model")
         again.send(values[250:])
         again.wait_until(lambda: expected.keys() <= again.published.keys())
-    (change,) = changes(again, "gap")
+    (change,) = again.changes("gap")
     assert (change["previous_seq"], change["seq"]) == (99, seq - 1)
     assert "offsets 100 to 149" in str(change["detail"])
     published = {
@@ -108,12 +98,11 @@ def test_deleted_before_they_were_read_it_goes_on_as_configured(start: Start, po
 def test_deleted_before_they_were_read_it_fails_if_so_configured(start: Start) -> None:
     values = observations(200)
     with start() as pipeline:
-        pipeline.feed(values[:100])
-        pipeline.wait_until_through(100)
+        pipeline.process(values[:100])
     pipeline.send(values[100:])
     delete_records(pipeline.config, "features", 150)
     with start() as again, pytest.raises(WorkerRefusedError, match=f"model.*{EXIT_REFUSED}"):
-        again.wait_until_through(200)
+        again.wait_until_idle()
     assert "offsets 100 to 149" in again.log
     assert "checkpoint.out_of_range" in again.log
 
@@ -130,9 +119,8 @@ def test_deleted_under_a_worker_that_is_slow(start: Start, policy: str) -> None:
         pipeline.workers.kill("model-1", signal.SIGCONT)
         if policy == "fail":
             with pytest.raises(WorkerRefusedError, match=f"model.*{EXIT_REFUSED}"):
-                pipeline.wait_until_through(3000)
+                pipeline.wait_until_idle()
             assert "were deleted before they were read" in pipeline.log
         else:
-            pipeline.wait_until_through(3000)
-            pipeline.wait_until(lambda: bool(changes(pipeline, "gap")))
-            assert changes(pipeline, "gap")[0]["seq"] == 2949
+            pipeline.wait_until_idle()
+            assert pipeline.changes("gap")[0]["seq"] == 2949

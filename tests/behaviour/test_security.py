@@ -1,29 +1,22 @@
 """A real broker with passwords and TLS: the pipeline runs, and what is refused is told clearly."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka.admin import (
-    AdminClient,
-    ScramCredentialInfo,
-    ScramMechanism,
-    UserScramCredentialUpsertion,
-)
 
 from deploy.kafka import Cluster
 from fluxplain.cli.supervisor import WorkerRefusedError
 from fluxplain.config import load_config
 from tests.kit.kafka_pipeline import KafkaPipeline, assert_same, fluxplain, reference
-from tests.kit.settings import SETTINGS, topics, write_config
+from tests.kit.kafka_topics import set_password
+from tests.kit.settings import SETTINGS, Configure, topics, write_config
 from tests.kit.streams import observations
 
 pytestmark = pytest.mark.kafka
 
 PASSWORD = "FLUXPLAIN_KAFKA__PASSWORD"
-
-Configure = Callable[..., Path]
 
 
 @pytest.fixture(scope="module")
@@ -71,8 +64,8 @@ def publishes_what_the_reference_does(config_path: Path, folder: Path, secret: s
     values = observations(200)
     servers = load_config(config_path).kafka.bootstrap_servers
     with KafkaPipeline(config_path, servers, folder) as pipeline:
-        pipeline.wait_until_through(pipeline.feed(values))
-    assert_same(pipeline.published, reference(pipeline.config, values))
+        pipeline.feed(values)
+        pipeline.finish(values)
     assert set(pipeline.workers.exit_statuses.values()) == {0}
     log = pipeline.log_path.read_text()
     assert "resumes at offset" in log, "what is not there cannot hold the password"
@@ -197,11 +190,10 @@ def test_credentials_refused_later_end_the_workers_and_new_ones_are_read(
         servers = cluster.bootstrap_servers
         with KafkaPipeline(config_path, servers, tmp_path, environment=environment) as pipeline:
             workers = pipeline.workers
-            pipeline.wait_until_through(pipeline.feed(values[:60]))
+            pipeline.process(values[:60])
             change_password(cluster, "rotated-1", secret)
             pipeline.wait_until(lambda: len(dict(workers.deaths)) == 3, timeout_s=120)
-            pipeline.feed(values[60:])
-            pipeline.wait_until_through(120)
+            pipeline.process(values[60:])
             change_password(cluster, "rotated-2")
             with pytest.raises(WorkerRefusedError, match="exit status 78"):
                 pipeline.wait_until(lambda: False, timeout_s=120)
@@ -219,18 +211,7 @@ def change_password(cluster: Cluster, password: str, secret: Path | None = None)
 
     Into the file before the broker answers again: who comes with the old one then is refused.
     """
-    admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
-    changes = admin.alter_user_scram_credentials(
-        [
-            UserScramCredentialUpsertion(
-                cluster.username,
-                ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, 4096),
-                password.encode(),
-            )
-        ]
-    )
-    for change in changes.values():
-        change.result(30)
+    set_password(cluster.bootstrap_servers, cluster.username, password)
     cluster.stop_broker(1)
     if secret is not None:
         secret.write_text(f"{password}\n")

@@ -1,6 +1,5 @@
 """Many streams in one deployment, some with settings of their own, and pipelines side by side."""
 
-import re
 from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
@@ -12,10 +11,10 @@ from fluxplain.config import Config
 from fluxplain.kafka.checkpoints.checkpoint import CheckpointStore
 from fluxplain.kafka.checkpoints.configured import open_store, slots
 from fluxplain.kafka.client import cluster
-from fluxplain.kafka.topics.progress import GroupOffsets
-from tests.kit.kafka_pipeline import KafkaPipeline, Start, assert_same, reference, references
+from tests.kit.kafka_pipeline import Groups, KafkaPipeline, Start
 from tests.kit.settings import REAL_KAFKA, SETTINGS, Configure, topics, write_config
 from tests.kit.streams import observations, with_hostile
+from tests.kit.workers import Workers
 
 PARTITIONS = 12 if REAL_KAFKA else 4
 """The embedded broker has no more."""
@@ -42,10 +41,9 @@ def values_of(partition: int) -> list[bytes]:
     return with_hostile(observations(90, seed=partition))
 
 
-def all_have_partitions(pipeline: KafkaPipeline) -> bool:
+def all_have_partitions(workers: Workers) -> bool:
     """Return whether every worker of every role has had a share."""
-    begun = set(re.findall(r" (\d+) INFO .*: resumes at", pipeline.log))
-    return begun >= set(map(str, pipeline.workers.running().values()))
+    return {start.pid for start in workers.starts(*ROLES)} >= {*workers.running().values()}
 
 
 @pytest.mark.quick
@@ -56,17 +54,15 @@ def test_every_stream_is_as_its_reference_also_with_settings_of_its_own(
     configure(model=BAYES, streams=OWN, topics=many)
     values = {partition: values_of(partition) for partition in range(PARTITIONS)}
     with start(roles=WORKERS) as pipeline:
-        pipeline.wait_until(lambda: all_have_partitions(pipeline), timeout_s=120)
+        pipeline.wait_until(lambda: all_have_partitions(pipeline.workers), timeout_s=120)
         for partition, sent in values.items():
             pipeline.send(sent, partition)
-        expected = references(pipeline.config, values)
-        pipeline.wait_until(lambda: expected.keys() <= pipeline.published.keys(), timeout_s=240)
-    assert_same(pipeline.published, expected)
+        pipeline.finish(values)
     # the settings of each stream are another one's, or this would show little
-    rates = {(key[1].rpartition("-")[2], key[4]) for key in expected if key[0] == "explanations"}
+    explained = [key for key in pipeline.published if key[0] == "explanations"]
+    rates = {(stream.rpartition("-")[2], alpha) for _, stream, _, _, alpha, *_ in explained}
     assert {("0", 0.01), ("1", 0.02), ("1", 0.2), ("2", 0.01)} <= rates
-    methods = {key[3] for key in expected if key[0] == "explanations" and key[1].endswith("-2")}
-    assert methods == {"isage"}
+    assert {method for _, stream, _, method, *_ in explained if stream.endswith("-2")} == {"isage"}
 
 
 def test_pipelines_side_by_side_do_not_touch_each_other(
@@ -89,14 +85,11 @@ def test_pipelines_side_by_side_do_not_touch_each_other(
         for pipeline, values in both:
             pipeline.send(values)
         for pipeline, values in both:
-            pipeline.wait_until_through(len(values))
-    for pipeline, values in both:
-        assert_same(pipeline.published, reference(pipeline.config, values))
+            pipeline.finish(values)
+    for pipeline, _ in both:
         assert pipeline.messages == len(pipeline.published)
-        for replica in pipeline.config.replicas():
-            [topic] = pipeline.config.inputs(replica.role)
-            with closing(GroupOffsets(pipeline.config, replica, topic)) as group:
-                assert group.committed() == group.ends()
+        with closing(Groups(pipeline.config)) as groups:
+            assert groups.are_idle(), groups.left()
     one, other = (kept(each, tmp_path / "checkpoints") for each in pipelines)
     assert all(offsets(each) for each in (one, other))
     before = offsets(other)

@@ -1,4 +1,4 @@
-"""A model is taken out of a pipeline that runs, and another one is announced to it."""
+"""Another model or time budget takes effect at the same place for every later start."""
 
 import pickle
 from collections.abc import Sequence
@@ -12,15 +12,8 @@ from river.tree import HoeffdingTreeClassifier
 from fluxplain.config import Config
 from fluxplain.local import LocalPipeline
 from fluxplain.schemas import Explanation
-from tests.kit.kafka_pipeline import (
-    JOINED,
-    Start,
-    assert_same,
-    fluxplain,
-    records_of,
-    reference_of,
-)
-from tests.kit.settings import SETTINGS
+from tests.kit.kafka_pipeline import JOINED, Start
+from tests.kit.settings import SETTINGS, Configure
 from tests.kit.streams import observations
 from tests.kit.support import of_kind
 
@@ -33,45 +26,40 @@ def tables(tmp_path: Path) -> dict[str, Any]:
 
 
 @pytest.mark.embedded
-def test_a_model_is_exported_and_another_one_takes_over(
-    start: Start, config_path: Path, tmp_path: Path
-) -> None:
-    values = observations(300)
+@pytest.mark.quick
+def test_a_model_is_exported_and_another_one_takes_over(start: Start, tmp_path: Path) -> None:
+    values = observations(200)
     old, new = tmp_path / "old.pickle", tmp_path / "new.pickle"
     explanations = tmp_path / "explanations.state"
     with start(roles=JOINED) as pipeline:
-        pipeline.send(values[:150])
+        pipeline.send(values[:100])
         pipeline.wait_until_idle()
         files = ("--out", str(old), "--explanations", str(explanations))
-        words = ("model", "export", *files)
-        exported = fluxplain(config_path, *words, **pipeline.environment)
+        exported = pipeline.run("model", "export", *files)
         assert exported.returncode == 0, exported.stderr
-        assert "before offset 150" in exported.stdout
+        assert "before offset 100" in exported.stdout
         model = HoeffdingTreeClassifier()
-        for value in values[:150]:
+        for value in values[:100]:
             record = orjson.loads(value)
             model.learn_one(record["x"], record["y"])
         new.write_bytes(pickle.dumps(model))
-        announced = ("model", "announce", str(new), "--version", "v2", "--partition", "0")
-        told = fluxplain(config_path, *announced, **pipeline.environment)
+        told = pipeline.run("model", "announce", str(new), "--version", "v2", "--partition", "0")
         assert told.returncode == 0, told.stderr
         pipeline.wait_until_idle()
-        pipeline.send(values[150:])
-        pipeline.wait_until_idle()
-        joined = pipeline.joined(0)
-    assert_same(pipeline.published, reference_of(pipeline.config, joined))
-    predictions = records_of(pipeline.published, "predictions")
-    assert [each["model_version"] for each in predictions] == ["v1"] * 150 + ["v2"] * 150
+        pipeline.send(values[100:])
+        pipeline.finish_joined()
+    versions = [each["model_version"] for each in pipeline.records("predictions")]
+    assert versions == ["v1"] * 100 + ["v2"] * 100
     settings = pipeline.config.model_dump(mode="json")
     whole = increments_of(Config(**settings), values)
     settings["model"] |= {"factory": None, "params": {}, "file": str(old)}
     settings["explain"]["file"] = str(explanations)
     # from what was exported it goes on as if it had never stopped
-    went_on = increments_of(Config(**settings), values[150:])
+    went_on = increments_of(Config(**settings), values[100:])
     for name, increments in went_on.items():
-        before = {seq - 150: increment for seq, increment in whole[name].items() if seq >= 150}
+        before = {seq - 100: increment for seq, increment in whole[name].items() if seq >= 100}
         both = before.keys() & increments.keys()  # some of the newest wait for the next record
-        assert len(both) > 140
+        assert len(both) > 90
         assert {seq: before[seq] for seq in both} == {seq: increments[seq] for seq in both}
 
 
@@ -87,7 +75,25 @@ def increments_of(
 
 
 @pytest.mark.embedded
-def test_mistakes_are_told(start: Start, config_path: Path, tmp_path: Path) -> None:
+def test_a_budget_that_nothing_can_keep_makes_every_later_start_explain_less_at_the_same_place(
+    start: Start, configure: Configure
+) -> None:
+    configure(explain={**SETTINGS["explain"], "budget_ms": 0.001})
+    values = observations(900)
+    with start(roles=JOINED) as pipeline:
+        pipeline.send(values[:300])
+        pipeline.wait_until_idle()
+        pipeline.kill("model")
+        pipeline.kill("join")
+        pipeline.send(values[300:])
+        joined = pipeline.finish_joined()
+    announced = [orjson.loads(m.value or b"") for m in joined if "control" in m.origin[0]]
+    assert announced[0] == {"every": 2, "model": None, "withdraw": None}
+    assert max(each["skipped"] for each in pipeline.records("explanations")) > 100
+
+
+@pytest.mark.embedded
+def test_mistakes_are_told(start: Start, tmp_path: Path) -> None:
     (tmp_path / "list.pickle").write_bytes(pickle.dumps([1]))
     mistakes = {
         ("export", "--out", str(tmp_path / "m.pickle")): "has no checkpoint",
@@ -97,7 +103,7 @@ def test_mistakes_are_told(start: Start, config_path: Path, tmp_path: Path) -> N
     }
     with start(roles=()) as pipeline:
         for words, reason in mistakes.items():
-            refused = fluxplain(config_path, "model", *words, **pipeline.environment)
+            refused = pipeline.run("model", *words)
             assert (refused.returncode, refused.stdout) == (2, "")
             assert reason in refused.stderr
             assert "Traceback" not in refused.stderr

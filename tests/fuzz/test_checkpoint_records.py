@@ -68,27 +68,20 @@ def found(pairs: list[Pair], rng: random.Random, spy: Spy) -> list[int]:
     return offsets
 
 
+OWN_BUT_ODD = [
+    *("", "/", "/0", "/0/", "//header", "/0/0/", "/1000/header", "/-1/0", "/٣/0", "/0/٣"),
+    *("/0/Header", "/0/0\n", f"/{SLOT}/0/header", "0/0/header", "/0/header/0", "/0/" + "9" * 5_000),
+]
+"""What stands behind the slot's name."""
+
+OF_OTHERS = [
+    *(f" {SLOT}/0/0", f"x{SLOT}/0/header", "drift fluxplainXexplanations-0/0/header"),
+    *("drift fluxplain.explanations-1/0/header", "model fluxplain.explanations-0/0/0"),
+]
+
 FOREIGN_KEYS: list[bytes | None] = [
-    None,
-    b"",
-    b"\xff" * 20,
-    *(
-        key.encode()
-        for key in (
-            *(f"{SLOT}", f"{SLOT}/", f"{SLOT}/0", f"{SLOT}/0/", f"{SLOT}//header", f"{SLOT}/0/0/"),
-            *(
-                f"{SLOT}/1000/header",
-                f"{SLOT}/-1/0",
-                f"{SLOT}/٣/0",
-                f"{SLOT}/0/٣",
-                f"{SLOT}/0/Header",
-            ),
-            *(f"{SLOT}/0/0\n", f" {SLOT}/0/0", f"x{SLOT}/0/header", f"{SLOT}/{SLOT}/0/header"),
-            *(f"{SLOT}0/0/header", f"{SLOT}/0/header/0", f"{SLOT}/0/" + "9" * 5_000),
-            *("drift fluxplain.explanations-1/0/header", "model fluxplain.explanations-0/0/0"),
-            "drift fluxplainXexplanations-0/0/header",
-        )
-    ),
+    *(None, b"", b"\xff" * 20),
+    *(key.encode() for key in [*(f"{SLOT}{odd}" for odd in OWN_BUT_ODD), *OF_OTHERS]),
 ]
 
 

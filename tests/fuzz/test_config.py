@@ -192,33 +192,21 @@ def test_changed_settings_are_an_error_that_names_the_wrong_key_or_settings(
 SMALLEST = b'features = {a = "numeric"}\nmodel = {factory = "river.naive_bayes:GaussianNB"}\n'
 
 
-@pytest.mark.parametrize(
-    ("text", "variables"),
-    [
-        (b"", {}),
-        (b"\xff", {}),
-        (b"a = " + b"[" * 5_000, {}),
-        (b"a = " + b"{a=" * 5_000, {}),
-        (b"seed = 1" + b"0" * 5_000, {}),
-        (SMALLEST + b"seed = 0x" + b"f" * 5_000, {}),
-        (SMALLEST, {"EXPLAIN": "[" * 100_000}),
-        (SMALLEST, {"EXPLAIN__METHODS": "[" * 100_000}),
-        (SMALLEST + b'explain = {loss = "builtins:max"}', {}),
-        (SMALLEST.replace(b"river.naive_bayes:GaussianNB", b"river.compose:Pipeline"), {}),
-    ],
-    ids=[
-        "empty",
-        "no text",
-        "array",
-        "table",
-        "digits",
-        "hex",
-        "variable",
-        "inner variable",
-        "loss",
-        "pipeline",
-    ],
-)
+TOO_MUCH: dict[str, tuple[bytes, dict[str, str]]] = {
+    "empty": (b"", {}),
+    "no text": (b"\xff", {}),
+    "array": (b"a = " + b"[" * 5_000, {}),
+    "table": (b"a = " + b"{a=" * 5_000, {}),
+    "digits": (b"seed = 1" + b"0" * 5_000, {}),
+    "hex": (SMALLEST + b"seed = 0x" + b"f" * 5_000, {}),
+    "variable": (SMALLEST, {"EXPLAIN": "[" * 100_000}),
+    "inner variable": (SMALLEST, {"EXPLAIN__METHODS": "[" * 100_000}),
+    "loss": (SMALLEST + b'explain = {loss = "builtins:max"}', {}),
+    "pipeline": (SMALLEST.replace(b"river.naive_bayes:GaussianNB", b"river.compose:Pipeline"), {}),
+}
+
+
+@pytest.mark.parametrize(("text", "variables"), TOO_MUCH.values(), ids=TOO_MUCH)
 def test_what_is_too_deep_or_too_long_or_empty_is_an_error(
     path: Path, text: bytes, variables: dict[str, str]
 ) -> None:

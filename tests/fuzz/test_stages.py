@@ -23,7 +23,7 @@ from tests.fuzz.pools import (
     pool,
     refused,
 )
-from tests.fuzz.strategies import FUZZ, KEYS, SEEDS, anything, strained
+from tests.fuzz.strategies import EXAMPLES, FUZZ, KEYS, SEEDS, anything, strained
 from tests.kit.support import agrawal, make_config, message, pickled
 
 KINDS = st.sampled_from(sorted(CONFIGS))
@@ -100,6 +100,9 @@ def test_the_model_is_given_the_configured_features_and_types_and_nothing_else(
     assert model.taught >= 2 * len(good)
 
 
+MANY_STEPS = settings(FUZZ, stateful_step_count=25, max_examples=EXAMPLES or 25)
+
+
 class Reading(RuleBasedStateMachine):
     """A stage reads good messages; between them come bad ones, others' ones, and crashes.
 
@@ -174,4 +177,4 @@ def test_whatever_comes_a_stage_publishes_valid_records_and_the_same_for_good_on
     topic: str,
 ) -> None:
     machine = type("ReadingTopic", (Reading,), {"topic": topic})
-    run_state_machine_as_test(machine, settings=settings(FUZZ, stateful_step_count=25))
+    run_state_machine_as_test(machine, settings=MANY_STEPS)

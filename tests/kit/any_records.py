@@ -6,17 +6,7 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from hypothesis import strategies as st
 
-from fluxplain.schemas import (
-    Change,
-    Control,
-    DeadLetter,
-    Evaluation,
-    Explanation,
-    LateLabel,
-    Observation,
-    Prediction,
-    Record,
-)
+from fluxplain.schemas import RECORDS, Control, DeadLetter, Evaluation, Explanation, Record
 from fluxplain.schemas.record import Timestamp, Value
 from tests.fuzz.strategies import EXTREME_TEXTS
 
@@ -97,7 +87,7 @@ VALUES = anything(Value)
 TIMES = maybe(anything(Timestamp))
 EVALUATION_LISTS = ("ts", "y", "loss", "prediction", "coverage", "skipped", "outputs", "points")
 ANY: dict[type[Record], st.SearchStrategy[Any]] = {
-    **{kind: any_record(kind) for kind in (Observation, Prediction, LateLabel, Change)},
+    **{kind: any_record(kind) for kind in RECORDS},
     Control: any_record(Control, every=INTEGERS),
     Evaluation: _as_long_as_seqs(Evaluation, *EVALUATION_LISTS),
     Explanation: _as_long_as_seqs(Explanation, "increments"),

@@ -14,9 +14,15 @@ RD_KAFKA_PRODUCER = 0
 
 ONLY_BROKER = 1
 
+FIRST_MEMBERS_MS = 100
+"""Milliseconds that a new group waits for more members: no role has any in these tests.
+
+It would be 3,000, at each start of each pipeline.
+"""
+
 
 class FaultyBroker:
-    """A mock cluster of one broker whose next requests can be made to fail."""
+    """The embedded broker with less delay, whose next requests can be made to fail."""
 
     def __init__(self) -> None:
         self._lib = _library()
@@ -24,6 +30,7 @@ class FaultyBroker:
         self._client = self._lib.rd_kafka_new(RD_KAFKA_PRODUCER, None, error, 512)
         assert self._client, error.value
         self._cluster = self._lib.rd_kafka_mock_cluster_new(self._client, 1)
+        self._lib.rd_kafka_mock_group_initial_rebalance_delay_ms(self._cluster, FIRST_MEMBERS_MS)
         self.bootstrap_servers = self._lib.rd_kafka_mock_cluster_bootstraps(self._cluster).decode()
 
     def refuse(self, request: int, error: int, times: int = 1) -> None:
@@ -59,6 +66,7 @@ def _library() -> ctypes.CDLL:
     lib.rd_kafka_mock_cluster_destroy.argtypes = [c_void_p]
     lib.rd_kafka_mock_cluster_bootstraps.restype = c_char_p
     lib.rd_kafka_mock_cluster_bootstraps.argtypes = [c_void_p]
+    lib.rd_kafka_mock_group_initial_rebalance_delay_ms.argtypes = [c_void_p, c_int32]
     lib.rd_kafka_mock_push_request_errors_array.argtypes = [
         c_void_p,
         c_int16,

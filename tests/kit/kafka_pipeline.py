@@ -4,7 +4,7 @@ import os
 import subprocess
 import sys
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from itertools import islice
 from pathlib import Path
@@ -19,7 +19,7 @@ from fluxplain.config.replica import Role
 from fluxplain.kafka.embedded import CHECKPOINT_INTERVAL_S
 from fluxplain.kafka.ownership.lives import FIRST, Life
 from fluxplain.kafka.producer import RecordProducer
-from fluxplain.kafka.topics.progress import GroupOffsets, PipelineProgress
+from fluxplain.kafka.topics.progress import GroupOffsets
 from fluxplain.kafka.topics.reader import TopicReader
 from fluxplain.kafka.topics.replay import ReplayOptions, replay
 from fluxplain.local import LocalPipeline
@@ -35,6 +35,9 @@ JOINED: tuple[Role, ...] = ("join", *ROLES)
 
 Published = dict[tuple[Any, ...], set[bytes]]
 """Identity → the different records that were published under it."""
+
+Streams = Iterable[bytes] | Mapping[int, Iterable[bytes]]
+"""Observations of partition 0, or of each partition."""
 
 Headers = dict[tuple[Any, ...], set[tuple[tuple[str, bytes], ...]]]
 """Identity → the different headers that it was published with."""
@@ -99,7 +102,7 @@ class KafkaPipeline:
         environment: Mapping[str, str] | None = None,
         environment_of: Callable[[str], Mapping[str, str]] = lambda _name: {},
     ) -> None:
-        self._roles = roles
+        self._roles, self._config_path = roles, config_path
         interval = {"FLUXPLAIN_CHECKPOINT__INTERVAL_S": str(CHECKPOINT_INTERVAL_S)}
         self.workers = Workers(
             config_path,
@@ -117,12 +120,22 @@ class KafkaPipeline:
         self.keys: dict[str, set[bytes | None]] = defaultdict(set)
         self.headers: Headers = defaultdict(set)
         self._reader = TopicReader(self.config, list(OUTPUTS), from_beginning=True)
-        self._progress = PipelineProgress(self.config, partition=0)
 
     def feed(self, values: Iterable[bytes], *, max_lag: int | None = None) -> int:
         """Send observations, holding back as ``fluxplain replay`` does."""
         options = ReplayOptions(max_lag=max_lag)
         return replay(self.config, values, options, report=lambda _sent, _through: self.attend())
+
+    def feed_killing(self, values: Iterable[bytes], kills: Mapping[int, str]) -> None:
+        """Send observations; before those with these numbers, kill these workers."""
+
+        def killing() -> Iterator[bytes]:
+            for i, value in enumerate(values):
+                if i in kills:
+                    self.workers.kill(kills[i])
+                yield value
+
+        self.feed(killing(), max_lag=100)
 
     def attend(self) -> None:
         """Start again what died, and read what was published so far."""
@@ -144,30 +157,49 @@ class KafkaPipeline:
         self.keys[name].add(message.key())
         self.messages += 1
 
-    def wait_until_through(
-        self, records: int, *, timeout_s: float = 120.0, each: Callable[[], None] = lambda: None
+    def wait_until(self, done: Callable[[], bool], *, timeout_s: float = 60.0) -> None:
+        wait_until(done, timeout_s, what=lambda: str(self.counts()), attend=self.attend)
+
+    def wait_until_idle(
+        self, *, timeout_s: float = 120.0, each: Callable[[], None] = lambda: None
     ) -> None:
-        """Wait until the observations below an offset have gone through all roles."""
+        """Wait until every role has committed all that it has to read; call `each` meanwhile."""
 
         def attend() -> None:
             each()
             self.attend()
 
-        def what() -> str:
-            return (
-                f"only {self._progress.through} of {records} records went through "
-                f"(the first role: {self._progress.taken})"
-            )
-
-        wait_until(lambda: self._progress.update() >= records, timeout_s, what=what, attend=attend)
+        wait_until_idle(self.config, attend, timeout_s=timeout_s)
         self.attend()
 
-    def wait_until(self, done: Callable[[], bool], *, timeout_s: float = 60.0) -> None:
-        wait_until(done, timeout_s, what=lambda: str(self.counts()), attend=self.attend)
+    def process(self, values: Iterable[bytes]) -> None:
+        """Send observations and wait until every role has processed them."""
+        self.feed(values)
+        self.wait_until_idle()
 
-    def wait_until_idle(self, *, timeout_s: float = 120.0) -> None:
-        wait_until_idle(self.config, self.attend, timeout_s=timeout_s)
-        self.attend()
+    def finish(self, values: Streams, *, timeout_s: float = 180.0) -> None:
+        """Wait until all is done, and compare it with the reference for these observations."""
+        self.wait_until_idle(timeout_s=timeout_s)
+        streams = values if isinstance(values, Mapping) else {0: values}
+        assert_same(self.published, references(self.config, streams))
+
+    def finish_joined(self) -> list[Message]:
+        """Wait until all is done, and compare it with the reference for what was joined.
+
+        Returns the messages that were joined in partition 0.
+        """
+        self.wait_until_idle()
+        joined = {partition: self.joined(partition) for partition in range(4)}
+        expected: Published = {}
+        for partition, messages in joined.items():
+            expected |= reference_of(self.config, messages, partition)
+        assert_same(self.published, expected)
+        return joined[0]
+
+    def committed(self, role: Role, topic: str = "features") -> int:
+        """Return what a role has committed of partition 0 of a topic."""
+        with closing(GroupOffsets(self.config, role, topic)) as group:
+            return group.committed()[0]
 
     def joined(self, partition: int) -> list[Message]:
         """Return what is in a partition of the topic that joins features and labels."""
@@ -190,6 +222,18 @@ class KafkaPipeline:
             producer.send(self.config.topic(topic), value, partition=partition)
         producer.flush()
 
+    def run(self, *words: str) -> "subprocess.CompletedProcess[str]":
+        """Run a command with the settings and the environment of the workers."""
+        return fluxplain(self._config_path, *words, **self.environment)
+
+    def records(self, topic: str) -> list[dict[str, Any]]:
+        """Return what was published in a topic, in the order of the observations."""
+        return records_of(self.published, topic)
+
+    def changes(self, kind: str) -> list[dict[str, Any]]:
+        """Return the changes of a kind that were published."""
+        return [each for each in self.records("changes") if each["kind"] == kind]
+
     def counts(self) -> dict[str, int]:
         counts = dict.fromkeys(OUTPUTS, 0)
         for key in self.published:
@@ -207,7 +251,6 @@ class KafkaPipeline:
             error.add_note(f"the workers' log ends:\n{self.log[-3000:]}")
         self.workers.__exit__()
         self._reader.close()
-        self._progress.close()
 
 
 def fluxplain(config: Path, *words: str, **environment: str) -> "subprocess.CompletedProcess[str]":
@@ -286,14 +329,6 @@ def reference_of(
         for record in pipeline.take(message, islice(log, i + 1, None)):
             value = life.of(record, "model").encode()
             published[identity(record.TOPIC, value)].add(value)
-    return published
-
-
-def references_of_joined(pipeline: KafkaPipeline, partitions: Iterable[int]) -> Published:
-    """Return the same for what was joined in several partitions."""
-    published: Published = {}
-    for each in partitions:
-        published |= reference_of(pipeline.config, pipeline.joined(each), each)
     return published
 
 

@@ -1,4 +1,4 @@
-"""What an operator does to topics while a pipeline runs."""
+"""What an operator does to topics and users while a pipeline runs."""
 
 from confluent_kafka.admin import (
     AdminClient,
@@ -7,6 +7,9 @@ from confluent_kafka.admin import (
     ConfigResource,
     NewPartitions,
     ResourceType,
+    ScramCredentialInfo,
+    ScramMechanism,
+    UserScramCredentialUpsertion,
 )
 
 from fluxplain.config import Config
@@ -21,6 +24,15 @@ def set_topic(config: Config, topic: str, name: str, value: str) -> None:
     resource = ConfigResource(ResourceType.TOPIC, config.topic(topic), incremental_configs=[entry])
     client = AdminClient(client_settings(config))  # its answers come as long as it is there
     for future in client.incremental_alter_configs([resource]).values():
+        future.result(timeout=ANSWER_S)
+
+
+def set_password(bootstrap_servers: str, user: str, password: str) -> None:
+    """Let a user in by SCRAM-SHA-512, from now on with this password alone."""
+    credential = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, 4096)
+    change = UserScramCredentialUpsertion(user, credential, password.encode())
+    client = AdminClient({"bootstrap.servers": bootstrap_servers})
+    for future in client.alter_user_scram_credentials([change]).values():
         future.result(timeout=ANSWER_S)
 
 

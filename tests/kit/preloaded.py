@@ -16,25 +16,15 @@ import struct
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
-from typing import IO, Any, Self
+from threading import Thread
+from typing import IO, Self
 
 LOADED = (
-    *(
-        "fluxplain.cli.main",
-        "fluxplain.agents.join",
-        "fluxplain.agents.model",
-        "fluxplain.agents.explainer",
-        "fluxplain.agents.drift",
-    ),
-    *(
-        "fluxplain.kafka.faust.app",
-        "fluxplain.stages.model_stage",
-        "fluxplain.stages.explainer_stage",
-    ),
-    *("fluxplain.stages.drift_stage", "fluxplain.stages.join_stage", "fluxplain.explain.kernels"),
+    *(f"fluxplain.agents.{role}" for role in ("join", "model", "explainer", "drift")),
+    *("fluxplain.cli.main", "fluxplain.kafka.faust.app", "fluxplain.explain.kernels"),
     *("fluxplain.evaluate.hoeffding", "fluxplain.evaluate.linear", "fluxplain.models.scores"),
     *("river.forest", "river.tree", "river.naive_bayes", "river.linear_model", "river.drift"),
 )
@@ -131,62 +121,45 @@ class Preloaded:
 
 
 def main(fd: int) -> None:
-    """Fork a worker for each request, and tell how each ended."""
+    """Fork a worker for each request, and report how each ended, until the requests end."""
     requests = socket.socket(fileno=fd)
     for name in LOADED:
         import_module(name)
-    wakes, woken = os.pipe()
-    os.set_blocking(woken, False)
-    signal.signal(signal.SIGCHLD, lambda *_args: None)
-    signal.set_wakeup_fd(woken)
-    running: dict[int, socket.socket] = {}
+    import_module("tests.kit.compile").main()
+    running: set[int] = set()
     while True:
-        ready, _, _ = select.select([requests.fileno(), wakes], [], [])
-        if wakes in ready:
-            os.read(wakes, 4096)
-            _tell_ended(running)
-        if requests.fileno() not in ready:
-            continue
-        size, fds, _, _ = socket.recv_fds(requests, STATUS.size, 2)
-        if not size:  # who asked is gone
-            for pid in running:
-                os.kill(pid, signal.SIGTERM)
-            return
-        request = requests.recv(STATUS.unpack(size)[0], socket.MSG_WAITALL)
-        status, log = socket.socket(fileno=fds[0]), fds[1]
+        size, files, _, _ = socket.recv_fds(requests, STATUS.size, 2)
+        if not size:
+            break
+        request = json.loads(requests.recv(STATUS.unpack(size)[0], socket.MSG_WAITALL))
+        status, log = files
         pid = os.fork()
         if not pid:
-            with ExitStack() as stack:
-                for each in (requests, status, *running.values()):
-                    stack.enter_context(each)
-                for descriptor in (wakes, woken):
-                    stack.callback(os.close, descriptor)
-                signal.set_wakeup_fd(-1)
-                signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-            _be(log, *json.loads(request))
+            requests.detach()
+            _be(log, *request)
             return
+        running.add(pid)
         os.close(log)
-        running[pid] = status
-        status.sendall(STATUS.pack(pid))
+        os.write(status, STATUS.pack(pid))
+        Thread(target=_report_end, args=(pid, status, running), daemon=True).start()
+    for pid in running:
+        os.kill(pid, signal.SIGTERM)
 
 
-def _tell_ended(running: dict[int, socket.socket]) -> None:
-    while running:
-        pid, how = os.waitpid(-1, os.WNOHANG)
-        if not pid:
-            return
-        with running.pop(pid) as status:
-            status.sendall(STATUS.pack(os.waitstatus_to_exitcode(how)))
+def _report_end(pid: int, status: int, running: set[int]) -> None:
+    _, how = os.waitpid(pid, 0)
+    running.discard(pid)
+    with suppress(BrokenPipeError):  # nobody waits for it
+        os.write(status, STATUS.pack(os.waitstatus_to_exitcode(how)))
+    os.close(status)
 
 
-def _be(log: int, command: Sequence[str], environment: Mapping[str, str], folder: str) -> Any:
+def _be(log: int, command: Sequence[str], environment: Mapping[str, str], folder: str) -> None:
     """Become the worker; its end is that of this process."""
     os.setsid()
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    for of, descriptor in ((nothing, 0), (log, 1), (log, 2)):
+    for of, descriptor in ((os.open(os.devnull, os.O_RDONLY), 0), (log, 1), (log, 2)):
         os.dup2(of, descriptor)
-    os.close(nothing)
-    os.close(log)
+    os.closerange(3, 1024)  # also what belongs to the other workers
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(environment)
@@ -194,7 +167,7 @@ def _be(log: int, command: Sequence[str], environment: Mapping[str, str], folder
         os.environ["_FLUXPLAIN_SUPERVISOR"] = str(os.getppid())  # it is gone when that is
     module = command[2]
     sys.argv = [module, *command[3:]]
-    return runpy.run_module(module, run_name="__main__", alter_sys=True)
+    runpy.run_module(module, run_name="__main__", alter_sys=True)
 
 
 if __name__ == "__main__":

@@ -25,6 +25,8 @@ def all_methods(size: int, inner_samples: int, grid_size: int) -> dict[str, Any]
 QUICK_DRIFT = {"delta": 0.002, "params": {"min_window_length": 5}}
 """Short streams must show changes, of iPDP too."""
 
+SENSITIVE_DRIFT = {"delta": 0.3, "params": {"clock": 8, "min_window_length": 5}}
+"""Streams of a few hundred observations must show changes."""
 
 SETTINGS: dict[str, Any] = {
     "seed": 7,

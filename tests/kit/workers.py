@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.error import HTTPError
 
 from fluxplain.cli.supervisor import Supervisor
@@ -21,10 +21,20 @@ from tests.kit.waiting import wait_until
 _HEALTH = re.compile(r"^\S+ \S+ (\d+) INFO \S+ [\w-]+: health at (\S+)$", re.MULTILINE)
 
 _GOES_ON = re.compile(
-    r"^(?P<time>\S+ \S+) (?P<pid>\d+) INFO \S+ (?P<role>\w+) "
-    r"\S+-(?P<partition>\d+): resumes at offset (?P<offset>\d+)$",
+    r"^(\S+ \S+) (\d+) INFO \S+ (\w+) \S+-(\d+): resumes at offset (\d+)$",
     re.MULTILINE,
 )
+
+
+class PartitionStart(NamedTuple):
+    """A worker's start with a partition: when, in seconds since the epoch, and at which offset."""
+
+    at: float
+    pid: int
+    role: str
+    partition: int
+    offset: int
+
 
 Loaded = Mapping[int, tuple[float, int]]
 """Partition → when its state was loaded, in seconds since the epoch, and where it goes on."""
@@ -98,13 +108,33 @@ class Workers(Supervisor):
         partitions: Any = state["partitions"] if state["ready"] else ()
         return {each["partition"]: each["next_offset"] for each in partitions}
 
+    def starts(self, *roles: Role) -> list[PartitionStart]:
+        """Return each start of a worker of some roles with a partition, as the log has them."""
+        lines = _GOES_ON.findall(self.log)
+        return [
+            PartitionStart(
+                datetime.strptime(time_, "%Y-%m-%d %H:%M:%S,%f").timestamp(),
+                *(int(pid), role, int(partition), int(offset)),
+            )
+            for time_, pid, role, partition, offset in lines
+            if role in roles
+        ]
+
+    def share(self, *roles: Role) -> bool:
+        """Return whether each role's last rebalance dealt all four partitions, to all workers."""
+        return all(
+            {start.partition for start in last} == {*range(4)}
+            and {start.pid for start in last} == {*self.running(role).values()}
+            for role in roles
+            for last in [self.starts(role)[-4:]]
+        )
+
     def loaded(self, role: Role, pids: Collection[int], since: float) -> Loaded:
         """Return the partitions whose state some workers first loaded after a moment."""
         found: dict[int, tuple[float, int]] = {}
-        for line in _GOES_ON.finditer(self.log):
-            at = datetime.strptime(line["time"], "%Y-%m-%d %H:%M:%S,%f").timestamp()
-            if line["role"] == role and int(line["pid"]) in pids and at >= since:
-                found.setdefault(int(line["partition"]), (at, int(line["offset"])))
+        for start in self.starts(role):
+            if start.pid in pids and start.at >= since:
+                found.setdefault(start.partition, (start.at, start.offset))
         return found
 
     def _address(self, name: str) -> str | None:

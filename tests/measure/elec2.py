@@ -32,7 +32,7 @@ def main(path: str, *, with_reference: bool) -> None:
     ):
         source = open_source(path, pipeline.config)
         sent = pipeline.feed(_with_progress(source))
-        pipeline.wait_until_through(sent)
+        pipeline.wait_until_idle()
         seconds = time.monotonic() - begin
         counts = pipeline.counts()
         published = pipeline.published

@@ -70,11 +70,10 @@ def run(kind: Kind, records: int, folder: Path, servers: str, broker: str, prefi
     settings = {**kind.settings(folder), "topics": topics(prefix)}
     values = messages(kind.stream, records)
     with KafkaPipeline(write_config(path, settings), servers, folder) as pipeline:
-        pipeline.feed(values[:WARM])
-        pipeline.wait_until_through(WARM)
+        pipeline.process(values[:WARM])
         began_at = time.perf_counter()
         pipeline.feed(values[WARM:])
-        pipeline.wait_until_through(records, timeout_s=600.0)
+        pipeline.wait_until_idle(timeout_s=600.0)
         rate = (records - WARM) / (time.perf_counter() - began_at)
     config, published = pipeline.config, pipeline.published
     seconds, state = alone(config, values)

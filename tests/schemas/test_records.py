@@ -36,10 +36,6 @@ from tests.kit.stages import explained, local, modelled
 every_record = pytest.mark.parametrize("record", RECORDS, ids=lambda r: r.__name__)
 
 
-def test_every_kind_of_record_is_tested() -> None:
-    assert set(ANY) == set(RECORDS)
-
-
 @every_record
 def test_the_published_schemas_are_those_of_the_records(record: type[Record]) -> None:
     """If this fails, write them anew: ``python -m fluxplain.schemas``."""

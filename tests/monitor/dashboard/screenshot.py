@@ -65,7 +65,7 @@ def vicprice(
         settings["kafka"] = {"bootstrap_servers": broker.bootstrap_servers}
         dashboard = Dashboard(pipeline.config, write_config(Path(folder) / "elec2.toml", settings))
         source = open_source(str(csv), pipeline.config)
-        pipeline.wait_until_through(pipeline.feed(islice(source, records)))
+        pipeline.process(islice(source, records))
         visit = Visit(browser, dashboard.address, viewport=WIDE)
         visit.live()
         visit.changes().filter(has_text=FEATURE).filter(has_text="iPDP").last.click()
