@@ -30,17 +30,15 @@ def tell():
 from fluxplain.cli.main import app
 from fluxplain.config import load_config
 tell()
-from fluxplain.agents import factory
+from fluxplain.agents import make_stage, stage_class
+from fluxplain.config.replica import Replica
 path, *roles = sys.argv[1:]
 for role in roles:
     if os.fork():
         os.wait()
         continue
-    factory(role)
-    config = load_config(Path(path), role)
-    from fluxplain import stages
-    stream = ["fluxplain.features-0"] if role == "model" else []
-    getattr(stages, f"{role.title()}Stage")(config, *stream)
+    stage_class(role)
+    make_stage(load_config(Path(path), role), Replica(role), "fluxplain.features", 0)
     tell()
     break
 """

@@ -53,17 +53,17 @@ def worker(
     """
     with ended_by_ctrl_c():
         # Faust is slow to import, and only workers need it
-        from fluxplain.agents import factory  # noqa: PLC0415
+        from fluxplain.agents import create_agent, stage_class  # noqa: PLC0415
         from fluxplain.kafka.faust.app import run  # noqa: PLC0415
         from fluxplain.kafka.worker.broker_wait import wait_for_broker  # noqa: PLC0415
 
-        create = factory(role)
+        stage_class(role)
     settings = resolve(cli.load(config, role))
     replica = _replica(settings, role, shard)
     end_with_supervisor()
     with cli.status_for_supervisor():
         wait_for_broker(settings, replica)
-        run(create(cli.ready(settings), replica))
+        run(create_agent(cli.ready(settings), replica))
 
 
 @cli.app.command(rich_help_panel=cli.RUN)

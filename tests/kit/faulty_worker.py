@@ -13,7 +13,7 @@ from functools import partial, partialmethod
 from pathlib import Path
 from typing import Any, cast
 
-from fluxplain.agents import factory
+from fluxplain.agents import create_agent
 from fluxplain.config import load_config
 from fluxplain.config.replica import Replica, Role
 from fluxplain.kafka.checkpoints.envelope import Envelope
@@ -180,7 +180,7 @@ def main(config: str, fault: str, role: str = "model") -> None:
         wrapper = partialmethod if isinstance(owner, type) else partial
         setattr(owner, name, wrapper(faulty, getattr(owner, name)))
     replica = Replica(cast(Role, role))
-    run(factory(replica.role)(load_config(Path(config), replica.role), replica))
+    run(create_agent(load_config(Path(config), replica.role), replica))
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ from fluxplain.kafka.checkpoints.directory import make_private_folder
 from fluxplain.kafka.client import cluster
 from fluxplain.kafka.client_logs import logging_settings
 from fluxplain.kafka.exits import EXIT_FAILED, end
-from fluxplain.kafka.faust.consumer_metrics import monitor
+from fluxplain.kafka.faust.consumer_metrics import FaustMonitor
 from fluxplain.kafka.faust.transport import FaustDriver, install
 from fluxplain.kafka.metrics.partitions import StatusCollector
 from fluxplain.kafka.metrics.worker_metrics import WorkerMetrics
@@ -86,7 +86,7 @@ def create_worker(config: Config, replica: Replica, make_stage: StageFactory) ->
     registered = register.enter(fingerprint_of(config, identity))
     app = _faust_app(config, replica)
     metrics = WorkerMetrics(config, replica)
-    monitor(app, str(replica), metrics.registry)
+    app.monitor = FaustMonitor(str(replica), metrics)
     producer, partitions = RecordProducer(config), feature_partitions(config)
     context = Context(
         config,

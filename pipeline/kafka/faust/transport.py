@@ -171,11 +171,7 @@ class FaustDriver:
 
     async def commit(self, offsets: Mapping[TopicPartition, int]) -> bool:
         """Commit offsets; False if a rebalance is under way."""
-        consumer, sensors = self._consumer, self._app.sensors
-        state = sensors.on_commit_initiated(consumer)
-        is_committed = await consumer._commit({TP(*tp): at for tp, at in offsets.items()})
-        sensors.on_commit_completed(consumer, state)
-        return bool(is_committed)
+        return bool(await self._consumer._commit({TP(*tp): at for tp, at in offsets.items()}))
 
     def log_end(self, tp: TopicPartition) -> int | None:
         """Return the end of the log as of the last fetch; None before it."""

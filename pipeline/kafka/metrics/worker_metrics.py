@@ -32,6 +32,10 @@ STEP_BUCKETS = (
 
 CHECKPOINT_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 15.0, 60.0)
 
+COMMIT_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0)
+
+REBALANCE_BUCKETS = (0.01, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
+
 
 class WorkerMetrics:
     """The counters and timers of a worker, in one registry."""
@@ -67,6 +71,19 @@ class WorkerMetrics:
             "Seconds of a checkpoint of all partitions of the worker: until the outputs have "
             "arrived, the states are safe and the offsets committed.",
             CHECKPOINT_BUCKETS,
+        )
+        self.commit = self._histogram(
+            role,
+            "fluxplain_commit_seconds",
+            "Seconds until the broker had taken a commit.",
+            COMMIT_BUCKETS,
+        )
+        self.rebalance = self._histogram(
+            role,
+            "fluxplain_rebalance_seconds",
+            "Seconds of a rebalance, from the loss of the partitions until their states are "
+            "loaded; its _count is how many there were.",
+            REBALANCE_BUCKETS,
         )
         self.outdated = Counter(
             "fluxplain_outdated_messages",

@@ -146,8 +146,11 @@ class Committer:
             and (p.must_commit or each.next_offset > p.committed_offset)
         ]
         offsets = {each.partition.tp: each.next_offset for each in new}
-        if new and not await self.context.driver.commit(offsets):
-            return False
+        if new:
+            with self.context.metrics.commit.time():
+                is_committed = await self.context.driver.commit(offsets)
+            if not is_committed:
+                return False
         for each in new:
             each.partition.committed_offset = each.next_offset
             each.partition.must_commit = False
