@@ -28,7 +28,7 @@ class StatusCollector(Collector):
             "Messages of the worker's partitions that it has not taken yet; as of the last look, "
             "every two seconds.",
             # without partitions the lag is that of its group, which others export
-            health.stall_detector.lag if health.partitions else 0,
+            health.lag if health.partitions else 0,
         )
         yield self._of_worker(
             "fluxplain_ready",
@@ -39,7 +39,7 @@ class StatusCollector(Collector):
         yield self._of_worker(
             "fluxplain_broker_answers",
             "Whether the broker answers the worker (1 or 0).",
-            health.stall_detector.broker_answers,
+            health.broker_answers,
         )
         yield gauge(
             "fluxplain_waits_for",

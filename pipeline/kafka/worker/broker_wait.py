@@ -7,11 +7,10 @@ everything again just when the cluster is back.
 import logging
 import logging.config
 import signal
+import sys
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from types import FrameType
+from collections.abc import Sequence
 
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient
@@ -22,7 +21,6 @@ from fluxplain.config.replica import Replica
 from fluxplain.kafka.client import AccessError, client_settings, no_answer
 from fluxplain.kafka.client_logs import logging_settings
 from fluxplain.kafka.worker.health import Health, HealthServer
-from fluxplain.kafka.worker.stall_detector import StallDetector
 
 log = logging.getLogger("fluxplain.worker")
 
@@ -36,21 +34,23 @@ REMIND_S = 60.0
 def wait_for_broker(config: Config, replica: Replica) -> None:
     """Return when a broker answers; until then `/healthz` answers 200, and `/readyz` 503.
 
-    Raises ``AccessError`` if a broker refuses the credentials or TLS fails, and ``ConfigError`` if
-    the health endpoint cannot listen.
+    SIGTERM and Ctrl-C end the process with status 0 meanwhile. Raises ``AccessError`` if a broker
+    refuses the credentials or TLS fails, and ``ConfigError`` if the health endpoint cannot listen.
     """
     problems: deque[KafkaError] = deque(maxlen=10)
     admin = AdminClient({**client_settings(config), "error_cb": problems.append})
     if _answers(admin):
         return
-    since = time.monotonic()
-    with _ended_by_sigterm(), _alive(config, replica, _reason(config, problems)):
-        reminded = since
-        while not _answers(admin):
-            reason = _reason(config, problems)
-            if time.monotonic() - reminded >= REMIND_S:
-                reminded = time.monotonic()
-                log.warning("%s: %s; still waiting", replica, reason)
+    for each in (signal.SIGINT, signal.SIGTERM):  # process 1 of a container would ignore them
+        signal.signal(each, lambda *_: sys.exit(0))
+    since = reminded_at = time.monotonic()
+    server = _alive(config, replica, _reason(config, problems))
+    while not _answers(admin):
+        reason = _reason(config, problems)
+        if time.monotonic() - reminded_at >= REMIND_S:
+            reminded_at = time.monotonic()
+            log.warning("%s: %s; still waiting", replica, reason)
+    server.stop()
     log.info("%s: a broker answers, after %.0f s", replica, time.monotonic() - since)
 
 
@@ -70,37 +70,14 @@ def _reason(config: Config, problems: Sequence[KafkaError]) -> str:
     return str(error)
 
 
-@contextmanager
-def _alive(config: Config, replica: Replica, reason: str) -> Iterator[None]:
-    """Answer health checks and log the reason of the wait."""
+def _alive(config: Config, replica: Replica, reason: str) -> HealthServer:
+    """Log the reason of the wait, and return a server that answers health checks."""
     logging.config.dictConfig(logging_settings())
     registry = CollectorRegistry()
     meaning = "Whether the broker answers the worker (1 or 0)."
-    Gauge("fluxplain_broker_answers", meaning, ["role"], registry=registry).labels(
-        str(replica)
-    ).set(0)
-    topics = [config.topic(name) for name in config.inputs(replica.role)]
-    stall_detector = StallDetector(config.health.stall_s, config.checkpoint.interval_s)
-    health = Health(replica, topics, stall_detector, waits_for=reason)
-    server = HealthServer(config, lambda: health, registry)
+    answers = Gauge("fluxplain_broker_answers", meaning, ["role"], registry=registry)
+    answers.labels(str(replica)).set(0)
+    server = HealthServer(config, lambda: Health(replica, waits_for=reason), registry)
     log.info("%s: health at %s", replica, server.start())
     log.warning("%s: %s; waiting for it", replica, reason)
-    try:
-        yield
-    finally:
-        server.stop()
-
-
-@contextmanager
-def _ended_by_sigterm() -> Iterator[None]:
-    """End with status 0 on SIGTERM and Ctrl-C, which process 1 of a container would ignore."""
-
-    def stop(_number: int, _frame: FrameType | None) -> None:
-        raise SystemExit(0)
-
-    before = {each: signal.signal(each, stop) for each in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield
-    finally:
-        for each, handler in before.items():
-            signal.signal(each, handler)
+    return server

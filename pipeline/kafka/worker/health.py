@@ -4,7 +4,6 @@ import asyncio
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import orjson
 from aiohttp import web
@@ -15,18 +14,21 @@ from fluxplain.config import Config, ConfigError
 from fluxplain.config.replica import Replica
 from fluxplain.http.host_check import host_check, is_loopback
 from fluxplain.kafka.worker.partition import PartitionProgress
-from fluxplain.kafka.worker.stall_detector import StallDetector
 
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """The health of a worker; ``waits_for`` names what blocks it."""
+    """The health of a worker; ``waits_for`` names what blocks it, ``stalled`` a lack of progress.
+
+    ``lag`` is the number of messages not taken yet.
+    """
 
     replica: Replica
-    topics: Sequence[str]
-    stall_detector: StallDetector
     waits_for: str | None
     is_ready: bool = False
+    stalled: str | None = None
+    broker_answers: bool = False
+    lag: int = 0
     partitions: Sequence[PartitionProgress] = ()
 
 
@@ -42,7 +44,7 @@ class HealthServer:
     def __init__(
         self, config: Config, look: Callable[[], Health], metrics: CollectorRegistry
     ) -> None:
-        self._settings = config.health
+        self._config = config
         self._look = look
         self._metrics = metrics
         self._loop = asyncio.new_event_loop()
@@ -51,16 +53,16 @@ class HealthServer:
 
     def start(self) -> str:
         """Listen and return the address, ``http://host:port``; raise ``ConfigError``."""
+        settings = self._config.health
         try:
-            port = self._loop.run_until_complete(self._listen())
+            port = self._loop.run_until_complete(self._listen(settings.host, settings.port))
         except OSError as error:
             raise ConfigError(
-                f"health.port is {self._settings.port} and health.host is "
-                f"{self._settings.host!r}, but the worker cannot listen there: {error.strerror}; "
-                "health.port = 0 takes any free port"
+                f"health.port is {settings.port} and health.host is {settings.host!r}, but the "
+                f"worker cannot listen there: {error.strerror}; health.port = 0 takes any free port"
             ) from None
         self._thread.start()
-        return f"http://{self._settings.host}:{port}"
+        return f"http://{settings.host}:{port}"
 
     def stop(self) -> None:
         """Stop listening and free the port."""
@@ -70,8 +72,8 @@ class HealthServer:
         self._thread.join()
         self._loop.close()
 
-    async def _listen(self) -> int:
-        checks = [host_check((), "ask localhost")] if is_loopback(self._settings.host) else []
+    async def _listen(self, host: str, port: int) -> int:
+        checks = [host_check((), "ask localhost")] if is_loopback(host) else []
         app = web.Application(middlewares=checks)
         app.router.add_get("/healthz", self._healthz)
         app.router.add_get("/readyz", self._readyz)
@@ -79,36 +81,36 @@ class HealthServer:
         # do not wait for open connections: a probe keeps none
         runner = self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
         await runner.setup()
-        await web.TCPSite(runner, self._settings.host, self._settings.port).start()
+        await web.TCPSite(runner, host, port).start()
         return int(runner.addresses[0][1])
 
     async def _healthz(self, _request: web.Request) -> web.Response:
         health = self._look()
-        return _answer(health, is_well=health.stall_detector.stalled() is None)
+        return self._answer(health, is_well=health.stalled is None)
 
     async def _readyz(self, _request: web.Request) -> web.Response:
         health = self._look()
-        return _answer(health, is_well=health.is_ready)
+        return self._answer(health, is_well=health.is_ready)
 
-
-def _answer(health: Health, *, is_well: bool) -> web.Response:
-    body: dict[str, Any] = {
-        "role": str(health.replica),
-        "topics": health.topics,
-        "ready": health.is_ready,
-        "stalled": health.stall_detector.stalled(),
-        "broker_answers": health.stall_detector.broker_answers,
-        "waits_for": health.waits_for,
-        "lag": health.stall_detector.lag,
-        "partitions": [
-            {
-                **each.tp._asdict(),
-                "next_offset": each.next_offset,
-                "committed_offset": each.committed_offset,
-                "waits_for": each.waits_for,
-            }
-            for each in health.partitions
-        ],
-    }
-    status = 200 if is_well else 503
-    return web.Response(status=status, body=orjson.dumps(body), content_type="application/json")
+    def _answer(self, health: Health, *, is_well: bool) -> web.Response:
+        topics = map(self._config.topic, self._config.inputs(health.replica.role))
+        body = {
+            "role": str(health.replica),
+            "topics": list(topics),
+            "ready": health.is_ready,
+            "stalled": health.stalled,
+            "broker_answers": health.broker_answers,
+            "waits_for": health.waits_for,
+            "lag": health.lag,
+            "partitions": [
+                {
+                    **each.tp._asdict(),
+                    "next_offset": each.next_offset,
+                    "committed_offset": each.committed_offset,
+                    "waits_for": each.waits_for,
+                }
+                for each in health.partitions
+            ],
+        }
+        status, kind = 200 if is_well else 503, "application/json"
+        return web.Response(status=status, body=orjson.dumps(body), content_type=kind)

@@ -10,7 +10,7 @@ shards of the stream, and for all later starts.
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from confluent_kafka import KafkaException
@@ -42,8 +42,6 @@ MOST_READ = 20_000
 READ_S = 0.5
 """Seconds that one call may read ahead."""
 
-Waiting = tuple[AssignedPartition, ModelWait]
-
 
 @dataclass(eq=False)
 class ModelWaits:
@@ -56,22 +54,22 @@ class ModelWaits:
         self._reader = ControlReader(self.context.config, self._knows)
         self._looking = asyncio.Lock()
 
-    def resume(self, partition: AssignedPartition) -> None:
-        """Let a loaded partition wait if its stage awaits a model."""
-        stage = partition.stage
-        if isinstance(stage, HasActiveModel) and stage.active.awaited is not None:
-            partition.wait = ModelWait(stage, partition.next_offset)
-
-    async def begin(self, partition: AssignedPartition) -> None:
-        """Let a partition wait if its last step announced a model."""
+    def resume(self, partition: AssignedPartition) -> ModelWait | None:
+        """Let a partition wait if its stage awaits a model."""
         stage = partition.stage
         # isinstance comes last: it is slow, and this runs after each message
         active: ActiveModel | None = getattr(stage, "active", None)
         if active is None or active.awaited is None or not isinstance(stage, HasActiveModel):
-            return
-        wait = partition.wait = ModelWait(stage, partition.next_offset)
-        await self._look([(partition, wait)], ahead=False)
-        await self._conclude(partition, wait)
+            return None
+        partition.wait = ModelWait(stage, partition.next_offset)
+        return partition.wait
+
+    async def begin(self, partition: AssignedPartition) -> None:
+        """Let a partition wait if its last step announced a model that is not there yet."""
+        wait = self.resume(partition)
+        if wait is not None:
+            await self._look(partition, wait, ahead=False)
+            await self._conclude(partition, wait)
 
     def holds_back(self, partition: AssignedPartition) -> bool:
         """Return whether a partition waits; its messages are read again afterwards."""
@@ -88,13 +86,10 @@ class ModelWaits:
         if not any(now - wait.looked_at >= LOOK_S for _, wait in waiting):
             return
         await self.context.driver.stay_in_group()
-        await self._look(waiting, ahead=True)
-        async with busy:
-            for partition, wait in waiting:
+        for partition, wait in waiting:
+            await self._look(partition, wait, ahead=True)
+            async with busy:
                 await self._conclude(partition, wait)
-
-    def _waiting(self) -> list[Waiting]:
-        return [(each, wait) for each in self.context.assignment if (wait := each.wait) is not None]
 
     @property
     def reasons(self) -> dict[TopicPartition, str]:
@@ -111,18 +106,19 @@ class ModelWaits:
         more = f"; also waiting for a model: {', '.join(others)}" if others else ""
         return f"{first}: {reasons[first]}{more}"
 
-    async def _look(self, waiting: Sequence[Waiting], *, ahead: bool) -> None:
-        async with self._looking:
-            current = [each for each in waiting if _is_current(*each)]
-            # in a thread: the event loop must handle rebalances and signals
-            await asyncio.to_thread(self._look_now, current, ahead=ahead)
+    def _waiting(self) -> list[tuple[AssignedPartition, ModelWait]]:
+        return [(each, wait) for each in self.context.assignment if (wait := each.wait) is not None]
 
-    def _look_now(self, waiting: Sequence[Waiting], *, ahead: bool) -> None:
-        for partition, wait in waiting:
+    async def _look(self, partition: AssignedPartition, wait: ModelWait, *, ahead: bool) -> None:
+        async with self._looking:
+            if not _is_current(partition, wait):
+                return
             # the first search ahead comes later: the event loop waits for this one
             wait.looked_at = time.monotonic() if ahead else 0.0
             try:
-                wait.outcome = self._outcome(partition.tp, wait, ahead=ahead)
+                # in a thread: the event loop must handle rebalances and signals
+                outcome = asyncio.to_thread(self._outcome, partition.tp, wait, ahead=ahead)
+                wait.outcome = await outcome
             except BrokerError as error:
                 wait.reason = str(error)
 
@@ -150,7 +146,7 @@ class ModelWaits:
         return found if decision == "taken" else None
 
     def _is_withdrawn(self, tp: TopicPartition, wait: ModelWait) -> bool:
-        """Return whether a message ahead withdraws the model; advance ``wait.ahead``."""
+        """Return whether a message ahead withdraws the model; ``wait.ahead`` advances."""
         for message, ahead in self._reader.read(tp, wait.ahead):
             if message is not None and wait.stage.active.is_withdrawn_by(message):
                 return True

@@ -37,48 +37,35 @@ class StallDetector:
     """Measures how long nothing has moved although messages wait.
 
     Waiting messages must be taken within ``stall_s`` seconds, and committed within ``stall_s`` plus
-    the interval of checkpoints, ``interval_s``.
+    the interval of checkpoints, ``interval_s``. ``shortened`` is a partition whose log ends before
+    the worker's next offset, with that end.
     """
 
     def __init__(self, stall_s: float, interval_s: float) -> None:
         self._taking = _Timers(stall_s)
         self._committing = _Timers(stall_s + interval_s)
-        self._stall_s = stall_s
+        self._refused = _Timers(stall_s)
         self._refusal: str | None = None
-        self._refused_since: float | None = None
-        self._shorter: dict[TopicPartition, tuple[PartitionProgress, int, int]] = {}
+        self._too_short: dict[TopicPartition, int] = {}
         self._seen_at: float | None = None
+        self.shortened: tuple[PartitionProgress, int] | None = None
         self.lag = 0
         self.broker_answers = False
 
     def see(self, sample: ProgressSample) -> None:
         """Update the timers from one observation of the role."""
         self.broker_answers = sample.ends is not None
-        self._see_refusal(sample)
+        self._refused.see(sample.now, {} if sample.refusal is None else {None: 0})
+        # a restart reads the secrets again
+        self._refusal = sample.refusal if self._refused.overdue else None
         was_asleep = self._seen_at is not None and sample.now - self._seen_at > ASLEEP_S
         self._seen_at = sample.now
         if was_asleep or sample.ends is None or sample.is_saving or sample.is_held_up:
             # a restart would not help
-            self._taking.forget()
-            self._committing.forget()
-            return
-        ends = sample.ends
-        self._see_shorter_logs(sample.partitions, ends)
-        taken = {p.tp: (p.next_offset, ends.get(p.tp, 0)) for p in sample.partitions}
-        waiting = {p.tp for p in sample.partitions if p.waits_for is not None}
-        done = {p.tp: (p.committed_offset, p.next_offset) for p in sample.partitions}
-        if not sample.partitions:
-            # nobody commits the waiting messages, and this worker gets no partition: a lost group
-            done = {tp: (offset, ends.get(tp, 0)) for tp, offset in sample.committed.items()}
-        self.lag = sum(max(end - offset, 0) for offset, end in (taken or done).values())
-        # a restart would not bring a model
-        self._taking.see(sample.now, {tp: each for tp, each in taken.items() if tp not in waiting})
-        self._committing.see(sample.now, done)
-
-    def shortened(self) -> tuple[PartitionProgress, int] | None:
-        """Return a partition whose log ends before the worker's next offset, and that end."""
-        seen = self._shorter.values()
-        return next(((partition, end) for partition, end, looks in seen if looks >= LOOKS), None)
+            self._taking.see(sample.now, {})
+            self._committing.see(sample.now, {})
+        else:
+            self._see_offsets(sample, sample.ends)
 
     def stalled(self) -> str | None:
         """Return a message about the stall; None if there is none."""
@@ -86,50 +73,48 @@ class StallDetector:
             return self._refusal
         for timers, what in ((self._taking, "taken"), (self._committing, "committed")):
             if timers.overdue:
-                places = ", ".join(map(str, sorted(timers.overdue)))
+                places = ", ".join(sorted(map(str, timers.overdue)))
                 return (
                     f"no message of {places} was {what} for {timers.limit_s:.0f} s, "
                     "although messages wait and the broker answers"
                 )
         return None
 
-    def _see_shorter_logs(
-        self, partitions: Sequence[PartitionProgress], ends: Mapping[TopicPartition, int]
-    ) -> None:
-        before, self._shorter = self._shorter, {}
-        for each in partitions:
-            end = ends.get(each.tp, each.next_offset)
-            if end < each.next_offset:
-                looks = before[each.tp][2] if each.tp in before else 0
-                self._shorter[each.tp] = (each, end, looks + 1)
+    def _see_offsets(self, sample: ProgressSample, ends: Mapping[TopicPartition, int]) -> None:
+        short = {
+            p.tp: p for p in sample.partitions if ends.get(p.tp, p.next_offset) < p.next_offset
+        }
+        self._too_short = {tp: self._too_short.get(tp, 0) + 1 for tp in short}
+        certain = [(p, ends[tp]) for tp, p in short.items() if self._too_short[tp] >= LOOKS]
+        self.shortened = certain[0] if certain else None
+        taken = {p.tp: (p.next_offset, ends.get(p.tp, 0)) for p in sample.partitions}
+        done = {p.tp: (p.committed_offset, p.next_offset) for p in sample.partitions}
+        if not sample.partitions:
+            # nobody commits the waiting messages, and this worker gets no partition: a lost group
+            done = {tp: (offset, ends.get(tp, 0)) for tp, offset in sample.committed.items()}
+        self.lag = sum(max(end - offset, 0) for offset, end in (taken or done).values())
+        # a restart would not bring a model
+        bound = [p.tp for p in sample.partitions if p.waits_for is None]
+        self._taking.see(sample.now, _below({tp: taken[tp] for tp in bound}))
+        self._committing.see(sample.now, _below(done))
 
-    def _see_refusal(self, sample: ProgressSample) -> None:
-        if sample.refusal is None:
-            self._refused_since = None
-        elif self._refused_since is None:
-            self._refused_since = sample.now
-        since = self._refused_since
-        overdue = since is not None and sample.now - since >= self._stall_s
-        # a restart reads the secrets again
-        self._refusal = sample.refusal if overdue else None
+
+def _below(partitions: Mapping[TopicPartition, tuple[int, int]]) -> dict[TopicPartition, int]:
+    """Return the offsets that are below their goals."""
+    return {tp: offset for tp, (offset, goal) in partitions.items() if offset < goal}
 
 
 class _Timers:
-    """Measures for each partition how long an offset has stood below its goal."""
+    """Measures how long values have stayed the same, and which of them for too long."""
 
     def __init__(self, limit_s: float) -> None:
         self.limit_s = limit_s
-        self.overdue: set[TopicPartition] = set()
-        self._since: dict[TopicPartition, tuple[int, float]] = {}
+        self.overdue: set[TopicPartition | None] = set()
+        self._since: dict[TopicPartition | None, tuple[int, float]] = {}
 
-    def see(self, now: float, partitions: Mapping[TopicPartition, tuple[int, int]]) -> None:
-        waiting = {tp: offset for tp, (offset, goal) in partitions.items() if offset < goal}
+    def see(self, now: float, values: Mapping[TopicPartition, int] | Mapping[None, int]) -> None:
         self._since = {
-            tp: self._since[tp] if self._since.get(tp, (None,))[0] == offset else (offset, now)
-            for tp, offset in waiting.items()
+            key: self._since[key] if self._since.get(key, (None,))[0] == value else (value, now)
+            for key, value in values.items()
         }
-        self.overdue = {tp for tp, (_, since) in self._since.items() if now - since >= self.limit_s}
-
-    def forget(self) -> None:
-        self._since = {}
-        self.overdue = set()
+        self.overdue = {key for key, (_, at) in self._since.items() if now - at >= self.limit_s}

@@ -60,7 +60,7 @@ class Watchdog:
         self._status = status
         self.replica = status.context.replica
         self.topics = [config.topic(name) for name in config.inputs(self.replica.role)]
-        self.stall_detector = StallDetector(config.health.stall_s, config.checkpoint.interval_s)
+        self._stall_detector = StallDetector(config.health.stall_s, config.checkpoint.interval_s)
         self._source = _Topics(config, self.topics)
         self._errors: list[KafkaError] = []
         self._refused: str | None = None
@@ -71,10 +71,17 @@ class Watchdog:
 
     def health(self) -> Health:
         """Return the worker's health; it is ready only while the broker answers."""
-        status, stall_detector = self._status, self.stall_detector
+        status, stall_detector = self._status, self._stall_detector
         is_ready = status.is_ready and stall_detector.broker_answers
-        where = self.replica, self.topics, stall_detector
-        return Health(*where, status.waits_for, is_ready, status.partitions())
+        return Health(
+            self.replica,
+            status.waits_for,
+            is_ready,
+            stall_detector.stalled(),
+            stall_detector.broker_answers,
+            stall_detector.lag,
+            status.partitions(),
+        )
 
     def start(self) -> None:
         """Start the thread, which runs until the process ends."""
@@ -93,12 +100,12 @@ class Watchdog:
             fail(f"{self.replica}: the watchdog failed", error)
 
     def _check_progress(self) -> None:
-        self.stall_detector.see(self._look())
-        if stalled := self.stall_detector.stalled():
+        self._stall_detector.see(self._look())
+        if stalled := self._stall_detector.stalled():
             log.critical("%s: %s; ending so that it is restarted", self.replica, stalled)
             end(EXIT_FAILED)
-        if shortened := self.stall_detector.shortened():
-            partition, end_of_log = shortened
+        if self._stall_detector.shortened:
+            partition, end_of_log = self._stall_detector.shortened
             slot = Slot.of(self.replica, *partition.tp)
             refuse(shorter_log(slot, partition.next_offset, end_of_log))
 
@@ -119,9 +126,8 @@ class Watchdog:
             ends = self._log_offsets(offsets, OFFSET_END)
             waiting = {tp: self._waiting(tp, offsets[tp], ends[tp]) for tp in ends}
         except KafkaException as error:
-            return ProgressSample(
-                time.monotonic(), partitions, refusal=self._refusal(error.args[0])
-            )
+            refused = self._refusal(error.args[0])
+            return ProgressSample(time.monotonic(), partitions, refusal=refused)
         self._refused = None
         return ProgressSample(
             *(time.monotonic(), partitions, waiting, {} if partitions else offsets),
@@ -161,17 +167,10 @@ class Watchdog:
         stood = (offset, log_end)
         stands, self._seen[tp] = self._seen.get(tp) == stood, stood
         if offset < log_end and stands and self._empty.get(tp) != stood:
-            if self._holds_messages(tp, offset):
-                return log_end
-            self._empty[tp] = stood
+            with suppress(KafkaException):
+                if first_offset(self._config, *tp, offset, WATCH_REQUEST_S) is None:
+                    self._empty[tp] = stood
         return offset if self._empty.get(tp) == stood else log_end
-
-    def _holds_messages(self, tp: TopicPartition, offset: int) -> bool:
-        """Return whether there is a message from an offset on; True without an answer in time."""
-        try:
-            return first_offset(self._config, *tp, offset, WATCH_REQUEST_S) is not None
-        except KafkaException:
-            return True
 
     def _refusal(self, error: KafkaError) -> str | None:
         """Return the reason if the broker refused this worker.
@@ -183,13 +182,11 @@ class Watchdog:
         reported = self._consumer.poll(0)  # calls error_cb; an ACL's refusal comes as a message
         problems = [each for each in self._errors if each.code() != KafkaError._ALL_BROKERS_DOWN]
         denied = (reported and reported.error()) or error
-        reasons = (
-            no_answer(self._config, problems),
-            refusal(self._config, f"cannot read {', '.join(self.topics)}", denied),
-        )
-        reason = next((str(each) for each in reasons if isinstance(each, AccessError)), None)
-        if reason or problems:
-            self._refused = reason
+        what = f"cannot read {', '.join(self.topics)}"
+        errors = no_answer(self._config, problems), refusal(self._config, what, denied)
+        refused = next((str(each) for each in errors if isinstance(each, AccessError)), None)
+        if refused or problems:
+            self._refused = refused
         return self._refused
 
 

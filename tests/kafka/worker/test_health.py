@@ -8,7 +8,6 @@ from prometheus_client import CollectorRegistry
 
 from fluxplain.config.replica import Replica
 from fluxplain.kafka.worker.health import Health, HealthServer
-from fluxplain.kafka.worker.stall_detector import StallDetector
 from tests.kit.support import linear_config
 
 PATHS = ("/metrics", "/healthz", "/readyz")
@@ -16,8 +15,7 @@ PATHS = ("/metrics", "/healthz", "/readyz")
 
 def start(host: str) -> str:
     """Return the address of a server of a worker that is well."""
-    stall_detector = StallDetector(stall_s=10.0, interval_s=5.0)
-    health = Health(Replica("model"), ["features"], stall_detector, waits_for=None, is_ready=True)
+    health = Health(Replica("model"), waits_for=None, is_ready=True)
     config = linear_config(health={"host": host})
     return HealthServer(config, lambda: health, CollectorRegistry()).start()
 

@@ -88,9 +88,9 @@ def test_a_log_that_ends_before_what_was_taken_is_noticed_unless_it_was_for_a_mo
 ) -> None:
     for now, end in enumerate([9, 7, 7, 9, 7, 7]):
         detector.see(sample(now, 8, 8, end))
-        assert detector.shortened() is None
+        assert detector.shortened is None
     detector.see(sample(6, 8, 8, 7))
-    assert detector.shortened() == (PartitionProgress(T0, 8, 8), 7)
+    assert detector.shortened == (PartitionProgress(T0, 8, 8), 7)
 
 
 def test_a_partition_that_waits_for_a_model_is_well_and_hides_no_other(
