@@ -1,10 +1,12 @@
-"""Headers of messages, which may be forged or unreadable."""
+"""Received messages as stages take them; headers may be forged or unreadable."""
 
 from collections.abc import Iterable
 from typing import Any, Self
 
-from confluent_kafka import Message
+import confluent_kafka
 
+from fluxplain.kafka.driver import Received
+from fluxplain.stages import Message
 from fluxplain.stages.limits import HEADER_MEMORY_BYTES
 
 OWN = "fluxplain-"
@@ -23,13 +25,31 @@ class Unreadable(tuple[()]):
         return made
 
 
+def incoming_message(message: Received, *, is_own: bool) -> Message:
+    """Return a received message as a stage's message.
+
+    Unless only workers write its topic (``is_own``), headers with fluxplain's names are forged, and
+    dropped.
+    """
+    flaw = message.headers.reason if isinstance(message.headers, Unreadable) else None
+    # in seconds (Faust); None or -1 without one
+    time_s = message.timestamp or -1.0
+    return Message(
+        message.topic,
+        message.partition,
+        message.offset,
+        message.key,
+        message.value,
+        round(time_s * 1000) if time_s >= 0.0 else None,
+        usable_headers(message.headers or (), is_own=is_own),
+        flaw=flaw,
+    )
+
+
 def usable_headers(
     headers: Iterable[tuple[str, bytes | None]], *, is_own: bool
 ) -> dict[str, bytes]:
     """Return the headers that a stage may see; of equal names, the last one.
-
-    Unless a role of the pipeline wrote the message (``is_own``), headers with its prefix are
-    forged, and dropped.
 
     Examples
     --------
@@ -45,7 +65,7 @@ def usable_headers(
     }
 
 
-def headers_of(message: Message) -> dict[str, bytes]:
+def headers_of(message: confluent_kafka.Message) -> dict[str, bytes]:
     """Return the headers of a message that librdkafka read; none if a name is not UTF-8."""
     try:
         headers = message.headers()

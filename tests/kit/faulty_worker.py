@@ -22,8 +22,7 @@ from fluxplain.kafka.ownership.register import Register
 from fluxplain.kafka.producer import RecordProducer
 from fluxplain.kafka.worker.commit import Committer
 from fluxplain.kafka.worker.outbox import Outbox
-from fluxplain.kafka.worker.turn import Turn
-from fluxplain.kafka.worker.worker import RoleWorker
+from fluxplain.kafka.worker.worker import RoleWorker, Turn
 from fluxplain.schemas import Change, Record
 from fluxplain.stages import ModelStage
 

@@ -7,6 +7,7 @@ however large it becomes, and hold one unpacked batch per partition. These use
 
 import weakref
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from aiokafka.consumer import fetcher
@@ -35,26 +36,21 @@ LARGE_BYTES = 1024 * 1024
 _LENGTH_OFFSET, _LOG_OVERHEAD, _BATCH_OVERHEAD = 8, 12, 61
 
 
+@dataclass(slots=True)
 class Drain:
     """Counts the bytes of messages that one call returns, and of batches unpacked for them."""
 
-    def __init__(self) -> None:
-        self.bytes = 0
-        self._is_empty = True
+    bytes: int = 0
+    has_messages: bool = False
 
     def begin(self) -> None:
         """Count from zero."""
-        self.bytes, self._is_empty = 0, True
-
-    def add(self, record: ConsumerRecord[Any, Any]) -> None:
-        """Count a message."""
-        self.bytes += size_of(record)
-        self._is_empty = False
+        self.bytes, self.has_messages = 0, False
 
     @property
     def is_full(self) -> bool:
         """Whether the call must return."""
-        return self.bytes >= MAX_DRAINED_BYTES and not self._is_empty
+        return self.bytes >= MAX_DRAINED_BYTES and self.has_messages
 
 
 DRAIN = Drain()
@@ -142,10 +138,6 @@ class PartitionRecords(fetcher.PartitionRecords):
             self.next_fetch_offset = max(self.next_fetch_offset, batch.next_offset)
             self._batch = self._unpacked = None
 
-    def release(self) -> None:
-        """Drop the unpacked batch, which is unpacked again when needed."""
-        self._unpacked = None
-
     def _next_batch(self) -> Batch | None:
         """Return the next batch; None if its records are not for readers.
 
@@ -181,11 +173,10 @@ class PartitionRecords(fetcher.PartitionRecords):
         return batch.records(unpacked)
 
     def _hold(self) -> None:
-        """Make the previous holder drop its unpacked batch."""
-        holder = PartitionRecords._holder
-        other = None if holder is None else holder()
+        """Make the previous holder drop its unpacked batch, which it unpacks again."""
+        other = PartitionRecords._holder and PartitionRecords._holder()
         if other is not None and other is not self:
-            other.release()
+            other._unpacked = None
         PartitionRecords._holder = weakref.ref(self)
 
 
@@ -214,7 +205,8 @@ class FetchResult(fetcher.FetchResult):
                 self._update_position()
                 self._partition_records = None
                 return messages
-            DRAIN.add(message)
+            DRAIN.bytes += size_of(message)
+            DRAIN.has_messages = True
             messages.append(message)
         self._update_position()
         return messages

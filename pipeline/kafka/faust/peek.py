@@ -125,17 +125,18 @@ def _ask(  # noqa: PLR0917 — the same
 
 @asynccontextmanager
 async def _client(config: Config) -> AsyncIterator[Any]:
-    kafka = config.kafka
-    sasl = {
-        "sasl_mechanism": kafka.mechanism,
-        "sasl_plain_username": kafka.username,
-        "sasl_plain_password": kafka.get_password() if kafka.uses_sasl else None,
-    }
+    kafka, sasl = config.kafka, dict[str, Any]()
+    if kafka.uses_sasl:
+        sasl = {
+            "sasl_mechanism": kafka.mechanism,
+            "sasl_plain_username": kafka.username,
+            "sasl_plain_password": kafka.get_password(),
+        }
     client = AIOKafkaClient(
         bootstrap_servers=kafka.bootstrap_servers,
         security_protocol=kafka.security_protocol,
         ssl_context=kafka.tls_context(),
-        **(sasl if kafka.uses_sasl else {}),
+        **sasl,
     )
     try:
         while True:

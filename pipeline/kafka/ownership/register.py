@@ -3,6 +3,7 @@
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
 from threading import Lock
 from typing import Any
 
@@ -72,7 +73,7 @@ class Register:
         with self._lock:
             self._read()
             if not self._registered.number:
-                self._add(here.record(replaces=0))
+                self._add(kind="settings", replaces=0, **asdict(here))
             self._check(here)
             return self._registered.number
 
@@ -82,7 +83,7 @@ class Register:
         Raises ``RegisteredError`` if other settings were registered meanwhile.
         """
         with self._lock:
-            self._add(here.record(replaces=self._registered.number))
+            self._add(kind="settings", replaces=self._registered.number, **asdict(here))
             self._check(here)
             return self._registered.number
 
@@ -95,11 +96,10 @@ class Register:
 
     def begin(self, slot: str, begin: Begin) -> None:
         """Register the checkpoint that a slot's owner resumes from, before it writes anything."""
-        record = {"slot": slot, "epoch": begin.epoch, "next_offset": begin.next_offset}
         # compaction must not replace this record by a late one of a former owner
         key = f"begin {slot} {begin.epoch % BEGINS}"
         with self._lock:
-            self._append([(key, {"kind": "begin", **record})])
+            self._append([(key, {"kind": "begin", "slot": slot, **asdict(begin)})])
 
     def cold_start(self, place: str, offset: int, settings: int) -> int | None:
         """Register the cold start of a state at an offset and return its number.
@@ -109,8 +109,7 @@ class Register:
         with self._lock:
             self._read()
             if (place, offset) not in self._registered.cold_starts:
-                record = {"place": place, "offset": offset, "settings": settings}
-                self._add({"kind": "cold-start", **record})
+                self._add(kind="cold-start", place=place, offset=offset, settings=settings)
             is_current = self._registered.number == settings
             return self._registered.cold_starts[place, offset] if is_current else None
 
@@ -120,8 +119,7 @@ class Register:
         None if the settings with the number ``settings`` were replaced.
         """
         with self._lock:
-            record = {"stream": stream, "seq": seq, "decision": decision, "settings": settings}
-            self._add({"kind": "model", **record})
+            self._add(kind="model", stream=stream, seq=seq, decision=decision, settings=settings)
             is_current = self._registered.number == settings
             return self._registered.decisions[stream, seq] if is_current else None
 
@@ -149,11 +147,10 @@ class Register:
             self._registered.take(message.offset + 1, message.value)
             return True
 
-        what = f"cannot read {self._topic}"
+        what, place = f"cannot read {self._topic}", (self._topic, PARTITION, self._next)
         try:
             if not self._next:
                 partitions_of(self._config, self._topic)  # fails at once for a missing topic
-            place = self._topic, PARTITION, self._next
             end = read_on(self._config, *place, REGISTER_S, take)
         except KafkaException as error:
             raise refusal(self._config, what, error.args[0]) from None
@@ -161,7 +158,7 @@ class Register:
             raise BrokerError(f"{what}: its records were deleted")
         self._next = end
 
-    def _add(self, record: Mapping[str, Any]) -> None:
+    def _add(self, **record: Any) -> None:
         """Write a record under a unique key, so that compaction keeps it, and read up to it."""
         self._append([(uuid.uuid4().hex, record)])
         self._read()
@@ -169,34 +166,26 @@ class Register:
     def _append(self, records: Sequence[tuple[str, Mapping[str, Any]]]) -> list[int]:
         """Write (key, record) pairs; return their numbers."""
         if self._producer is None:
-            self._producer = Producer(
-                {
-                    **client_settings(self._config),
-                    "enable.idempotence": True,
-                    "acks": "all",
-                    "linger.ms": 0,
-                    "message.timeout.ms": int(REGISTER_S * 1000),
-                }
-            )
-        answers: dict[str, Message | KafkaError | None] = {key: None for key, _ in records}
+            settings = {"enable.idempotence": True, "acks": "all", "linger.ms": 0}
+            timeout = {"message.timeout.ms": int(REGISTER_S * 1000)}
+            self._producer = Producer({**client_settings(self._config), **settings, **timeout})
+        numbers: dict[bytes | None, int] = {}
+        problem = KafkaError(KafkaError._TIMED_OUT)
 
         def delivered(error: KafkaError | None, message: Message) -> None:
-            answers[(message.key() or b"").decode()] = error or message
+            nonlocal problem
+            if error is None:
+                numbers[message.key()] = int(message.offset() or 0) + 1
+            else:
+                problem = error
 
         for key, record in records:
-            self._producer.produce(
-                *(self._topic, orjson.dumps(record), key),
-                partition=PARTITION,
-                on_delivery=delivered,
-            )
+            value = orjson.dumps(record)
+            self._producer.produce(self._topic, value, key, PARTITION, on_delivery=delivered)
         try:
             self._producer.flush(REGISTER_S + 1.0)
         except KafkaException as error:
-            raise refusal(self._config, f"cannot write {self._topic}", error.args[0]) from None
-        numbers = []
-        for answer in answers.values():
-            if not isinstance(answer, Message):
-                reason = answer or KafkaError(KafkaError._TIMED_OUT)
-                raise refusal(self._config, f"cannot write {self._topic}", reason)
-            numbers.append(int(answer.offset() or 0) + 1)
-        return numbers
+            problem = error.args[0]
+        if len(numbers) < len(records):
+            raise refusal(self._config, f"cannot write {self._topic}", problem)
+        return [numbers[key.encode()] for key, _ in records]

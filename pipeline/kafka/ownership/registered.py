@@ -53,16 +53,6 @@ class Fingerprint:
         """Return the fingerprint in a record; a malformed one raises TypeError or KeyError."""
         return cls(*(_texts(fields[name]) for name in ("settings", "versions", "logs")))
 
-    def record(self, replaces: int) -> dict[str, Any]:
-        """Return the record that registers it in place of the settings number ``replaces``."""
-        return {
-            "kind": "settings",
-            "replaces": replaces,
-            "settings": dict(self.settings),
-            "versions": dict(self.versions),
-            "logs": dict(self.logs),
-        }
-
     def differences(self, here: "Fingerprint") -> list[str]:
         """Describe the differences between the registered fingerprint and this one.
 

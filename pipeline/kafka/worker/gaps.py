@@ -45,16 +45,22 @@ class Gaps:
         if first == offset:
             return True
         log.warning("%s: offset %s came before %s: reading again", partition.slot, offset, first)
-        partition.lost_step(time.monotonic())
-        await self.read_again(partition)
+        await self.read_dropped(partition)
         return False
+
+    async def read_dropped(self, *partitions: AssignedPartition) -> None:
+        """Read partitions again whose messages were dropped."""
+        for each in partitions:
+            each.lost_step(time.monotonic())
+        await self.read_again(*partitions)
 
     async def read_again(self, *partitions: AssignedPartition) -> None:
         """Seek to the next offset of partitions."""
         if self.merge is not None:
             for each in partitions:  # otherwise their messages would come after refused ones
                 self.merge.forget(each.tp)
-        await self.context.driver.seek({each.tp: each.next_offset for each in partitions})
+        if partitions:
+            await self.context.driver.seek({each.tp: each.next_offset for each in partitions})
 
     def pass_over(self, tp: TopicPartition, offset: int, log_range: range, life: Life) -> int:
         """Return the offset to resume from when messages from an offset on were deleted unread.

@@ -31,7 +31,7 @@ class _Held:
     messages: deque[Received] = field(default_factory=deque)
     bytes: int = 0
     is_paused: bool = False
-    waited_at: tuple[int, int] | None = None
+    waited_at: tuple[int, int | None] | None = None
     waited_since: float = 0.0
 
     def put(self, message: Received) -> None:
@@ -42,10 +42,6 @@ class _Held:
         message = self.messages.popleft()
         self.bytes -= size_of(message)
         return message
-
-    def clear(self) -> None:
-        self.messages.clear()
-        self.bytes = 0
 
     def fills(self, share: float) -> bool:
         """Return whether at least this share of the capacity is used."""
@@ -91,10 +87,8 @@ class Merge:
         """Drop the held messages of a partition, which is read again."""
         if tp.partition not in self._held:
             return
-        held = self._held[tp.partition][tp.topic]
-        held.clear()
-        if held.is_paused:
-            held.is_paused = False
+        dropped, self._held[tp.partition][tp.topic] = self._held[tp.partition][tp.topic], _Held()
+        if dropped.is_paused:
             self._driver.resume(tp)
 
     def clear(self) -> None:
@@ -121,18 +115,12 @@ class Merge:
 
     def _is_awaited(self, topic: str, number: int, held: _Held, now: float) -> bool:
         """Return whether a partition without held messages may still bring an older one."""
-        stood = self._next_and_end(topic, number)
-        if stood is None or stood[0] >= stood[1]:
-            held.waited_at = None
+        partition = self._assignment.get(topic, number)
+        end = self._driver.log_end(TopicPartition(topic, number))
+        if partition is None or (end is not None and partition.next_offset >= end):
+            held.waited_at = None  # another worker owns it, or all was read
             return False
+        stood = partition.next_offset, end
         if held.waited_at != stood:
             held.waited_at, held.waited_since = stood, now
         return now - held.waited_since < PATIENCE_S
-
-    def _next_and_end(self, topic: str, number: int) -> tuple[int, int] | None:
-        """Return the next offset and the end of the log; None if another worker owns it."""
-        partition = self._assignment.get(topic, number)
-        if partition is None:
-            return None
-        end = self._driver.log_end(partition.tp)
-        return partition.next_offset, partition.next_offset + 1 if end is None else end

@@ -20,13 +20,13 @@ from fluxplain.errors import NotYetError
 from fluxplain.kafka.client import BrokerError, TopicPartition
 from fluxplain.kafka.driver import Received
 from fluxplain.kafka.faust.peek import read_on
+from fluxplain.kafka.headers import incoming_message
 from fluxplain.kafka.ownership.writers import WRITER, Writer
 from fluxplain.kafka.registry.codec import open_decoder
 from fluxplain.kafka.timeouts import PEEK_S
 from fluxplain.kafka.worker.context import Context
 from fluxplain.kafka.worker.gaps import Gaps
 from fluxplain.kafka.worker.partition import AssignedPartition, ModelWait, Outcome
-from fluxplain.kafka.worker.turn import incoming_message
 from fluxplain.schemas import Control
 from fluxplain.stages import Message
 from fluxplain.stages.active_model import ActiveModel, HasActiveModel, or_withdraw
@@ -178,9 +178,8 @@ class ModelWaits:
             done = "withdrawn" if outcome == "withdrawn" else "taken"
             log.warning("%s: resumes: the model was %s", partition.slot, done)
         if wait.has_dropped:
-            partition.lost_step(time.monotonic())
             self.context.driver.resume(partition.tp)
-            await self.gaps.read_again(partition)
+            await self.gaps.read_dropped(partition)
 
 
 def _is_current(partition: AssignedPartition, wait: ModelWait) -> bool:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from fluxplain.kafka.checkpoints.checkpoint import Slot
 from fluxplain.kafka.client import TopicPartition
@@ -16,16 +16,14 @@ SEEK_AGAIN_S = 2.0
 """Seconds without a message after a seek before it is repeated."""
 
 
-@dataclass(frozen=True, slots=True)
-class SavedCheckpoint:
+class SavedCheckpoint(NamedTuple):
     """Time (seconds since 1970) and size of the last checkpoint that this worker wrote."""
 
     at: float
     size_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class PartitionProgress:
+class PartitionProgress(NamedTuple):
     """A worker's progress in one partition, and the reason why it waits, if it does."""
 
     tp: TopicPartition
@@ -119,10 +117,6 @@ class AssignedPartition:
     def lost_step(self, now: float) -> None:
         """Expect dropped messages again."""
         self.in_step, self.jumped_to, self.sought_at = False, None, now
-
-    def finish(self, offset: int) -> None:
-        """Advance past the message at an offset."""
-        self.next_offset = offset + 1
 
 
 class Assignment:

@@ -1,19 +1,21 @@
 """One role of the pipeline: its assignment, and the order of its messages.
 
 :mod:`agents` defines what a role does with a message. This module decides which message is next in
-its partition, and yields it as a :class:`~fluxplain.kafka.worker.turn.Turn`.
+its partition, and yields it as a :class:`Turn`.
 """
 
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Collection, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 
 from fluxplain.kafka.checkpoints.checkpoint import StageFactory
 from fluxplain.kafka.client import TopicPartition
 from fluxplain.kafka.driver import Received
 from fluxplain.kafka.exits import fail
+from fluxplain.kafka.headers import incoming_message
 from fluxplain.kafka.registry.codec import Decoder
 from fluxplain.kafka.registry.registry_wait import WaitingDecoder
 from fluxplain.kafka.worker.claims import Claims
@@ -25,10 +27,50 @@ from fluxplain.kafka.worker.model_waits import ModelWaits
 from fluxplain.kafka.worker.output_partitions import OutputPartitions
 from fluxplain.kafka.worker.partition import AssignedPartition
 from fluxplain.kafka.worker.status import WorkerStatus
-from fluxplain.kafka.worker.turn import Turn, incoming_message
-from fluxplain.stages import Message
+from fluxplain.schemas import Control, Record
+from fluxplain.stages import Message, process
+from fluxplain.stages.active_model import HasActiveModel
 
 log = logging.getLogger("fluxplain.worker")
+
+
+@dataclass(slots=True)
+class Turn:
+    """The next message of a partition: let the stage step, publish what it returns, be done."""
+
+    partition: AssignedPartition
+    message: Message
+    context: Context
+    after: Callable[[AssignedPartition], Awaitable[None]]
+    took_s: float = 0.0
+
+    def step(self) -> Sequence[Record]:
+        """Pass the message to the stage; a bad one gives a dead letter."""
+        began_at = time.perf_counter()
+        records = process(self.partition.stage, self.message)
+        self.took_s = time.perf_counter() - began_at
+        self.context.metrics.step.observe(self.took_s)
+        return records
+
+    def publish(self, records: Sequence[Record]) -> None:
+        """Publish the stage's records, and a control record if its time budget requires one."""
+        self.context.outbox.publish(self.partition, records, self.message)
+        stage, budget = self.partition.stage, self.partition.budget
+        if budget is None or not isinstance(stage, HasActiveModel):
+            return
+        every = budget.see(stage.every, seconds=self.took_s, now=time.monotonic())
+        if every is not None:
+            log.info(
+                "%s of partition %d: from now on one of %d observations is explained instead of "
+                "one of %d, to keep explain.budget_ms",
+                *(self.partition.slot.owner, self.message.partition, every, stage.every),
+            )
+            self.context.outbox.send(Control(every=every), None, self.message.partition)
+
+    async def done(self) -> None:
+        """Finish the message; it is committed with the next checkpoint."""
+        self.partition.next_offset = self.message.offset + 1
+        await self.after(self.partition)
 
 
 class RoleWorker:
@@ -43,16 +85,14 @@ class RoleWorker:
         self.context = context
         self.is_finished = False
         self._busy = asyncio.Lock()
-        self._assignment = context.assignment
-        self._outbox = outbox = context.outbox
+        self._assignment, self._outbox = context.assignment, context.outbox
         config, replica = context.config, context.replica
         topics = [config.topic(name) for name in config.inputs(replica.role)]
-        several = len(topics) > 1
-        self._merge = Merge(topics, context.assignment, context.driver) if several else None
+        self._merge = Merge(topics, self._assignment, context.driver) if topics[1:] else None
         # join passes values on unchanged, and evaluations are always plain JSON
         decodes = replica.role in {"model", "drift"}
         self._decoder = WaitingDecoder(decoder if decodes else None, replica)
-        self._outputs = OutputPartitions(config, replica, outbox.partitions)
+        self._outputs = OutputPartitions(config, replica, self._outbox.partitions)
         self._committer = Committer(context)
         self._gaps = Gaps(context, self._committer, self._merge)
         self._claims = Claims(context, make_stage, self._gaps)
@@ -68,7 +108,8 @@ class RoleWorker:
                 yield self._turns(message)
                 if self._assignment.is_stopping:
                     return
-                if self._more_waits(message):
+                end = self.context.driver.log_end(TopicPartition(message.topic, message.partition))
+                if message.offset + 1 < (end or 0):  # the broker has more
                     self._outbox.send_all_if_old(time.monotonic())
                 else:
                     self._outbox.send_all()
@@ -79,8 +120,7 @@ class RoleWorker:
         """Do what is due without a new message: seek, merge, send, commit, look for models."""
         try:
             async with self._busy:
-                await self._seek_again()
-                await self._resume_streams()
+                await self._read_again()
                 async for turn in self._turns():
                     turn.publish(turn.step())
                     await turn.done()
@@ -176,27 +216,26 @@ class RoleWorker:
         partition = self._assignment.get(message.topic, message.partition)
         if partition is None or not self.context.driver.is_current(message):
             return None  # revoked: the next owner reads it again
-        if not await self._is_next(partition, message):
+        if not await self._is_next(partition, message.offset):
             return None
-        if message.offset < partition.next_offset:
-            return None  # done before
         incoming = await self._admitted(partition, message)
         if incoming is None:
             return None
         return Turn(partition, incoming, self.context, self._waits.begin)
 
-    async def _is_next(self, partition: AssignedPartition, message: Received) -> bool:
-        """Return whether a message is the next one or was done before; any other is read again."""
-        if not await self._outputs.has(message.partition) or not partition.is_held:
+    async def _is_next(self, partition: AssignedPartition, offset: int) -> bool:
+        """Return whether a message is to be taken now; one behind a gap is read again."""
+        if not await self._outputs.has(partition.tp.partition) or not partition.is_held:
             return False
         if self._waits.holds_back(partition):
             return False
-        if not partition.accepts(message.offset):
-            if partition.must_seek(message.offset, time.monotonic()):
+        if not partition.accepts(offset):
+            if partition.must_seek(offset, time.monotonic()):
                 await self._gaps.read_again(partition)
             return False
-        is_ahead = message.offset > partition.next_offset
-        return not is_ahead or await self._gaps.passes(partition, message.offset)
+        if offset > partition.next_offset and not await self._gaps.passes(partition, offset):
+            return False
+        return offset >= partition.next_offset  # otherwise done before
 
     async def _admitted(self, partition: AssignedPartition, message: Received) -> Message | None:
         """Return the stage's message; None if it was revoked, or written by a former owner."""
@@ -212,25 +251,14 @@ class RoleWorker:
             return None
         if checked is None:
             self.context.metrics.outdated.inc()
-            partition.finish(message.offset)
+            partition.next_offset = message.offset + 1
         return checked
 
-    def _more_waits(self, message: Received) -> bool:
-        """Return whether the broker has more messages of this partition."""
-        end = self.context.driver.log_end(TopicPartition(message.topic, message.partition))
-        return message.offset + 1 < (end or 0)
-
-    async def _seek_again(self) -> None:
+    async def _read_again(self) -> None:
+        """Repeat seeks without effect, and read streams again that lacked an output partition."""
         now = time.monotonic()
-        late = [each for each in self._assignment if each.must_seek_again(now)]
-        if late:
-            await self._gaps.read_again(*late)
-
-    async def _resume_streams(self) -> None:
-        """Read streams again whose records could not be sent because a partition was missing."""
+        await self._gaps.read_again(*[p for p in self._assignment if p.must_seek_again(now)])
         for number in await self._outputs.found():
             # in all topics: messages of each may have been dropped meanwhile
             held = [each for each in self._assignment if each.tp.partition == number]
-            for partition in held:
-                partition.lost_step(time.monotonic())
-            await self._gaps.read_again(*held)
+            await self._gaps.read_dropped(*held)

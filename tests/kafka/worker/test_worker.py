@@ -11,7 +11,7 @@ from fluxplain.config.replica import Replica
 from fluxplain.kafka.checkpoints.checkpoint import Checkpoint, Slot
 from fluxplain.kafka.client import TopicPartition
 from fluxplain.kafka.faust.transport import FaustDriver
-from fluxplain.kafka.headers import Unreadable
+from fluxplain.kafka.headers import Unreadable, incoming_message
 from fluxplain.kafka.metrics.worker_metrics import WorkerMetrics
 from fluxplain.kafka.ownership.lives import Life
 from fluxplain.kafka.ownership.registered import Registered
@@ -19,7 +19,6 @@ from fluxplain.kafka.ownership.writers import WRITER, Begin, Fence, Writer
 from fluxplain.kafka.producer import RecordProducer
 from fluxplain.kafka.worker.context import Context
 from fluxplain.kafka.worker.outbox import Outbox
-from fluxplain.kafka.worker.turn import incoming_message
 from fluxplain.kafka.worker.worker import RoleWorker
 from fluxplain.schemas import Change, DeadLetter
 from fluxplain.stages import DriftStage, ModelStage, Stage
