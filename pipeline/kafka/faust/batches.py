@@ -13,7 +13,7 @@ Kafka, "Message Format": https://kafka.apache.org/documentation/#recordbatch
 import mmap
 import struct
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -43,14 +43,7 @@ _IS_COMPILED = DefaultRecordBatch is not _DefaultRecordBatchPy
 """Whether aiokafka's compiled parser is there; the Python one accepts truncated records."""
 
 _HEADER = struct.Struct(">qiibIhiqqqhii")
-
 _CHECKED_FROM = struct.calcsize(">qiibI")
-
-_ATTRIBUTES = struct.Struct(">h")
-
-_CODECS = {1: "gzip", 2: "snappy", 3: "lz4", 4: "zstd"}
-
-_OFFSET = struct.Struct(">q")
 
 MAGIC_OFFSET, OLD_ATTRIBUTES_OFFSET = 16, 17
 """Offsets of the format in a batch, and of the compression in one of an older format."""
@@ -123,7 +116,7 @@ class Batch:
 
         A compressed one holds several messages, of which only the last offset is known.
         """
-        (last,) = _OFFSET.unpack_from(buffer)
+        (last,) = struct.unpack_from(">q", buffer)
         packed = buffer[OLD_ATTRIBUTES_OFFSET] & _CODEC_MASK
         first = 0 if packed else last
         return cls(buffer, first, last + 1, last + 1 - first, buffer[MAGIC_OFFSET], 0, 0, 0, 0, -1)
@@ -135,8 +128,8 @@ class Batch:
     @property
     def has_valid_crc(self) -> bool:
         """Whether the checksum matches; older formats are not checked."""
-        is_valid = self.magic < MAGIC or calc_crc32c(bytes(self.buffer[_CHECKED_FROM:])) == self.crc
-        return bool(is_valid)
+        checked = bytes(self.buffer[_CHECKED_FROM:])
+        return self.magic < MAGIC or bool(calc_crc32c(checked) == self.crc)
 
     @property
     def is_dense(self) -> bool:
@@ -153,32 +146,29 @@ class Batch:
         codec = self.attributes & _CODEC_MASK
         if not codec:
             return self.buffer
-        name = _CODECS.get(codec)
-        if name is None:
+        if codec not in _CODECS:
             raise FlawError(f"its batch has an unknown compression ({codec})")
+        name, unpack = _CODECS[codec]
         whole = memoryview(mmap.mmap(-1, _HEADER.size + MAX_BATCH_BYTES))  # allocated on write
         try:
-            n = _unpack(name, self.buffer[_HEADER.size :], whole[_HEADER.size :])
+            n = unpack(self.buffer[_HEADER.size :], whole[_HEADER.size :])
         except (cramjam.DecompressionError, zlib.error, struct.error):
             raise FlawError(
                 f"its batch ({name}) cannot be unpacked into at most {MAX_BATCH_BYTES:,} bytes"
             ) from None
         whole[: _HEADER.size] = self.buffer[: _HEADER.size]
-        _ATTRIBUTES.pack_into(whole, _CHECKED_FROM, self.attributes & ~_CODEC_MASK)
+        struct.pack_into(">h", whole, _CHECKED_FROM, self.attributes & ~_CODEC_MASK)
         return whole[: _HEADER.size + n]
 
     def records(self, unpacked: memoryview) -> Iterator[Any]:
         """Yield a record, readable or not, for each offset in the unpacked batch that has one."""
         index, least = 0, self.base_offset
         if _IS_COMPILED:
-            first = self.base_offset if self.is_dense else None
-            behind = self.next_offset
+            is_dense, behind = self.is_dense, self.next_offset
             try:
                 for read in DefaultRecordBatch(unpacked):
                     offset = read.offset
-                    if not least <= offset < behind or (
-                        first is not None and offset != first + index
-                    ):
+                    if not least <= offset < behind or (is_dense and offset > least):
                         break
                     index += 1
                     least = offset + 1
@@ -213,19 +203,16 @@ class Batch:
             start, at = at, at + length
             if index < skip:
                 continue
-            record = self._record(unpacked, start, at, index, least)
+            record = self._record(unpacked, start, at, least)
             least = record.offset + 1
             yield record
 
-    def _record(
-        self, unpacked: memoryview, at: int, end: int, index: int, least: int
-    ) -> BatchRecord:
+    def _record(self, unpacked: memoryview, at: int, end: int, least: int) -> BatchRecord:
         try:
             timestamp_delta, at = _varint(unpacked, at + 1, end)
             delta, at = _varint(unpacked, at, end)
             offset = self.base_offset + delta
-            is_its = offset == self.base_offset + index
-            if not (is_its if self.is_dense else least <= offset < self.next_offset):
+            if not least <= offset < self.next_offset or (self.is_dense and offset > least):
                 raise FlawError(f"it says that it is {delta:,} behind the first of its batch")
             key, at = _sized(unpacked, at, end)
             value, at = _sized(unpacked, at, end)
@@ -240,16 +227,11 @@ class Batch:
         if self.attributes & _LOG_APPEND_TIME:
             timestamp, kind = self.max_timestamp, 1
         else:
-            timestamp, kind = _wrapped(self.base_timestamp + timestamp_delta), 0
+            # wrapped to 64 bits, as processors do
+            timestamp, kind = (self.base_timestamp + timestamp_delta + 2**63) % 2**64 - 2**63, 0
+        key_bytes, value_bytes = (None if each is None else bytes(each) for each in (key, value))
         kept = tuple(each for each in headers if each is not None)
-        return BatchRecord(
-            offset,
-            timestamp,
-            kind,
-            None if key is None else bytes(key),
-            None if value is None else bytes(value),
-            kept,
-        )
+        return BatchRecord(offset, timestamp, kind, key_bytes, value_bytes, kept)
 
 
 def _beyond_limits(size: int, headers: int) -> str | None:
@@ -273,16 +255,6 @@ def _checked(read: Any) -> Any:
 
 def _unreadable(offset: int, reason: str) -> BatchRecord:
     return BatchRecord(offset, -1, 0, None, None, Unreadable(reason))
-
-
-def _unpack(codec: str, packed: memoryview, room: memoryview) -> int:
-    """Unpack into ``room``; return the number of bytes."""
-    if codec == "gzip":
-        return _gunzip(packed, room)
-    if codec == "snappy":
-        return _unsnap(packed, room)
-    unpack = cramjam.lz4 if codec == "lz4" else cramjam.zstd
-    return int(unpack.decompress_into(packed, room))
 
 
 def _gunzip(packed: memoryview, room: memoryview) -> int:
@@ -323,6 +295,15 @@ def _unsnap_block(packed: memoryview, room: memoryview) -> int:
     if cramjam.snappy.decompress_raw_len(packed) > len(room):
         raise zlib.error("too large")
     return int(cramjam.snappy.decompress_raw_into(packed, room))
+
+
+_CODECS: dict[int, tuple[str, Callable[[memoryview, memoryview], int]]] = {
+    1: ("gzip", _gunzip),
+    2: ("snappy", _unsnap),
+    3: ("lz4", cramjam.lz4.decompress_into),
+    4: ("zstd", cramjam.zstd.decompress_into),
+}
+"""Compression → its name, and what unpacks bytes into the given room and returns their number."""
 
 
 def _varint(buffer: memoryview, at: int, end: int) -> tuple[int, int]:
@@ -376,8 +357,3 @@ def _headers(
         else:
             headers.append((text, None if content is None else bytes(content)))
     return headers, size, at
-
-
-def _wrapped(number: int) -> int:
-    """Return a number wrapped to 64 bits, as processors do."""
-    return (number + 2**63) % 2**64 - 2**63

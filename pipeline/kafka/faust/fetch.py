@@ -174,7 +174,8 @@ class PartitionRecords(fetcher.PartitionRecords):
 
     def _hold(self) -> None:
         """Make the previous holder drop its unpacked batch, which it unpacks again."""
-        other = PartitionRecords._holder and PartitionRecords._holder()
+        holder = PartitionRecords._holder
+        other = holder() if holder else None
         if other is not None and other is not self:
             other._unpacked = None
         PartitionRecords._holder = weakref.ref(self)

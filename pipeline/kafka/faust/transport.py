@@ -104,14 +104,10 @@ class _Consumer(FastWaitService, driver.Consumer):
         for tp in new:
             if tp not in self.assignment():
                 continue  # revoked while the others were loaded
-            log_range = range(earliest[tp], ends[tp])
-            position = await self.owner.load(TopicPartition(*tp), log_range)
-            if position is None:
-                continue
-            committed = self._committed_offset[tp]
-            if committed != position:
-                self.owner.on_offset_mismatch(TopicPartition(*tp), committed)
-            positions[tp] = position
+            log_range, committed = range(earliest[tp], ends[tp]), self._committed_offset[tp]
+            position = await self.owner.load(TopicPartition(*tp), log_range, committed)
+            if position is not None:
+                positions[tp] = position
         if positions:
             await self.seek_wait(positions)
 

@@ -150,25 +150,20 @@ class RoleWorker:
         """Register as the owner of partitions; from then on readers ignore earlier owners."""
         await self._claims.claim(tps)
 
-    async def load(self, tp: TopicPartition, log: range) -> int | None:
-        """Load a partition's state; return the offset to read on from, None if it was revoked."""
-        partition = await self._claims.load(tp, log)
+    async def load(self, tp: TopicPartition, log_range: range, committed: int | None) -> int | None:
+        """Load a partition's state; return the offset to read on from, None if it was revoked.
+
+        ``committed`` is the group's committed offset, None without one. It differs from the
+        checkpoint's if a worker ended between a checkpoint and its commit: then the checkpoint's
+        offset is committed, even without a new message.
+        """
+        partition = await self._claims.load(tp, log_range)
         if partition is None:
             return None
         self._waits.resume(partition)
-        return partition.next_offset
-
-    def on_offset_mismatch(self, tp: TopicPartition, committed: int | None) -> None:
-        """Record that the committed offset differs from the checkpoint's (None: nothing committed).
-
-        They differ if a worker ended between a checkpoint and its commit: then the checkpoint's
-        offset is committed, even without a new message.
-        """
-        partition = self._assignment.get(*tp)
-        if partition is None:
-            return
-        partition.must_commit = partition.saved_offset > 0
-        if not partition.must_commit and (committed or 0) > partition.next_offset:
+        differs = committed != partition.next_offset
+        partition.must_commit = differs and partition.saved_offset > 0
+        if partition.saved_offset == 0 and (committed or 0) > partition.next_offset:
             log.warning(
                 "%s: the group has committed offset %d, but there is no checkpoint in %s: the "
                 "state is rebuilt from offset %d, and the same records are published again",
@@ -177,6 +172,7 @@ class RoleWorker:
                 self.context.config.checkpoint.place,
                 partition.next_offset,
             )
+        return partition.next_offset
 
     def on_assigned(self, partitions: int) -> None:
         """Record the number of partitions that a finished rebalance assigned to this worker."""

@@ -91,7 +91,7 @@ class Rig:
 
         async def start() -> int | None:
             await self.worker.claim([tp])
-            return await self.worker.load(tp, range(earliest, end))
+            return await self.worker.load(tp, range(earliest, end), committed=None)
 
         return asyncio.run(start())
 
