@@ -113,6 +113,7 @@ class Committer:
         if p.next_offset > p.saved_offset or p.must_save:
             checkpoint = Checkpoint(p.next_offset, p.stage, p.life, p.fence, p.epoch)
             snapshot = Snapshot(checkpoint, aside=aside and p.is_large)
+            p.must_save = False  # unless the state is changed without a message meanwhile
             p.is_large = p.is_large or snapshot.seconds > SLOW_S
         return PendingCommit(p, p.next_offset, snapshot)
 
@@ -130,11 +131,10 @@ class Committer:
             await asyncio.to_thread(self.context.store.save, partition.slot, snapshot)
         except SnapshotError as error:
             log.warning("%s: %s; the state is pickled in-process instead", partition.slot, error)
-            partition.is_large = False
+            partition.is_large, partition.must_save = False, True
             return False
         partition.saved_offset = prepared.next_offset
         partition.saved = SavedCheckpoint(time.time(), snapshot.size_bytes)
-        partition.must_save = False
         return True
 
     async def _commit(self, saved: Sequence[PendingCommit]) -> bool:

@@ -8,7 +8,7 @@ import pytest
 
 from fluxplain.config import Config
 from fluxplain.config.replica import Replica
-from fluxplain.kafka.checkpoints.checkpoint import Checkpoint, Slot
+from fluxplain.kafka.checkpoints.checkpoint import Checkpoint, Slot, Snapshot
 from fluxplain.kafka.client import TopicPartition
 from fluxplain.kafka.faust.transport import FaustDriver
 from fluxplain.kafka.headers import Unreadable, incoming_message
@@ -38,13 +38,16 @@ JOIN = Writer("join fluxplain.labels-9", 2)
 
 
 class OneCheckpoint:
-    """Keeps what it is made with."""
+    """A store that always has the same checkpoint, or none."""
 
     def __init__(self, checkpoint: Checkpoint | None = None) -> None:
         self.checkpoint = checkpoint
 
     def load(self, _slot: Slot, _begin: Begin) -> Checkpoint | None:
         return self.checkpoint
+
+    def save(self, _slot: Slot, snapshot: Snapshot) -> None:
+        snapshot.pickled()
 
 
 class Claims:
@@ -188,6 +191,19 @@ def test_a_record_that_cannot_be_read_comes_with_the_reason() -> None:
     read.value, read.headers = None, Unreadable("it is too large")
     taken = incoming_message(read, is_own=False)
     assert (taken.flaw, taken.headers) == ("it is too large", {})
+
+
+def test_a_state_that_changes_while_its_checkpoint_is_written_is_saved_again() -> None:
+    """Such as when an announced model takes over: no message may come that would be a reason."""
+    rig = Rig(Replica("drift"), STAGE)
+    rig.start()
+    [partition] = rig.worker.context.assignment
+    partition.next_offset = 5
+    committer = rig.worker.status.committer
+    prepared = committer._prepare(partition, aside=False)
+    partition.must_save = True
+    assert asyncio.run(committer._save(prepared))
+    assert partition.must_save
 
 
 @pytest.mark.parametrize("is_restored", [False, True])
