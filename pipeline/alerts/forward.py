@@ -24,7 +24,7 @@ from fluxplain.alerts.message import body
 from fluxplain.alerts.webhook import Answer, Webhook, deliver
 from fluxplain.config import Config
 from fluxplain.kafka.client import ask, client_settings, log_offsets, partitions_of
-from fluxplain.kafka.timeouts import ALERTS_POLL_S, ALERTS_SESSION_S, REQUEST_S
+from fluxplain.kafka.timeouts import ALERTS_POLL_S, REQUEST_S, SESSION_TIMEOUT_S
 from fluxplain.kafka.topics.reader import DecodedMessages
 from fluxplain.schemas import BadRecordError, Change
 
@@ -84,7 +84,7 @@ class ChangeConsumer:
                 # for added partitions, and after unread messages were deleted
                 "auto.offset.reset": "earliest",
                 "max.poll.interval.ms": int(ALERTS_POLL_S * 1000),
-                "session.timeout.ms": int(ALERTS_SESSION_S * 1000),
+                "session.timeout.ms": int(SESSION_TIMEOUT_S * 1000),
             }
         )
         self._messages = DecodedMessages(config, self._consumer)

@@ -33,12 +33,10 @@ SOCKET_TIMEOUT_S = 40.0
 """Seconds that librdkafka waits for an answer before it closes the connection and asks again:
 longer than `PRODUCE_REQUEST_S`. Worst case: a frozen broker delays a batch by this time."""
 
-RECONNECT_MOST_S = 1.0
-"""Longest pause between two connection attempts, in seconds; librdkafka's default of 10 s would
-delay each recovery by as much. Worst case: one attempt a second per missing broker."""
-
 RETRY_MOST_S = 1.0
-"""Longest pause before a refused request is sent again, in seconds."""
+"""Longest pause before the next connection attempt, or before a refused request is sent again, in
+seconds; librdkafka's default of 10 s between connections would delay each recovery by as much.
+Worst case: one attempt a second per missing broker."""
 
 TOPICS_MAX_AGE_S = 30.0
 """Seconds after which a client refreshes topic metadata, and so finds added partitions. A moved
@@ -47,9 +45,9 @@ leader is looked up at once."""
 # Consumer groups.
 
 SESSION_TIMEOUT_S = 10.0
-"""Seconds without a heartbeat after which a worker loses its group membership. Heartbeats come from
-a separate thread, so slow steps do not need more. Worst case: a killed worker blocks its partitions
-for this time."""
+"""Seconds without a heartbeat after which a worker, or `fluxplain alerts run`, loses its group
+membership. Heartbeats come from a separate thread, so slow steps do not need more. Worst case: a
+killed worker blocks its partitions for this time."""
 
 STATIC_SESSION_TIMEOUT_S = 45.0
 """The same for a static member, which keeps its partitions if it returns within this time."""
@@ -69,9 +67,6 @@ POLL_INTERVAL_S = 1_000.0
 GROUP_REQUEST_S = 90.0
 """Seconds that the consumer waits for an answer; longer than `REBALANCE_TIMEOUT_S`, since a broker
 answers JoinGroup only when all members have joined."""
-
-ALERTS_SESSION_S = 10.0
-"""Session of the consumer group of alerts, in seconds, as `SESSION_TIMEOUT_S`."""
 
 ALERTS_POLL_S = 1_800.0
 """Seconds that one alert may take before the group reassigns its partitions: twice as long as it is
@@ -125,7 +120,7 @@ def connection_settings() -> dict[str, Any]:
     """Return librdkafka's connection settings, for every client."""
     return {
         "socket.timeout.ms": _ms(SOCKET_TIMEOUT_S),
-        "reconnect.backoff.max.ms": _ms(RECONNECT_MOST_S),
+        "reconnect.backoff.max.ms": _ms(RETRY_MOST_S),
         "retry.backoff.max.ms": _ms(RETRY_MOST_S),
         "topic.metadata.refresh.interval.ms": _ms(TOPICS_MAX_AGE_S),
     }

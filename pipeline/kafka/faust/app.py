@@ -112,8 +112,7 @@ def run(role: FaustWorker) -> NoReturn:
     logging_config = logging_settings()
     logging.config.dictConfig(logging_config)
     worker, context = role.worker, role.worker.context
-    watchdog = Watchdog(context.config, worker.status)
-    registry = context.metrics.registry
+    watchdog, registry = Watchdog(worker.status), context.metrics.registry
     registry.register(StatusCollector(worker.status, watchdog))
     address = HealthServer(context.config, watchdog.health, registry).start()
     log.info("%s: health at %s", context.replica, address)
@@ -122,13 +121,8 @@ def run(role: FaustWorker) -> NoReturn:
     gc.collect()
     gc.freeze()
     gc.set_threshold(*GC_THRESHOLDS)
-    process = _Process(
-        role.app,
-        quiet=True,
-        redirect_stdouts=False,
-        logging_config=logging_config,
-        loglevel="WARNING",
-    )
+    logs = {"redirect_stdouts": False, "logging_config": logging_config, "loglevel": "WARNING"}
+    process = _Process(role.app, quiet=True, **logs)
     process.worker = worker
     process.spinner = None  # its escape codes do not belong in logs
     process.execute_from_commandline()

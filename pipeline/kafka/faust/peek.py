@@ -6,7 +6,7 @@ seconds; they raise ``KafkaException`` if no answer comes in time.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
 from typing import Any, NamedTuple
 
@@ -67,29 +67,35 @@ def read_on(  # noqa: PLR0917 — position and callback
     """
     tp = TopicPartition(topic, partition)
 
-    def look(answer: "_Answer", at: int) -> tuple[int | None, int]:
-        # no deserializers, with checksums
-        reading = (answer.records, answer.aborted, at, None, None, True, READ_COMMITTED)
-        records = PartitionRecords(tp, *reading)
-        for message in records:
-            if not take(message):
-                return records.next_fetch_offset, at
-        behind = max(records.next_fetch_offset, at)
-        return (behind if behind >= answer.end else None), behind
+    async def read(client: Any) -> int:
+        at = offset
+        while True:
+            answer = await _fetched(client, tp, at, most_bytes)
+            # no deserializers, with checksums
+            reading = (answer.records, answer.aborted, at, None, None, True, READ_COMMITTED)
+            records = PartitionRecords(tp, *reading)
+            for message in records:
+                if not take(message):
+                    return records.next_fetch_offset
+            at = max(records.next_fetch_offset, at)
+            if at >= answer.end:
+                return at
 
-    return _ask(config, tp, offset, timeout_s, look, most_bytes)
+    return _ask(config, timeout_s, read)
 
 
 def batch_end(config: Config, topic: str, partition: int, offset: int, timeout_s: float) -> int:
     """Return the first offset after the batch that holds an offset."""
 
-    def look(answer: "_Answer", at: int) -> tuple[int | None, int]:
-        if answer.records.has_next():
-            return answer.records.next_batch().next_offset, at
-        return (at if at >= answer.end else None), at
+    async def read(client: Any) -> int:
+        while True:
+            answer = await _fetched(client, TopicPartition(topic, partition), offset, ONE_BATCH)
+            if answer.records.has_next():
+                return answer.records.next_batch().next_offset
+            if offset >= answer.end:
+                return offset
 
-    end = _ask(config, TopicPartition(topic, partition), offset, timeout_s, look, ONE_BATCH)
-    return max(end or 0, offset + 1)
+    return max(_ask(config, timeout_s, read) or 0, offset + 1)
 
 
 class _Answer(NamedTuple):
@@ -100,19 +106,12 @@ class _Answer(NamedTuple):
     records: RecordSet
 
 
-Look = Callable[[_Answer, int], tuple[int | None, int]]
-"""Returns the result, or None, and the offset to continue from."""
-
-
-def _ask(  # noqa: PLR0917 — the same
-    config: Config, tp: TopicPartition, offset: int, timeout_s: float, look: Look, most_bytes: int
+def _ask(
+    config: Config, timeout_s: float, read: Callable[[Any], Coroutine[Any, Any, int]]
 ) -> int | None:
     async def ask() -> int:
         async with asyncio.timeout(timeout_s), _client(config) as client:
-            found, at = None, offset
-            while found is None:
-                found, at = look(await _fetched(client, tp, at, most_bytes), at)
-            return found
+            return await read(client)
 
     try:
         return asyncio.run(ask())
@@ -152,14 +151,14 @@ async def _client(config: Config) -> AsyncIterator[Any]:
 
 async def _fetched(client: Any, tp: TopicPartition, offset: int, most_bytes: int) -> _Answer:
     """Return the batches from an offset on, if any; retries while a leader is elected."""
+    asked = [(tp.topic, [(tp.partition, offset, most_bytes)])]
+    # without waiting for more data
+    request = FetchRequest(0, 1, most_bytes, READ_COMMITTED, asked)
     while True:
         try:
             await client.set_topics([tp.topic])
             leader = client.cluster.leader_for_partition(tp)
-            asked = [(tp.topic, [(tp.partition, offset, most_bytes)])]
             if leader is not None and leader >= 0:
-                # without waiting for more data
-                request = FetchRequest(0, 1, most_bytes, READ_COMMITTED, asked)
                 answer = await client.send(leader, request)
                 ((_, ((_, code, _, end, *_rest, aborted, content),)),) = _plain(answer)
                 error = for_code(code)

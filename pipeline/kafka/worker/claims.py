@@ -86,16 +86,15 @@ class Claims:
             fail(f"{slot}: cannot load the checkpoint", error)
         if number != assignment.number or assignment.get(*tp) is not None:
             return None
-        if checkpoint is None:
-            partition = self._begun(slot, log_range, cold_start)
-        else:
-            partition = self._resumed(slot, log_range, checkpoint)
-        partition.epoch = epoch
-        # records published from here on are right only if the next start knows of the jump
-        partition.must_save = partition.next_offset != partition.saved_offset
+        state, offset = self._state(slot, log_range, checkpoint, cold_start)
+        partition = AssignedPartition(
+            *(slot, state.stage, offset, state.next_offset, offset, epoch, state.life, state.fence),
+            # records published from here on are right only if the next start knows of the jump
+            must_save=offset != state.next_offset,
+        )
         self._inject(partition)
         assignment.add(partition)
-        log.info("%s: resumes at offset %d", slot, partition.next_offset)
+        log.info("%s: resumes at offset %d", slot, offset)
         return partition
 
     def is_own(self, topic: str) -> bool:
@@ -147,22 +146,21 @@ class Claims:
             refuse(replaced_settings(context.replica))
         return cold_start
 
-    def _begun(self, slot: Slot, log_range: range, cold_start: int | None) -> AssignedPartition:
-        life, offset = Life(self.context.registered, cold_start), log_range.start
-        if cold_start is not None:
-            self.gaps.publish_cold_start(slot.tp, offset, life)
-        stage = self.make_stage(slot.topic, slot.partition)
-        return AssignedPartition(slot, stage, offset, 0, offset, life=life)
-
-    def _resumed(self, slot: Slot, log_range: range, found: Checkpoint) -> AssignedPartition:
-        offset = found.next_offset
+    def _state(
+        self, slot: Slot, log_range: range, checkpoint: Checkpoint | None, cold_start: int | None
+    ) -> tuple[Checkpoint, int]:
+        """Return the checkpoint, or that of a new state, and the offset to resume at."""
+        if checkpoint is None:
+            life, offset = Life(self.context.registered, cold_start), log_range.start
+            if cold_start is not None:
+                self.gaps.publish_cold_start(slot.tp, offset, life)
+            return Checkpoint(0, self.make_stage(slot.topic, slot.partition), life), offset
+        offset = checkpoint.next_offset
         if offset > log_range.stop:
             refuse(shorter_log(slot, offset, log_range.stop))
         if offset < log_range.start:
-            offset = self.gaps.pass_over(slot.tp, offset, log_range, found.life)
-        return AssignedPartition(
-            slot, found.stage, offset, found.next_offset, offset, life=found.life, fence=found.fence
-        )
+            offset = self.gaps.pass_over(slot.tp, offset, log_range, checkpoint.life)
+        return checkpoint, offset
 
     def _inject(self, partition: AssignedPartition) -> None:
         """Inject a stage's collaborators, which are not part of its state."""

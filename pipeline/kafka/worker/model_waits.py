@@ -10,7 +10,7 @@ shards of the stream, and for all later starts.
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from confluent_kafka import KafkaException
@@ -96,16 +96,6 @@ class ModelWaits:
         """Partition → why its model is missing; safe to read from any thread."""
         return {partition.tp: wait.reason for partition, wait in self._waiting()}
 
-    @property
-    def waits_for(self) -> str | None:
-        """A message about the missing models, or None; safe to read from any thread."""
-        reasons = {str(tp): reason for tp, reason in self.reasons.items()}
-        if not reasons:
-            return None
-        first, *others = sorted(reasons)
-        more = f"; also waiting for a model: {', '.join(others)}" if others else ""
-        return f"{first}: {reasons[first]}{more}"
-
     def _waiting(self) -> list[tuple[AssignedPartition, ModelWait]]:
         return [(each, wait) for each in self.context.assignment if (wait := each.wait) is not None]
 
@@ -146,11 +136,11 @@ class ModelWaits:
         return found if decision == "taken" else None
 
     def _is_withdrawn(self, tp: TopicPartition, wait: ModelWait) -> bool:
-        """Return whether a message ahead withdraws the model; ``wait.ahead`` advances."""
-        for message, ahead in self._reader.read(tp, wait.ahead):
-            if message is not None and wait.stage.active.is_withdrawn_by(message):
-                return True
-            wait.ahead = ahead
+        """Return whether a message ahead withdraws the model; else ``wait.ahead`` advances."""
+        messages, end = self._reader.read(tp, wait.ahead)
+        if any(map(wait.stage.active.is_withdrawn_by, messages)):
+            return True
+        wait.ahead = end
         return False
 
     def _knows(self, writer: Writer) -> bool:
@@ -188,7 +178,7 @@ def _is_current(partition: AssignedPartition, wait: ModelWait) -> bool:
 
 
 class ControlReader:
-    """Yields control records whose writer is a worker, as decided by ``knows``."""
+    """Reads control records whose writer is a worker, as decided by ``knows``."""
 
     def __init__(self, config: Config, knows: Callable[[Writer], bool]) -> None:
         self._config = config
@@ -196,11 +186,8 @@ class ControlReader:
         self._control = config.topic(Control.TOPIC)
         self._decoder = open_decoder(config)
 
-    def read(self, tp: TopicPartition, offset: int) -> Iterator[tuple[Message | None, int]]:
-        """Yield control records from an offset on, each with the offset to continue from.
-
-        The last item is None, with the end of the range that was read.
-        """
+    def read(self, tp: TopicPartition, offset: int) -> tuple[list[Message], int]:
+        """Return control records from an offset on, and the offset to continue from."""
         found: list[Message] = []
         read, deadline = 0, time.monotonic() + READ_S
 
@@ -215,15 +202,14 @@ class ControlReader:
         try:
             end = read_on(self._config, *tp, offset, PEEK_S, take)
         except KafkaException:
-            return  # transient, or the watchdog reports it too
-        try:
-            for message in found:
-                writer = Writer.read(message.headers.get(WRITER, b""))
+            return [], offset  # transient, or the watchdog reports it too
+        opened = []
+        for message in found:
+            writer = Writer.read(message.headers.get(WRITER, b""))
+            try:
                 if writer is None or not self._knows(writer):
                     continue  # when the stage reads it, it becomes a dead letter
-                opened = message if self._decoder is None else self._decoder.opened(message)
-                yield opened, message.offset + 1
-        except BrokerError:
-            return  # the registry does not answer: read it again later
-        if end is not None:
-            yield None, end
+                opened.append(self._decoder.opened(message) if self._decoder else message)
+            except BrokerError:
+                return opened, message.offset  # register or registry do not answer: again later
+        return opened, offset if end is None else end

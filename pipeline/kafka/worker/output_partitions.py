@@ -67,11 +67,6 @@ class OutputPartitions:
         """Missing partition → remedy; safe to read from any thread."""
         return {number: self._need(number) for number in sorted(self._missing)}
 
-    @property
-    def waits_for(self) -> str | None:
-        """A missing partition and the remedy, or None; safe to read from any thread."""
-        return next(iter(self.reasons.values()), None)
-
     async def _ask(self, partition: int) -> bool:
         self._asked_at = time.monotonic()
         # in a thread: the event loop must handle rebalances and signals

@@ -25,12 +25,12 @@ class WorkerStatus:
     @property
     def waits_for(self) -> str | None:
         """A message about what blocks the worker; None if nothing does."""
-        return (
-            self.decoder.waits_for
-            or self.waits.waits_for
-            or self.outputs.waits_for
-            or self.context.outbox.obstacle
-        )
+        waiting = [each for each in self.partitions() if each.waits_for]
+        if self.decoder.waits_for or not waiting:
+            return self.decoder.waits_for or self.context.outbox.obstacle
+        first, *others = waiting
+        also = f"; also waiting: {', '.join(str(each.tp) for each in others)}" if others else ""
+        return f"{first.tp}: {first.waits_for}{also}"
 
     @property
     def waiting(self) -> dict[str, int]:

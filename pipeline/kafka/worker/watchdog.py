@@ -8,12 +8,11 @@ progress ends, and its supervisor restarts it.
 import logging
 import threading
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 
 import confluent_kafka
 from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, Consumer, KafkaError, KafkaException
-from confluent_kafka.admin import TopicMetadata
 
 from fluxplain.config import Config
 from fluxplain.kafka.checkpoints.checkpoint import Slot
@@ -55,17 +54,17 @@ TOPICS_CHECK_S = 10.0
 class Watchdog:
     """Watches a worker and its topics in a thread, and ends the process if it must."""
 
-    def __init__(self, config: Config, status: WorkerStatus) -> None:
-        self._config = config
+    def __init__(self, status: WorkerStatus) -> None:
         self._status = status
-        self.replica = status.context.replica
-        self.topics = [config.topic(name) for name in config.inputs(self.replica.role)]
+        self._config = config = status.context.config
+        self._replica = status.context.replica
+        self._topics = [config.topic(name) for name in config.inputs(self._replica.role)]
         self._stall_detector = StallDetector(config.health.stall_s, config.checkpoint.interval_s)
-        self._source = _Topics(config, self.topics)
+        self._source = _Topics(config, self._topics)
         self._errors: list[KafkaError] = []
         self._refused: str | None = None
         settings = {"enable.partition.eof": True, "error_cb": self._errors.append}
-        self._consumer = asking_consumer(config, config.group(self.replica), **settings)
+        self._consumer = asking_consumer(config, config.group(self._replica), **settings)
         self._seen: dict[TopicPartition, tuple[int, int]] = {}
         self._empty: dict[TopicPartition, tuple[int, int]] = {}
 
@@ -74,7 +73,7 @@ class Watchdog:
         status, stall_detector = self._status, self._stall_detector
         is_ready = status.is_ready and stall_detector.broker_answers
         return Health(
-            self.replica,
+            self._replica,
             status.waits_for,
             is_ready,
             stall_detector.stalled(),
@@ -97,25 +96,25 @@ class Watchdog:
                     topics_at = time.monotonic()
                     self._check_topics()
         except Exception as error:
-            fail(f"{self.replica}: the watchdog failed", error)
+            fail(f"{self._replica}: the watchdog failed", error)
 
     def _check_progress(self) -> None:
         self._stall_detector.see(self._look())
         if stalled := self._stall_detector.stalled():
-            log.critical("%s: %s; ending so that it is restarted", self.replica, stalled)
+            log.critical("%s: %s; ending so that it is restarted", self._replica, stalled)
             end(EXIT_FAILED)
         if self._stall_detector.shortened:
             partition, end_of_log = self._stall_detector.shortened
-            slot = Slot.of(self.replica, *partition.tp)
+            slot = Slot.of(self._replica, *partition.tp)
             refuse(shorter_log(slot, partition.next_offset, end_of_log))
 
     def _check_topics(self) -> None:
         if problem := self._source.look(self._consumer):
-            log.critical("%s: %s; ending so that it is restarted", self.replica, problem)
+            log.critical("%s: %s; ending so that it is restarted", self._replica, problem)
             end(EXIT_NOT_YET)
         with suppress(BrokerError):
             if self._status.claims.is_replaced():
-                refuse(replaced_settings(self.replica))
+                refuse(replaced_settings(self._replica))
 
     def _look(self) -> ProgressSample:
         # the worker's offsets first: otherwise its progress meanwhile would look like a stall
@@ -139,8 +138,8 @@ class Watchdog:
         """Return the group's next offset of each partition, for a worker without any."""
         tps = [
             TopicPartition(topic, partition)
-            for topic in self.topics
-            for partition in _known(self._consumer, topic).partitions
+            for topic in self._topics
+            for partition in range(_partition_count(self._consumer, topic))
         ]
         asked = [confluent_kafka.TopicPartition(*tp) for tp in tps]
         answers = self._consumer.committed(asked, timeout=WATCH_REQUEST_S)
@@ -152,7 +151,7 @@ class Watchdog:
         self, tps: Collection[TopicPartition], which: int
     ) -> dict[TopicPartition, int]:
         found: dict[TopicPartition, int] = {}
-        for topic in self.topics:
+        for topic in self._topics:
             if own := [tp.partition for tp in tps if tp.topic == topic]:
                 offsets = log_offsets(self._consumer, topic, own, which, WATCH_REQUEST_S)
                 found |= {TopicPartition(topic, each): offsets[each] for each in offsets}
@@ -182,7 +181,7 @@ class Watchdog:
         reported = self._consumer.poll(0)  # calls error_cb; an ACL's refusal comes as a message
         problems = [each for each in self._errors if each.code() != KafkaError._ALL_BROKERS_DOWN]
         denied = (reported and reported.error()) or error
-        what = f"cannot read {', '.join(self.topics)}"
+        what = f"cannot read {', '.join(self._topics)}"
         errors = no_answer(self._config, problems), refusal(self._config, what, denied)
         refused = next((str(each) for each in errors if isinstance(each, AccessError)), None)
         if refused or problems:
@@ -210,7 +209,10 @@ class _Topics:
             ids = topic_ids(self._config)
         except (KafkaException, BrokerError):
             return None
-        self._log_more_partitions(counts)
+        for name, count in counts.items():
+            if count > (before := self._partitions.get(name, count)) > 0:
+                log.info("%s now has %d partitions instead of %d", name, count, before)
+        self._partitions |= counts
         missing = {name for name, count in counts.items() if not count}
         # seen twice: during a broker's start topics may be missing for a moment
         gone, self._missing = missing & self._missing, missing
@@ -221,19 +223,8 @@ class _Topics:
                 return f"the topic {source} was deleted and created again"
         return None
 
-    def _log_more_partitions(self, counts: Mapping[str, int]) -> None:
-        for name, count in counts.items():
-            before = self._partitions.get(name, count)
-            if count > before > 0:
-                log.info("%s now has %d partitions instead of %d", name, count, before)
-            self._partitions[name] = count
-
-
-def _known(consumer: Consumer, topic: str) -> TopicMetadata:
-    # a consumer's request creates no topic
-    return consumer.list_topics(topic, timeout=WATCH_REQUEST_S).topics[topic]
-
 
 def _partition_count(consumer: Consumer, topic: str) -> int:
-    metadata = _known(consumer, topic)
+    # a consumer's request creates no topic
+    metadata = consumer.list_topics(topic, timeout=WATCH_REQUEST_S).topics[topic]
     return 0 if metadata.error else len(metadata.partitions)

@@ -1,4 +1,4 @@
-"""Withdrawals that are looked for ahead: only those that a role has passed on count."""
+"""Of the withdrawals ahead in the log, only those that a role has passed on count."""
 
 from collections.abc import Callable
 from typing import Any, cast
@@ -21,14 +21,14 @@ JOIN = Writer(f"join {CONFIG.topic('control')}-0", 7)
 
 
 def record(offset: int, origin: str, headers: dict[str, bytes] | None) -> Any:
-    """Return a record of the log that withdraws a model; None for headers that are broken."""
+    """Return a record that withdraws a model; with None as headers, they are unreadable."""
     own = {ORIGIN: f"{CONFIG.topic(origin)}-0@{offset}".encode(), **(headers or {})}
     named = tuple(own.items()) if headers is not None else Unreadable("broken")
     value = orjson.dumps({"withdraw": "v2"})
     return ConsumerRecord(TOPIC, 0, offset, 0, 0, None, value, None, -1, len(value), named)
 
 
-def test_what_nobody_of_the_pipeline_wrote_withdraws_nothing(
+def test_only_workers_of_the_pipeline_withdraw_a_model(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     signed = {WRITER: JOIN.header}
@@ -48,5 +48,5 @@ def test_what_nobody_of_the_pipeline_wrote_withdraws_nothing(
 
     monkeypatch.setattr(model_waits, "read_on", read_on)
     reader = ControlReader(CONFIG, lambda writer: writer == JOIN)
-    read = list(reader.read(TopicPartition(TOPIC, 0), 10))
-    assert [(each and each.offset, ahead) for each, ahead in read] == [(15, 16), (None, 17)]
+    records, end = reader.read(TopicPartition(TOPIC, 0), 10)
+    assert ([each.offset for each in records], end) == ([15], 17)

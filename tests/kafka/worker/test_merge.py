@@ -1,4 +1,4 @@
-"""Messages of two topics in the order of their time, as far as that can be known."""
+"""Merge yields the messages of joined topics in the order of their timestamps."""
 
 from dataclasses import dataclass, replace
 from typing import Any, cast
@@ -78,7 +78,7 @@ class Log:
     ],
     ids=["the same time", "without a time", "at the end of a topic"],
 )
-def test_the_order_of_times_is_that_of_topics_where_there_is_none(
+def test_without_an_order_of_timestamps_that_of_the_topics_counts(
     times: dict[str, list[float | None]], order: list[str]
 ) -> None:
     log = Log(**times)
@@ -87,8 +87,8 @@ def test_the_order_of_times_is_that_of_topics_where_there_is_none(
     assert [topic for topic, _ in log.order] == order
 
 
-def test_what_does_not_come_is_waited_for_once() -> None:
-    """As what follows from a transaction that was taken back."""
+def test_a_message_that_never_comes_is_awaited_once() -> None:
+    """For example after an aborted transaction."""
     log = Log(f=[float(i) for i in range(10)], g=[0.5])
     log.read("f", 1, now=10.0)
     assert not log.taken
@@ -100,43 +100,35 @@ def test_what_does_not_come_is_waited_for_once() -> None:
     assert len(log.taken) == 10
 
 
-def test_what_waits_is_bounded() -> None:
-    log = Log(f=[0.0, *[9e9] * 3], g=[float(i) for i in range(MOST_HELD + 10)])
-    log.read("g", MOST_HELD - 1)
+TENTH = bytes(MOST_HELD_BYTES // 10 - HEADER_MEMORY_BYTES)
+
+
+@pytest.mark.parametrize(
+    ("held", "content"),
+    [
+        (MOST_HELD - 1, {}),
+        (10, {"value": TENTH}),
+        (10, {"key": TENTH}),
+        (10, {"headers": (("name", TENTH),)}),
+        (0, {"value": bytes(2 * MOST_HELD_BYTES)}),
+    ],
+    ids=["number", "values", "keys", "headers", "one message above the limit"],
+)
+def test_the_messages_that_wait_for_another_topic_are_bounded(
+    held: int, content: dict[str, Any]
+) -> None:
+    log = Log(f=[0.0, *[9e9] * 3], g=[float(i) for i in range(held + 10)])
+    log.messages["g"] = [replace(each, **content) for each in log.messages["g"]]
+    log.read("g", held)
     assert not log.paused
-    log.read("g", 1, begin=MOST_HELD - 1)
+    log.read("g", 1, begin=held)
     assert log.paused == {"g"}
     log.read("f", 2)
     assert not log.paused
-    assert len(log.taken) == MOST_HELD + 1
+    assert len(log.taken) == held + 2
 
 
-@pytest.mark.parametrize("part", ["value", "key", "headers"])
-def test_what_waits_is_bounded_by_its_size(part: str) -> None:
-    log = Log(f=[0.0, *[9e9] * 3], g=[float(i) for i in range(20)])
-    content = bytes(MOST_HELD_BYTES // 10 - HEADER_MEMORY_BYTES)
-    large: dict[str, Any] = {part: (("name", content),) if part == "headers" else content}
-    log.messages["g"] = [replace(each, **large) for each in log.messages["g"]]
-    log.read("g", 10)
-    assert not log.paused
-    log.read("g", 1, begin=10)
-    assert log.paused == {"g"}
-    log.read("f", 2)
-    assert not log.paused
-    assert len(log.taken) == 12
-
-
-def test_one_message_may_be_larger_than_what_may_be_held() -> None:
-    log = Log(f=[1.0], g=[0.0])
-    log.messages["g"] = [replace(log.messages["g"][0], value=bytes(2 * MOST_HELD_BYTES))]
-    log.read("g", 1)
-    assert log.paused == {"g"}
-    log.read("f", 1)
-    assert log.order == [("g", 0), ("f", 0)]
-    assert not log.paused
-
-
-def test_who_is_taking_stops_when_the_partitions_are_taken_away() -> None:
+def test_a_revocation_ends_the_messages_that_are_being_taken() -> None:
     log = Log(f=[float(i) for i in range(MOST_HELD)], g=[9e9, 9e9])
     log.read("f", MOST_HELD)
     assert log.paused == {"f"}
@@ -151,7 +143,7 @@ def test_who_is_taking_stops_when_the_partitions_are_taken_away() -> None:
     assert log.paused == {"f"}
 
 
-def test_nothing_is_left_of_partitions_that_were_taken_away() -> None:
+def test_held_messages_are_dropped_with_their_partitions() -> None:
     log = Log(f=[1.0], g=[0.5])
     log.read("f", 1)
     log.merge.clear()
@@ -166,7 +158,7 @@ def test_nothing_is_left_of_partitions_that_were_taken_away() -> None:
     st.lists(st.floats(0, 100), max_size=20).map(sorted),
     st.lists(st.tuples(st.sampled_from("fg"), st.integers(1, 5)), max_size=60),
 )
-def test_however_it_is_read_all_comes_in_the_order_of_its_time(
+def test_messages_come_in_the_order_of_their_timestamps_however_they_are_read(
     f: list[float], g: list[float], reads: list[tuple[str, int]]
 ) -> None:
     log = Log(f=[*f], g=[*g])
