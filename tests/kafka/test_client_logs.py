@@ -1,4 +1,4 @@
-"""The log while a broker is away."""
+"""Repeated log messages of Kafka's clients are limited."""
 
 import logging
 import time
@@ -21,7 +21,7 @@ def passed(limit: RepetitionFilter, name: str, messages: list[str]) -> list[str]
 
 
 @pytest.mark.parametrize("name", ["aiokafka", CLIENT])
-def test_a_client_repeats_itself_once_in_a_while(
+def test_similar_messages_are_logged_once_per_interval(
     limit: RepetitionFilter, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = 1000.0
@@ -33,7 +33,7 @@ def test_a_client_repeats_itself_once_in_a_while(
     assert passed(limit, name, tries[:1]) == [f"{tries[0]} (and 49 more like it)"]
 
 
-def test_what_fluxplain_itself_logs_always_passes(limit: RepetitionFilter) -> None:
+def test_messages_of_fluxplain_itself_always_pass(limit: RepetitionFilter) -> None:
     assert len(passed(limit, "fluxplain.worker", ["3 messages are not acknowledged"] * 5)) == 5
 
 

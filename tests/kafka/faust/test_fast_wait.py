@@ -1,4 +1,4 @@
-"""A service that begins at once what it waits for, and else waits as Faust's do."""
+"""FastWaitService runs an awaited coroutine at once, and otherwise waits as Faust's services do."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -34,13 +34,13 @@ async def never() -> None:
     await asyncio.Event().wait()
 
 
-async def others_go_on() -> None:
+async def let_others_run() -> None:
     for _ in range(3):
         await asyncio.sleep(0)
 
 
 @started
-async def test_what_needs_no_waiting_is_done_without_a_task(service: Bystander) -> None:
+async def test_a_coroutine_that_need_not_wait_gets_no_task(service: Bystander) -> None:
     before = asyncio.all_tasks()
 
     async def at_once() -> str:
@@ -54,7 +54,7 @@ async def test_what_needs_no_waiting_is_done_without_a_task(service: Bystander) 
 
 
 @started
-async def test_what_waits_is_waited_for_more_than_once(service: Bystander) -> None:
+async def test_a_coroutine_may_wait_more_than_once(service: Bystander) -> None:
     events, passed = [asyncio.Event() for _ in range(3)], list[int]()
 
     async def slowly() -> str:
@@ -67,13 +67,13 @@ async def test_what_waits_is_waited_for_more_than_once(service: Bystander) -> No
     for i, event in enumerate(events):
         assert passed == list(range(i))
         event.set()
-        await others_go_on()
+        await let_others_run()
     results = await waiting
     assert (results.results, results.stopped) == (["done"], False)
 
 
 @started
-async def test_what_is_not_done_first_is_cancelled(service: Bystander) -> None:
+async def test_the_coroutine_that_is_not_first_is_cancelled(service: Bystander) -> None:
     event, ended = asyncio.Event(), list[str]()
 
     async def blocked() -> None:
@@ -87,7 +87,7 @@ async def test_what_is_not_done_first_is_cancelled(service: Bystander) -> None:
     await asyncio.sleep(0)
     event.set()
     assert (await waiting).results == [True]
-    await others_go_on()
+    await let_others_run()
     assert ended == ["cancelled"]
 
 
@@ -114,7 +114,7 @@ async def test_a_service_that_stops_does_not_wait(service: Bystander) -> None:
 
 
 @started
-async def test_events_are_waited_for_as_ever(service: Bystander) -> None:
+async def test_events_are_awaited_as_in_faust(service: Bystander) -> None:
     event = asyncio.Event()
     waiting: asyncio.Future[Any] = asyncio.ensure_future(service.wait(event))
     await asyncio.sleep(0)

@@ -1,4 +1,4 @@
-"""What is unpacked of a broker's answer: in bounded pieces, without what was taken back."""
+"""A broker's answer is unpacked in bounded pieces, without aborted transactions."""
 
 import struct
 import weakref
@@ -81,7 +81,7 @@ PIECES = st.lists(
         st.integers(1, 4),  # records
         st.sampled_from([NONE, ZSTD]),
         st.sampled_from([-1, 7, 8]),  # who wrote it; -1 without a transaction
-        st.sampled_from([None, 0, 1]),  # how the transaction ends behind it
+        st.sampled_from([None, 0, 1]),  # the end of the transaction after it: aborted, committed
     ),
     min_size=1,
     max_size=8,
@@ -114,7 +114,7 @@ def test_transactions_and_starts_are_those_of_aiokafka(
     assert read(OURS, content, start, aborted) == read(THEIRS, content, start, aborted)
 
 
-def test_bytes_that_changed_on_their_way_are_an_error() -> None:
+def test_a_wrong_checksum_is_an_error() -> None:
     content = bytearray(kit.batch([kit.record(0, b"value")]).encode())
     content[-3] ^= 1
     with pytest.raises(CorruptRecordException):

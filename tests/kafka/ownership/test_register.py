@@ -1,4 +1,4 @@
-"""What is believed of the records in the topic ``register``, which anybody may have written."""
+"""Which records in the topic ``register`` count; any client may have written them."""
 
 import asyncio
 from contextlib import closing
@@ -18,7 +18,7 @@ SLOT = "model fluxplain.features-0"
 
 
 def registered(*records: dict[str, Any] | bytes) -> Registered:
-    """Return what the records say, in this order."""
+    """Return the content of the register after these records."""
     found = Registered()
     for offset, record in enumerate(records):
         found.take(offset + 1, record if isinstance(record, bytes) else orjson.dumps(record))
@@ -36,7 +36,7 @@ def begin(epoch: Any, next_offset: Any) -> dict[str, Any]:
 OWNER = {"kind": "owner", "slot": SLOT}
 
 
-def test_an_owner_begins_behind_its_claim() -> None:
+def test_the_begin_of_a_slot_is_its_newest_owners() -> None:
     found = registered(settings(0), OWNER, begin(2, 60), OWNER, begin(4, 80), begin(2, 100))
     assert found.begins == {SLOT: Begin(4, 80)}
     assert found.knows(Writer(SLOT, 4))
@@ -44,7 +44,7 @@ def test_an_owner_begins_behind_its_claim() -> None:
 
 
 @pytest.mark.parametrize("epoch", [3, 9 * 10**18, 1e308, 2.0, "2", None, True])
-def test_nobody_begins_in_an_epoch_that_was_not_claimed(epoch: Any) -> None:
+def test_a_begin_in_an_unclaimed_epoch_is_ignored(epoch: Any) -> None:
     found = registered(settings(0), OWNER, begin(2, 60), begin(epoch, -1))
     assert found.begins == {SLOT: Begin(2, 60)}
 
@@ -60,7 +60,7 @@ def test_incarnations_consist_of_registered_numbers() -> None:
     assert found.number == 4
 
 
-def test_the_first_decides_about_a_model_as_long_as_the_settings_stay() -> None:
+def test_the_first_decision_about_a_model_counts_until_the_settings_change() -> None:
     taken = {"kind": "model", "stream": "features-0", "seq": 7, "decision": "taken", "settings": 1}
     withdrawn = {**taken, "decision": "withdrawn"}
     found = registered(
@@ -71,7 +71,7 @@ def test_the_first_decides_about_a_model_as_long_as_the_settings_stay() -> None:
 
 
 @pytest.mark.parametrize("poison", [b"", b"[]", b"{}", b'{"kind": "begin"}', b"\xff", b"1e400"])
-def test_what_is_none_of_ours_is_passed_over(poison: bytes) -> None:
+def test_malformed_records_are_ignored(poison: bytes) -> None:
     assert registered(settings(0), OWNER, poison) == registered(settings(0), OWNER)
 
 

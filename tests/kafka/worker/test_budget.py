@@ -1,4 +1,4 @@
-"""A time budget asks for fewer explanations while they take too long, and then for more."""
+"""A time budget announces fewer explanations while they take too long, and then more."""
 
 from itertools import pairwise
 from typing import Any
@@ -12,7 +12,7 @@ from tests.kit.support import make_config
 
 
 class Pipeline:
-    """Takes what is announced some records later; a record takes what explaining one of k costs."""
+    """Applies announcements some records later; a record costs 1 / ``every``."""
 
     def __init__(self, budget_s: float, *, least: int = 1, delay: int = 7) -> None:
         self.budget = StreamBudget(budget_s, least)
@@ -34,7 +34,7 @@ class Pipeline:
 
 
 @pytest.mark.parametrize(("cost_s", "announced"), [(0.009, []), (0.05, [2, 4, 8])])
-def test_too_long_is_halved_until_it_fits_and_then_it_stays(
+def test_explanations_are_halved_until_they_fit_the_budget(
     cost_s: float, announced: list[int]
 ) -> None:
     pipeline = Pipeline(0.01)
@@ -42,7 +42,7 @@ def test_too_long_is_halved_until_it_fits_and_then_it_stays(
     assert pipeline.announced == announced
 
 
-def test_when_there_is_room_more_is_explained_again() -> None:
+def test_with_room_in_the_budget_more_is_explained_again() -> None:
     pipeline = Pipeline(0.01, least=2)
     pipeline.run(20 * WINDOW, cost_s=0.15)
     assert pipeline.every == 16
@@ -53,7 +53,7 @@ def test_when_there_is_room_more_is_explained_again() -> None:
     assert pipeline.every == 2
 
 
-def test_it_announces_again_what_did_not_come() -> None:
+def test_an_announcement_that_is_not_read_back_is_repeated() -> None:
     budget = StreamBudget(0.01, least=1)
     announced = [
         n
@@ -64,21 +64,21 @@ def test_it_announces_again_what_did_not_come() -> None:
     assert all(later - n >= 2 * WINDOW - 1 for n, later in pairwise(announced))
 
 
-def test_it_never_announces_more_than_can_be() -> None:
+def test_no_announcement_exceeds_the_maximum() -> None:
     pipeline = Pipeline(1e-9)
     pipeline.run(40 * WINDOW, cost_s=1e6)
     assert pipeline.every == MOST
 
 
 def two_streams(**settings: Any) -> Config:
-    """Return settings of which stream 1 alone has a budget."""
+    """Return settings in which only stream 1 has a budget."""
     stream = {"explain": {"budget_ms": 10.0, "every": 8}}
     return make_config(
         model={"shards": 2}, explain={"every": 2}, **{"streams": {1: stream}, **settings}
     )
 
 
-def test_a_stream_may_have_a_budget_of_its_own_and_the_first_shard_keeps_it() -> None:
+def test_a_stream_may_have_its_own_budget_which_only_the_first_shard_keeps() -> None:
     config = two_streams(control={"topic": True})
     first, second = config.replicas("model")
     assert StreamBudget.of(config, second, 1) is None
@@ -88,11 +88,11 @@ def test_a_stream_may_have_a_budget_of_its_own_and_the_first_shard_keeps_it() ->
     seen = [budget.see(16, seconds=0.0001, now=float(n)) for n in range(WINDOW)]
     assert seen[-1] == 8
     seen = [budget.see(8, seconds=0.0001, now=float(n)) for n in range(3 * WINDOW)]
-    assert seen == [None] * 3 * WINDOW, "not more than the stream's own `every` wants"
+    assert seen == [None] * 3 * WINDOW, "the stream's own `every` is the lower limit"
 
 
 @pytest.mark.parametrize(("every", "announced"), [(16, [2, None, None]), (2, [None] * 3)])
-def test_what_a_budget_asked_for_is_taken_back_once_it_is_gone(
+def test_the_announcement_of_a_removed_budget_is_reverted_once(
     every: int, announced: list[int | None]
 ) -> None:
     config = two_streams(control={"topic": True})

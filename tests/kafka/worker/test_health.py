@@ -1,4 +1,4 @@
-"""Whom a worker's health server answers."""
+"""Which requests a worker's health server answers."""
 
 import urllib.request
 from urllib.error import HTTPError
@@ -14,7 +14,7 @@ PATHS = ("/metrics", "/healthz", "/readyz")
 
 
 def start(host: str) -> str:
-    """Return the address of a server of a worker that is well."""
+    """Return the address of a healthy worker's server."""
     health = Health(Replica("model"), waits_for=None, is_ready=True)
     config = linear_config(health={"host": host})
     return HealthServer(config, lambda: health, CollectorRegistry()).start()

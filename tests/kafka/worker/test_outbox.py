@@ -66,7 +66,7 @@ def test_a_run_ends_at_a_gap_at_new_classes_and_when_it_is_long(
     assert [len(seqs) for _, seqs in runs(recorder)] == [2, 1, RUN_LENGTH, 1]
 
 
-def test_what_is_discarded_is_never_sent(outbox: Outbox, recorder: Recorder) -> None:
+def test_discarded_records_are_never_sent(outbox: Outbox, recorder: Recorder) -> None:
     outbox.send(evaluation(0), None, 0)
     outbox.send(loss_change(0), None, 0)
     outbox.discard()

@@ -1,4 +1,4 @@
-"""A stream waits until all topics that it writes to have its partition."""
+"""A stream waits until its output topic has its partition."""
 
 import asyncio
 
@@ -13,7 +13,7 @@ from tests.kit.support import linear_config
 CONFIG = linear_config(control={"topic": True})
 
 
-def test_a_missing_partition_is_told_until_it_is_there_and_then_read_again_once(
+def test_a_missing_partition_is_reported_until_it_exists_and_found_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(output_partitions, "ASK_AGAIN_S", 0.0)
@@ -30,20 +30,20 @@ def test_a_missing_partition_is_told_until_it_is_there_and_then_read_again_once(
     assert "has no partition 1" in outputs.reasons[1]
     assert asyncio.run(outputs.found()) == []
     counts[CONFIG.topic("observations")] = 2
-    assert not has(1), "what was dropped must come again first"
+    assert not has(1), "the dropped messages must be read again first"
     assert asyncio.run(outputs.found()) == [1]
     assert has(1)
     assert outputs.reasons == {}
     assert asyncio.run(outputs.found()) == []
 
 
-def test_a_role_that_keeps_no_partition_waits_for_none() -> None:
+def test_a_role_whose_records_keep_no_partition_never_waits() -> None:
     config: Config = linear_config()
     outputs = OutputPartitions(config, Replica("explainer"), lambda _topic, _beyond: 0)
     assert asyncio.run(outputs.has(7))
 
 
-def test_a_stream_that_is_revoked_while_the_broker_is_asked_waits_no_more(
+def test_a_wait_ends_if_its_stream_is_revoked_while_the_broker_is_asked(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(output_partitions, "ASK_AGAIN_S", 0.0)

@@ -1,4 +1,4 @@
-"""Which message is the next one of a partition, whatever was on its way before a seek."""
+"""Which message is the next one of a partition, whatever was fetched before a seek."""
 
 import pytest
 from hypothesis import given
@@ -37,7 +37,7 @@ def deliver(log: list[int], start: int, stale: list[int]) -> list[int]:
         elif offset >= partition.next_offset:
             done.append(offset)
             partition.next_offset = offset + 1
-    assert seeks <= 2, "a seek must not bring on another for ever"
+    assert seeks <= 2, "seeks must end"
     return done
 
 
@@ -55,7 +55,7 @@ def test_every_message_from_the_checkpoint_on_is_done_once_and_in_order(
     assert deliver(log, start, stale) == [offset for offset in log if offset >= start]
 
 
-def test_a_log_whose_beginning_moves_on_while_it_is_asked_for_again_is_read_on(
+def test_a_log_that_loses_its_beginning_during_a_seek_is_read_on(
     partition: AssignedPartition,
 ) -> None:
     assert not partition.accepts(160)
@@ -71,7 +71,7 @@ def test_a_log_whose_beginning_moves_on_while_it_is_asked_for_again_is_read_on(
     assert not partition.must_seek_again(now=2 * SEEK_AGAIN_S)
 
 
-def test_what_is_asked_for_again_is_asked_for_until_it_comes(partition: AssignedPartition) -> None:
+def test_a_seek_is_repeated_until_its_message_comes(partition: AssignedPartition) -> None:
     assert not partition.must_seek_again(now=0.0)
     assert partition.accepts(150)
     partition.next_offset = 151

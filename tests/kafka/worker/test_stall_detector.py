@@ -1,4 +1,4 @@
-"""When a worker counts as one that makes no progress."""
+"""Which samples of offsets mean that a worker makes no progress."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
@@ -33,7 +33,7 @@ WELL: dict[str, Callable[[int], ProgressSample]] = {
     "has a broker that does not answer": lambda now: replace(
         sample(now, 7, 7, 100), ends=None if now % 9 else {T0: 100}
     ),
-    "stands by while others go on": lambda now: ProgressSample(
+    "stands by while others commit": lambda now: ProgressSample(
         now, [], {T0: 1000}, committed={T0: now}
     ),
     "slept": lambda now: sample(25 * now, 7, 7, 100),
@@ -48,42 +48,44 @@ STALLED: dict[str, tuple[int, Callable[[int], ProgressSample]]] = {
             now, [PartitionProgress(T0, now, now), PartitionProgress(T1, 3, 3)], {T0: 1000, T1: 4}
         ),
     ),
-    # nobody takes what waits, and this worker was given nothing
+    # no worker takes the waiting messages, and this one has no partition
     "was committed": (15, lambda now: ProgressSample(now, [], {T0: 100}, committed={T0: 50})),
 }
 
 
-def reasons(detector: StallDetector, sights: Iterable[ProgressSample]) -> list[str | None]:
+def reasons(detector: StallDetector, samples: Iterable[ProgressSample]) -> list[str | None]:
     found = []
-    for each in sights:
+    for each in samples:
         detector.see(each)
         found.append(detector.stalled())
     return found
 
 
 @pytest.mark.parametrize("seen", WELL.values(), ids=list(WELL))
-def test_one_is_well_that(detector: StallDetector, seen: Callable[[int], ProgressSample]) -> None:
+def test_no_stall_is_reported_if_a_worker(
+    detector: StallDetector, seen: Callable[[int], ProgressSample]
+) -> None:
     assert reasons(detector, map(seen, range(100))) == [None] * 100
 
 
 @pytest.mark.parametrize("reason", STALLED)
-def test_one_is_not_well_that_stands_still(detector: StallDetector, reason: str) -> None:
+def test_a_worker_without_progress_is_stalled(detector: StallDetector, reason: str) -> None:
     after, seen = STALLED[reason]
     *before, last = reasons(detector, map(seen, range(after + 1)))
     assert before == [None] * after
     assert reason in (last or "")
 
 
-def test_one_that_the_broker_refuses_for_long_is_not_well(detector: StallDetector) -> None:
+def test_a_worker_that_the_broker_refuses_for_long_is_stalled(detector: StallDetector) -> None:
     # let in again at 15
-    sights = [
+    samples = [
         ProgressSample(now, refusal=None if now == 15 else "wrong password") for now in range(30)
     ]
     late = [10 <= now < 15 or now >= 26 for now in range(30)]
-    assert reasons(detector, sights) == ["wrong password" if each else None for each in late]
+    assert reasons(detector, samples) == ["wrong password" if each else None for each in late]
 
 
-def test_a_log_that_ends_before_what_was_taken_is_noticed_unless_it_was_for_a_moment(
+def test_a_log_that_stays_shorter_than_the_next_offset_is_reported(
     detector: StallDetector,
 ) -> None:
     for now, end in enumerate([9, 7, 7, 9, 7, 7]):
@@ -93,10 +95,10 @@ def test_a_log_that_ends_before_what_was_taken_is_noticed_unless_it_was_for_a_mo
     assert detector.shortened == (PartitionProgress(T0, 8, 8), 7)
 
 
-def test_a_partition_that_waits_for_a_model_is_well_and_hides_no_other(
+def test_a_wait_for_a_model_is_no_stall_and_hides_none(
     detector: StallDetector,
 ) -> None:
-    sights = [
+    samples = [
         ProgressSample(
             now,
             [
@@ -107,7 +109,7 @@ def test_a_partition_that_waits_for_a_model_is_well_and_hides_no_other(
         )
         for now in range(30)
     ]
-    found = reasons(detector, sights)
+    found = reasons(detector, samples)
     assert [each is None for each in found] == [now < 25 for now in range(30)]
     assert "of t-1 was taken for 10 s" in (found[-1] or "")
     assert detector.lag == 993 + 985

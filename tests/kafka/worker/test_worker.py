@@ -1,4 +1,4 @@
-"""What a worker takes, publishes and forgets when partitions come and go."""
+"""What a worker takes, publishes and drops when partitions are assigned and revoked."""
 
 import asyncio
 from typing import Any, cast
@@ -51,7 +51,7 @@ class OneCheckpoint:
 
 
 class Claims:
-    """Counts claims as the register does, without a broker."""
+    """A register in memory, which only counts claims."""
 
     def __init__(self) -> None:
         self.number = 1
@@ -131,7 +131,7 @@ def test_a_worker_that_lost_its_partitions_exports_nothing_more_of_them() -> Non
     rig.outbox.send_all()
     assert {"fluxplain_importance", "fluxplain_newest_seq", "fluxplain_loss"} < rig.labelled(stream)
     sent = len(rig.recorder.sent)
-    rig.outbox.send(explanation("age", 20, 0.75), None, 0)  # waits for others, and then is too late
+    rig.outbox.send(explanation("age", 20, 0.75), None, 0)  # buffered, then revoked
     rig.worker.on_revoked()
     rig.outbox.send_all()
     assert len(rig.recorder.sent) == sent
@@ -139,7 +139,7 @@ def test_a_worker_that_lost_its_partitions_exports_nothing_more_of_them() -> Non
     assert not rig.worker.status.partitions()
 
 
-def test_of_messages_that_were_deleted_unread_all_shards_publish_the_same() -> None:
+def test_all_shards_publish_the_same_notice_of_messages_deleted_unread() -> None:
     config = Config(**{**SETTINGS, "checkpoint": {"out_of_range": "earliest"}})
     published = []
     for shard, read_up_to in enumerate([40, 70]):
@@ -156,8 +156,8 @@ def test_of_messages_that_were_deleted_unread_all_shards_publish_the_same() -> N
 
 
 @pytest.mark.parametrize("topic", ["features", "observations"])
-def test_only_who_joins_topics_may_say_where_a_message_is_from(topic: str) -> None:
-    """A producer's own header would make a dead letter be of another message."""
+def test_only_the_join_role_may_name_the_origin_of_a_message(topic: str) -> None:
+    """With a producer's own header, a dead letter would be about another message."""
     tp = TopicPartition(CONFIG.topic(topic), 0)
     rig = Rig(Replica("model"), ModelStage(CONFIG, str(tp)))
     rig.start(tp)
@@ -179,14 +179,14 @@ def test_only_who_joins_topics_may_say_where_a_message_is_from(topic: str) -> No
 
 
 @pytest.mark.parametrize("is_own", [False, True])
-def test_nor_may_another_say_when_it_was_written(is_own: bool) -> None:
+def test_only_workers_may_name_the_time_of_the_origin(is_own: bool) -> None:
     forged = faust_message(TP_0, b"", {ORIGIN_TIME: b"5", "h": b"1"})
     taken = incoming_message(forged, is_own=is_own)
     assert taken.time == (5 if is_own else 1_500)
     assert taken.headers["h"] == b"1"
 
 
-def test_a_record_that_cannot_be_read_comes_with_the_reason() -> None:
+def test_an_unreadable_record_comes_with_the_reason() -> None:
     read = faust_message(TP_0, b"", {})
     read.value, read.headers = None, Unreadable("it is too large")
     taken = incoming_message(read, is_own=False)
