@@ -93,7 +93,7 @@ def _many_headers(good: bytes) -> Poison:
 
 
 def _other_offsets(good: bytes) -> Poison:
-    reason = "the record cannot be read: it says that it is 5 behind the first of its batch"
+    reason = "the record cannot be read: its offset is 5 after the first of its batch"
     made = batch([record(0, good), record(5, good), record(2, good)])
     return Poison(made, [good, None, good], [None, reason, None])
 

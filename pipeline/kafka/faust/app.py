@@ -167,7 +167,7 @@ def _faust_app(config: Config, replica: Replica) -> faust.App:
         consumer_auto_offset_reset="earliest",
         consumer_group_instance_id=config.group_instance_id(replica),
         stream_recovery_delay=0.0,
-        # a message of one partition waits behind all messages read of the others
+        # a message waits for all messages read before it, also of other partitions
         stream_buffer_maxsize=READ_AHEAD,
         broker_max_poll_records=READ_AHEAD,
         **group_settings(is_static=config.kafka.group_instance_id is not None),

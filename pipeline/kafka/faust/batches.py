@@ -213,12 +213,12 @@ class Batch:
             delta, at = _varint(unpacked, at, end)
             offset = self.base_offset + delta
             if not least <= offset < self.next_offset or (self.is_dense and offset > least):
-                raise FlawError(f"it says that it is {delta:,} behind the first of its batch")
+                raise FlawError(f"its offset is {delta:,} after the first of its batch")
             key, at = _sized(unpacked, at, end)
             value, at = _sized(unpacked, at, end)
             headers, names, at = _headers(unpacked, at, end)
             if at != end:
-                raise FlawError("it has another length than it says")
+                raise FlawError("it does not end where its length says")
         except FlawError as error:
             return _unreadable(least, f"the record cannot be read: {error}")
         size = len(key or b"") + len(value or b"") + names
@@ -338,7 +338,7 @@ def _headers(
     """Return the headers (None: name not UTF-8), their size, and the position after them."""
     count, at = _varint(buffer, at, end)
     if not 0 <= count <= (end - at) // 2:
-        raise FlawError(f"it says that it has {count:,} headers")
+        raise FlawError(f"it cannot hold {count:,} headers")
     headers: list[tuple[str, bytes | None] | None] = []
     size = 0
     for _ in range(count):

@@ -40,7 +40,7 @@ class _ConsumerThread(driver.AIOKafkaConsumerThread):
         return consumer
 
     async def _commit(self, offsets: Mapping[TP, int]) -> bool:
-        """Commit what is still assigned: Faust crashes at a commit of nothing."""
+        """Commit the assigned ones of these offsets: Faust crashes if there are none."""
         held = {tp: offset for tp, offset in offsets.items() if tp in self.assignment()}
         return bool(held) and bool(await super()._commit(held))
 
@@ -76,7 +76,7 @@ class _Consumer(FastWaitService, driver.Consumer):
         return records, None
 
     async def commit(self, *_args: Any, **_kwargs: Any) -> bool:
-        """Commit nothing: only the worker knows what is done."""
+        """Commit nothing: only the worker knows which messages are done."""
         return False
 
     async def _add_gap(self, tp: TP, offset_from: int, offset_to: int) -> None:

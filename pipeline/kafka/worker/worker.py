@@ -117,7 +117,7 @@ class RoleWorker:
             fail(f"{self.context.replica}: cannot continue", error)
 
     async def tick(self) -> None:
-        """Do what is due without a new message: seek, merge, send, commit, look for models."""
+        """Seek, merge, send, commit and look for models as time passes, without a new message."""
         try:
             async with self._busy:
                 await self._read_again()

@@ -8,12 +8,7 @@ import pytest
 
 from fluxplain.kafka.faust.fast_wait import FastWaitService
 
-
-class Bystander(FastWaitService):
-    """A service with nothing to do."""
-
-
-Test = Callable[[Bystander], Awaitable[None]]
+Test = Callable[[FastWaitService], Awaitable[None]]
 
 
 def started(test: Test) -> Callable[[], None]:
@@ -21,7 +16,7 @@ def started(test: Test) -> Callable[[], None]:
 
     def run() -> None:
         async def with_service() -> None:
-            async with Bystander() as service:
+            async with FastWaitService() as service:
                 await test(service)
 
         asyncio.run(with_service())
@@ -40,7 +35,7 @@ async def let_others_run() -> None:
 
 
 @started
-async def test_a_coroutine_that_need_not_wait_gets_no_task(service: Bystander) -> None:
+async def test_a_coroutine_that_need_not_wait_gets_no_task(service: FastWaitService) -> None:
     before = asyncio.all_tasks()
 
     async def at_once() -> str:
@@ -54,7 +49,7 @@ async def test_a_coroutine_that_need_not_wait_gets_no_task(service: Bystander) -
 
 
 @started
-async def test_a_coroutine_may_wait_more_than_once(service: Bystander) -> None:
+async def test_a_coroutine_may_wait_more_than_once(service: FastWaitService) -> None:
     events, passed = [asyncio.Event() for _ in range(3)], list[int]()
 
     async def slowly() -> str:
@@ -73,7 +68,7 @@ async def test_a_coroutine_may_wait_more_than_once(service: Bystander) -> None:
 
 
 @started
-async def test_the_coroutine_that_is_not_first_is_cancelled(service: Bystander) -> None:
+async def test_the_coroutine_that_is_not_first_is_cancelled(service: FastWaitService) -> None:
     event, ended = asyncio.Event(), list[str]()
 
     async def blocked() -> None:
@@ -92,7 +87,7 @@ async def test_the_coroutine_that_is_not_first_is_cancelled(service: Bystander) 
 
 
 @started
-async def test_an_error_is_passed_on(service: Bystander) -> None:
+async def test_an_error_is_passed_on(service: FastWaitService) -> None:
     async def fails(pauses: int) -> None:
         for _ in range(pauses):
             await asyncio.sleep(0)
@@ -105,7 +100,7 @@ async def test_an_error_is_passed_on(service: Bystander) -> None:
 
 @pytest.mark.filterwarnings("ignore:coroutine")
 @started
-async def test_a_service_that_stops_does_not_wait(service: Bystander) -> None:
+async def test_a_service_that_stops_does_not_wait(service: FastWaitService) -> None:
     waiting = asyncio.ensure_future(service.wait_first(never(), never()))
     await asyncio.sleep(0)
     await service.stop()
@@ -114,7 +109,7 @@ async def test_a_service_that_stops_does_not_wait(service: Bystander) -> None:
 
 
 @started
-async def test_events_are_awaited_as_in_faust(service: Bystander) -> None:
+async def test_events_are_awaited_as_in_faust(service: FastWaitService) -> None:
     event = asyncio.Event()
     waiting: asyncio.Future[Any] = asyncio.ensure_future(service.wait(event))
     await asyncio.sleep(0)

@@ -38,7 +38,7 @@ THEIRS: tuple[Any, Any] = (TheirRecords, MemoryRecords)
 def read(
     by: tuple[Any, Any], content: bytes, start: int = 0, aborted: Sequence[tuple[int, int]] = ()
 ) -> list[Any]:
-    """Return the messages, and where reading goes on, by our classes or by aiokafka's."""
+    """Return the messages and the next offset, by our classes or by aiokafka's."""
     partition_records, record_set = by
     records = partition_records(
         TP, record_set(content), list(aborted), start, None, None, True, READ_COMMITTED

@@ -29,7 +29,7 @@ class Read:
 
 
 class Log:
-    """Two topics, of which some was read; takes what is ready."""
+    """Two topics, partly read; takes the messages that are ready."""
 
     def __init__(self, **times: list[float | None]) -> None:
         self.messages = {
