@@ -90,7 +90,7 @@ class Change(Record):
         Estimated offset of the change, where ``after`` begins. The older a change is, the coarser
         this is: candidates are spaced by an eighth of their age.
     delay_bound
-        The change lies within the last so many observations, with the detector's confidence: the
+        The change lies within this many latest observations, with the detector's confidence: the
         length of the window that ADWIN keeps. For other detectors: all since the previous change.
     replay_seq
         The observations from here to ``seq`` show the change, as many before it as after it.

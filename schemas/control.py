@@ -35,7 +35,7 @@ class Control(Record):
     Attributes
     ----------
     every
-        Explain one of so many observations from here on, instead of ``explain.every``.
+        From here on, explain one of this many observations, instead of ``explain.every``.
     model
         The model that predicts, is explained and learns from here on.
     withdraw

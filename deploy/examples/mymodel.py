@@ -7,7 +7,7 @@ def fraud_model(l2=0.0):
     return (numbers + categories) | linear_model.LogisticRegression(l2=l2)
 
 
-class Cells:  # how often which class was in cells such as ages 20 to 39
+class Cells:  # counts each class in cells such as ages 20 to 39
     def __init__(self, widths):
         self.widths, self.counts = widths, {}
 
@@ -19,7 +19,7 @@ class Cells:  # how often which class was in cells such as ages 20 to 39
         counts = self.counts.get(self.cell(x), {})
         return {y: count / sum(counts.values()) for y, count in counts.items()}
 
-    def predict_proba_many(self, rows):  # optional: asked instead, once for all inputs
+    def predict_proba_many(self, rows):  # optional: called instead, once for all inputs
         return [self.predict_proba_one(x) for x in rows]
 
     def cell(self, x):

@@ -35,7 +35,7 @@ def tail(  # noqa: PLR0917  options of a command
     ] = False,
     until_idle: Annotated[
         float | None,
-        typer.Option(min=0.1, metavar="SECONDS", help="End after so long without a record."),
+        typer.Option(min=0.1, metavar="SECONDS", help="End after this long without a record."),
     ] = None,
     stream: Annotated[
         str | None,

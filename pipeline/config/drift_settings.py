@@ -78,7 +78,7 @@ class DriftSettings(Section):
     """The detector's other parameters, such as `clock = 1`. Their defaults are those of its class,
     except ADWIN's `min_window_length` = 50."""
     incident_window: Annotated[int, Field(ge=0, le=10**9)] = 1000
-    """Changes of a stream within so many observations form one incident."""
+    """Changes of a stream within this many observations form one incident."""
     loss: LossDriftSettings = LossDriftSettings()
 
     def check_parameters(self) -> None:

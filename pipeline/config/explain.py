@@ -167,8 +167,8 @@ class ExplainSettings(Section):
     """Observations between two explanation records of a feature and method; each record holds all
     increments since the previous one."""
     every: Annotated[int, Field(ge=1, le=10_000)] = 1
-    """Explain one of so many consecutive observations, chosen at random. The model learns from all.
-    """
+    """Explain one of this many consecutive observations, chosen at random. The model learns from
+    all."""
     budget_ms: Annotated[float, Field(gt=0.0, le=60_000.0)] | None = None
     """Average milliseconds that the model role may take for an observation; above that it explains
     fewer observations. By default there is no limit. Needs `control.topic`."""

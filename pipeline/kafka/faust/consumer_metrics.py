@@ -34,13 +34,13 @@ class FaustMonitor(Monitor, Collector):
         """Yield the families of the counters."""
         yield self._counter(
             "fluxplain_faust_messages_received",
-            "Messages that Faust took from the broker, also those that are read again.",
+            "Messages that Faust received from the broker, including those read again.",
             self.messages_received_total,
         )
         yield self._counter(
             "fluxplain_faust_buffer_full",
-            "How often Faust stopped reading a partition because the role had read far enough "
-            "ahead.",
+            "Number of times that Faust stopped reading a partition because the role had read far "
+            "enough ahead.",
             sum(self.topic_buffer_full.copy().values()),
         )
 

@@ -25,15 +25,14 @@ class StatusCollector(Collector):
         yield from self._of_partitions(health.partitions)
         yield self._of_worker(
             "fluxplain_lag_messages",
-            "Messages of the worker's partitions that it has not taken yet; as of the last look, "
-            "every two seconds.",
+            "Messages in the worker's partitions that it has not processed yet; updated every two "
+            "seconds.",
             # without partitions the lag is that of its group, which others export
             health.lag if health.partitions else 0,
         )
         yield self._of_worker(
             "fluxplain_ready",
-            "Whether the worker has its share of the partitions, and the broker answers (1 or 0); "
-            "as /readyz.",
+            "Whether the worker is ready (1 or 0), as reported by /readyz.",
             health.is_ready,
         )
         yield self._of_worker(
@@ -43,9 +42,9 @@ class StatusCollector(Collector):
         )
         yield gauge(
             "fluxplain_waits_for",
-            "Partitions of the worker that wait for an announced model that is not in "
-            "`model.directory` (model), for an answer of the schema registry (registry), or for a "
-            "partition that a topic lacks (partition).",
+            "Partitions of the worker that wait for an announced model that is missing from "
+            "`model.directory` (model), for a response of the schema registry (registry), or for "
+            "a partition that a topic lacks (partition).",
             ["role", "what"],
             {(self._role, what): n for what, n in self._status.waiting.items()},
         )
@@ -56,7 +55,7 @@ class StatusCollector(Collector):
         )
         yield self._of_worker(
             "fluxplain_last_commit_timestamp_seconds",
-            "When the worker committed last, or was started, in seconds since 1970.",
+            "Time of the worker's last commit, or of its start, in seconds since 1970.",
             self._status.committer.committed_at,
         )
 
@@ -69,24 +68,24 @@ class StatusCollector(Collector):
         families: list[tuple[str, str, dict[Labels, float]]] = [
             (
                 "fluxplain_next_offset",
-                "Offset of the next message to take of a partition of the role's input.",
+                "Offset of the next message to process in a partition of the role's input.",
                 {key: each.next_offset for key, each in known.items()},
             ),
             (
                 "fluxplain_committed_offset",
-                "All messages of a partition of the role's input below this offset are done for "
-                "good.",
+                "Committed offset of a partition of the role's input; all messages below it are "
+                "done for good.",
                 {key: each.committed_offset for key, each in known.items()},
             ),
             (
                 "fluxplain_checkpoint_size_bytes",
-                "Size of the state in the last checkpoint that this worker wrote of a partition of "
-                "the role's input.",
+                "Size of the state in the worker's last checkpoint of a partition of the role's "
+                "input.",
                 {key: each.size_bytes for key, each in saved.items()},
             ),
             (
                 "fluxplain_checkpoint_timestamp_seconds",
-                "When that checkpoint was written, in seconds since 1970.",
+                "Time of that checkpoint, in seconds since 1970.",
                 {key: each.at for key, each in saved.items()},
             ),
         ]

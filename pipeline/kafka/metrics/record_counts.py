@@ -138,21 +138,21 @@ class PublishedCollector(Collector):
         streams_left_out = self._streams.left_out | self._streams_of_changes.left_out
         yield counter(
             "fluxplain_records_published",
-            "Records that left for a topic, also those that are published again after a crash; "
-            "evaluations one for each observation and feature.",
+            "Records published to a topic, including those published again after a crash; "
+            "evaluations count once for each observation and feature.",
             ["role", "topic"],
             {(role, topic): n for topic, n in self._records.copy().items()},
         )
         yield gauge(
             "fluxplain_newest_seq",
-            "Newest observation in what was published about a stream.",
+            "Seq of the newest observation in the published records of a stream.",
             ["role", "stream"],
             {(role, stream): seq for stream, seq in self._newest.copy().items()},
         )
         yield counter(
             "fluxplain_evaluation_inputs",
-            "Changed inputs that the model was asked about for the published evaluations; of isage "
-            "inner_samples for each feature.",
+            "Changed inputs on which the model was evaluated for the published evaluations; for "
+            "isage inner_samples per feature.",
             ["role", "method"],
             {(role, method): n for method, n in self._inputs.copy().items()},
         )
@@ -164,9 +164,10 @@ class PublishedCollector(Collector):
         )
         yield gauge(
             "fluxplain_late_labels",
-            "Labels of a stream that come later: observations that wait for one (waiting), labels "
-            "that were joined, observations that waited in vain (missing), labels that said again "
-            "what was known (repeated), and those without an observation (unknown).",
+            "Late labels of a stream: observations that wait for their label (waiting), labels "
+            "joined with their observation (joined), observations whose label never arrived in "
+            "time (missing), labels that repeat a known one (repeated), and labels without an "
+            "observation (unknown).",
             ["role", "stream", "state"],
             {
                 (role, stream, state): n
@@ -177,15 +178,15 @@ class PublishedCollector(Collector):
         yield from self._importance_families()
         yield counter(
             "fluxplain_changes",
-            "Changes, cold starts, gaps, and notices of schemas and models that were published; "
-            "method and feature are empty where it is about none.",
+            "Published changes, cold starts, gaps, and notices about schemas and models; method "
+            "and feature are empty for notices about neither.",
             ["role", "stream", "kind", "method", "feature"],
             self._changes.copy(),
         )
         yield gauge(
             "fluxplain_names_left_out",
             f"Features, groups and pairs, or streams, beyond the first {MAX_NAMES}, which have no "
-            f"series of their own; their changes are those of {OTHER}.",
+            f"series of their own; their changes count as those of {OTHER}.",
             ["role", "of"],
             {(role, "feature"): self._features_left_out, (role, "stream"): len(streams_left_out)},
         )
@@ -198,14 +199,14 @@ class PublishedCollector(Collector):
         }
         yield gauge(
             "fluxplain_importance",
-            "Newest importance of a feature, group or pair: in units of the loss (ipfi, isage) or "
+            "Latest importance of a feature, group or pair, in units of the loss (ipfi, isage) or "
             "of the output (ipdp).",
             labels,
             {key: value for key, (value, _) in importances.items()},
         )
         yield gauge(
             "fluxplain_importance_std_error",
-            "Standard error of the newest importance, in the same units.",
+            "Standard error of the latest importance, in the same units.",
             labels,
             {key: std_error for key, (_, std_error) in importances.items()},
         )

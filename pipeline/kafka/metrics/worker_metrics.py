@@ -48,7 +48,7 @@ class WorkerMetrics:
         ProcessCollector(registry=self.registry)
         PlatformCollector(registry=self.registry)
         self._build = Info(
-            "fluxplain_build", "Versions that run; always 1.", ["role"], registry=self.registry
+            "fluxplain_build", "Running versions; always 1.", ["role"], registry=self.registry
         )
         self._build.labels(role).info(
             {
@@ -61,34 +61,34 @@ class WorkerMetrics:
         self.step = self._histogram(
             role,
             "fluxplain_step_seconds",
-            "Seconds of the role's work on one message, without reading and sending; its _count is "
-            "the messages taken.",
+            "Seconds that the role worked on one message, without reading and sending; its _count "
+            "is the number of messages processed.",
             STEP_BUCKETS,
         )
         self.checkpoint = self._histogram(
             role,
             "fluxplain_checkpoint_seconds",
-            "Seconds of a checkpoint of all partitions of the worker: until the outputs have "
-            "arrived, the states are safe and the offsets committed.",
+            "Seconds of a checkpoint of all partitions of the worker, until the outputs are "
+            "acknowledged, the states stored and the offsets committed.",
             CHECKPOINT_BUCKETS,
         )
         self.commit = self._histogram(
             role,
             "fluxplain_commit_seconds",
-            "Seconds until the broker had taken a commit.",
+            "Seconds until the broker confirmed a commit.",
             COMMIT_BUCKETS,
         )
         self.rebalance = self._histogram(
             role,
             "fluxplain_rebalance_seconds",
             "Seconds of a rebalance, from the loss of the partitions until their states are "
-            "loaded; its _count is how many there were.",
+            "loaded; its _count is the number of rebalances.",
             REBALANCE_BUCKETS,
         )
         self.outdated = Counter(
             "fluxplain_outdated_messages",
-            "Messages that were ignored, because their writer no longer owned its partition; its "
-            "successor wrote them again.",
+            "Messages ignored because their writer no longer owned its partition; the new owner "
+            "wrote them again.",
             ["role"],
             registry=self.registry,
         ).labels(role)
@@ -120,14 +120,14 @@ class ModelTimes:
         self._clock = clock
         evaluation = Counter(
             "fluxplain_evaluation_seconds",
-            "Seconds in which the model was asked about changed inputs. One call asks for all "
-            "methods: each has as large a share of it as of its inputs.",
+            "Seconds in which the model was evaluated on changed inputs. One call serves all "
+            "methods; its time is divided in proportion to their inputs.",
             ["role", "method"],
             registry=registry,
         )
         prediction = Counter(
             "fluxplain_prediction_seconds",
-            "The share of the same calls that is the observation itself, which is one of the "
+            "Seconds of the same calls that count for the observation itself, which is one of the "
             "inputs.",
             ["role"],
             registry=registry,
