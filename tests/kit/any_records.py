@@ -88,7 +88,10 @@ TIMES = maybe(anything(Timestamp))
 EVALUATION_LISTS = ("ts", "y", "loss", "prediction", "coverage", "skipped", "outputs", "points")
 ANY: dict[type[Record], st.SearchStrategy[Any]] = {
     **{kind: any_record(kind) for kind in RECORDS},
-    Control: any_record(Control, every=INTEGERS),
+    Control: st.one_of(  # not both: a command about one model only
+        any_record(Control, every=INTEGERS, withdraw=st.none()),
+        any_record(Control, every=INTEGERS, model=st.none()),
+    ),
     Evaluation: _as_long_as_seqs(Evaluation, *EVALUATION_LISTS),
     Explanation: _as_long_as_seqs(Explanation, "increments"),
     DeadLetter: st.builds(
