@@ -8,6 +8,7 @@ from fluxplain.models.model_store import ModelFolder
 from fluxplain.schemas import Evaluation, Explanation, Record, stream_name
 from fluxplain.stages import DriftStage, ExplainerStage, Message, ModelStage, Stage, process
 from fluxplain.stages.active_model import settle_model
+from fluxplain.stages.evaluated import Evaluated, evaluations
 
 
 class LocalPipeline:
@@ -64,16 +65,18 @@ class LocalPipeline:
     def _taken(self, message: Message) -> list[Record]:
         published: list[Record] = []
         for record in process(self._model, message):
-            if not isinstance(record, Evaluation):
+            if isinstance(record, Evaluated):
+                for evaluation in evaluations([record]):
+                    published += self._explained(message.offset, evaluation)
+            else:
                 published.append(record)
-                continue
-            for explained in self._pass_on(self._explainer, "evaluations", message.offset, record):
-                published.append(explained)
-                if isinstance(explained, Explanation):
-                    published += self._pass_on(
-                        self._drift, "explanations", message.offset, explained
-                    )
         return published
+
+    def _explained(self, seq: int, evaluation: Evaluation) -> Iterator[Record]:
+        for record in self._pass_on(self._explainer, "evaluations", seq, evaluation):
+            yield record
+            if isinstance(record, Explanation):
+                yield from self._pass_on(self._drift, "explanations", seq, record)
 
     def run(self, values: Iterable[bytes | None]) -> Iterator[Record]:
         """Yield the records that the pipeline publishes for messages with these values."""

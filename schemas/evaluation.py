@@ -1,10 +1,8 @@
 """Records of the topic ``evaluations``: the model's answers on perturbed inputs (internal)."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import chain
-from operator import attrgetter
 from typing import Annotated, Any, ClassVar, Self, cast, get_args
 
 from pydantic import Field
@@ -113,42 +111,18 @@ class Evaluation(Record):
         for name in _BLOCKS:
             yield from getattr(self, name).values()
 
-    def continues(self, other: "Evaluation") -> bool:
-        """Return whether ``other`` may be appended to this run."""
-        return (
-            self.stream == other.stream
-            and self.feature == other.feature
-            and self.classes == other.classes
-            and self.model_version == other.model_version
-            and self.incarnation == other.incarnation
-            and self.outputs.keys() == other.outputs.keys()
-            and self.points.keys() == other.points.keys()
-            and self.seqs[-1] == other.previous_seq
-        )
-
-    def extended(self, others: list["Evaluation"]) -> "Evaluation":
-        """Return this run with the ones that continue it appended."""
-        runs = (self, *others)
-        return self._combined(lambda of: [item for run in runs for item in of(run)])
+    def part(self, begin: int, end: int) -> "Evaluation":
+        """Return the run of some consecutive observations."""
+        before = self.seqs[begin - 1] if begin else self.previous_seq
+        lists: dict[str, Any] = {name: getattr(self, name)[begin:end] for name in _COLUMNS}
+        for name in _BLOCKS:
+            blocks = getattr(self, name)
+            lists[name] = {method: items[begin:end] for method, items in blocks.items()}
+        return replace(self, previous_seq=before, **lists)
 
     def single(self, i: int) -> "Evaluation":
         """Return the run of the i-th observation only."""
-        before = self.seqs[i - 1] if i else self.previous_seq
-        return replace(self._combined(lambda of: [of(self)[i]]), previous_seq=before)
-
-    def _combined(self, make: Callable[[Callable[[Self], list[Any]]], list[Any]]) -> "Evaluation":
-        """Return a copy with each list built by ``make`` from a getter of that list."""
-        made: dict[str, Any] = {name: make(attrgetter(name)) for name in _COLUMNS}
-        for name in _BLOCKS:
-            made[name] = {
-                method: make(partial(_block, name, method)) for method in getattr(self, name)
-            }
-        return replace(self, **made)
-
-
-def _block(name: str, method: Method, run: Evaluation) -> list[Any]:
-    blocks: list[Any] = getattr(run, name)[method]
-    return blocks
+        return self.part(i, i + 1)
 
 
 _BLOCKS = ("outputs", "points")

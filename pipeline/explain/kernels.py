@@ -220,18 +220,30 @@ def place_of(ordered: Floats, n: int, value: float, after: bool) -> int:
 
 
 @compiled
-def offer(values: Floats, slots: Places, ordered: Floats, kept: Floats, counts: Places) -> None:
+def offer(  # noqa: PLR0917  arrays
+    values: Floats,
+    slots: Places,
+    seen: int,
+    ordered: Floats,
+    kept: Floats,
+    entered: Places,
+    counts: Places,
+    oldest: Places,
+) -> None:
     """Store the newest value of each feature, replacing another one once the storage is full.
 
-    ``ordered`` and ``kept`` are the stored values in increasing order and in slots, shape
-    (features, size), and ``counts`` how many; the first ones fill the slots in order. ``slots`` are
-    where the new ones go, -1 for one that does not enter.
+    ``ordered`` and ``kept`` are the stored values in increasing order and in slots, ``entered``
+    when they came, shape (features, size), and ``counts`` how many; the first ones fill the slots
+    in order. ``slots`` are where the new ones go, -1 for one that does not enter, and ``seen`` is
+    now. ``oldest`` are the next slots in turn.
     """
     size = ordered.shape[1]
     for i in range(values.shape[0]):
         slot, n = slots[i], counts[i]
         if slot < 0:
             continue
+        entered[i, slot] = seen
+        oldest[i] = (oldest[i] + 1) % size
         row = ordered[i]
         if n == size:
             n = n - 1

@@ -17,7 +17,7 @@ from fluxplain.explain.explainers import Explainer, explain_together
 from fluxplain.explain.grids import GridKind, GridSettings, StorageKind, check_ice
 from fluxplain.explain.method import Answers, Axis, Given, Method, Question, as_grid, copies
 from fluxplain.explain.players import check_features
-from fluxplain.explain.points import Points, PointStorage, RNGOf, seeded
+from fluxplain.explain.points import PointStorage, RNGOf, seeded
 from fluxplain.explain.smoothing import Estimated, check_alpha
 
 
@@ -89,23 +89,17 @@ class PDP(Method):
                 [a.repeat(len(b)), np.tile(b, len(a))], axis=1
             )
             begin += size
-        names: list[tuple[str, tuple[str, ...]]] = [(name, (name,)) for name in singles]
-        names += pairs.items()
-        about = [
-            (name, size, _axes(members, points))
-            for (name, members), size in zip(names, sizes, strict=True)
-        ]
-        return Question(rows, about)
+        axes: list[Axis | tuple[Axis, Axis]] = [points[name].axis for name in singles]
+        axes += [(points[a].axis, points[b].axis) for a, b in pairs.values()]
+        return Question(rows, ([*singles, *pairs], sizes, axes))
 
     def answer(self, question: Question, prediction: Table, table: Table) -> Answers:  # noqa: ARG002
         """Return the outputs at the points of each feature and pair."""
         labels, numbers, _ = table
-        blocks, begin = [], 0
-        for _, size, _ in question.about:
-            blocks.append(numbers[begin : begin + size])
-            begin += size
-        names = [name for name, _, _ in question.about]
-        return Answers(names, labels, blocks, [axes for _, _, axes in question.about])
+        names, sizes, axes = question.about
+        if len(set(sizes)) == 1:
+            return Answers(names, labels, numbers.reshape(len(names), sizes[0], len(labels)), axes)
+        return Answers(names, labels, np.split(numbers, np.cumsum(sizes)[:-1]), axes)
 
     def store(self, observed: Observed) -> None:
         """Offer the observation's values to the storages."""
@@ -117,12 +111,6 @@ class PDP(Method):
             other = next((each for each in before if feature in each.storage.features), None)
             if other is not None:
                 self.storage.take_over(feature, other.storage)
-
-
-def _axes(members: tuple[str, ...], points: Mapping[str, Points]) -> Axis | tuple[Axis, Axis]:
-    if len(members) == 1:
-        return points[members[0]].axis
-    return points[members[0]].axis, points[members[1]].axis
 
 
 class EffectExplainer(Explainer):

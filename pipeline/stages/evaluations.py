@@ -1,37 +1,32 @@
-"""Makes evaluations of the model's outputs: one for each feature, group and pair."""
+"""Collects the model's answers about each observation, and writes runs of them as evaluations."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from typing import Any
-
-import numpy as np
+from dataclasses import replace
 
 from fluxplain.config import Config
-from fluxplain.evaluate import Table, Value
-from fluxplain.evaluate.table import MIXED, Labels, aligned
-from fluxplain.schemas import DeadLetter, Evaluation, Record
-from fluxplain.schemas.evaluation import Row
+from fluxplain.evaluate.table import MIXED, Labels
+from fluxplain.explain.method import Answers
+from fluxplain.schemas import DeadLetter, Record
 from fluxplain.schemas.methods import METHODS, Method
+from fluxplain.schemas.record import (
+    MAX_RECORD_BYTES,
+)
+from fluxplain.stages.evaluated import Evaluated, as_list
 from fluxplain.stages.intake.missing import Coverage
 from fluxplain.stages.intake.sample import Sample
-from fluxplain.stages.limits import check_fits
-from fluxplain.stages.method_set import Block, MethodSet, Outputs, Questions, rows_of
+from fluxplain.stages.limits import MAX_TEXT, NUMBER_BYTES, check_fits, text_bytes
+from fluxplain.stages.method_set import MethodSet, Outputs, Questions
 
 LONGEST_START = 1000
 """Observations after which every feature gets evaluations, even one that was never asked about."""
 
-
-@dataclass(slots=True)
-class Published:
-    """The classes, and the seq of the last evaluation, of one feature, group or pair."""
-
-    classes: Labels = ()
-    seq: int | None = None
+TEXT_BYTES = 6 * MAX_TEXT
+"""Longest text of an evaluation point in JSON, in bytes."""
 
 
 class Evaluations:
-    """Writes an evaluation of each feature: from its first answers on, empty ones too.
+    """Collects the answers about each feature: from its first ones on, empty ones too.
 
     An empty evaluation is a progress marker: incidents and ranks wait until every feature has
     reached the same seq.
@@ -39,16 +34,12 @@ class Evaluations:
 
     def __init__(self, config: Config, stream: str, explained: Sequence[str]) -> None:
         self._stream = stream
-        # of each name its methods, as if none had answered
-        self._nothing = {name: _none(config.methods_of(name)) for name in explained}
-        curves = [method for method, info in METHODS.items() if info.is_curve]
-        self._no_points = {
-            name: _none([m for m in methods if m in curves])
-            for name, methods in self._nothing.items()
-        }
+        self._methods = {name: config.methods_of(name) for name in explained}
         needs_label = {METHODS[method].needs_label for method in config.explain.methods}
         self._any_needs_label, self._any_needs_none = True in needs_label, False in needs_label
-        self._published = {name: Published() for name in explained}
+        self._classes: dict[str, Labels] = dict.fromkeys(explained, ())
+        self._previous: dict[str, int | None] = dict.fromkeys(explained)
+        self._has_all = False
         self._seen = 0
 
     def of(
@@ -63,103 +54,100 @@ class Evaluations:
         skipped: int,
         model_version: str | None,
     ) -> list[Record]:
-        """Return the evaluations, and dead letters of features on whose inputs the model failed."""
+        """Return the answers, and dead letters of features on whose inputs the model failed."""
         self._seen += 1
         if not self._is_explained(sample):
             return []
-        blocks, failed = methods.answers(questions, outputs)
-        own = Block(outputs.prediction.labels, rows_of(outputs.prediction), None)
-        common = {
-            "stream": self._stream,
-            "seqs": [sample.seq],
-            "ts": [sample.ts],
-            "y": [sample.y],
-            "loss": [loss],
-            "skipped": [skipped],
-            "model_version": model_version,
-        }
-        records: list[Record] = []
-        for name in self._nothing:
-            answers, fields = blocks.get(name, {}), {**common, "coverage": [coverage.of(name)]}
-            try:
-                if name in failed:
-                    raise ValueError(failed[name])
-                if answers or self._is_awaited(name):
-                    records.append(self._evaluation(name, own, answers, fields))
-            except ValueError as error:
-                records.append(_unusable(sample, name, str(error)))
-                with suppress(ValueError):
-                    records.append(self._evaluation(name, own, {}, fields))
-        return records
+        answers, failed = methods.answers(questions, outputs)
+        classes = self._checked(outputs.prediction.labels, answers, failed)
+        records: list[Record] = [_unusable(sample, name, why) for name, why in failed.items()]
+        if not classes:
+            return records
+        evaluated = Evaluated(
+            self._stream,
+            sample.seq,
+            sample.ts,
+            sample.y,
+            loss,
+            skipped,
+            outputs.prediction,
+            answers,
+            self._methods,
+            {name: self._previous[name] for name in classes},
+            classes,
+            {name: coverage.of(name) for name in classes},
+            failed,
+            model_version,
+        )
+        self._classes.update(classes)
+        self._previous.update(dict.fromkeys(classes, sample.seq))
+        return [*records, evaluated]
 
     def _is_explained(self, sample: Sample) -> bool:
         if sample.unlabelled is not None:
             return self._any_needs_label
         return sample.y is not None or self._any_needs_none
 
-    def _is_awaited(self, name: str) -> bool:
-        return self._published[name].seq is not None or self._seen >= LONGEST_START
+    def _checked(
+        self, own: Labels, answers: Mapping[Method, Answers], failed: dict[str, str]
+    ) -> dict[str, Labels]:
+        """Return the labels of each feature that is evaluated.
 
-    def _evaluation(
-        self, name: str, own: Block, answers: Mapping[Method, Block], fields: Mapping[str, Any]
-    ) -> Evaluation:
-        """Return the next evaluation of a feature.
-
-        Raises ``ValueError`` if the outputs are of different kinds, or too large for a message.
+        Adds to ``failed`` the features whose outputs are of different kinds, or too large for a
+        message.
         """
-        published = self._published[name]
-        blocks = [own, *answers.values()]
-        labels = _labels(published.classes, blocks)
-        is_number = labels == (None,)
-        classes = [] if is_number else [label for label in labels if label is not None]
-        numbers, texts = 0, list[Value](classes)
-        for block in blocks:
-            numbers += len(block.rows) * len(labels)
-            texts += block.points or ()
-        check_fits(f"the answers about {name}", numbers + len(texts) - len(classes), texts)
-        outputs: dict[Method, list[list[Row] | None]] = dict(self._nothing[name])
-        points: dict[Method, list[list[Value] | None]] = dict(self._no_points[name])
-        for method, block in answers.items():
-            outputs[method] = [_rows(block, labels)]
-            if method in points:
-                points[method] = [block.points]
-        evaluation = Evaluation(
-            **fields,
-            feature=name,
-            previous_seq=published.seq,
-            prediction=_rows(own, labels),
-            outputs=outputs,
-            points=points,
-            classes=None if is_number else classes,
-        )
-        published.seq = evaluation.seqs[0]
-        published.classes = published.classes if is_number else labels
-        return evaluation
+        is_plain = all(each.labels == own for each in answers.values()) and _is_small(own, answers)
+        classes: dict[str, Labels] = {}
+        for name in self._due(answers):
+            known = self._classes[name]
+            if is_plain and known == own:
+                classes[name] = own
+                continue
+            try:
+                classes[name] = _labels(name, known, own, {} if name in failed else answers)
+            except ValueError as error:
+                failed[name] = str(error)
+                with suppress(ValueError):
+                    classes[name] = _labels(name, known, own, {})
+        return classes
+
+    def _due(self, answers: Mapping[Method, Answers]) -> Collection[str]:
+        """Return the features that are evaluated: those with answers, now or before."""
+        if self._has_all or self._seen >= LONGEST_START:
+            return self._methods
+        now = {name for each in answers.values() for name in each.names}
+        due = [name for name, seq in self._previous.items() if seq is not None or name in now]
+        self._has_all = len(due) == len(self._methods)
+        return due
 
 
-def _none(methods: Iterable[Method]) -> dict[Method, list[Any]]:
-    return {method: [None] for method in methods}
+def _is_small(own: Labels, answers: Mapping[Method, Answers]) -> bool:
+    """Return whether no feature's answers can be too large for a message."""
+    numbers, points = len(own), 0
+    for each in answers.values():
+        most = max(map(len, each.blocks), default=0)
+        numbers += most * len(own)
+        points += 0 if each.points is None else most
+    size = NUMBER_BYTES * numbers + (NUMBER_BYTES + TEXT_BYTES) * points
+    return size + text_bytes(label for label in own if label is not None) <= MAX_RECORD_BYTES
 
 
-def _labels(known: Labels, blocks: Sequence[Block]) -> Labels:
-    """Return the known labels, followed by the new ones of some outputs."""
-    first = blocks[0].labels
-    if first in {known, (None,)} and {block.labels for block in blocks} == {first}:
-        return first
-    labels = tuple(dict.fromkeys(label for block in blocks for label in block.labels))
-    if None not in labels:
-        return tuple(dict.fromkeys((*known, *labels)))
-    if labels != (None,):
+def _labels(name: str, known: Labels, own: Labels, answers: Mapping[Method, Answers]) -> Labels:
+    """Return the known labels of a feature's outputs, followed by new ones.
+
+    Raises ``ValueError`` if the outputs are of different kinds, or too large for a message.
+    """
+    found = [(each, each.names.index(name)) for each in answers.values() if name in each.names]
+    labels = tuple(dict.fromkeys([*own, *(label for each, _ in found for label in each.labels)]))
+    if None in labels and labels != (None,):
         raise ValueError(MIXED)
+    if labels != (None,) and known != (None,):
+        labels = tuple(dict.fromkeys((*known, *labels)))
+    outputs = sum(len(each.blocks[place]) for each, place in found)
+    points = [p for each, place in found if each.points for p in as_list(each.points[place])]
+    texts = [*points, *(label for label in labels if label is not None)]
+    check_fits(f"the answers about {name}", (1 + outputs) * len(labels) + len(points), texts)
     return labels
-
-
-def _rows(block: Block, labels: Labels) -> list[Row]:
-    """Return outputs as rows of an evaluation, one column per label."""
-    if block.labels == labels:
-        return block.rows
-    numbers = np.array(block.rows).reshape(len(block.rows), -1)
-    return rows_of(Table(labels, aligned(Table(block.labels, numbers), labels)))
 
 
 def _unusable(sample: Sample, feature: str, reason: str) -> DeadLetter:

@@ -31,7 +31,7 @@ NUMBER_BYTES = 26
 
 def text_bytes(values: Iterable[Label | Value]) -> int:
     """Return an upper bound of the bytes that the texts among some values need in JSON."""
-    return sum(6 * len(value) for value in values if isinstance(value, str))
+    return 6 * sum([len(value) for value in values if isinstance(value, str)])
 
 
 def check_fits(what: str, numbers: int, texts: Iterable[Label | Value] = ()) -> None:

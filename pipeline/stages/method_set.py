@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
@@ -10,26 +9,13 @@ from fluxplain.config import Config
 from fluxplain.evaluate import Encoding, Evaluator, Inputs, Observed, Table, Value
 from fluxplain.evaluate.encoding import Floats
 from fluxplain.evaluate.table import Labels, aligned
-from fluxplain.explain.method import Axis, Question, as_grid
+from fluxplain.explain.method import Answers, Question
 from fluxplain.explain.method import Method as Asks
 from fluxplain.explain.points import RNGOf
-from fluxplain.schemas.evaluation import Row
 from fluxplain.schemas.methods import METHODS, Method
 from fluxplain.schemas.numbers import MAX_NUMBER
 from fluxplain.stages.metering import Work
 from fluxplain.stages.method_code import make_method
-from fluxplain.stages.pair_points import joined
-
-
-class Block(NamedTuple):
-    """The answers of a method about one feature, group or pair; only curves have points.
-
-    ``rows`` are the outputs, one number for each label, or the number itself of a regressor.
-    """
-
-    labels: Labels
-    rows: list[Row]
-    points: list[Value] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,29 +82,20 @@ class MethodSet:
 
     def answers(
         self, questions: Questions, outputs: Outputs
-    ) -> tuple[dict[str, dict[Method, Block]], dict[str, str]]:
-        """Return the answers by name and method, and name → reason where the model failed."""
-        blocks: dict[str, dict[Method, Block]] = {}
+    ) -> tuple[dict[Method, Answers], dict[str, str]]:
+        """Return the answers by method, and name → reason where the model failed."""
+        answered: dict[Method, Answers] = {}
         failed: dict[str, str] = {}
         for method, question in questions.by_method.items():
             table = outputs.tables[method]
-            answers = self.methods[method].answer(question, outputs.prediction, table)
-            points = [None] * len(answers.names) if answers.points is None else answers.points
-            all_rows = rows_of(Table(answers.labels, np.concatenate(answers.blocks)))
-            begin = 0
-            for name, block, axes in zip(answers.names, answers.blocks, points, strict=True):
-                rows = all_rows[begin : begin + len(block)]
-                begin += len(block)
-                published = None if axes is None else _published(axes)
-                blocks.setdefault(name, {})[method] = Block(answers.labels, rows, published)
-            reasons = {row: why for (of, row), why in outputs.failures.items() if of == method}
-            failed |= self._failed(method, question, outputs, reasons)
-        return blocks, failed
+            answered[method] = self.methods[method].answer(question, outputs.prediction, table)
+            if outputs.failures:
+                failed |= self._failed(method, question, outputs)
+        return answered, failed
 
-    def _failed(
-        self, method: Method, question: Question, outputs: Outputs, reasons: Mapping[int, str]
-    ) -> dict[str, str]:
+    def _failed(self, method: Method, question: Question, outputs: Outputs) -> dict[str, str]:
         """Return name → reason for the names that the failed rows concern."""
+        reasons = {row: why for (of, row), why in outputs.failures.items() if of == method}
         failed: dict[str, str] = {}
         for reason in dict.fromkeys(reasons.values()):
             labels, numbers, _ = outputs.tables[method]
@@ -202,21 +179,8 @@ def evaluate_each(evaluator: Evaluator, questions: Questions) -> Outputs:
     return Outputs(own.prediction, tables, failures)
 
 
-def rows_of(table: Table) -> list[Row]:
-    """Return outputs as an evaluation has them."""
-    numbers = table.numbers[:, 0] if table.labels == (None,) else table.numbers
-    rows: list[Row] = numbers.tolist()
-    return rows
-
-
-def _published(axes: Axis | tuple[Axis, Axis]) -> list[Value]:
-    if isinstance(axes, tuple):
-        return joined((as_grid(axes[0]), as_grid(axes[1])))
-    return as_grid(axes)
-
-
 def _check_moderate(numbers: Floats) -> None:
     """Raise ``ValueError`` if a mean of the outputs could become infinite."""
-    if not (abs(numbers) <= MAX_NUMBER).all():
+    if numbers.size and not -MAX_NUMBER <= numbers.min() <= numbers.max() <= MAX_NUMBER:
         large = numbers[~(abs(numbers) <= MAX_NUMBER)][0]
         raise ValueError(f"the model's output is too large: {large}")

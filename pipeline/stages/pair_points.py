@@ -1,12 +1,15 @@
 """Packs the points of two features into one list of an evaluation, and back."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from fluxplain.explain.surface import Axes
 from fluxplain.schemas.record import Value
 
+if TYPE_CHECKING:
+    from fluxplain.explain.surface import Axes
 
-def joined(axes: Axes) -> list[Value]:
+
+def joined(axes: "Axes") -> list[Value]:
     """Return the points of both features as one list; empty if one has none yet.
 
     Examples
@@ -18,7 +21,7 @@ def joined(axes: Axes) -> list[Value]:
     return [len(first), *first, *second] if first and second else []
 
 
-def split(points: Sequence[Value]) -> Axes:
+def split(points: Sequence[Value]) -> "Axes":
     """Return the points of both features, or raise ``ValueError`` for a malformed list.
 
     Examples

@@ -22,8 +22,9 @@ Target = Callable[[bytes], None]
 
 def stage_target(topic: str, kind: str) -> tuple[Target, Iterable[bytes]]:
     """Return what reads one message behind good ones, and the good ones."""
-    from fluxplain.stages import Message, process  # noqa: PLC0415  these are measured
+    from fluxplain.stages import Message  # noqa: PLC0415  these are measured
     from tests.fuzz.pools import assert_readable, pool, refused  # noqa: PLC0415
+    from tests.kit.support import published  # noqa: PLC0415
 
     good = pool(topic, kind)
 
@@ -31,11 +32,11 @@ def stage_target(topic: str, kind: str) -> tuple[Target, Iterable[bytes]]:
         stage = good.stage()
         message = Message(topic, 0, good.rest[0].offset - 1, b"k", data)
         bad = refused(stage, message)
-        records = process(stage, message)
+        records = published(stage, message)
         assert_readable(records)
         assert not bad or len(records) == 1
         # what comes next is read as ever
-        assert_readable(process(stage, good.rest[0]))
+        assert_readable(published(stage, good.rest[0]))
 
     return target, [m.value or b"" for m in good.rest]
 

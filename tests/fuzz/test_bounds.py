@@ -23,6 +23,7 @@ from tests.kit.support import (
     message,
     messages_of,
     of_kind,
+    published,
     run,
 )
 
@@ -41,7 +42,7 @@ def sent(
 ) -> list[Record]:
     """Return what a stage publishes for a message, behind good ones."""
     value = fields if isinstance(fields, bytes) else orjson.dumps(fields)
-    return [*process(pool(topic, kind).stage(), Message(topic, 0, 999, key, value))]
+    return published(pool(topic, kind).stage(), Message(topic, 0, 999, key, value))
 
 
 def assert_refused(records: Sequence[Record], reason: str) -> None:

@@ -24,7 +24,7 @@ from tests.fuzz.pools import (
     refused,
 )
 from tests.fuzz.strategies import EXAMPLES, FUZZ, KEYS, SEEDS, anything, strained
-from tests.kit.support import agrawal, make_config, message, pickled
+from tests.kit.support import agrawal, make_config, message, pickled, published
 
 KINDS = st.sampled_from(sorted(CONFIGS))
 
@@ -124,9 +124,9 @@ class Reading(RuleBasedStateMachine):
         if self.done < len(self.pool.rest):
             incoming = self.pool.rest[self.done]
             self.done += 1
-            records = process(self.stage, incoming)
+            records = published(self.stage, incoming)
             assert_readable(records)
-            assert records == process(self.twin, incoming)
+            assert records == published(self.twin, incoming)
 
     @rule(data=st.data(), key=KEYS)
     def read_anything(self, data: st.DataObject, key: bytes | None) -> None:
@@ -139,14 +139,14 @@ class Reading(RuleBasedStateMachine):
     def _read(self, value: bytes | None, key: bytes | None) -> None:
         incoming = Message(self.topic, 0, self._offset(), key, value)
         bad = refused(self.stage, incoming)
-        records = process(self.stage, incoming)
+        records = published(self.stage, incoming)
         assert_publishable(records, key)
         if bad:
             [letter] = records
             assert isinstance(letter, DeadLetter)
             assert letter.original() == value
         else:
-            assert records == process(self.twin, incoming)
+            assert records == published(self.twin, incoming)
 
     @rule(seed=SEEDS)
     def read_what_is_of_another_stream(self, seed: int) -> None:

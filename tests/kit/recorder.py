@@ -3,7 +3,12 @@
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
+from fluxplain.evaluate import Table
+from fluxplain.explain.method import Answers
 from fluxplain.schemas import Evaluation
+from fluxplain.stages.evaluated import Evaluated
 
 Sent = tuple[str, bytes, bytes | None, int | None]
 
@@ -50,3 +55,25 @@ def evaluation(seq: int, feature: str = "age", points: int = 3, **fields: Any) -
         "points": {"ipdp": [[float(i) for i in range(points)]]},
     }
     return Evaluation(**{**values, **fields})
+
+
+def answers(
+    seq: int, feature: str = "age", points: int = 3, labels: tuple[int, ...] = (0, 1)
+) -> Evaluated:
+    """Return the answers about an observation, of one feature's iPDP."""
+    row = np.full((1, len(labels)), 1.0 / len(labels))
+    axis = np.arange(points, dtype=float)
+    return Evaluated(
+        "fluxplain.features-0",
+        seq,
+        None,
+        1,
+        0.3,
+        0,
+        Table(labels, row),
+        {"ipdp": Answers([feature], labels, [row.repeat(points, axis=0)], [axis])},
+        {feature: ("ipfi", "isage", "ipdp")},
+        {feature: seq - 1},
+        {feature: labels},
+        {feature: 1.0},
+    )

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import orjson
@@ -10,6 +11,7 @@ from fluxplain.config import Config
 from fluxplain.config.replica import Replica
 from fluxplain.local import LocalPipeline
 from fluxplain.schemas import DeadLetter, Evaluation, Explanation, Record
+from fluxplain.schemas.evaluation import _BLOCKS, _COLUMNS
 from fluxplain.stages import ExplainerStage, ModelStage
 from fluxplain.stages.metering import Work
 from fluxplain.stages.model_stage import WHOLE
@@ -56,7 +58,27 @@ def only_letter(records: Sequence[Record]) -> DeadLetter:
 
 def merged(runs: Sequence[Evaluation]) -> Evaluation:
     """Return one run of evaluations that follow each other."""
-    return runs[0].extended(list(runs[1:]))
+
+    def whole(name: str) -> list[Any]:
+        return [item for run in runs for item in getattr(run, name)]
+
+    columns = {name: whole(name) for name in _COLUMNS}
+    blocks = {
+        name: {
+            method: [item for run in runs for item in getattr(run, name)[method]]
+            for method in getattr(runs[0], name)
+        }
+        for name in _BLOCKS
+    }
+    return replace(runs[0], **columns, **blocks)  # type: ignore[arg-type]
+
+
+def continues(later: Evaluation, run: Evaluation) -> bool:
+    """Return whether an evaluation may be appended to a run."""
+    same = "stream", "feature", "classes", "model_version", "incarnation"
+    return later.previous_seq == run.seqs[-1] and all(
+        getattr(later, name) == getattr(run, name) for name in same
+    )
 
 
 class Tally:

@@ -16,6 +16,7 @@ from fluxplain.config.replica import Replica
 from fluxplain.evaluate import Encoding, Evaluator, Inputs, Label, Output, Value
 from fluxplain.schemas import Evaluation, Record
 from fluxplain.stages import Message, ModelStage, Stage, process
+from fluxplain.stages.evaluated import Evaluated, evaluations
 from tests.kit.settings import FEATURES, QUICK_DRIFT, all_methods
 
 T = TypeVar("T")
@@ -201,16 +202,28 @@ def observations(records: Iterable[tuple[Row, int]]) -> list[Message]:
 
 
 def run(stage: Stage, messages: Iterable[Message]) -> list[Record]:
-    return [record for each in messages for record in process(stage, each)]
+    """Return what a stage publishes, with the evaluations of each observation apart."""
+    return [record for each in messages for record in published(stage, each)]
+
+
+def published(stage: Stage, incoming: Message) -> list[Record]:
+    """Return what a stage publishes for a message."""
+    return list(singles(process(stage, incoming)))
+
+
+def singles(records: Iterable[Record]) -> Iterator[Record]:
+    """Yield records, with the evaluations of each observation in place of its answers."""
+    for record in records:
+        yield from evaluations([record]) if isinstance(record, Evaluated) else [record]
 
 
 def run_copies(stage: Stage, messages: Iterable[Message]) -> list[Record]:
     """Return all that a stage publishes which goes through a pickle before each message."""
-    published: list[Record] = []
+    records: list[Record] = []
     for each in messages:
         stage = pickled(stage)
-        published += process(stage, each)
-    return published
+        records += published(stage, each)
+    return records
 
 
 def run_alike(config: Config, messages: Sequence[Message]) -> list[Record]:

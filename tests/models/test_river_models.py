@@ -24,7 +24,7 @@ from river import anomaly, bandit, base, linear_model, metrics
 from fluxplain.config import Config, ConfigError, check_references
 from fluxplain.schemas import Record
 from fluxplain.stages import ModelStage, process
-from tests.kit.support import encoded, message, pickled
+from tests.kit.support import encoded, message, pickled, singles
 
 CLASSIFIERS = (base.Classifier, base.MultiLabelClassifier, base.Clusterer)
 REGRESSORS = (base.Regressor, base.MultiTargetRegressor)
@@ -122,7 +122,7 @@ def published(config: Config, *, restarted_at: int | None = None) -> list[bytes]
     for seq, value in enumerate(values(config.label.type)):
         if seq == restarted_at:
             stage = pickled(stage)
-        records += process(stage, message(seq, value))
+        records += singles(process(stage, message(seq, value)))
     return encoded(records)
 
 

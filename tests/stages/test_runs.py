@@ -16,6 +16,7 @@ from fluxplain.explain.losses import Target, brier, squared_error
 from fluxplain.schemas import BadRecordError, Evaluation
 from fluxplain.stages import ExplainerStage
 from tests.fuzz.strategies import FUZZ, SEEDS, strained
+from tests.kit.stages import continues, merged
 from tests.kit.support import STREAM, encoded, linear_config, passed_on, run_copies
 
 CLASSES: dict[str, list[Any] | None] = {
@@ -152,14 +153,14 @@ def cut(rng: random.Random, singles: Sequence[Evaluation], mean: int) -> list[Ev
         end = start + 1
         while (
             end < len(singles)
-            and singles[end - 1].continues(singles[end])
+            and continues(singles[end], singles[end - 1])
             and rng.random() > 1 / mean
         ):
             end += 1
-        made.append(singles[start].extended(list(singles[start + 1 : end])))
+        made.append(merged(singles[start:end]))
         again = rng.randint(1, 5) if rng.random() < 0.2 else 0
         start = max(start + 1, end - again)
-        while start < end and not singles[start - 1].continues(singles[start]):
+        while start < end and not continues(singles[start], singles[start - 1]):
             start += 1
     return made
 

@@ -14,6 +14,7 @@ from fluxplain.config import Config
 from fluxplain.local import LocalPipeline
 from fluxplain.schemas import Change, Evaluation, Explanation, Prediction, Record
 from fluxplain.stages import DriftStage, ExplainerStage, Message, ModelStage, Stage, process
+from fluxplain.stages.evaluated import Evaluated, evaluations
 from tests.kit import support as kit
 from tests.kit.stages import explained, explanations, merged, modelled
 
@@ -74,7 +75,7 @@ def test_pickled_between_all_steps_a_stage_publishes_the_same_bytes(name: str, s
     for i, each in enumerate(inputs):
         if i % every == 0:
             stage = kit.pickled(stage)
-        published += process(stage, each)
+        published += kit.published(stage, each)
     assert kit.encoded(published) == kit.encoded(expected) != []
 
 
@@ -141,21 +142,48 @@ def test_runs_that_come_again_in_other_cuts_after_a_crash_count_once(
 def test_a_run_taken_apart_is_what_it_was_made_of(lengths: list[int]) -> None:
     parts = [merged(part) for part in kit.chunks(EVALUATIONS, lengths)]
     assert all(later.previous_seq == p.seqs[-1] for p, later in pairwise(parts))
-    assert all(p.continues(later) for p, later in pairwise(parts))
-    assert not any(later.continues(p) for p, later in pairwise(parts))
     singles = [p.single(i) for p in parts for i in range(len(p.seqs))]
     assert singles == EVALUATIONS
 
 
-def test_only_what_follows_may_be_appended() -> None:
-    one, two, three = EVALUATIONS[:3]
-    assert two.continues(one) is False
-    # a run is asked whether another one may be appended to it
-    assert one.continues(two) is True
-    assert one.continues(three) is False
-    assert one.continues(replace(two, feature="b")) is False
-    assert one.continues(replace(two, stream="other-0")) is False
-    assert one.continues(replace(two, classes=[1])) is False
+LINEAR_STAGE = ModelStage(LINEAR, kit.STREAM)
+
+ANSWERS = [
+    record
+    for message in LINEAR_MESSAGES
+    for record in process(LINEAR_STAGE, message)
+    if isinstance(record, Evaluated)
+]
+
+
+@kit.PROPERTY
+@given(RUN_LENGTHS)
+def test_runs_of_answers_are_the_evaluations_of_each_observation(lengths: list[int]) -> None:
+    parts = [list(evaluations(part)) for part in kit.chunks(ANSWERS, lengths)]
+    singles = [p.single(i) for part in parts for p in part for i in range(len(p.seqs))]
+    assert sorted(kit.encoded(singles)) == sorted(kit.encoded(kit.singles(ANSWERS)))
+    longest = max(len(p.seqs) for part in parts for p in part)
+    assert longest == max(map(len, kit.chunks(ANSWERS, lengths))), "nothing splits these runs"
+
+
+def test_only_what_follows_is_appended() -> None:
+    one, two, three = ANSWERS[10:13]
+    [name, *others] = one.classes
+
+    def lengths(*run: Evaluated) -> dict[str, list[int]]:
+        found: dict[str, list[int]] = {}
+        for each in evaluations(run):
+            found.setdefault(each.feature, []).append(len(each.seqs))
+        return found
+
+    assert lengths(one, two, three) == {key: [3] for key in one.classes}
+    assert lengths(one, three) == {key: [1, 1] for key in one.classes}
+    assert lengths(one, replace(two, model_version="2")) == {key: [1, 1] for key in one.classes}
+    assert lengths(one, replace(two, incarnation="2")) == {key: [1, 1] for key in one.classes}
+    ahead = replace(two, previous_seqs={**two.previous_seqs, name: two.seq - 2})
+    assert lengths(one, ahead) == {name: [1, 1], **{key: [2] for key in others}}
+    grown = replace(two, classes={**two.classes, name: (*two.classes[name], "new")})
+    assert lengths(one, grown)[name] == [1, 1]
 
 
 EXPLANATIONS = kit.of_kind(

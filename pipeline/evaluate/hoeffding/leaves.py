@@ -11,6 +11,9 @@ from fluxplain.evaluate.evaluator import Label
 from fluxplain.evaluate.hoeffding.branches import Branches
 from fluxplain.evaluate.hoeffding.tree_kernels import Flags, Integers
 
+ROUNDING = 8 * np.finfo(np.float64).eps
+"""Relative error of sums of weights; another leaf that learned less has the same predictions."""
+
 
 class Leaves(ABC):
     """The leaves of several trees; a leaf's statistics are copied when it is reached.
@@ -67,7 +70,8 @@ class Leaves(ABC):
             if copy.weight == tree_weight:
                 continue
             grown = self._weight(self._branches.nodes.objects[leaf]) - leaf_weight
-            if grown == copy.weight - tree_weight:
+            # the weights of a leaf that was split off are no integers, so their sum is rounded
+            if abs(grown - (copy.weight - tree_weight)) <= ROUNDING * copy.weight:
                 self._is_current[leaf] = False
             else:
                 self._is_current[list(copy.leaves)] = False

@@ -63,10 +63,16 @@ class NumberStorage:
             for i in np.flatnonzero((slots >= 0) & (self.counts == self.size)).tolist():
                 ages = (self._seen - self._entered[i]).tolist()
                 [slots[i]] = self._rngs[i].choices(range(self.size), ages)
-        kernels.offer(values, slots, self._ordered, self._kept, self.counts)
-        entered = slots >= 0
-        self._entered[entered, slots[entered]] = self._seen
-        self._oldest[entered] = (self._oldest[entered] + 1) % self.size
+        kernels.offer(
+            values,
+            slots,
+            self._seen,
+            self._ordered,
+            self._kept,
+            self._entered,
+            self.counts,
+            self._oldest,
+        )
 
     def quantiles(self, levels: Floats) -> Floats:
         """Return the quantiles of levels in [0, 1], interpolated linearly.

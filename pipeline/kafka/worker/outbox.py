@@ -21,6 +21,7 @@ from fluxplain.schemas import (
     parse_stream,
 )
 from fluxplain.stages import Message
+from fluxplain.stages.evaluated import Evaluated, evaluations
 from fluxplain.stages.join_stage import PassedOn
 from fluxplain.stages.trace import trace_of
 
@@ -84,7 +85,7 @@ class Outbox:
         for topic in sent | joined:
             # now: the request blocks, and the event loop must not
             producer.partitions(config.topic(topic))
-        self._runs: dict[tuple[str, str], list[Evaluation]] = {}
+        self._runs: dict[str, list[Evaluated]] = {}
         self._signed: dict[str, Headers] = {}  # stream → writer header of its evaluations
         self._others: list[tuple[Record, bytes | None, int | None, Headers]] = []
         self._waiting_since: float | None = None
@@ -119,7 +120,7 @@ class Outbox:
         if self._waiting_since is None:
             self._waiting_since = time.monotonic()
         signed = {} if writer is None else {WRITER: writer.header}
-        if isinstance(record, Evaluation):
+        if isinstance(record, Evaluated):
             self._gather(record, signed)
             return
         if record.TOPIC in OWN_TOPICS:
@@ -148,8 +149,7 @@ class Outbox:
         """Send all buffered records."""
         self._send_others()
         for run in self._runs.values():
-            if run:
-                self._send_run(run)
+            self._send_run(run)
         self._runs.clear()
         self._waiting_since = None
 
@@ -184,13 +184,13 @@ class Outbox:
         self.send_all()
         await self._producer.flushed()
 
-    def _gather(self, record: Evaluation, headers: Headers) -> None:
+    def _gather(self, record: Evaluated, headers: Headers) -> None:
         self._signed[record.stream] = headers
-        run = self._runs.setdefault((record.stream, record.feature), [])
-        if run and (len(run) == RUN_LENGTH or not run[-1].continues(record)):
+        run = self._runs.setdefault(record.stream, [])
+        run.append(record)
+        if len(run) == RUN_LENGTH:
             self._send_run(run)
             run.clear()
-        run.append(record)
 
     def _send_others(self) -> None:
         for record, key, partition, more in self._others:
@@ -204,19 +204,20 @@ class Outbox:
             self._producer.send(topic, value, key, partition, headers=headers)
         self._others.clear()
 
-    def _send_run(self, run: list[Evaluation]) -> None:
-        merged = run[0].extended(run[1:])
-        value = merged.encode()
-        if len(value) > RUN_BYTES and len(run) > 1:
-            half = len(run) // 2
-            self._send_run(run[:half])
-            self._send_run(run[half:])
+    def _send_run(self, run: Sequence[Evaluated]) -> None:
+        for evaluation in evaluations(run):
+            self._send_evaluation(evaluation)
+
+    def _send_evaluation(self, run: Evaluation) -> None:
+        value, length = run.encode(), len(run.seqs)
+        if len(value) > RUN_BYTES and length > 1:
+            self._send_evaluation(run.part(0, length // 2))
+            self._send_evaluation(run.part(length // 2, length))
             return
-        self._observe(merged)
-        key = merged.message_key()
-        partition = self._partition(merged, None, 0)
-        topic, headers = self._config.topic(merged.TOPIC), self._signed[merged.stream]
-        self._producer.send(topic, value, key.encode(), partition, headers=headers)
+        self._observe(run)
+        partition = self._partition(run, None, 0)
+        topic, headers = self._config.topic(run.TOPIC), self._signed[run.stream]
+        self._producer.send(topic, value, run.message_key().encode(), partition, headers=headers)
 
     def _partition(
         self, record: Record, source_key: bytes | None, source_partition: int

@@ -15,6 +15,7 @@ from fluxplain.kafka.metrics.worker_metrics import WorkerMetrics
 from fluxplain.schemas import Change, Record
 from tests.kit.recorder import evaluation
 from tests.kit.records import STREAM, change, explanation, letter, loss_change, prediction
+from tests.kit.stages import merged
 from tests.kit.support import SLOW_PROPERTY, linear_config
 
 Values = dict[Any, float]
@@ -150,7 +151,7 @@ def test_a_run_of_evaluations_counts_for_each_observation(
     last = evaluation(3)
     outputs: dict[Any, Any] = {**last.outputs, "ipfi": [None], "isage": [None]}
     seen = Observer("age", explain={"isage": isage}).see(
-        evaluation(0).extended([evaluation(1), evaluation(2)]),
+        merged([evaluation(0), evaluation(1), evaluation(2)]),
         replace(last, outputs=outputs),  # without a label
     )
     assert seen.values("records_published_total", "topic")["evaluations"] == 4

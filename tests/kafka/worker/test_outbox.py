@@ -2,10 +2,13 @@
 
 import logging
 import time
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from fluxplain.config import Config
+from fluxplain.explain.method import Answers
 from fluxplain.kafka.worker.outbox import (
     MAX_GATHERED,
     RUN_BYTES,
@@ -14,7 +17,8 @@ from fluxplain.kafka.worker.outbox import (
     Outbox,
 )
 from fluxplain.schemas import Change, Evaluation, Explanation, Prediction, Record
-from tests.kit.recorder import Recorder, evaluation
+from fluxplain.stages.evaluated import Evaluated
+from tests.kit.recorder import Recorder, answers
 from tests.kit.records import STREAM, loss_change
 from tests.kit.settings import SETTINGS
 from tests.kit.support import message
@@ -39,6 +43,20 @@ def runs(recorder: Recorder) -> list[tuple[str, list[int]]]:
     return [(run.feature, run.seqs) for run in decoded]
 
 
+def of_both(one: Evaluated, other: Evaluated) -> Evaluated:
+    """Return the answers about one observation, of the features of both."""
+    [answer], [more] = one.answers.values(), other.answers.values()
+    merged = Answers(
+        [*answer.names, *more.names],
+        answer.labels,
+        [*answer.blocks, *more.blocks],
+        [*(answer.points or ()), *(more.points or ())],
+    )
+    fields = ("methods", "previous_seqs", "classes", "coverage")
+    both: dict[str, Any] = {n: {**getattr(one, n), **getattr(other, n)} for n in fields}
+    return replace(one, answers={"ipdp": merged}, **both)
+
+
 def publish(outbox: Outbox, *records: Record, key: bytes | None = None, partition: int = 0) -> None:
     for record in records:
         outbox.send(record, key, partition)
@@ -49,8 +67,7 @@ def test_consecutive_evaluations_of_a_feature_become_one_message(
     outbox: Outbox, recorder: Recorder
 ) -> None:
     for seq in range(10):
-        for feature in ("age", "loan"):
-            outbox.send(evaluation(seq, feature), b"tenant", 0)
+        outbox.send(of_both(answers(seq), answers(seq, "loan")), b"tenant", 0)
     assert not recorder.sent
     outbox.send_all()
     assert runs(recorder) == [("age", list(range(10))), ("loan", list(range(10)))]
@@ -60,32 +77,32 @@ def test_consecutive_evaluations_of_a_feature_become_one_message(
 def test_a_run_ends_at_a_gap_at_new_classes_and_when_it_is_long(
     outbox: Outbox, recorder: Recorder
 ) -> None:
-    sequence = [evaluation(0), evaluation(1), evaluation(5), evaluation(6, classes=[0, 1, 2])]
-    sequence += [evaluation(seq, classes=[0, 1, 2]) for seq in range(7, 7 + RUN_LENGTH)]
+    sequence = [answers(0), answers(1), answers(5), answers(6, labels=(0, 1, 2))]
+    sequence += [answers(seq, labels=(0, 1, 2)) for seq in range(7, 7 + RUN_LENGTH)]
     publish(outbox, *sequence)
-    assert [len(seqs) for _, seqs in runs(recorder)] == [2, 1, RUN_LENGTH, 1]
+    assert [len(seqs) for _, seqs in runs(recorder)] == [2, 1, RUN_LENGTH - 3, 4]
 
 
 def test_discarded_records_are_never_sent(outbox: Outbox, recorder: Recorder) -> None:
-    outbox.send(evaluation(0), None, 0)
+    outbox.send(answers(0), None, 0)
     outbox.send(loss_change(0), None, 0)
     outbox.discard()
     outbox.send_all_if_old(time.monotonic() + 1000.0)
     outbox.send_all()
     assert not recorder.sent
-    publish(outbox, evaluation(1))
+    publish(outbox, answers(1))
     assert runs(recorder) == [("age", [1])]
 
 
 def test_a_run_that_would_be_too_large_is_split(outbox: Outbox, recorder: Recorder) -> None:
-    publish(outbox, *(evaluation(seq, points=3_000) for seq in range(20)))
+    publish(outbox, *(answers(seq, points=3_000) for seq in range(20)))
     assert max(len(value) for _, value, _, _ in recorder.sent) <= RUN_BYTES
     seqs = [seq for _, run in runs(recorder) for seq in run]
     assert seqs == list(range(20)), "in order, and each once"
 
 
 def test_features_are_dealt_to_partitions_in_turn(outbox: Outbox, recorder: Recorder) -> None:
-    publish(outbox, *(evaluation(0, feature) for feature in SETTINGS["features"]))
+    publish(outbox, *(answers(0, feature) for feature in SETTINGS["features"]))
     assert [place for *_, place in recorder.sent] == [i % 4 for i in range(len(recorder.sent))]
     assert len(recorder.sent) == len(SETTINGS["features"])
 

@@ -6,8 +6,9 @@ from collections.abc import Iterator, Sequence
 
 from fluxplain.config import Config
 from fluxplain.kafka.producer import RecordProducer
-from fluxplain.schemas import Explanation
+from fluxplain.schemas import Evaluation, Explanation
 from fluxplain.stages import ExplainerStage, Message, ModelStage, process
+from tests.kit.support import published
 from tests.measure.benchmarks.rig import ALL, observations, rig, settings
 from tests.measure.benchmarks.timing import Figure, Run
 
@@ -47,8 +48,8 @@ def _explanations(config: Config) -> list[bytes]:
     model, explainer = ModelStage(config, f"{config.topic('features')}-0"), ExplainerStage(config)
     values: list[bytes] = []
     for offset, value in enumerate(observations(OBSERVATIONS)):
-        for record in process(model, Message("features", 0, offset, None, value)):
-            if record.TOPIC == "evaluations":
+        for record in published(model, Message("features", 0, offset, None, value)):
+            if isinstance(record, Evaluation):
                 evaluated = Message("evaluations", 0, offset, None, record.encode())
                 explained = process(explainer, evaluated)
                 values += [each.encode() for each in explained if isinstance(each, Explanation)]

@@ -1,0 +1,184 @@
+"""The model's answers about one observation, and runs of them as evaluations."""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, ClassVar, cast
+
+import numpy as np
+
+from fluxplain.evaluate import Label, Table, Value
+from fluxplain.evaluate.encoding import Floats
+from fluxplain.evaluate.table import Labels, aligned
+from fluxplain.schemas import Evaluation, Record
+from fluxplain.schemas.evaluation import Row
+from fluxplain.schemas.methods import METHODS, Method
+from fluxplain.schemas.record import FIRST_INCARNATION, Incarnation, Target, Timestamp
+from fluxplain.stages.pair_points import joined
+
+if TYPE_CHECKING:  # it loads the compiler, which only some roles need
+    from fluxplain.explain.method import Answers, Axis
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluated(Record):
+    """The model's answers about one observation, for all features, groups and pairs.
+
+    They are arrays; :func:`evaluations` writes a run of them as records, which takes far less time
+    than a record for each feature of each observation.
+
+    Attributes
+    ----------
+    stream, seq, ts, y, loss, skipped, model_version, incarnation
+        As in :class:`~fluxplain.schemas.Evaluation`, of one observation.
+    prediction
+        The output on the observation itself, one row.
+    answers
+        The answers of each method that was asked.
+    methods
+        Feature → all its methods, in the order of the settings.
+    previous_seqs
+        Feature that is evaluated → the seq of its evaluation before.
+    classes
+        Feature → the labels of its outputs.
+    coverage
+        Feature → share of the observations with a value.
+    failed
+        Features on whose inputs the model failed: their evaluation is empty.
+    """
+
+    TOPIC: ClassVar[str] = Evaluation.TOPIC
+
+    stream: str
+    seq: int
+    ts: Timestamp | None
+    y: Target | None
+    loss: float | None
+    skipped: int
+    prediction: Table
+    answers: "Mapping[Method, Answers]"
+    methods: Mapping[str, Sequence[Method]]
+    previous_seqs: Mapping[str, int | None]
+    classes: Mapping[str, Labels]
+    coverage: Mapping[str, float]
+    failed: Collection[str] = ()
+    model_version: str | None = None
+    incarnation: Incarnation = FIRST_INCARNATION
+
+
+def evaluations(run: Sequence[Evaluated]) -> Iterator[Evaluation]:
+    """Yield the evaluations of consecutive observations of a stream.
+
+    There is one for each feature, or several where its classes, the model or the incarnation
+    change, or where evaluations between are missing.
+    """
+    items = [_Lists.of(each) for each in run]
+    for name in dict.fromkeys(name for each in run for name in each.classes):
+        having = [each for each in items if name in each.evaluated.classes]
+        ends = [i for i, (a, b) in enumerate(pairwise(having), 1) if not b.continues(a, name)]
+        for begin, end in pairwise([0, *ends, len(having)]):
+            yield _evaluation(name, having[begin:end])
+
+
+@dataclass(frozen=True, slots=True)
+class _Lists:
+    """The arrays of an observation as lists: by method, rows and points of each feature."""
+
+    evaluated: Evaluated
+    prediction: list[Row]
+    rows: Mapping[Method, Mapping[str, list[Row]]]
+    points: Mapping[Method, Mapping[str, list[Value]]]
+
+    @classmethod
+    def of(cls, evaluated: Evaluated) -> "_Lists":
+        rows, points = {}, {}
+        for method, answers in evaluated.answers.items():
+            rows[method] = _by_name(answers)
+            if answers.points is not None:
+                axes = map(as_list, answers.points)
+                points[method] = dict(zip(answers.names, axes, strict=True))
+        own = evaluated.prediction
+        return cls(evaluated, _as_rows(own.labels, own.numbers), rows, points)
+
+    def continues(self, before: "_Lists", name: str) -> bool:
+        """Return whether a feature's evaluation may be appended to another one."""
+        own, other = self.evaluated, before.evaluated
+        return (
+            own.previous_seqs[name] == other.seq
+            and own.classes[name] == other.classes[name]
+            and own.model_version == other.model_version
+            and own.incarnation == other.incarnation
+        )
+
+    def own_rows(self, name: str) -> list[Row]:
+        """Return the output on the observation itself, one column per label of the feature."""
+        own = self.evaluated
+        return _on(own.classes[name], own.prediction.labels, self.prediction)
+
+    def rows_of(self, name: str, method: Method) -> list[Row] | None:
+        """Return a feature's outputs of a method, one column per label; None if there are none."""
+        own = self.evaluated
+        rows = None if name in own.failed else self.rows.get(method, {}).get(name)
+        if rows is None:
+            return None
+        return _on(own.classes[name], own.answers[method].labels, rows)
+
+    def points_of(self, name: str, method: Method) -> list[Value] | None:
+        """Return a feature's evaluation points of a method; None if there are none."""
+        if name in self.evaluated.failed:
+            return None
+        return self.points.get(method, {}).get(name)
+
+
+def _evaluation(name: str, items: Sequence[_Lists]) -> Evaluation:
+    run = [each.evaluated for each in items]
+    first = run[0]
+    labels, methods = first.classes[name], first.methods[name]
+    curves = [method for method in methods if METHODS[method].is_curve]
+    return Evaluation(
+        stream=first.stream,
+        feature=name,
+        previous_seq=first.previous_seqs[name],
+        seqs=[each.seq for each in run],
+        ts=[each.ts for each in run],
+        y=[each.y for each in run],
+        loss=[each.loss for each in run],
+        classes=None if labels == (None,) else cast(list[Label], list(labels)),
+        prediction=[row for each in items for row in each.own_rows(name)],
+        coverage=[each.coverage[name] for each in run],
+        skipped=[each.skipped for each in run],
+        outputs={method: [each.rows_of(name, method) for each in items] for method in methods},
+        points={method: [each.points_of(name, method) for each in items] for method in curves},
+        model_version=first.model_version,
+        incarnation=first.incarnation,
+    )
+
+
+def _by_name(answers: "Answers") -> dict[str, list[Row]]:
+    # one conversion for all features: many small ones take long
+    rows = _as_rows(answers.labels, np.concatenate(answers.blocks))
+    by_name, begin = {}, 0
+    for name, block in zip(answers.names, answers.blocks, strict=True):
+        by_name[name] = rows[begin : begin + len(block)]
+        begin += len(block)
+    return by_name
+
+
+def _as_rows(labels: Labels, numbers: Floats) -> list[Row]:
+    rows: list[Row] = (numbers[:, 0] if labels == (None,) else numbers).tolist()
+    return rows
+
+
+def _on(labels: Labels, given: Labels, rows: list[Row]) -> list[Row]:
+    """Return rows with exactly these labels as columns."""
+    if given == labels:
+        return rows
+    numbers = np.array(rows).reshape(len(rows), -1)
+    return _as_rows(labels, aligned(Table(given, numbers), labels))
+
+
+def as_list(points: "Axis | tuple[Axis, Axis]") -> list[Value]:
+    """Return evaluation points as an evaluation has them."""
+    if isinstance(points, tuple):
+        return joined((as_list(points[0]), as_list(points[1])))
+    return points.tolist() if isinstance(points, np.ndarray) else list(points)
