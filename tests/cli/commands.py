@@ -27,7 +27,7 @@ Ended = subprocess.CompletedProcess[str]
 def run(folder: Path, *arguments: object, **environment: str) -> Ended:
     """Run a command that ends, in this process: libraries are loaded already."""
     out, error = io.StringIO(), io.StringIO()
-    argv = ["fluxplain", *map(str, arguments)]
+    argv, known = ["fluxplain", *map(str, arguments)], set(sys.modules)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         patch.setattr(sys, "argv", argv)
@@ -37,6 +37,9 @@ def run(folder: Path, *arguments: object, **environment: str) -> Ended:
             patch.setenv(name, value)
         with redirect_stdout(out), redirect_stderr(error), pytest.raises(SystemExit) as end:
             main()
+    for name in sys.modules.keys() - known:
+        if folder.resolve() in Path(getattr(sys.modules[name], "__file__", None) or "/").parents:
+            del sys.modules[name]  # another test has a module of this name in its own folder
     return Ended(argv, int(end.value.code or 0), out.getvalue(), error.getvalue())
 
 

@@ -242,8 +242,8 @@ def test_the_ice_curves_are_the_outputs_on_the_last_observations(kind: str, feat
     encoding = Encoding()
     for x in rows:
         question = pdp.method.ask(encoding.observe(x))
-        about = question.about if question else []
-        kept.append({name: as_grid(axis) for name, _, axis in about})
+        names, _, axes = question.about if question else ([], [], [])
+        kept.append(dict(zip(names, map(as_grid, axes), strict=True)))
         pdp.explain_one(x)
     curves = pdp.ice[feature]
     assert [curve.seq for curve in curves] == [15, 16, 17, 18, 19]
@@ -289,7 +289,8 @@ def test_each_storage_gives_categories_and_quantiles_of_recent_values(storage: S
         pdp.explain_one({"a": t, "c": str(t // 250)})
     question = pdp.method.ask(Encoding().observe({"a": 0, "c": "3"}))
     assert question is not None
-    points = {name: as_grid(axis) for name, _, axis in question.about}
+    names, _, axes = question.about
+    points = dict(zip(names, map(as_grid, axes), strict=True))
     assert points["c"] == ["3"]
     low, middle, high = map(float, points["a"])
     oldest = 999 - 20 if storage == "frequency" else 999 - 250
