@@ -34,9 +34,9 @@ class PartialDependence:
     grid
         The evaluation points: numbers in increasing order, or categories.
     effect
-        The mean output at each point; for more than two classes, one such curve a class.
+        The mean output at each point; for more than two classes, one curve per class.
     ice
-        The same of each observation, in their order, whose mean the effect is.
+        The curve of each observation, in their order; ``effect`` is their mean.
     importance
         Standard deviation of the effect; of a categorical feature a quarter of its range. The
         mean over the classes if there are more than two.
@@ -57,7 +57,7 @@ class PairDependence:
     axes
         The evaluation points of the first and of the second feature.
     effect, ice, importance
-        As of :class:`PartialDependence`, with a row for each point of the first feature.
+        As in :class:`PartialDependence`, with a row for each point of the first feature.
     """
 
     axes: Axes
@@ -80,7 +80,7 @@ def batch_pdp(
     """Return the partial dependence curve of each feature.
 
     A curve shows the predicted value (regression), the probability of the positive class (binary:
-    the larger of the two labels), or one curve a class (more than two). The model is evaluated
+    the larger of the two labels), or one curve per class (more than two). The model is evaluated
     N·features·grid_size times, for N observations.
 
     Parameters

@@ -54,7 +54,7 @@ class WindowExplainer:
         return dict(self._values)
 
     def explain_one(self, x: Observation, y: Target) -> dict[str, float]:
-        """Take one observation, before the model learns it, and return the last estimates.
+        """Add one observation, before the model learns it, and return the last estimates.
 
         Parameters
         ----------
@@ -76,7 +76,7 @@ class WindowExplainer:
 
 
 class IntervalPFI(WindowExplainer):
-    """PFI of consecutive intervals of the stream, each by the model at its end.
+    """PFI of consecutive intervals of the stream, each computed with the model at its end.
 
     Parameters
     ----------

@@ -14,18 +14,17 @@ from fluxplain.explain.smoothing import Estimates
 class Explainer(Estimates):
     """Base of all explainers: a method with its estimates.
 
-    ``encoding`` is its own, used when it runs alone. Subclasses are made with an argument for each
-    of these:
+    ``encoding`` is used when the explainer runs alone. Subclasses take these arguments:
 
     Parameters
     ----------
     model
-        Any object with ``predict_proba_one`` (used when there) or ``predict_one``. It is evaluated,
+        Any object with ``predict_proba_one`` (preferred) or ``predict_one``. It is evaluated,
         never changed.
     categorical
         Which features are categorical. By default those whose first value is text or a boolean.
     debias
-        Divide by the sum of the smoothing's weights.
+        Whether to divide by the sum of the smoothing's weights.
     seed
         Random seed; None for a new one each time.
     evaluator
@@ -56,7 +55,7 @@ class Explainer(Estimates):
 
     @abstractmethod
     def take(self, y: Any, question: Question | None, prediction: Table, table: Table) -> None:
-        """Take the outputs on the observation itself and on the question's inputs, if any."""
+        """Process the outputs on the observation itself and on the question's inputs, if any."""
 
 
 def check_observation(observed: Observed, features: tuple[str, ...]) -> None:
@@ -81,7 +80,7 @@ def explain_together(
     x
         Feature → value; every explained feature must be there.
     y
-        The label; without one, all explainers must be such that need none.
+        The label; may be omitted if no explainer needs it.
 
     Returns
     -------

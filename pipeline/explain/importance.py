@@ -94,7 +94,7 @@ class ImportanceExplainer(Importances, Explainer):
         self._increments = np.zeros((1, len(self.players)))
 
     def explain_one(self, x: Observation, y: Target) -> dict[str, float]:
-        """Take one observation, before the model learns it, and return the current estimates.
+        """Explain one observation, before the model learns it; return the current estimates.
 
         Parameters
         ----------
@@ -118,7 +118,7 @@ class ImportanceExplainer(Importances, Explainer):
 
     @property
     def increments(self) -> dict[str, float]:
-        """Feature → what the last explained observation added; empty before the first."""
+        """Feature → increment of the last explained observation; empty before the first."""
         return self._by_name(self._increments[0]) if self._means.n else {}
 
     def at(self, alpha: float) -> Importances:
@@ -127,7 +127,7 @@ class ImportanceExplainer(Importances, Explainer):
         Raises
         ------
         ValueError
-            If it is another rate.
+            If no estimates have this rate.
         """
         known = self._means.alphas
         if alpha in known:

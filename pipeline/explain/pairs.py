@@ -25,7 +25,7 @@ class IncrementalPairPDP(EffectExplainer):
     pairs
         The pairs, two different features each. All results are keyed by ``"first|second"``.
     model, alpha, grid, grid_size, categorical, storage, storage_size, window, debias, seed
-        As all other parameters, see :class:`~fluxplain.explain.pdp.EffectExplainer`.
+        See :class:`~fluxplain.explain.pdp.EffectExplainer`, also for all other parameters.
 
     References
     ----------

@@ -121,28 +121,28 @@ class EffectExplainer(Explainer):
     model, categorical, debias, seed, evaluator
         See :class:`~fluxplain.explain.explainers.Explainer`, also for errors.
     alpha
-        Smoothing of effects and grid, in (0, 1].
+        Smoothing rate of effects and grid, in (0, 1].
     grid
         Evaluation points of numeric features: ``"quantile-range"``, equidistant from the 5 % to the
         95 % quantile of recent values; ``"range"``, equidistant from the smallest to the largest of
-        the last ones; ``"quantiles"``, the quantiles themselves, of equidistant levels from 5 % to
+        the last values; ``"quantiles"``, the quantiles themselves at equidistant levels from 5 % to
         95 %, which may coincide. A categorical feature has the categories that are in its storage.
     grid_size
         Points of a numeric feature's grid, at least 2.
     storage
-        Which of the stored values a new one evicts: ``"frequency"``, the oldest;
-        ``"age-weighted"``, any, with a chance in proportion to its age. A range has none.
+        Eviction policy of the value store: the oldest value (``"frequency"``), or a random one
+        weighted by age (``"age-weighted"``). The grid ``"range"`` has no store.
     storage_size
-        How many recent values the quantiles and the categories are taken from.
+        Number of recent values that determine the quantiles and the categories.
     window
-        Of how many last values ``"range"`` takes the extremes, ``storage_size`` by default; no
-        other grid has one.
+        Number of last values whose extremes the grid ``"range"`` spans, for that grid only;
+        ``storage_size`` by default.
     entrance_probability
         Probability that a value enters the storage, in (0, 1]: the quantiles are those of about the
         last ``storage_size / entrance_probability`` values.
     warm_up
         Values to store before the first explanation, at least 1 and at most ``storage_size`` and
-        ``window``; by default as many.
+        ``window``, which is the default.
 
     References
     ----------
@@ -168,7 +168,7 @@ class EffectExplainer(Explainer):
         self._increments: dict[str, float] = {}
 
     def explain_one(self, x: Observation) -> dict[str, float]:
-        """Take one observation, before the model learns it, and return the importances.
+        """Explain one observation, before the model learns it, and return the importances.
 
         Parameters
         ----------
@@ -221,7 +221,7 @@ class IncrementalPDP(EffectExplainer):
     """Incremental partial dependence curves of a model that learns.
 
     The curve shows the predicted value (regression), the probability of the positive class
-    (binary: the larger of the two labels), or one curve a class (more than two).
+    (binary: the larger of the two labels), or one curve per class (more than two).
 
     Parameters
     ----------
@@ -230,7 +230,7 @@ class IncrementalPDP(EffectExplainer):
     ice
         Number of ICE curves of the last observations that are kept, 0 to 1,000; see :attr:`ice`.
     model, grid_size, alpha, grid, storage, storage_size, window, entrance_probability, seed
-        And all others: see :class:`~fluxplain.explain.pdp.EffectExplainer`.
+        See :class:`~fluxplain.explain.pdp.EffectExplainer`, also for all other parameters.
 
     Examples
     --------

@@ -32,8 +32,8 @@ class IncrementalSAGE(ImportanceExplainer):
     model (efficiency).
 
     Few inner samples bias iSAGE: the loss of a mean of m outputs is too large by about
-    Var(output | revealed features) / m. "How to read the explanations" in the documentation says
-    what the default leaves.
+    Var(output | revealed features) / m. "How to read the explanations" in the documentation has
+    measurements of this bias.
 
     Parameters
     ----------

@@ -78,7 +78,7 @@ def _made(value: object, seed: int | None) -> object:
 
 
 def from_river(steps: Sequence[Any], *, label: str | None = None, seed: int | None = None) -> Any:
-    """Return a pipeline of River's estimators, each behind the one before.
+    """Return a pipeline of River's estimators, in the given order.
 
     Parameters
     ----------

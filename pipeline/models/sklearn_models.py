@@ -67,7 +67,7 @@ def from_sklearn(
     classes
         All classes, for ``"integer"`` and ``"string"``. A fitted estimator knows its own.
     scale, categories
-        Of the encoder.
+        See :class:`~fluxplain.models.Encoder`.
     learn
         Whether it learns, or only predicts.
     seed

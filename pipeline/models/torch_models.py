@@ -61,7 +61,7 @@ def from_torch(
         called with ``inputs`` and ``outputs``, the numbers of columns. For classes the outputs are
         logits. By default there are layers of ``hidden`` units.
     features, label, classes, scale, categories
-        As of :func:`~fluxplain.models.from_sklearn`.
+        See :func:`~fluxplain.models.from_sklearn`.
     hidden, activation
         Units of each layer between input and output, and the function that follows each.
     optimizer

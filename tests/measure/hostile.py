@@ -202,11 +202,11 @@ def _topic(fields: dict[str, Any]) -> str:
 
 def command(
     hostile_records: Annotated[int, typer.Option("--hostile", min=1)] = 100_000,
-    good: Annotated[int, typer.Option(min=1, help="Observations that can be used.")] = 5_000,
-    rounds: Annotated[int, typer.Option(min=1, help="Of poison in joined topics.")] = 10,
-    seed: Annotated[int, typer.Option(help="Of what is fed, and in which order.")] = 1,
+    good: Annotated[int, typer.Option(min=1, help="Number of usable observations.")] = 5_000,
+    rounds: Annotated[int, typer.Option(min=1, help="Rounds of poison in joined topics.")] = 10,
+    seed: Annotated[int, typer.Option(help="Seed of the records and their order.")] = 1,
 ) -> None:
-    """Feed hostile records among good ones; each must be one dead letter, and change nothing."""
+    """Feed hostile records among good ones; each must become a dead letter and change nothing."""
 
     def work(folder: Path, clock: Clock) -> Sequence[str]:
         clock.say(f"making {hostile_records:,} hostile records (seed {seed})")

@@ -36,8 +36,10 @@ def models(
     kinds: Annotated[
         list[str] | None, typer.Argument(help=f"{', '.join(KINDS)}; all by default.")
     ] = None,
-    records: Annotated[int, typer.Option(min=400, max=MOST, help="Of each.")] = RECORDS,
-    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Where to write.")] = RESULTS,
+    records: Annotated[
+        int, typer.Option(min=400, max=MOST, help="Records for each kind.")
+    ] = RECORDS,
+    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Folder for the results.")] = RESULTS,
 ) -> None:
     """Run each kind of model through the pipeline, and compare it with the reference."""
     names = kinds or list(KINDS)

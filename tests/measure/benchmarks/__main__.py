@@ -54,10 +54,12 @@ def bench(
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option(metavar="FOLDER", help="Where to write each part as JSON, and a table."),
+        typer.Option(
+            metavar="FOLDER", help="Folder for the results: each part as JSON, and a table."
+        ),
     ] = None,
 ) -> None:
-    """Measure what explaining costs, beside learning and beside others."""
+    """Measure the cost of explaining, compared with learning and with other libraries."""
     unknown = sorted(set(parts or ()) - set(PARTS))
     if unknown:
         raise typer.BadParameter(f"{unknown[0]} is none of {', '.join(PARTS)}")

@@ -26,14 +26,16 @@ def times(help: str | None = None) -> Any:
 def chaos(
     seed: Annotated[
         int | None,
-        typer.Option(envvar="SEED", help="Of the schedule, the stream, and the store."),
+        typer.Option(envvar="SEED", help="Seed of the schedule, the stream and the store."),
     ] = None,
     records: Annotated[
-        int, typer.Option(min=100, help="Observations, and labels that come later, in all.")
+        int, typer.Option(min=100, help="Total number of observations and late labels.")
     ] = 40_000,
-    rate: Annotated[float, typer.Option(min=1, help="Of each of two partitions, a second.")] = 100,
+    rate: Annotated[
+        float, typer.Option(min=1, help="Records per second in each of two partitions.")
+    ] = 100,
     most_delay: Annotated[
-        int, typer.Option(min=1, help="How many observations later a label comes, at most.")
+        int, typer.Option(min=1, help="Maximum delay of a label, in observations.")
     ] = 5_000,
     kills: Annotated[int, times()] = DEFAULTS.kills,
     broker_kills: Annotated[int, times()] = DEFAULTS.broker_kills,
@@ -41,30 +43,30 @@ def chaos(
     pauses: Annotated[int, times()] = DEFAULTS.pauses,
     outages: Annotated[int, times("Outages of all writes to a topic.")] = DEFAULTS.outages,
     outage_most: Annotated[
-        float, typer.Option(min=10, max=150, help="Seconds that such an outage lasts, at most.")
+        float, typer.Option(min=10, max=150, help="Maximum seconds that such an outage lasts.")
     ] = DEFAULTS.outage_most,
-    frozen: Annotated[int, times("Of these, with a frozen writer.")] = DEFAULTS.frozen,
-    all_kills: Annotated[int, times("Of all brokers and workers at once.")] = DEFAULTS.all_kills,
+    frozen: Annotated[int, times("Outages with a frozen writer.")] = DEFAULTS.frozen,
+    all_kills: Annotated[int, times("Kills of all processes at once.")] = DEFAULTS.all_kills,
     partitions: Annotated[int, times("Partitions added to the topics.")] = DEFAULTS.partitions,
     poisons: Annotated[int, times("Records of any bytes, in any topic.")] = DEFAULTS.poisons,
     bombs: Annotated[int, times("Small batches that unpack to 300 MB.")] = DEFAULTS.bombs,
     foreign: Annotated[int, times("Workers with another seed and model.")] = DEFAULTS.foreign,
     joined: Annotated[
-        bool, typer.Option(help="Whether labels come later, in a topic of their own.")
+        bool, typer.Option(help="Whether labels arrive late, in their own topic.")
     ] = True,
     store: Annotated[
         Store | None,
         typer.Option(
-            help="Where the checkpoints are; by default in the topic if the seed is odd, in the "
-            "directory if it is even.",
+            help="Checkpoint store; by default the topic if the seed is odd, otherwise the "
+            "directory.",
             show_default=False,
         ),
     ] = None,
 ) -> None:
-    """Kill workers and brokers while a stream runs; nothing may be missing, nothing different.
+    """Kill workers and brokers while a stream runs; no record may be missing or different.
 
-    In two minutes: --records 5000 --kills 6 --broker-kills 1 --rebalances 2 --pauses 1 --outages 0
-    --all-kills 0 --partitions 0
+    A run of two minutes: --records 5000 --kills 6 --broker-kills 1 --rebalances 2 --pauses 1
+    --outages 0 --all-kills 0 --partitions 0
     """
     seed = random.randrange(1_000_000) if seed is None else seed
     store = store or store_of(seed)

@@ -40,22 +40,22 @@ EXPERIMENTS = tuple(map(Experiment.of, MODULES))
 
 def experiments(
     names: Annotated[
-        list[str] | None, typer.Argument(help="Which of those that --list lists; all by default.")
+        list[str] | None, typer.Argument(help="Experiments, as listed by --list; by default all.")
     ] = None,
     runs: Annotated[
-        int | None, typer.Option(min=1, help="Runs of each; by default what --list says.")
+        int | None, typer.Option(min=1, help="Runs of each; by default as listed by --list.")
     ] = None,
-    jobs: Annotated[int, typer.Option(min=1, help="Processes.")] = 2,
+    jobs: Annotated[int, typer.Option(min=1, help="Number of processes.")] = 2,
     out: Annotated[
-        Path, typer.Option(metavar="FOLDER", help="Where the results are, and new ones go.")
+        Path, typer.Option(metavar="FOLDER", help="Folder of the results, existing and new.")
     ] = Path("tests/measure/experiments/results"),
     list_: Annotated[
-        bool, typer.Option("--list", help="Print names, sources, runs and titles, and end.")
+        bool, typer.Option("--list", help="List names, sources, runs and titles, then exit.")
     ] = False,
 ) -> None:
-    """Run what has no result yet, and write tables and pictures of what there is.
+    """Run the experiments without a result, and write tables and figures of all results.
 
-    An interrupted run goes on where it was. DATA names the folder of elec2.csv.gz, by default
+    An interrupted run resumes. DATA names the folder of elec2.csv.gz, by default
     ../shared/data.
     """
     if list_:

@@ -26,16 +26,18 @@ Measure = Callable[[Role], Gone | Stopped]
 
 
 def recovery(
-    repetitions: Annotated[int, typer.Option(min=1, help="Of each, for each role.")] = 3,
-    seed: Annotated[int, typer.Option(help="Of the moments.")] = 1,
+    repetitions: Annotated[
+        int, typer.Option(min=1, help="Repetitions of each event, for each role.")
+    ] = 3,
+    seed: Annotated[int, typer.Option(help="Seed of the moments at which events happen.")] = 1,
     single: Annotated[
         bool, typer.Option(help="Kill, stop and restart single workers of each role.")
     ] = True,
     all_at_once: Annotated[
-        int, typer.Option(min=0, help="How often to kill all brokers and workers at once.")
+        int, typer.Option(min=0, help="Number of times to kill all brokers and workers at once.")
     ] = 5,
 ) -> None:
-    """Kill, stop and restart workers under load; all must go on in the time promised."""
+    """Kill, stop and restart workers under load; all must resume within the promised time."""
 
     def work(folder: Path, clock: Clock) -> Sequence[str]:
         problems: list[str] = []

@@ -141,14 +141,16 @@ def _early(config: Config) -> int:
 
 
 def soak(
-    records: Annotated[int, typer.Option(min=10_000, help="Observations in all.")] = 500_000,
+    records: Annotated[
+        int, typer.Option(min=10_000, help="Total number of observations.")
+    ] = 500_000,
     most_delay: Annotated[
         int,
         typer.Option(
             min=0,
             max=10_000,
-            help="How many observations later a label comes, at most; then 5 % never come, and 1 % "
-            "twice. With 0 labels come with their observations.",
+            help="Maximum delay of a label, in observations; 5 % of the labels then never arrive, "
+            "and 1 % arrive twice. With 0, labels arrive with their observations.",
         ),
     ] = 0,
 ) -> None:
