@@ -17,6 +17,9 @@ Flags = NDArray[np.bool_]
 LEAF, NUMERIC, NOMINAL, OTHER = range(4)
 """Kinds of nodes; OTHER ends the search: River must evaluate the tree."""
 
+BITS = 62
+"""Columns that changes are told apart by; further ones share a bit, which costs time only."""
+
 HALF_LOG_TAU = 0.5 * math.log(math.tau)
 
 FAR = -200.0
@@ -47,7 +50,7 @@ def reach(  # noqa: PLR0912, PLR0917  compiled functions take arrays and loops
     Parameters
     ----------
     x
-        Inputs, shape (rows, columns).
+        Inputs, shape (rows, columns); the last row is the observation itself.
     columns
         Of each feature its column; -1 if there is none.
     is_text
@@ -79,14 +82,27 @@ def reach(  # noqa: PLR0912, PLR0917  compiled functions take arrays and loops
     """
     n_stale = n_lost = 0
     seen = np.zeros(kind.shape[0], np.bool_)
+    itself = x.shape[0] - 1
+    changed = np.zeros(x.shape[0], np.int64)
+    for row in range(itself):
+        for column in range(x.shape[1]):
+            if x[row, column] != x[itself, column]:
+                changed[row] |= 1 << column % BITS
     for t in range(roots.shape[0]):
-        for row in range(x.shape[0]):
+        tested = 0
+        for i in range(x.shape[0]):
+            row = itself - i
+            if i > 0 and not changed[row] & tested:
+                reached[t, row] = reached[t, itself]
+                continue
             node = roots[t]
             while node >= 0 and kind[node] != LEAF:
                 if kind[node] == OTHER:
                     node = -1
                     break
                 column = columns[feature[node]]
+                if i == 0 and column >= 0:
+                    tested |= 1 << column % BITS
                 if column < 0:
                     lost[node] = True
                     node = common[node]
