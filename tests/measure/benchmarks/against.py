@@ -10,10 +10,13 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import product
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from fluxplain.explain.sage import DEFAULT_INNER_SAMPLES
 
 ROOT = Path(__file__).parents[3]
 
@@ -26,7 +29,7 @@ from itertools import islice
 import orjson
 from river.datasets import synth
 
-path, package, kind = sys.argv[1:]
+path, package, kind, inner_samples = sys.argv[1:]
 sys.path.insert(0, path)
 Config = import_module(f"{package}.config").Config
 stages = import_module(f"{package}.stages")
@@ -35,7 +38,7 @@ categories = {"car", "zipcode", "elevel"} if kind == "categories" else set()
 kinds = {f: "categorical" if f in categories else "numeric" for f in next(iter(synth.Agrawal()))[0]}
 model = {"factory": "river.forest:ARFClassifier", "params": {"n_models": 10, "seed": 1}}
 config = Config(features=kinds, label={"type": "integer"}, model=model,
-                explain={"isage": {"inner_samples": 1}})
+                explain={"isage": {"inner_samples": int(inner_samples)}})
 stage, offset = stages.ModelStage(config, "features-0"), 0
 records = iter(synth.Agrawal(classification_function=1, seed=7))
 gc.freeze()
@@ -60,19 +63,20 @@ def compare(commit: Annotated[str, typer.Argument(help="What to compare with.")]
         tempfile.TemporaryDirectory() as folder,
         _worktree(commit, Path(folder) / "other") as other,
     ):
-        for kind in ("numbers", "categories"):
-            ours, theirs = _sides(kind, (ROOT, other))
+        # iSAGE's draws of the paper's experiments, and the default
+        for kind, inner_samples in product(("numbers", "categories"), (1, DEFAULT_INNER_SAMPLES)):
+            ours, theirs = _sides((kind, str(inner_samples)), (ROOT, other))
             ratios = [b / a for a, b in zip(ours, theirs, strict=True)]
             rates = (BLOCK / statistics.median(each) for each in (ours, theirs))
             print(
-                f"model stage, ARF-10, agrawal, {kind}: {next(rates):.0f} records a second, "
-                f"{commit} {next(rates):.0f}, ratio {statistics.median(ratios):.2f} "
-                f"({min(ratios):.2f} to {max(ratios):.2f})"
+                f"model stage, ARF-10, agrawal, {kind}, m = {inner_samples}: "
+                f"{next(rates):.0f} records a second, {commit} {next(rates):.0f}, "
+                f"ratio {statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})"
             )
 
 
-def _sides(kind: str, roots: tuple[Path, Path]) -> tuple[list[float], list[float]]:
-    processes = [_start(root, kind) for root in roots]
+def _sides(arguments: tuple[str, str], roots: tuple[Path, Path]) -> tuple[list[float], list[float]]:
+    processes = [_start(root, arguments) for root in roots]
     times: tuple[list[float], list[float]] = ([], [])
     for block in range(WARM_UP + BLOCKS):
         order = (0, 1) if block % 2 == 0 else (1, 0)
@@ -85,12 +89,12 @@ def _sides(kind: str, roots: tuple[Path, Path]) -> tuple[list[float], list[float
     return times
 
 
-def _start(root: Path, kind: str) -> "subprocess.Popen[str]":
+def _start(root: Path, arguments: tuple[str, str]) -> "subprocess.Popen[str]":
     path, package = root, "pipeline"  # as it was before there was one name
     if (links := root / "deploy" / "package.py").exists():
         subprocess.run([sys.executable, str(links)], check=True)
         path, package = root / "build" / "package", "fluxplain"
-    command = [sys.executable, "-c", SIDE, str(path), package, kind]
+    command = [sys.executable, "-c", SIDE, str(path), package, *arguments]
     return subprocess.Popen(
         command, cwd=root, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )
