@@ -3,11 +3,10 @@
 import random
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
-from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Route, expect
@@ -15,7 +14,8 @@ from playwright.sync_api import Browser, Route, expect
 from fluxplain.monitor.dashboard.server import PAGE
 from fluxplain.schemas import Change
 from tests.kit.records import letter, prediction
-from tests.monitor.dashboard.browser import PHONE, WIDE, Dashboard, Visit, chromium, dashboard
+from tests.monitor.dashboard.browser import PHONE, WIDE, Dashboard, Visit, dashboard
+from tests.monitor.dashboard.conftest import Open
 from tests.monitor.dashboard.demo import demo
 from tests.monitor.dashboard.stream import change, explanation, records
 
@@ -27,37 +27,6 @@ NEXT = count(2_000, 100)
 """Where the next records of the stream begin, so that tests may publish some."""
 
 expect.set_options(timeout=20_000)
-
-Open = Callable[..., Visit]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    """Run the browser, one for all tests."""
-    with chromium() as started:
-        yield started
-
-
-@pytest.fixture(scope="module")
-def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Dashboard]:
-    with dashboard(tmp_path_factory.mktemp("dashboard"), features=9) as served:
-        served.publish(*records(2_000))
-        yield served
-
-
-@pytest.fixture
-def open_page(browser: Browser, running: Dashboard) -> Iterator[Open]:
-    visits: list[Visit] = []
-
-    def open_it(fragment: str = "", **context: Any) -> Visit:
-        visit = Visit(browser, f"{running.address}/{fragment}", **context)
-        visits.append(visit)
-        visit.live()
-        return visit
-
-    yield open_it
-    for visit in visits:
-        visit.close()
 
 
 def test_the_past_is_shown_and_moves_on_without_reload(running: Dashboard, open_page: Open) -> None:
