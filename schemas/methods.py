@@ -54,7 +54,7 @@ METHODS: dict[Method, MethodInfo] = {
         "loss added by replacing the feature",
         "loss",
         "fluxplain.explain.pfi:PFI",
-        "fluxplain.config.explain:PFISettings",
+        "fluxplain.config.explain_settings:PFISettings",
         # some increments are very far from their mean, which ADWIN does not expect
         delta=1e-4,
     ),
@@ -63,7 +63,7 @@ METHODS: dict[Method, MethodInfo] = {
         "the feature's share in the loss reduction",
         "loss",
         "fluxplain.explain.sage:SAGE",
-        "fluxplain.config.explain:SAGESettings",
+        "fluxplain.config.explain_settings:SAGESettings",
         averages=True,
     ),
     "ipdp": MethodInfo(
@@ -71,7 +71,7 @@ METHODS: dict[Method, MethodInfo] = {
         "how far the output moves with the feature",
         "output",
         "fluxplain.explain.pdp:PDP",
-        "fluxplain.config.explain:PDPSettings",
+        "fluxplain.config.explain_settings:PDPSettings",
         needs_label=False,
         is_curve=True,
         # its increments depend on each other, since the grid follows the last values

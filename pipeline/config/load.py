@@ -11,7 +11,7 @@ from pydantic_settings import SettingsError
 
 from fluxplain import evaluate, explain
 from fluxplain.config.base import ENV_PREFIX, ConfigError, variable
-from fluxplain.config.explain import MINUS_SCORE
+from fluxplain.config.explain_settings import MINUS_SCORE
 from fluxplain.config.messages import explain_errors, secrets_of
 from fluxplain.config.replica import Role
 from fluxplain.config.root import Config

@@ -1,64 +1,17 @@
-"""The tables ``[features]``, ``[missing]``, ``[label]`` and ``[model]``."""
+"""The table ``[model]``."""
 
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Self
 
 from pydantic import Field, model_validator
 
-from fluxplain.config.base import ConfigError, Name, Reference, Section, content, load, wrong
+from fluxplain.config.base import ConfigError, Reference, Section, content, load
 from fluxplain.evaluate import Kind as EvaluatorKind
 from fluxplain.loading.import_strings import parameters
 from fluxplain.models.warm_start import unpickled
 
-FeatureType = Literal["numeric", "categorical"]
-LabelType = Literal["boolean", "integer", "string", "number", "none"]
-MissingPolicy = Literal["dead-letter", "skip", "impute"]
-
 MAX_VERSION = 200
 """Longest model version, in characters."""
-
-
-class MissingSettings(Section):
-    """What to do with a feature without a value: absent, or null."""
-
-    policy: MissingPolicy = "dead-letter"
-    """The policy of all features: send the observation to dead-letters (`"dead-letter"`), skip it
-    (`"skip"`), or fill in a value (`"impute"`)."""
-    features: dict[Name, MissingPolicy] = {}
-    """Feature → its own policy."""
-    values: dict[Name, bool | int | float | str] = {}
-    """Feature → the value to fill in. By default the mean of a numeric feature, smoothed like the
-    explanations, and the most frequent of the last 100 values of a categorical one."""
-
-    def of(self, feature: str) -> MissingPolicy:
-        """Return a feature's policy."""
-        return self.features.get(feature, self.policy)
-
-
-class LabelSettings(Section):
-    """The label that the model predicts, and late labels."""
-
-    type: LabelType = "boolean"
-    """Type of the labels: `"number"` for regression, `"none"` for anomaly detectors, which need no
-    label; the others are classes."""
-    column: Name | None = None
-    """Column of the label in a file, for `fluxplain replay` and `local`; `--label` overrides it."""
-    topic: bool = False
-    """Whether late labels have their own topic, `labels`; otherwise they arrive in `features`."""
-    wait: Annotated[int, Field(ge=0, le=1_000_000)] = 10_000
-    """How many observations an unlabelled one (with an `id`) may wait for its label."""
-    wait_s: Annotated[float, Field(gt=0.0, le=10**9)] | None = None
-    """How many seconds it may wait, by message timestamps; by default there is no limit."""
-    unlabelled: Literal["count", "dead-letter"] = "count"
-    """What to do with an observation whose label never arrives: only count it, or also send it to
-    dead-letters."""
-
-    @model_validator(mode="after")
-    def _has_a_label(self) -> Self:
-        for key in ("column", "topic"):
-            if self.type == "none" and getattr(self, key):
-                raise wrong(key, getattr(self, key), "type is 'none': there is no label")
-        return self
 
 
 class ModelSettings(Section):

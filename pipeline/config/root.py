@@ -10,7 +10,7 @@ from pydantic import BaseModel, ValidationError, model_validator
 
 from fluxplain import explain, models
 from fluxplain.config.base import ConfigError, check_names, content, load, wrong
-from fluxplain.config.explain import MINUS_SCORE, MOST_POINTS
+from fluxplain.config.explain_settings import MINUS_SCORE, MOST_POINTS
 from fluxplain.config.messages import explain_errors
 from fluxplain.config.stream_settings import Own, merged, override_errors
 from fluxplain.config.tables import Tables

@@ -1,29 +1,32 @@
 """All tables of the settings, and values derived from several of them."""
 
 from collections.abc import Sequence
-from typing import Annotated, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
-from fluxplain.config.alerts import AlertSettings
+from fluxplain.config.alert_settings import AlertSettings
 from fluxplain.config.base import ENV_PREFIX, Name
+from fluxplain.config.checkpoint_settings import CheckpointSettings
+from fluxplain.config.control_settings import ControlSettings
+from fluxplain.config.dashboard_settings import DashboardSettings
 from fluxplain.config.drift_settings import DriftSettings
-from fluxplain.config.explain import ExplainSettings
-from fluxplain.config.kafka import ControlSettings, KafkaSettings, TopicSettings
-from fluxplain.config.model_settings import (
-    FeatureType,
-    LabelSettings,
-    MissingSettings,
-    ModelSettings,
-)
-from fluxplain.config.operation import CheckpointSettings, DashboardSettings, HealthSettings
-from fluxplain.config.registry import RegistrySettings
+from fluxplain.config.explain_settings import ExplainSettings
+from fluxplain.config.health_settings import HealthSettings
+from fluxplain.config.kafka_settings import KafkaSettings
+from fluxplain.config.label_settings import LabelSettings
+from fluxplain.config.missing_settings import MissingSettings
+from fluxplain.config.model_settings import ModelSettings
+from fluxplain.config.registry_settings import RegistrySettings
 from fluxplain.config.replica import Replica, Role
 from fluxplain.config.stream_settings import Own, Partition
+from fluxplain.config.topic_settings import TopicSettings
 from fluxplain.explain.grids import check_pairs
 from fluxplain.explain.players import Players
 from fluxplain.schemas.methods import METHODS, Method
+
+FeatureType = Literal["numeric", "categorical"]
 
 
 class Tables(BaseSettings):

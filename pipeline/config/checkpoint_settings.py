@@ -1,11 +1,11 @@
-"""The tables ``[checkpoint]``, ``[health]`` and ``[dashboard]``."""
+"""The table ``[checkpoint]``."""
 
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from fluxplain.config.base import Name, Port, Section, variable
+from fluxplain.config.base import variable
 from fluxplain.config.secrets import Secret, Secrets
 
 KEY_LENGTH = 32
@@ -50,31 +50,3 @@ class CheckpointSettings(Secrets):
         """Return the key that signs checkpoints; None if there is none."""
         key = self.read_secret("key", KEY_LENGTH)
         return None if key is None else key.encode()
-
-
-class HealthSettings(Section):
-    """Each worker's health endpoint and watchdog."""
-
-    host: Annotated[str, Field(min_length=1)] = "127.0.0.1"
-    """Address that `/healthz`, `/readyz` and `/metrics` listen on."""
-    port: Port = 0
-    """Port to listen on; 0 takes any free one and logs it. `fluxplain up` gives its n-th worker
-    `port` + n − 1."""
-    stall_s: Annotated[float, Field(ge=1.0, le=86400.0)] = 60.0
-    """Seconds without progress, while messages wait and the broker answers, after which a worker
-    ends itself. Must be longer than the model ever needs for one observation."""
-
-
-class DashboardSettings(Section):
-    """The live web page."""
-
-    enabled: bool = True
-    """Whether `fluxplain up` serves the page."""
-    host: Annotated[str, Field(min_length=1)] = "127.0.0.1"
-    """Address to listen on. The page has no authentication: to reach it from other machines, put a
-    proxy with authentication in front of it."""
-    port: Port = 8777
-    """Port to listen on; 0 takes any free one and prints it."""
-    names: list[Name] = []
-    """Extra host names to accept, for example your proxy's. Requests for any other host are refused
-    (protection against DNS rebinding)."""

@@ -1,4 +1,4 @@
-"""The tables ``[kafka]``, ``[topics]`` and ``[control]``."""
+"""The table ``[kafka]``."""
 
 import ssl
 from pathlib import Path
@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, SecretStr, model_validator
 
-from fluxplain.config.base import Section, variable, wrong
+from fluxplain.config.base import variable, wrong
 from fluxplain.config.secrets import ReadableFile, Secret, Secrets, reason, trusting
 
 EMBEDDED = "embedded"
@@ -22,7 +22,6 @@ def _upper(value: Any) -> Any:
 
 Protocol = Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]
 Mechanism = Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"]
-PartitionCount = Annotated[int, Field(ge=1, le=1000)]
 
 
 class KafkaSettings(Secrets):
@@ -151,27 +150,3 @@ class KafkaSettings(Secrets):
                 f"{str(key)!r}: both must be in PEM format and belong together, and the key's "
                 f"password must be right: {reason(error)}"
             ) from None
-
-
-class TopicSettings(Section):
-    """Names, partitions, replication and retention of the topics."""
-
-    prefix: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]*$", max_length=200)] = "fluxplain."
-    """Prefix of the names of all topics and consumer groups."""
-    partitions: PartitionCount = 4
-    """Partitions of each topic except `features`, when it is created."""
-    features_partitions: PartitionCount = 1
-    """Partitions of `features`, when it is created; each has its own model."""
-    replication: Annotated[int, Field(ge=1, le=10)] = 1
-    """Replication factor; use 3 on a cluster. From 3 on, `fluxplain topics create` sets
-    `min.insync.replicas` to 2: a message counts as written once two replicas have it."""
-    retention_hours: Annotated[float, Field(gt=0.0)] = 168.0
-    """Hours to keep messages. Checkpoints never expire."""
-
-
-class ControlSettings(Section):
-    """Commands to a running pipeline."""
-
-    topic: bool = False
-    """Whether to use the topic `control`. Its records replace a running stream's model, or change
-    how many observations are explained."""

@@ -1,0 +1,22 @@
+"""The table ``[dashboard]``."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from fluxplain.config.base import Name, Port, Section
+
+
+class DashboardSettings(Section):
+    """The live web page."""
+
+    enabled: bool = True
+    """Whether `fluxplain up` serves the page."""
+    host: Annotated[str, Field(min_length=1)] = "127.0.0.1"
+    """Address to listen on. The page has no authentication: to reach it from other machines, put a
+    proxy with authentication in front of it."""
+    port: Port = 8777
+    """Port to listen on; 0 takes any free one and prints it."""
+    names: list[Name] = []
+    """Extra host names to accept, for example your proxy's. Requests for any other host are refused
+    (protection against DNS rebinding)."""
