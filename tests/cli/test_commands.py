@@ -123,7 +123,7 @@ def test_check_names_the_model_and_how_it_is_asked(folder: Path) -> None:
 
 
 def test_check_tries_the_model_and_warns_of_what_it_answers(folder: Path) -> None:
-    (folder / "mymodel.py").write_text(
+    (folder / "certain.py").write_text(
         "class Model:\n"
         "    def __init__(self, **params):\n"
         "        pass\n"
@@ -132,7 +132,7 @@ def test_check_tries_the_model_and_warns_of_what_it_answers(folder: Path) -> Non
         "    def learn_one(self, x, y):\n"
         "        pass\n"
     )
-    own = {"FLUXPLAIN_MODEL__FACTORY": "mymodel:Model"}
+    own = {"FLUXPLAIN_MODEL__FACTORY": "certain:Model"}
     told = "an output has the class 'yes', but label.type is 'integer'"
     assert told in run(folder, "check", **own).stderr
     classes = {"FLUXPLAIN_LABEL__TYPE": "string"}
