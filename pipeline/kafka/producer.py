@@ -214,6 +214,8 @@ class RecordProducer:
         except BufferError:
             return False
         except KafkaException as error:
+            if error.args[0].code() == KafkaError._FATAL:
+                self._call(self._producer.poll, 0.0)  # its reason comes with an event
             self._raise_failure()  # an earlier fatal error, if any
             raise _explained(error.args[0], topic, len(message.value or b"")) from None
         return True

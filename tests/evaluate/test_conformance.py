@@ -124,14 +124,18 @@ def asked_one_by_one(*_: object) -> None:
     pytest.fail("asked one by one")
 
 
+RARE = {"leveraging", "adwin-bagging", "adwin-boosting", "bole", "median-forest", "tree-small"}
+"""Models whose kinds of trees and votes others of the quick suite have, too, or nearly."""
+
+
 @pytest.mark.parametrize("missing", [False, True], ids=["whole", "missing"])
 @pytest.mark.parametrize(
     ("name", "categorical"),
     [
         # categories come with numbers: models that take both are asked about both
-        *(pytest.param(n, False, id=n, marks=slow_if(n in CLASSIFIERS)) for n in ALL),
+        *(pytest.param(n, False, id=n, marks=slow_if(n in {*CLASSIFIERS, *RARE})) for n in ALL),
         *(
-            pytest.param(n, True, id=f"{n}-categories", marks=slow_if(n == "leveraging"))
+            pytest.param(n, True, id=f"{n}-categories", marks=slow_if(n in RARE))
             for n in CATEGORICAL
         ),
     ],

@@ -106,16 +106,29 @@ def restored(explainer: Any, evaluator: Any) -> Any:
     return copy
 
 
-@pytest.mark.parametrize(
-    "features",
-    [
-        ["salary", "age", "loan"],
-        None,
-        ["loan", {"house": ["zipcode", "hvalue", "hyears"], "person": ["elevel", "age"]}, "car"],
+FEATURES: dict[str, list[Any] | None] = {
+    "some": ["salary", "age", "loan"],
+    "all": None,
+    "groups": [
+        "loan",
+        {"house": ["zipcode", "hvalue", "hyears"], "person": ["elevel", "age"]},
+        "car",
     ],
-    ids=["some", "all", "groups"],
+}
+
+QUICK = {"forest-some", "forest-all", "forest-groups", "logistic-all", "linear-groups"}
+"""Each model of another evaluator, and each choice of features."""
+
+
+@pytest.mark.parametrize(
+    ("name", "features"),
+    [
+        pytest.param(name, features, id=case, marks=[] if case in QUICK else pytest.mark.slow)
+        for name in MODELS
+        for choice, features in FEATURES.items()
+        if (case := f"{name}-{choice}")
+    ],
 )
-@pytest.mark.parametrize("name", MODELS)
 def test_whatever_evaluator_and_loss_are_taken_the_estimates_are_the_same(
     name: str, features: list[Any] | None
 ) -> None:

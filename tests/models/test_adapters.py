@@ -69,7 +69,13 @@ TORCH: dict[str, tuple[str, Factory]] = {
     "torch, regression": ("number", torch("number", activation="torch.nn:Tanh")),
     "torch, autoencoder": ("none", torch("none", hidden=[4, 2, 4])),
 }
-NAMES = [*MODELS, *(pytest.param(name, marks=pytest.mark.torch) for name in TORCH)]
+ALIKE = {"integers", "hinge", "autoencoder", "network of three classes"}
+"""Models of kinds that others of the quick suite have, too."""
+
+NAMES = [
+    *(pytest.param(n, marks=[pytest.mark.slow] if n in ALIKE else []) for n in MODELS),
+    *(pytest.param(name, marks=pytest.mark.torch) for name in TORCH),
+]
 
 
 def made(name: str, seed: int = 1) -> tuple[Any, str]:

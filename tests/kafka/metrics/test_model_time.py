@@ -4,6 +4,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from fluxplain.kafka.metrics.worker_metrics import ModelTimes
+from fluxplain.schemas.methods import METHODS
 from fluxplain.stages import ModelStage
 from fluxplain.stages.metering import Work
 from tests.kit.support import linear_config, linear_records, messages_of, run
@@ -12,7 +13,7 @@ EVALUATION, PREDICTION, LEARNING = (
     f"fluxplain_{work}_seconds_total" for work in ("evaluation", "prediction", "learning")
 )
 
-NOTHING = {"ipfi": 0.0, "isage": 0.0, "ipdp": 0.0, PREDICTION: 0.0, LEARNING: 0.0}
+NOTHING = {**dict.fromkeys(METHODS, 0.0), PREDICTION: 0.0, LEARNING: 0.0}
 
 
 class Clock:
