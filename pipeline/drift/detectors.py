@@ -42,17 +42,23 @@ LARGEST = 100_000
 
 Count = Annotated[int, Field(ge=1, le=LARGEST)]
 Amount = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
-Share = Annotated[float, Field(gt=0.0, le=1.0)]
+Positive = Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
+Share = Annotated[float, Field(gt=0.0, lt=1.0)]
 
 KINDS: dict[str, Any] = {
     # ADWIN keeps so many buckets of each size, and looks at all of them
     "max_buckets": Annotated[int, Field(ge=1, le=1_000)],
     "mode": Literal["up", "down", "both"],
-    **dict.fromkeys(
-        ("alpha", "beta", "drift_confidence", "warning_confidence", "lambda_val"), Share
-    ),
+    "stat_size": Annotated[int, Field(ge=2, le=LARGEST)],
+    **dict.fromkeys(("threshold", "drift_threshold"), Positive),
+    **dict.fromkeys(("alpha", "drift_confidence", "lambda_val"), Share),
+    "eddm.beta": Annotated[float, Field(gt=0.0, le=0.95)],  # its alpha
+    "page_hinkley.alpha": Annotated[float, Field(gt=0.0, le=1.0)],
 }
-"""Parameter → its type, where the one of its default in River's signature is too wide."""
+"""Parameter, of one detector or of all → its type, where River's default allows too much."""
+
+WITHOUT_EFFECT = {"warning_threshold", "warning_confidence", "eddm.alpha"}
+"""Parameters that change River's warnings only, not its alarms."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,9 +108,9 @@ def parameters(name: str) -> dict[str, tuple[Any, Any]]:
     known = {key: defaults.get(key, each.default) for key, each in signature.items()}
     types = {bool: bool, int: Count, float: Amount, str: str}
     return {
-        key: (default, KINDS.get(key, types[type(default)]))
+        key: (default, KINDS.get(f"{name}.{key}", KINDS.get(key, types[type(default)])))
         for key, default in known.items()
-        if default is not None
+        if default is not None and not {key, f"{name}.{key}"} & WITHOUT_EFFECT
     }
 
 

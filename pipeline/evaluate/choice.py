@@ -29,7 +29,7 @@ def evaluator_for(model: object, kind: str = "auto") -> Evaluator:
     """Return the evaluator for ``model``.
 
     ``kind`` is ``"hoeffding"`` (trees and their ensembles), ``"linear"``, ``"batch"`` (one call for
-    all inputs), ``"generic"`` (one call per input), or ``"auto"``: the first of these that fits.
+    all inputs), ``"generic"`` (one call per input), or ``"auto"``: the fastest that fits.
     Raises ``TypeError`` if the model cannot be evaluated that way.
 
     Examples

@@ -186,7 +186,7 @@ def or_withdraw(version: str) -> str:
 class HasActiveModel(Protocol):
     """The interface of the model stage, for callers that must not load River.
 
-    ``meter`` is injected, and explained is one of ``every`` observations.
+    ``meter`` is injected; the stage explains one of ``every`` observations.
     """
 
     active: ActiveModel

@@ -173,7 +173,7 @@ def _on(labels: Labels, given: Labels, rows: list[Row]) -> list[Row]:
     """Return rows with exactly these labels as columns."""
     if given == labels:
         return rows
-    numbers = np.array(rows).reshape(len(rows), -1)
+    numbers = np.array(rows).reshape(len(rows), len(given))
     return _as_rows(labels, aligned(Table(given, numbers), labels))
 
 

@@ -1,4 +1,4 @@
-"""Collects the model's answers about each observation, and writes runs of them as evaluations."""
+"""Collects the model's answers about each observation, for each feature, group and pair."""
 
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
@@ -9,9 +9,7 @@ from fluxplain.evaluate.table import MIXED, Labels
 from fluxplain.explain.method import Answers
 from fluxplain.schemas import DeadLetter, Record
 from fluxplain.schemas.methods import METHODS, Method
-from fluxplain.schemas.record import (
-    MAX_RECORD_BYTES,
-)
+from fluxplain.schemas.record import MAX_RECORD_BYTES
 from fluxplain.stages.evaluated import Evaluated, as_list
 from fluxplain.stages.intake.missing import Coverage
 from fluxplain.stages.intake.sample import Sample
@@ -23,6 +21,9 @@ LONGEST_START = 1000
 
 TEXT_BYTES = 6 * MAX_TEXT
 """Longest text of an evaluation point in JSON, in bytes."""
+
+Place = tuple[Answers, int]
+"""A method's answers, and the position of a feature in them."""
 
 
 class Evaluations:
@@ -79,7 +80,8 @@ class Evaluations:
             failed,
             model_version,
         )
-        self._classes.update(classes)
+        # a number of a model of classes changes no known ones
+        self._classes.update({n: labels for n, labels in classes.items() if labels != (None,)})
         self._previous.update(dict.fromkeys(classes, sample.seq))
         return [*records, evaluated]
 
@@ -98,17 +100,20 @@ class Evaluations:
         """
         is_plain = all(each.labels == own for each in answers.values()) and _is_small(own, answers)
         classes: dict[str, Labels] = {}
+        places: dict[str, list[Place]] = {}
         for name in self._due(answers):
             known = self._classes[name]
-            if is_plain and known == own:
+            if is_plain and own in {known, (None,)}:
                 classes[name] = own
                 continue
+            places = places or _places(answers)
             try:
-                classes[name] = _labels(name, known, own, {} if name in failed else answers)
+                found = () if name in failed else places.get(name, ())
+                classes[name] = _labels(name, known, own, found)
             except ValueError as error:
                 failed[name] = str(error)
                 with suppress(ValueError):
-                    classes[name] = _labels(name, known, own, {})
+                    classes[name] = _labels(name, known, own, ())
         return classes
 
     def _due(self, answers: Mapping[Method, Answers]) -> Collection[str]:
@@ -132,16 +137,23 @@ def _is_small(own: Labels, answers: Mapping[Method, Answers]) -> bool:
     return size + text_bytes(label for label in own if label is not None) <= MAX_RECORD_BYTES
 
 
-def _labels(name: str, known: Labels, own: Labels, answers: Mapping[Method, Answers]) -> Labels:
+def _places(answers: Mapping[Method, Answers]) -> dict[str, list[Place]]:
+    places: dict[str, list[Place]] = {}
+    for each in answers.values():
+        for place, name in enumerate(each.names):
+            places.setdefault(name, []).append((each, place))
+    return places
+
+
+def _labels(name: str, known: Labels, own: Labels, found: Collection[Place]) -> Labels:
     """Return the known labels of a feature's outputs, followed by new ones.
 
     Raises ``ValueError`` if the outputs are of different kinds, or too large for a message.
     """
-    found = [(each, each.names.index(name)) for each in answers.values() if name in each.names]
     labels = tuple(dict.fromkeys([*own, *(label for each, _ in found for label in each.labels)]))
     if None in labels and labels != (None,):
         raise ValueError(MIXED)
-    if labels != (None,) and known != (None,):
+    if labels != (None,):
         labels = tuple(dict.fromkeys((*known, *labels)))
     outputs = sum(len(each.blocks[place]) for each, place in found)
     points = [p for each, place in found if each.points for p in as_list(each.points[place])]

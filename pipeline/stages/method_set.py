@@ -138,6 +138,8 @@ def evaluate(evaluator: Evaluator, questions: Questions) -> Outputs:
     rows = [observed.numbers[None, :], *[each.rows for each in questions.by_method.values()]]
     table = evaluator(Inputs(observed, np.concatenate(rows)))
     _check_moderate(table.numbers)
+    # a copy: a model may return the same array again, and answers are kept until a run is sent
+    table = table._replace(numbers=table.numbers.copy())
     tables, begin = {}, 1
     for method, question in questions.by_method.items():
         tables[method] = table.part(begin, begin + len(question.rows))

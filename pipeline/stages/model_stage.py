@@ -125,7 +125,7 @@ class ModelStage:
         return self._intake.decode(message)
 
     def step(self, decoded: Decoded) -> Sequence[Record]:
-        """Return the prediction, and the evaluations of each feature once the samples are warm.
+        """Return the prediction, and the answers about all features once the samples are warm.
 
         Notices of losses and dead letters of items that waited too long come first; a change of the
         loss follows the prediction.
@@ -150,7 +150,7 @@ class ModelStage:
         return [*of_all, *evaluations] if self._is_first else evaluations
 
     def _observe(self, sample: Sample, of_all: list[Record]) -> Sequence[Record]:
-        """Return the evaluations; add the records about the whole observation to ``of_all``."""
+        """Return the answers; add the records about the whole observation to ``of_all``."""
         if sample.is_skipped:
             of_all += self._publish(sample, NO_ANSWER)
             return []
@@ -200,7 +200,7 @@ class ModelStage:
             self._metered({"learning": 1}, learn)
 
     def _explain(self, sample: Sample, questions: Questions, answer: Answer) -> list[Record]:
-        """Return the evaluations, without any if the model had no output."""
+        """Return the answers about the features; none if the model had no output."""
         if answer.outputs is None:
             return []
         return self._evaluations.of(

@@ -128,11 +128,11 @@ drift.params.threshold = 1 =>
 drift.isage.detector = 'kswin'; drift.isage.params.window_size = 50 =>
   drift.isage.params.stat_size is 30 & at most half of window_size, 50
 drift.ipdp.detector = 'kswin'; drift.ipdp.params.alpha = 1.5 =>
-  drift.ipdp.params.alpha is 1.5 & less than or equal to 1
+  drift.ipdp.params.alpha is 1.5 & less than 1
 drift.ipdp.detector = 'kswin'; drift.ipdp.params.window = [] =>
   drift.ipdp.params.window is not a parameter of 'kswin' & alpha, window_size, stat_size
 explain.loss = 'zero_one'; drift.loss.detector = 'eddm'; drift.loss.params.beta = 0.97 =>
-  drift.loss.params.beta is 0.97 & 'alpha' must be greater or equal to 'beta'
+  drift.loss.params.beta is 0.97 & less than or equal to 0.95
 drift.loss.detector = 'page_hinkley'; drift.loss.params.mode = 'sideways' =>
   drift.loss.params.mode is 'sideways' & 'up', 'down' or 'both'
 drift.ipdp.detector = 'kswin'; drift.ipdp.delta = 0.1 =>

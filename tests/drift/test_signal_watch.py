@@ -99,15 +99,15 @@ def test_two_outliers_are_no_change() -> None:
 
 EXTREMES: dict[str, list[dict[str, Any]]] = {
     "adwin": [{"clock": 1, "max_buckets": 1, "min_window_length": 1}, {"clock": 100_000}],
-    "kswin": [{"window_size": 2, "stat_size": 1}, {"alpha": 1.0}, {"window_size": 100_000}],
+    "kswin": [{"window_size": 4, "stat_size": 2}, {"alpha": 0.999}, {"window_size": 100_000}],
     "page_hinkley": [
-        {"min_instances": 1, "delta": 0.0, "threshold": 0.0, "mode": "down"},
+        {"min_instances": 1, "delta": 0.0, "threshold": 1e-9, "mode": "down"},
         {"alpha": 1.0, "mode": "up"},
     ],
-    "ddm": [{"warm_start": 1, "drift_threshold": 0.0}],
-    "eddm": [{"warm_start": 1, "beta": 0.95}, {"alpha": 1.0, "beta": 1.0}],
-    "hddm_a": [{"drift_confidence": 1.0, "two_sided_test": True}, {"drift_confidence": 1e-9}],
-    "hddm_w": [{"drift_confidence": 1.0, "lambda_val": 1.0, "two_sided_test": True}],
+    "ddm": [{"warm_start": 1, "drift_threshold": 1e-9}],
+    "eddm": [{"warm_start": 1, "beta": 0.95}],
+    "hddm_a": [{"drift_confidence": 0.999, "two_sided_test": True}, {"drift_confidence": 1e-9}],
+    "hddm_w": [{"drift_confidence": 0.999, "lambda_val": 0.999, "two_sided_test": True}],
 }
 
 

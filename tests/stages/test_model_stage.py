@@ -3,16 +3,20 @@
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from fluxplain.config import Config
+from fluxplain.evaluate import Encoding, Inputs, Table
+from fluxplain.explain.method import Question
 from fluxplain.schemas import Change, DeadLetter, Evaluation, Observation, Prediction, Record
 from fluxplain.schemas.methods import Method
 from fluxplain.stages import ModelStage
 from fluxplain.stages.intake.sample import Sample
+from fluxplain.stages.method_set import Questions, evaluate
 from tests.kit import support as kit
 from tests.kit.stages import contents, explanations, local, modelled, only_letter
 
@@ -318,3 +322,24 @@ def test_isage_counts_an_observation_whose_other_features_cannot_change_an_input
     explained = explanations(config, values)
     for feature in ("a", "b", "c"):
         assert [e.seq for e in explained if e.feature == feature] == list(range(5, 40))
+
+
+def test_answers_are_kept_from_a_model_that_returns_the_same_array_again() -> None:
+    buffer = np.zeros((10, 1))
+
+    def evaluator(inputs: Inputs) -> Table:
+        buffer[: len(inputs.rows), 0] = inputs.rows.sum(axis=1)
+        return Table((None,), buffer[: len(inputs.rows)])
+
+    encoding, tables = Encoding(), []
+    for value in (1.0, 2.0):
+        observed = encoding.observe({"a": value})
+        questions = Questions(observed, {"ipfi": Question(np.full((3, 1), 10.0 * value))})
+        outputs = evaluate(evaluator, questions)
+        tables += [outputs.prediction, outputs.tables["ipfi"]]
+    assert [table.numbers.tolist() for table in tables] == [
+        [[1.0]],
+        [[10.0]] * 3,
+        [[2.0]],
+        [[20.0]] * 3,
+    ]

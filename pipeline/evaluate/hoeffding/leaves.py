@@ -12,7 +12,7 @@ from fluxplain.evaluate.hoeffding.branches import Branches
 from fluxplain.evaluate.hoeffding.tree_kernels import Flags, Integers
 
 ROUNDING = 8 * np.finfo(np.float64).eps
-"""Relative error of sums of weights; another leaf that learned less has the same predictions."""
+"""Tolerance, as a share of a tree's weight, within which only the reached leaf has learned."""
 
 
 class Leaves(ABC):

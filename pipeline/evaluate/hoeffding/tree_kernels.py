@@ -18,7 +18,7 @@ LEAF, NUMERIC, NOMINAL, OTHER = range(4)
 """Kinds of nodes; OTHER ends the search: River must evaluate the tree."""
 
 BITS = 62
-"""Columns that changes are told apart by; further ones share a bit, which costs time only."""
+"""Number of bits that mark changed columns. Further columns share bits, which only costs time."""
 
 HALF_LOG_TAU = 0.5 * math.log(math.tau)
 

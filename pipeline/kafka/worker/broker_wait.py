@@ -10,7 +10,8 @@ import signal
 import sys
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient
@@ -41,17 +42,27 @@ def wait_for_broker(config: Config, replica: Replica) -> None:
     admin = AdminClient({**client_settings(config), "error_cb": problems.append})
     if _answers(admin):
         return
-    for each in (signal.SIGINT, signal.SIGTERM):  # process 1 of a container would ignore them
-        signal.signal(each, lambda *_: sys.exit(0))
     since = reminded_at = time.monotonic()
-    server = _alive(config, replica, _reason(config, problems))
-    while not _answers(admin):
-        reason = _reason(config, problems)
-        if time.monotonic() - reminded_at >= REMIND_S:
-            reminded_at = time.monotonic()
-            log.warning("%s: %s; still waiting", replica, reason)
-    server.stop()
+    with _ends_on_signals(), ExitStack() as serving:
+        serving.callback(_alive(config, replica, _reason(config, problems)).stop)
+        while not _answers(admin):
+            reason = _reason(config, problems)
+            if time.monotonic() - reminded_at >= REMIND_S:
+                reminded_at = time.monotonic()
+                log.warning("%s: %s; still waiting", replica, reason)
     log.info("%s: a broker answers, after %.0f s", replica, time.monotonic() - since)
+
+
+@contextmanager
+def _ends_on_signals() -> Iterator[None]:
+    # process 1 of a container would ignore them
+    both = (signal.SIGINT, signal.SIGTERM)
+    before = [signal.signal(each, lambda *_: sys.exit(0)) for each in both]
+    try:
+        yield
+    finally:
+        for each, handler in zip(both, before, strict=True):
+            signal.signal(each, handler)
 
 
 def _answers(admin: AdminClient) -> bool:

@@ -87,7 +87,11 @@ class Merge:
         """Drop the held messages of a partition, which is read again."""
         if tp.partition not in self._held:
             return
-        dropped, self._held[tp.partition][tp.topic] = self._held[tp.partition][tp.topic], _Held()
+        dropped = self._held[tp.partition][tp.topic]
+        # it has waited as long as before
+        self._held[tp.partition][tp.topic] = _Held(
+            waited_at=dropped.waited_at, waited_since=dropped.waited_since
+        )
         if dropped.is_paused:
             self._driver.resume(tp)
 

@@ -13,7 +13,7 @@ EVALUATION, PREDICTION, LEARNING = (
     f"fluxplain_{work}_seconds_total" for work in ("evaluation", "prediction", "learning")
 )
 
-NOTHING = {**dict.fromkeys(METHODS, 0.0), PREDICTION: 0.0, LEARNING: 0.0}
+NOTHING: dict[str, float] = {**dict.fromkeys(METHODS, 0.0), PREDICTION: 0.0, LEARNING: 0.0}
 
 
 class Clock:

@@ -100,6 +100,15 @@ def test_a_message_that_never_comes_is_awaited_once() -> None:
     assert len(log.taken) == 10
 
 
+def test_a_topic_that_is_read_again_has_waited_as_long_as_before() -> None:
+    log = Log(f=[1.0], g=[2.0])
+    log.read("f", 1)
+    assert not log.taken
+    log.merge.forget(TopicPartition("g", 0))
+    log.take(PATIENCE_S)
+    assert log.order == [("f", 0)]
+
+
 TENTH = bytes(MOST_HELD_BYTES // 10 - HEADER_MEMORY_BYTES)
 
 
