@@ -4,9 +4,11 @@ import base64
 import io
 import json
 import re
+import ssl
 import threading
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any, ClassVar, Self
 from uuid import UUID
 
@@ -49,6 +51,12 @@ class RegistryServer:
     def stop(self) -> None:
         self._server.shutdown()
         self._server.server_close()
+
+    def use_tls(self, certificate: Path) -> None:
+        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        context.load_cert_chain(certificate)
+        self._server.socket = context.wrap_socket(self._server.socket, server_side=True)
+        self.url = self.url.replace("http:", "https:")
 
     def start_again(self) -> None:
         """Listen again, at the same address, with the same schemas."""

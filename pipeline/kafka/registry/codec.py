@@ -204,7 +204,7 @@ class Encoder:
 
 
 def open_decoder(config: Config) -> Decoder | None:
-    """Return a decoder, None without a registry; raise ConfigError if the extra is missing."""
+    """Return a decoder, None without a registry; raise ConfigError if it cannot be made."""
     return None if config.registry.url is None else Decoder(config.registry)
 
 

@@ -1,19 +1,21 @@
 """Requests to a schema registry: confluent-kafka's client, within this project's limits.
 
-On its own the client reads answers of any length, caches every answer forever (even one without a
-schema, such as a proxy's ``{}``), and reads the password once. So its HTTP session refuses long
-answers, and after each request its cache is cleared: the decoder has one with a limit.
+Of the client only its requests are used. Its methods refuse answers with a rule or a compatibility
+level that they do not know, and cache every answer forever. Its HTTP session reads answers of any
+length and the password once, and trusts other authorities than the system, so it is replaced.
 """
 
-import ssl
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
+from urllib.parse import quote
 from uuid import UUID
 
 import httpx2 as httpx
-from confluent_kafka.schema_registry import Schema, SchemaRegistryClient, SchemaRegistryError
+from confluent_kafka.schema_registry import SchemaRegistryClient, SchemaRegistryError
 
-from fluxplain.config import RegistrySettings
+from fluxplain.config import ConfigError, RegistrySettings
+from fluxplain.config.secrets import trusting
 from fluxplain.kafka.client import AccessError, BrokerError
 from fluxplain.schemas import BadRecordError
 
@@ -55,25 +57,20 @@ class Registry:
     """A schema registry. Every method raises RegistryError if it does not answer."""
 
     def __init__(self, settings: RegistrySettings) -> None:
+        """Raise ConfigError if the environment sets a proxy that cannot be used."""
         self.url = (settings.url or "").rstrip("/")
         self._settings = settings
-        system = ssl.get_default_verify_paths()
-        authorities = settings.ca_file or system.cafile or system.capath
-        self._client = SchemaRegistryClient(
-            {
-                "url": self.url,
-                "timeout": TIMEOUT_S,
-                "max.retries": 0,
-                "ssl.ca.location": authorities and str(authorities),
-            }
-        )
-        self._session = self._client._rest_client.session
-        self._session.headers.update({"Accept-Encoding": "identity", "Connection": "close"})
-        self._session.event_hooks = {"response": [_limit_length]}
+        try:
+            self._client = _client(self.url)
+            self._session = self._client.session = _session(settings.ca_file)
+        except (ImportError, ValueError, httpx.InvalidURL) as error:
+            raise ConfigError(
+                f"registry.url is {self.url!r}, but no client can be made: {error}"
+            ) from None
 
     def check(self) -> None:
         """Raise AccessError if the registry refuses, or its address serves something else."""
-        self._ask(self._client.get_config, refused=REFUSED)
+        self._ask("config", refused=REFUSED)
 
     def schema(self, reference: int | UUID) -> Registered:
         """Return the schema with this id or UUID.
@@ -81,85 +78,90 @@ class Registry:
         Raises BadRecordError if it is unknown or refers to too many others.
         """
         if isinstance(reference, int):
-            found = self._ask(self._client.get_schema, reference)
+            found = self._ask("schemas", "ids", reference, schema=reference)
         else:
             # 404: some registries know no UUIDs at all
-            found = self._ask(self._client.get_schema_by_guid, str(reference), unknown=(404,))
-        texts = [*self._references(found, set()), self._given(found.schema_str, str, "schema")]
-        return Registered(found.schema_type, texts)
+            found = self._ask("schemas", "guids", reference, schema=reference, unknown=(404,))
+        texts = [*self._references(found, set()), self._given(found, "schema", str)]
+        return Registered(self._given(found, "schemaType", str, "AVRO"), texts)
 
     def register(self, subject: str, kind: str, text: str) -> int:
         """Return a schema's id, registering it if necessary; raise AccessError if refused.
 
         An already registered schema needs no right to write.
         """
-        asked = subject, Schema(text, kind)
+        path = "subjects", subject
+        sent = {"schema": text, "schemaType": kind, "references": []}
         try:
             try:
-                found = self._ask(self._client.lookup_schema, *asked, refused=REFUSED)
+                found = self._ask(*path, sent=sent, schema=subject, refused=REFUSED)
             except UnknownSchemaError:
-                register = self._client.register_schema_full_response
-                found = self._ask(register, *asked, refused=REFUSED)
+                found = self._ask(*path, "versions", sent=sent, refused=REFUSED)
         except AccessError as error:
             raise AccessError(f"cannot register the schema of {subject}: {error}") from None
-        return self._given(found.schema_id, int, "id")
+        return self._given(found, "id", int)
 
     def _references(self, schema: Any, seen: set[tuple[str, int]]) -> Iterator[str]:
         """Yield the referenced schemas, each after those that it refers to."""
-        for each in schema.references:
-            place = (
-                self._given(each.subject, str, "subject"),
-                self._given(each.version, int, "version"),
-            )
-            if place in seen:
+        for each in self._given(schema, "references", list, []):
+            subject, version = self._given(each, "subject", str), self._given(each, "version", int)
+            if (subject, version) in seen:
                 continue
-            seen.add(place)
+            seen.add((subject, version))
             if len(seen) > MOST_REFERENCES:
                 raise BadRecordError(f"its schema refers to more than {MOST_REFERENCES} others")
-            found = self._ask(self._client.get_version, *place).schema
+            found = self._ask("subjects", subject, "versions", version, schema=subject)
             yield from self._references(found, seen)
-            yield self._given(found.schema_str, str, "schema")
+            yield self._given(found, "schema", str)
 
-    def _given(self, value: Any, kind: type[T], name: str) -> T:
+    def _given(self, answer: Any, name: str, kind: type[T], default: T | None = None) -> T:
+        value = answer.get(name) if isinstance(answer, dict) else None
+        value = default if value is None else value
         if not isinstance(value, kind):
             raise self._error(f"gave an answer without {name}")
         return value
 
     def _ask(
         self,
-        request: Callable[..., Any],
-        *asked: Any,
+        *path: Any,
+        sent: dict[str, Any] | None = None,
+        schema: Any = None,
         unknown: tuple[int, ...] = (),
         refused: tuple[int, ...] = (),
-    ) -> Any:
-        """Return the answer; `unknown` and `refused` are HTTP statuses with these meanings."""
+    ) -> dict[str, Any]:
+        """Return the answer; `unknown` and `refused` are HTTP statuses with these meanings.
+
+        `schema` names the schema that is asked for; without it, no error means that one is unknown.
+        """
         self._log_in()
         try:
-            return request(*asked)
+            url = "/".join(quote(str(part), safe="") for part in path)
+            answer = self._client.get(url) if sent is None else self._client.post(url, sent)
         except SchemaRegistryError as error:
-            raise self._failure(error, asked, unknown, refused) from None
+            raise self._failure(error, schema, unknown, refused) from None
         except (OSError, httpx.TransportError) as error:
             raise self._error(f"does not answer: {error or type(error).__name__}") from None
         except Exception as error:  # anything may listen at this address
             problem = " ".join(f"{type(error).__name__}: {error}".split())
             raise self._error(f"gave an invalid answer: {problem[:500]}") from None
-        finally:
-            self._client.clear_caches()
+        if not isinstance(answer, dict):
+            raise self._error("gave an invalid answer: no JSON object")
+        return answer
 
     def _failure(
         self,
         error: SchemaRegistryError,
-        asked: tuple[Any, ...],
+        schema: Any,
         unknown: tuple[int, ...],
         refused: tuple[int, ...],
     ) -> Exception:
-        status, code = error.http_status_code, error.error_code
-        message = (
-            error.error_message if code != error.UNKNOWN else httpx.codes.get_reason_phrase(status)
-        )
-        reason = f"{' '.join(str(message).split())[:500]} (HTTP status {status})"
-        if code in NOT_FOUND or status in unknown:
-            return UnknownSchemaError(f"the schema registry has no schema {asked[0]}: {reason}")
+        status, code, message = error.http_status_code, error.error_code, error.error_message
+        if code == error.UNKNOWN or not isinstance(message, str):
+            message = httpx.codes.get_reason_phrase(status)
+        reason = f"{' '.join(message.split())[:500]} (HTTP status {status})"
+        is_unknown = status in unknown or (isinstance(code, int) and code in NOT_FOUND)
+        if schema is not None and is_unknown:
+            return UnknownSchemaError(f"the schema registry has no schema {schema}: {reason}")
         if status in refused:
             return AccessError(f"the schema registry at {self.url} refuses: {reason}")
         return self._error(f"fails: {reason}")
@@ -168,12 +170,29 @@ class Registry:
         """Read the password again, since it may change."""
         if self._settings.username is not None:
             try:
-                self._session.auth = self._settings.username, self._settings.get_password()
+                password = self._settings.get_password() or ""
+                self._session.auth = self._settings.username, password
             except ValueError as error:
                 raise RegistryError(f"registry.{error}") from None
 
     def _error(self, problem: str) -> RegistryError:
         return RegistryError(f"the schema registry at {self.url} {problem}")
+
+
+def _client(url: str) -> Any:
+    """Return confluent-kafka's HTTP client, whose own session trusts no server."""
+    no_authorities = str(Path(__file__).parent)
+    options = {"url": url, "max.retries": 0, "ssl.ca.location": no_authorities}
+    return SchemaRegistryClient(options)._rest_client
+
+
+def _session(ca_file: Path | None) -> httpx.Client:
+    return httpx.Client(
+        verify=trusting(ca_file),
+        timeout=TIMEOUT_S,
+        headers={"Accept-Encoding": "identity", "Connection": "close"},
+        event_hooks={"response": [_limit_length]},
+    )
 
 
 class _Bounded(httpx.SyncByteStream):

@@ -1,13 +1,15 @@
 """Requests to a registry, and what may come instead of an answer."""
 
 import gzip
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 import pytest
 
-from fluxplain.config import RegistrySettings
+from fluxplain.config import ConfigError, RegistrySettings
 from fluxplain.kafka.client import AccessError
 from fluxplain.kafka.registry.registry_client import (
     MAX_BYTES,
@@ -100,8 +102,11 @@ SPACES = b" " * MAX_BYTES
         ((200, DEEP), "gave an invalid answer: RecursionError"),
         ((500, DEEP), "gave an invalid answer: RecursionError"),
         ((200, gzip.compress(b"{}")), "gave an invalid answer: UnicodeDecodeError"),
-        ((200, []), "gave an invalid answer: TypeError"),
-        ((200, b""), "gave an invalid answer: AttributeError"),
+        ((500, {"error_code": [], "message": "down"}), "fails: down"),
+        ((500, {"error": "down"}), "fails: Internal Server Error"),
+        ((500, {"error_code": 50001, "message": ["down"]}), "fails: Internal Server Error"),
+        ((200, []), "gave an invalid answer: no JSON object"),
+        ((200, b""), "gave an invalid answer: no JSON object"),
         ((200, {}), "gave an answer without schema"),
         ((200, {"id": 1}), "gave an answer without schema"),
         ((200, {"schema": "{}", "references": [{"subject": 1}]}), "gave an answer without subject"),
@@ -109,7 +114,13 @@ SPACES = b" " * MAX_BYTES
             (200, {"schema": "{}", "references": [{"subject": "a", "version": []}]}),
             "without version",
         ),
-        ((200, {"schema": "{}", "references": [7]}), "gave an invalid answer: AttributeError"),
+        ((200, {"schema": "{}", "references": [7]}), "gave an answer without subject"),
+        ((200, {"schema": "{}", "references": 7}), "gave an answer without references"),
+        ((200, {"schema": "{}", "schemaType": 7}), "gave an answer without schemaType"),
+        (
+            (200, {"schema": "{}", "references": [{"subject": "\ud800", "version": 1}]}),
+            "gave an invalid answer: UnicodeEncodeError",
+        ),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
@@ -142,6 +153,80 @@ def test_the_check_finds_what_is_no_registry(
     server.failure = status, b""
     with pytest.raises(AccessError if refuses else RegistryError, match=f"HTTP status {status}"):
         asked.check()
+
+
+@pytest.mark.parametrize("code", [40401, []])
+def test_no_failure_of_the_check_means_an_unknown_schema(
+    server: RegistryServer, code: object
+) -> None:
+    server.failure = 404, {"error_code": code, "message": "Subject not found"}
+    with pytest.raises(AccessError, match=r"refuses: Subject not found \(HTTP status 404\)"):
+        registry(server).check()
+
+
+def test_what_the_client_does_not_know_is_ignored(server: RegistryServer) -> None:
+    rules = {"domainRules": [{"name": "a", "kind": "NEW", "mode": "NEW", "type": "NEW"}]}
+    id_ = server.add("a-value", '"long"', ruleSet=rules, metadata=7)
+    assert registry(server).schema(id_) == Registered("AVRO", ['"long"'])
+    server.failure = 200, {"compatibilityLevel": "NEW", "defaultRuleSet": rules}
+    registry(server).check()
+
+
+@pytest.fixture(scope="module")
+def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folders `own` and `other`, each with a certificate of this machine and its key."""
+    folder = tmp_path_factory.mktemp("certificates")
+    for name in ("own", "other"):
+        path = folder / name / "cert.pem"
+        path.parent.mkdir()
+        names = f"-subj /CN={name} -addext subjectAltName=IP:127.0.0.1"
+        command = f"openssl req -x509 -newkey rsa:2048 -nodes -days 2 {names} -keyout {path}"
+        made = subprocess.run(command.split(), capture_output=True, check=True).stdout
+        path.write_bytes(path.read_bytes() + made)
+        subprocess.run(["openssl", "rehash", path.parent], check=True)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("file", "folder", "ca_file", "is_trusted"),
+    [
+        ("own", "missing", None, True),
+        ("other", "own", None, True),
+        ("missing", "own", None, True),
+        ("missing", "missing", "own", True),
+        ("other", "missing", None, False),
+        ("missing", "missing", None, False),
+        ("own", "own", "other", False),
+    ],
+)
+def test_the_authorities_of_the_settings_or_else_of_the_system_are_trusted(
+    server: RegistryServer,
+    certificates: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    file: str,
+    folder: str,
+    ca_file: str | None,
+    is_trusted: bool,
+) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificates / file / "cert.pem"))
+    monkeypatch.setenv("SSL_CERT_DIR", str(certificates / folder))
+    server.use_tls(certificates / "own" / "cert.pem")
+    asked = registry(server, ca_file=ca_file and certificates / ca_file / "cert.pem")
+    if is_trusted:
+        asked.check()
+    else:
+        with pytest.raises(RegistryError, match="CERTIFICATE_VERIFY_FAILED"):
+            asked.check()
+
+
+@pytest.mark.parametrize("proxy", ["socks5://127.0.0.1:1", "ftp://127.0.0.1", "http://h:port"])
+def test_a_proxy_that_cannot_be_used_is_refused_in_one_line(
+    server: RegistryServer, monkeypatch: pytest.MonkeyPatch, proxy: str
+) -> None:
+    monkeypatch.setitem(sys.modules, "socksio", None)
+    monkeypatch.setenv("ALL_PROXY", proxy)
+    with pytest.raises(ConfigError, match=r"^registry\.url is .*no client can be made: .+$"):
+        registry(server)
 
 
 def test_the_password_is_given_and_never_shown() -> None:
