@@ -93,7 +93,7 @@ class Replacement(ImportanceMethod):
             self.conditional.update(observed.x)
         self.reservoir.update(observed)
 
-    def go_on(self, before: Sequence[Self]) -> None:
+    def take_over(self, before: Sequence[Self]) -> None:
         """Take over the samples of another method; all have drawn the same ones."""
         if before:
             names = self.names

@@ -96,7 +96,7 @@ class Method(ABC):
         """Forget the outputs of the former model."""
 
     @abstractmethod
-    def go_on(self, before: Sequence[Any]) -> None:
+    def take_over(self, before: Sequence[Any]) -> None:
         """Take over the samples of methods of this class, which covered at least these players."""
 
 

@@ -105,7 +105,7 @@ class PDP(Method):
         """Offer the observation's values to the storages."""
         self.storage.store(observed)
 
-    def go_on(self, before: Sequence["PDP"]) -> None:
+    def take_over(self, before: Sequence["PDP"]) -> None:
         """Take over each feature's storage from a method that has it."""
         for feature in self.storage.features:
             other = next((each for each in before if feature in each.storage.features), None)

@@ -110,10 +110,10 @@ class MethodSet:
                     failed.setdefault(name, reason)
         return failed
 
-    def go_on(self, before: Sequence["MethodSet"]) -> None:
+    def take_over(self, before: Sequence["MethodSet"]) -> None:
         """Take over the samples of other sets, which together cover at least these names."""
         for name, method in self.methods.items():
-            method.go_on([each.methods[name] for each in before if name in each.methods])
+            method.take_over([each.methods[name] for each in before if name in each.methods])
 
     def store(self, observed: Observed) -> None:
         """Offer an observation to the reservoirs and storages, after it was explained."""

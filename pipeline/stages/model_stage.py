@@ -92,7 +92,7 @@ class ModelStage:
         return state_without(self, "meter")
 
     def _start_from(self, learned: Sequence[Samples], every: int) -> None:
-        self._methods.go_on([each.methods for each in learned])
+        self._methods.take_over([each.methods for each in learned])
         intake = self._intake
         _, intake.filler, intake.coverage, intake.schema_drift, self._turns = learned[0]
         if self.every != every:

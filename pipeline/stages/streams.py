@@ -36,7 +36,7 @@ class ChecksIncarnations:
 class KeyedStage(ChecksIncarnations, ABC, Generic[R]):
     """A stage that reads records of one kind (``INPUT``) and keeps a state per stream of them.
 
-    ``RESUMES`` is what goes on after a gap in them.
+    ``RESUMES`` names the work that resumes after a gap in them.
     """
 
     INPUT: type[R]

@@ -213,7 +213,7 @@ class Branches:
             self._extend(number, known)
 
     def _rebuild(self, copy: TreeCopy) -> None:
-        """Copy a tree anew."""
+        """Copy a whole tree again."""
         self._release(copy, copy.root)
         copy.root, copy.reached = -1, None
         if copy.model._root is not None:
