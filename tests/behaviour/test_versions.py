@@ -97,7 +97,7 @@ def test_mistakes_are_told(start: Start, tmp_path: Path) -> None:
     (tmp_path / "list.pickle").write_bytes(pickle.dumps([1]))
     mistakes = {
         ("export", "--out", str(tmp_path / "m.pickle")): "has no checkpoint",
-        ("announce", "no.pickle", "--version", "v2"): "cannot read no.pickle",
+        ("announce", "no.pickle", "--version", "v2"): "no.pickle: No such file",
         ("announce", "list.pickle", "--version", "v2"): "holds no model that can take over: "
         "it is a list, which has no predict_one",
     }
