@@ -136,10 +136,7 @@ def evaluate(evaluator: Evaluator, questions: Questions) -> Outputs:
     """
     observed = questions.observed
     rows = [observed.numbers[None, :], *[each.rows for each in questions.by_method.values()]]
-    table = evaluator(Inputs(observed, np.concatenate(rows)))
-    _check_moderate(table.numbers)
-    # a copy: a model may return the same array again, and answers are kept until a run is sent
-    table = table._replace(numbers=table.numbers.copy())
+    table = _evaluated(evaluator, Inputs(observed, np.concatenate(rows)))
     tables, begin = {}, 1
     for method, question in questions.by_method.items():
         tables[method] = table.part(begin, begin + len(question.rows))
@@ -163,8 +160,7 @@ def evaluate_each(evaluator: Evaluator, questions: Questions) -> Outputs:
         for row in range(len(question.rows)):
             inputs = Inputs(questions.observed, question.rows[row : row + 1])
             try:
-                table = evaluator(inputs)
-                _check_moderate(table.numbers)
+                table = _evaluated(evaluator, inputs)
             except MemoryError:
                 raise
             except Exception as error:  # the model's own code may raise anything
@@ -179,6 +175,13 @@ def evaluate_each(evaluator: Evaluator, questions: Questions) -> Outputs:
             numbers[row] = aligned(table, labels)[0]
         tables[method] = Table(labels, numbers)
     return Outputs(own.prediction, tables, failures)
+
+
+def _evaluated(evaluator: Evaluator, inputs: Inputs) -> Table:
+    """Return a copy of the outputs: answers are kept, and a model may reuse its array."""
+    table = evaluator(inputs)
+    _check_moderate(table.numbers)
+    return table._replace(numbers=table.numbers.copy())
 
 
 def _check_moderate(numbers: Floats) -> None:
