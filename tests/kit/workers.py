@@ -7,6 +7,7 @@ import urllib.request
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from datetime import datetime
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.error import HTTPError
@@ -101,12 +102,8 @@ class Workers(Supervisor):
 
     def next_offsets(self, name: str) -> dict[int, int]:
         """Return how far a worker is in each of its partitions; nothing unless it is ready."""
-        address, state = self._address(name), {"ready": False}
-        if address:
-            with suppress(OSError):  # it has just ended
-                state = ask(f"{address}/readyz")[1]
-        partitions: Any = state["partitions"] if state["ready"] else ()
-        return {each["partition"]: each["next_offset"] for each in partitions}
+        state = self._state(name)
+        return _offsets(state) if state["ready"] else {}
 
     def starts(self, *roles: Role) -> list[PartitionStart]:
         """Return each start of a worker of some roles with a partition, as the log has them."""
@@ -121,13 +118,9 @@ class Workers(Supervisor):
         ]
 
     def share(self, *roles: Role) -> bool:
-        """Return whether each role's last rebalance dealt all four partitions, to all workers."""
-        return all(
-            {start.partition for start in last} == {*range(4)}
-            and {start.pid for start in last} == {*self.running(role).values()}
-            for role in roles
-            for last in [self.starts(role)[-4:]]
-        )
+        """Return whether each role's workers own its four partitions, each of them at least one."""
+        owned = [[_offsets(self._state(name)) for name in self.running(role)] for role in roles]
+        return all(all(each) and sorted(chain(*each)) == [*range(4)] for each in owned)
 
     def loaded(self, role: Role, pids: Collection[int], since: float) -> Loaded:
         """Return the partitions whose state some workers first loaded after a moment."""
@@ -137,8 +130,19 @@ class Workers(Supervisor):
                 found.setdefault(start.partition, (start.at, start.offset))
         return found
 
+    def _state(self, name: str) -> dict[str, Any]:
+        """Return what a worker says of itself; that it has no partitions if it does not answer."""
+        if address := self._address(name):
+            with suppress(OSError):  # it has just ended
+                return ask(f"{address}/readyz")[1]
+        return {"ready": False, "partitions": ()}
+
     def _address(self, name: str) -> str | None:
         return dict(_HEALTH.findall(self.log)).get(str(self.running().get(name)))
+
+
+def _offsets(state: Mapping[str, Any]) -> dict[int, int]:
+    return {each["partition"]: each["next_offset"] for each in state["partitions"]}
 
 
 def ask(url: str) -> tuple[int, dict[str, Any]]:
