@@ -215,7 +215,8 @@ def _points(  # noqa: PLR0917  the arguments of both
     for each in observed:
         storage.store(each)
     found = storage.points(encoding)
-    return kinds, {f: as_grid(found[f].axis) if f in found else [*grids[f]] for f in kinds}
+    axes = {**grids, **dict(zip(found.names, map(as_grid, found.axes), strict=True))}
+    return kinds, {f: [*axes[f]] for f in kinds}
 
 
 def _asked(

@@ -146,7 +146,8 @@ class Encoding:
             numbers = np.array([self.number(feature, value) for feature, value in x.items()])
         else:
             numbers = np.fromiter(x.values(), np.float64, len(x))
-        if int in layout[1] and not (abs(numbers) < EXACT).all() and self._has_large(x):
+        # the sum of squares costs a tenth of comparing each number
+        if int in layout[1] and not numbers @ numbers < EXACT**2 and self._has_large(x):
             return self.observe(x)
         return Observed(x, features, numbers, self)
 

@@ -2,13 +2,14 @@
 
 import math
 from collections.abc import Collection, Mapping, Sequence
+from itertools import repeat
 from typing import Any
 
 import numpy as np
 from river import linear_model, optim, preprocessing
 
 from fluxplain.evaluate.compiled import compiled
-from fluxplain.evaluate.encoding import Floats, Inputs
+from fluxplain.evaluate.encoding import NUMBERS, Floats, Inputs
 from fluxplain.evaluate.generic import GenericEvaluator
 from fluxplain.evaluate.table import Table
 
@@ -31,7 +32,10 @@ class LinearEvaluator:
     def __call__(self, inputs: Inputs) -> Table:
         """Return the outputs; see :class:`Evaluator`."""
         observed, rows = inputs
-        is_text = any(map(observed.encoding.is_categorical, observed.features))
+        encoding = observed.encoding
+        is_text = encoding.mark is not NUMBERS and any(
+            map(encoding.is_categorical, observed.features)
+        )
         table = None if is_text else self._table(observed.features, rows)
         # for inputs without a result here, River raises or has its own answer
         return self._one_by_one(inputs) if table is None else table
@@ -41,17 +45,13 @@ class LinearEvaluator:
         final = self._final
         sources = [of for scaler in self._scalers for of in _scale(scaler, features)]
         sources.append(final.weights)
-        numbers = [of.get(feature, 0.0) for of in sources for feature in features]
-        given = np.fromiter(numbers, np.float64, len(numbers)).reshape(len(sources), len(features))
+        numbers = [number for of in sources for number in map(of.get, features, repeat(0.0))]
+        given = np.array(numbers, np.float64).reshape(len(sources), len(features))
         is_class = isinstance(final, linear_model.LogisticRegression)
-        sums = np.empty((len(rows), 1))
-        if not _add(rows, given, float(final.intercept), 0.5, is_class, sums):
+        outputs = np.empty((len(rows), 2 if is_class else 1))
+        if not _predict(rows, given, float(final.intercept), 0.5, is_class, outputs):
             return None
-        if not is_class:
-            return Table((None,), sums)
-        shares = np.empty((len(rows), 2))
-        _share(np.exp(sums, sums), shares)
-        return Table((False, True), shares)
+        return Table((False, True) if is_class else (None,), outputs)
 
 
 def is_linear(model: Any) -> bool:
@@ -74,13 +74,13 @@ def _scale(
 
 
 @compiled
-def _add(  # noqa: PLR0917  compiled functions take arrays
-    rows: Floats, given: Floats, intercept: float, half: float, is_class: bool, sums: Floats
+def _predict(  # noqa: PLR0917  compiled functions take arrays
+    rows: Floats, given: Floats, intercept: float, half: float, is_class: bool, outputs: Floats
 ) -> bool:
     """Add up the weighted features of each row, in their order, as River does.
 
-    Fills ``sums``, shape (rows, 1); returns whether all numbers are finite. If ``is_class``, the
-    sums are the exponents of the sigmoid, infinite where it is 0 or 1.
+    Fills ``outputs``: the sums, shape (rows, 1), or if ``is_class`` the probabilities of False and
+    True, shape (rows, 2). Returns whether all numbers on the way are finite.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ def _add(  # noqa: PLR0917  compiled functions take arrays
     """
     scalers = given.shape[0] // 2
     deviations = np.empty(scalers)
-    sums[:] = 0.0
+    outputs[:] = 0.0
     for column in range(rows.shape[1]):
         for scaler in range(scalers):
             deviations[scaler] = math.pow(given[2 * scaler + 1, column], half)
@@ -111,21 +111,21 @@ def _add(  # noqa: PLR0917  compiled functions take arrays
                 if math.isinf(value):
                     return False
                 term = 0.0 if math.isnan(value) else value * given[2 * scalers, column]
-            sums[row, 0] += term
+            outputs[row, 0] += term
     for row in range(rows.shape[0]):
-        total = sums[row, 0] + intercept
+        total = outputs[row, 0] + intercept
         if not math.isfinite(total):
             return False
+        outputs[row, 0] = total
         if is_class:
-            total = -math.inf if total > LARGE else math.inf if total < -LARGE else -total
-        sums[row, 0] = total
+            outputs[row, 1] = p = _sigmoid(total)
+            outputs[row, 0] = 1.0 - p
     return True
 
 
 @compiled
-def _share(powers: Floats, shares: Floats) -> None:
-    """Fill in the probabilities of False and True from the sigmoid's powers of e."""
-    for row in range(powers.shape[0]):
-        p = 1.0 / (1.0 + powers[row, 0])
-        shares[row, 0] = 1.0 - p
-        shares[row, 1] = p
+def _sigmoid(total: float) -> float:
+    """Return the sigmoid as River computes it."""
+    if total > LARGE:
+        return 1.0
+    return 0.0 if total < -LARGE else 1.0 / (1.0 + math.exp(-total))

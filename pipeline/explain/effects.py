@@ -59,6 +59,7 @@ class Effects(Estimates):
         }
         self._names = tuple(kinds)
         self._places = {name: place for place, name in enumerate(numeric)}
+        self._all = np.arange(len(numeric))
 
     def take(self, answers: Answers) -> dict[str, float]:
         """Take the ICE curves of one observation; return the importance of each.
@@ -66,6 +67,10 @@ class Effects(Estimates):
         Raises ``ValueError`` or ``TypeError`` if the points or the outputs do not fit.
         """
         names, labels, blocks, points = answers
+        if not self.surfaces and isinstance(blocks, np.ndarray) and tuple(names) == self._names:
+            outputs = Table(labels, blocks.reshape(blocks.shape[0] * blocks.shape[1], len(labels)))
+            moved = self.ranks.move(self._all, np.asarray(points), outputs)
+            return dict(zip(names, moved.tolist(), strict=True))
         increments: dict[str, float] = {}
         which, grids, numbers = [], [], []
         for name, block, axes in zip(names, blocks, points or (), strict=True):

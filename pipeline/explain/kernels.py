@@ -58,16 +58,40 @@ def replace_hidden(  # noqa: PLR0917  compiled functions take arrays
 
 
 @compiled
-def differing(stored: Floats, own: Floats, starts: Places) -> Flags:
-    """Return for each player whether its values differ from its own in any stored observation."""
-    able = np.zeros(len(starts) - 1, np.bool_)
-    for player in range(len(able)):
+def put_points(rows: Floats, columns: Places, sizes: Places, codes: Floats) -> None:
+    """Replace one feature in each input by an evaluation point.
+
+    ``rows`` has the observation in each row, shape (points of all features, columns), and
+    ``columns`` the column of each feature; its ``codes`` follow those of the feature before.
+    """
+    row = 0
+    for i in range(columns.shape[0]):
+        for _ in range(sizes[i]):
+            rows[row, columns[i]] = codes[row]
+            row += 1
+
+
+@compiled
+def changing(
+    stored: Floats, numbers: Floats, columns: Places, starts: Places, places: Places
+) -> Places:
+    """Return those players whose values differ from the observation's in any stored one.
+
+    All of them if none does. ``numbers`` is the observation, ``columns`` the column of each
+    feature, ``stored`` has the shape (observations, features), and ``places`` are the players.
+    """
+    found, n = np.empty_like(places), 0
+    for player in places:
+        is_able = False
         for k in range(starts[player], starts[player + 1]):
             for i in range(stored.shape[0]):
-                if stored[i, k] != own[k]:
-                    able[player] = True
+                if stored[i, k] != numbers[columns[k]]:
+                    is_able = True
                     break
-    return able
+        if is_able:
+            found[n] = player
+            n += 1
+    return found[:n] if n > 0 else places
 
 
 @compiled
@@ -107,12 +131,14 @@ def loss(kind: int, numbers: Sequence[float] | Floats, label: int, y: float, two
 def losses(kind: int, labels: Places, ys: Floats, two: float, blocks: Floats) -> Floats:
     """Return the :func:`loss` on each output, shape (blocks, outputs).
 
-    ``blocks`` has the shape (blocks, outputs, classes); there is one label and number per block.
+    ``blocks`` has the shape (blocks, outputs, classes); there is one label and number per block, or
+    one for all.
     """
     given = np.empty(blocks.shape[:2])
     for block in range(blocks.shape[0]):
+        y = block if len(labels) > 1 else 0
         for row in range(blocks.shape[1]):
-            given[block, row] = loss(kind, blocks[block, row], labels[block], ys[block], two)
+            given[block, row] = loss(kind, blocks[block, row], labels[y], ys[y], two)
     return given
 
 
@@ -129,13 +155,30 @@ def running_mean(values: Sequence[float] | Floats) -> float:
 def growths(before: Floats, losses: Floats) -> Floats:
     """Return the mean growth of the loss when a feature is replaced (iPFI, Algorithm 1).
 
-    ``before`` are the losses on the observations themselves, shape (blocks,); ``losses`` those on
-    the inputs in which the feature is replaced, shape (blocks, inputs).
+    ``before`` are the losses on the observations themselves, shape (blocks or 1,); ``losses`` those
+    on the inputs in which the feature is replaced, shape (blocks, inputs).
     """
     increments = np.empty(losses.shape[0])
     for i in range(losses.shape[0]):
-        increments[i] = running_mean(losses[i]) - before[i]
+        increments[i] = running_mean(losses[i]) - before[i if len(before) > 1 else 0]
     return increments
+
+
+@compiled
+def loss_growths(  # noqa: PLR0917  compiled functions take arrays
+    kind: int, labels: Places, ys: Floats, two: float, predictions: Floats, blocks: Floats
+) -> Floats:
+    """Return the growths of a loss; ``predictions`` has the shape (blocks or 1, classes)."""
+    itself = predictions.reshape((predictions.shape[0], 1, predictions.shape[1]))
+    before = losses(kind, labels, ys, two, itself)
+    return growths(before[:, 0], losses(kind, labels, ys, two, blocks))
+
+
+@compiled
+def loss_falls(kind: int, labels: Places, ys: Floats, two: float, blocks: Floats) -> Floats:
+    """Return how much the loss on the first output of each block exceeds that on the second."""
+    given = losses(kind, labels, ys, two, blocks)
+    return given[:, 0] - given[:, 1]
 
 
 @compiled

@@ -5,12 +5,13 @@ loss is any such function.
 """
 
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from fluxplain.evaluate import Label, Output, Table
 from fluxplain.evaluate.compiled import plain
-from fluxplain.evaluate.encoding import Floats
+from fluxplain.evaluate.encoding import Floats, Places
 from fluxplain.evaluate.table import Labels
 from fluxplain.explain import kernels
 
@@ -70,28 +71,45 @@ _KINDS = {id(loss): kind for kind, loss in enumerate(LOSSES.values())}
 """In the order of the kernels' numbers."""
 
 
-def losses_on(loss: Loss, ys: Sequence[Target], labels: Labels, blocks: Floats) -> Floats:
-    """Return the loss on each output, shape (blocks, outputs).
+class CompiledLoss(NamedTuple):
+    """A loss of this module with labels, for kernels.
 
-    The losses of this module are compiled. ``ys`` has the label of each block, or one for all;
-    ``blocks`` has the shape (blocks, outputs, labels).
+    ``labels`` are the places of the labels among the classes, -1 for an unknown one, and ``ys``
+    their numbers: those of each block of outputs, or one for all. ``two`` is 2.0: as a constant,
+    the compiler would square differently from Python.
     """
+
+    kind: int
+    labels: Places
+    ys: Floats
+    two: float = TWO
+
+
+def compiled_loss(loss: Loss, ys: Sequence[Target], labels: Labels) -> CompiledLoss | None:
+    """Return the loss for kernels; None for one that is not compiled, or does not fit."""
     kind = _kind(loss, labels)
     if kind is None:
-        each = ys if len(ys) > 1 else [*ys] * len(blocks)
-        # a user's loss may return NumPy numbers or booleans
-        given = [
-            [float(loss(y, output)) for output in Table(labels, block).outputs()]
-            for y, block in zip(each, blocks, strict=True)
-        ]
-        return np.array(given, np.float64).reshape(blocks.shape[:2])
-    is_number = kind >= kernels.ABSOLUTE_ERROR
-    columns = {} if is_number else {label: place for place, label in enumerate(labels)}
-    own = np.array([columns.get(_label(y), -1) for y in ys])
-    numbers = np.array([float(y) if is_number else 0.0 for y in ys])
-    if len(ys) < len(blocks):
-        own, numbers = own.repeat(len(blocks)), numbers.repeat(len(blocks))
-    return kernels.losses(kind, own, numbers, TWO, blocks)
+        return None
+    if kind >= kernels.ABSOLUTE_ERROR:
+        return CompiledLoss(kind, np.full(len(ys), -1), np.array(ys, np.float64))
+    columns = {label: place for place, label in enumerate(labels)}
+    places = np.array([columns.get(_label(y), -1) for y in ys])
+    return CompiledLoss(kind, places, np.zeros(len(ys)))
+
+
+def losses_on(loss: Loss, ys: Sequence[Target], labels: Labels, blocks: Floats) -> Floats:
+    """Return the loss on each output, shape (blocks, outputs), by calling the function.
+
+    ``ys`` has the label of each block, or one for all; ``blocks`` has the shape (blocks, outputs,
+    labels).
+    """
+    each = ys if len(ys) > 1 else [*ys] * len(blocks)
+    # a user's loss may return NumPy numbers or booleans
+    given = [
+        [float(loss(y, output)) for output in Table(labels, block).outputs()]
+        for y, block in zip(each, blocks, strict=True)
+    ]
+    return np.array(given, np.float64).reshape(blocks.shape[:2])
 
 
 def _kind(loss: Loss, labels: Labels) -> int | None:

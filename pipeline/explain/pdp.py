@@ -5,20 +5,29 @@ Dynamic Modeling Scenarios".
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, Self, cast
+from typing import Any, NamedTuple, Self, cast
 
 import numpy as np
 
 from fluxplain.evaluate import Encoding, Evaluator, Observation, Observed, Table
-from fluxplain.evaluate.encoding import columns_of
+from fluxplain.evaluate.encoding import Floats, columns_of
+from fluxplain.explain import kernels
 from fluxplain.explain.curve import Effect, Grid, IceCurve, IceCurves
 from fluxplain.explain.effects import Effects
 from fluxplain.explain.explainers import Explainer, explain_together
 from fluxplain.explain.grids import GridKind, GridSettings, StorageKind, check_ice
 from fluxplain.explain.method import Answers, Axis, Given, Method, Question, as_grid, copies
 from fluxplain.explain.players import check_features
-from fluxplain.explain.points import PointStorage, RNGOf, seeded
+from fluxplain.explain.points import Points, PointStorage, RNGOf, seeded
 from fluxplain.explain.smoothing import Estimated, check_alpha
+
+
+class Asked(NamedTuple):
+    """Features and pairs, how many inputs each has, and its evaluation points."""
+
+    names: Sequence[str]
+    sizes: list[int]
+    axes: Sequence[Axis | tuple[Axis, Axis]]
 
 
 class PDP(Method):
@@ -70,33 +79,40 @@ class PDP(Method):
         """Return one input per point; None while all features warm up."""
         self.storage.learn_kinds(observed.x)
         points = self.storage.points(observed.encoding)
-        singles = [name for name in self.features if name in points]
-        pairs = {name: pair for name, pair in self.pairs.items() if points.keys() >= {*pair}}
-        if not singles and not pairs:
-            return None
-        sizes = [len(points[name].codes) for name in singles]
-        sizes += [len(points[a].codes) * len(points[b].codes) for a, b in pairs.values()]
-        rows = copies(observed, sum(sizes))
-        begin = sum(sizes[: len(singles)])
-        if singles:
-            columns = columns_of(observed.features, tuple(singles)).repeat(sizes[: len(singles)])
-            codes = np.concatenate([points[name].codes for name in singles])
-            rows[np.arange(begin), columns] = codes
-        for pair, size in zip(pairs.values(), sizes[len(singles) :], strict=True):
-            a, b = (points[feature].codes for feature in pair)
-            own = rows[begin : begin + size]
-            own[:, columns_of(observed.features, pair)] = np.stack(
-                [a.repeat(len(b)), np.tile(b, len(a))], axis=1
-            )
-            begin += size
-        axes: list[Axis | tuple[Axis, Axis]] = [points[name].axis for name in singles]
-        axes += [(points[a].axis, points[b].axis) for a, b in pairs.values()]
-        return Question(rows, ([*singles, *pairs], sizes, axes))
+        singles = points if points.names == self.features else points.some(self.features)
+        rows = copies(observed, len(singles.codes))
+        columns = columns_of(observed.features, singles.names)
+        kernels.put_points(rows, columns, np.array(singles.sizes, np.intp), singles.codes)
+        asked = Asked(singles.names, singles.sizes, singles.axes)
+        if self.pairs:
+            rows, asked = self._with_pairs(observed, points, rows, asked)
+        return Question(rows, asked) if asked.names else None
+
+    def _with_pairs(
+        self, observed: Observed, points: Points, rows: Floats, singles: Asked
+    ) -> tuple[Floats, Asked]:
+        """Append the inputs of pairs, one for each combination of both features' points."""
+        names, sizes, axes = [*singles.names], [*singles.sizes], [*singles.axes]
+        each = [rows]
+        for name, pair in self.pairs.items():
+            (a, b), found = pair, points.some(pair)
+            if len(found.names) < 2:
+                continue
+            first, second = np.split(found.codes, found.sizes[:1])
+            own = copies(observed, len(first) * len(second))
+            combined = [first.repeat(len(second)), np.tile(second, len(first))]
+            own[:, columns_of(observed.features, (a, b))] = np.stack(combined, axis=1)
+            each.append(own)
+            names.append(name)
+            sizes.append(len(own))
+            axes.append((found.axes[0], found.axes[1]))
+        return np.concatenate(each), Asked(names, sizes, axes)
 
     def answer(self, question: Question, prediction: Table, table: Table) -> Answers:  # noqa: ARG002
         """Return the outputs at the points of each feature and pair."""
         labels, numbers, _ = table
-        names, sizes, axes = question.about
+        asked: Asked = question.about
+        names, sizes, axes = asked
         if len(set(sizes)) == 1:
             return Answers(names, labels, numbers.reshape(len(names), sizes[0], len(labels)), axes)
         return Answers(names, labels, np.split(numbers, np.cumsum(sizes)[:-1]), axes)

@@ -15,7 +15,7 @@ from fluxplain.evaluate.table import Labels
 from fluxplain.explain import kernels
 from fluxplain.explain.importance import ImportanceExplainer
 from fluxplain.explain.imputers import InnerSamples, Replacement, draws, encoded, mixed
-from fluxplain.explain.losses import Loss, Target, losses_on
+from fluxplain.explain.losses import Loss, Target, compiled_loss, losses_on
 from fluxplain.explain.method import Answers, Question, copies
 from fluxplain.explain.players import Features, Players
 from fluxplain.explain.smoothing import Alpha
@@ -139,10 +139,11 @@ class PFI(Replacement):
 
         It is averaged over M draws (iPFI, Algorithm 1, line 3).
         """
-        before = losses_on(loss, ys, labels, predictions[:, None, :])[:, 0]
-        if len(before) < len(blocks):
-            before = before.repeat(len(blocks))
-        return kernels.growths(before, losses_on(loss, ys, labels, blocks))
+        compiled = compiled_loss(loss, ys, labels)
+        if compiled is not None:
+            return kernels.loss_growths(*compiled, predictions, blocks)
+        before = losses_on(loss, ys, labels, predictions[:, None, :])
+        return kernels.growths(before[:, 0], losses_on(loss, ys, labels, blocks))
 
 
 def drawn_rows(

@@ -20,10 +20,27 @@ RNGOf = Callable[[str], random.Random]
 
 
 class Points(NamedTuple):
-    """The evaluation points of a feature: numbers or categories, and their encoded numbers."""
+    """The evaluation points of several features.
 
-    axis: Axis
+    ``axes`` are the points of each, numbers or categories, ``sizes`` how many they are, and
+    ``codes`` their encoded numbers, those of one feature after the other.
+    """
+
+    names: tuple[str, ...]
+    axes: Sequence[Axis]
+    sizes: list[int]
     codes: Floats
+
+    def some(self, names: Sequence[str]) -> "Points":
+        """Return the points of some features, in this order; those that have none are left out."""
+        places = [self.names.index(name) for name in names if name in self.names]
+        each = np.split(self.codes, np.cumsum(self.sizes)[:-1])
+        return Points(
+            tuple(self.names[place] for place in places),
+            [self.axes[place] for place in places],
+            [self.sizes[place] for place in places],
+            np.concatenate([each[place] for place in places]) if places else np.zeros(0),
+        )
 
 
 class PointStorage:
@@ -81,29 +98,43 @@ class PointStorage:
             for value in storage.categories():
                 encoding.learn({feature: value})
 
-    def points(self, encoding: Encoding) -> dict[str, Points]:
+    def points(self, encoding: Encoding) -> Points:
         """Return the points of the features that are warm."""
-        size, needed = self.settings.size, self.settings.needed
-        found: dict[str, Points] = {}
-        if self._numeric:
-            if self.settings.kind == "quantiles":
-                grids = self._numbers.quantiles(equidistant(LOW, HIGH, size))
-            else:
-                grids = self._numbers.quantile_ranges(LOW, HIGH, size)
-            counts = self._numbers.counts.tolist()
-            for feature, grid, count in zip(self._numeric, grids, counts, strict=True):
-                if count >= needed:
-                    found[feature] = Points(grid, grid)
+        numeric = self._numeric_points()
+        if not self._ranges and not self._categories:
+            return numeric
+        needed, size = self.settings.needed, self.settings.size
+        axes: dict[str, Axis] = dict(zip(numeric.names, numeric.axes, strict=True))
         for feature, extremes in self._ranges.items():
             if len(extremes) >= needed:
-                grid = equidistant(extremes.low, extremes.high, size)
-                found[feature] = Points(grid, grid)
+                axes[feature] = equidistant(extremes.low, extremes.high, size)
         for feature, categories in self._categories.items():
             if len(categories) >= needed:
-                points = categories.categories()
-                codes = np.array([encoding.number(feature, point) for point in points])
-                found[feature] = Points(points, codes)
-        return found
+                axes[feature] = categories.categories()
+        names = tuple(feature for feature in self.features if feature in axes)
+        ordered = [axes[feature] for feature in names]
+        codes = [
+            encoding.number(f, each)
+            for f, axis in zip(names, ordered, strict=True)
+            for each in axis
+        ]
+        return Points(names, ordered, [*map(len, ordered)], np.array(codes))
+
+    def _numeric_points(self) -> Points:
+        """Return the points of the numeric features with a store."""
+        size, needed = self.settings.size, self.settings.needed
+        counts = self._numbers.counts.tolist()
+        if not counts or max(counts) < needed:
+            return Points((), (), [], np.zeros(0))
+        if self.settings.kind == "quantiles":
+            grids = self._numbers.quantiles(equidistant(LOW, HIGH, size))
+        else:
+            grids = self._numbers.quantile_ranges(LOW, HIGH, size)
+        found = Points(self._numeric, [*grids], [size] * len(grids), grids.reshape(-1))
+        if min(counts) >= needed:
+            return found
+        warm = zip(self._numeric, counts, strict=True)
+        return found.some([name for name, count in warm if count >= needed])
 
     def store(self, observed: Observed) -> None:
         """Offer the observation's values to the storages."""

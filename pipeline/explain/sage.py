@@ -16,7 +16,7 @@ from fluxplain.evaluate.table import Labels, aligned
 from fluxplain.explain import kernels
 from fluxplain.explain.importance import ImportanceExplainer
 from fluxplain.explain.imputers import InnerSamples, Replacement, draws, encoded, mixed
-from fluxplain.explain.losses import Loss, Target, losses_on
+from fluxplain.explain.losses import Loss, Target, compiled_loss, losses_on
 from fluxplain.explain.method import Answers, Given, Question, copies
 from fluxplain.explain.players import Features, Players
 from fluxplain.explain.smoothing import Alpha, OutputMean, check_alphas
@@ -217,6 +217,9 @@ class SAGE(Replacement):
         blocks: Floats,
     ) -> Floats:
         """Return Δ_t: the fall of the loss when the player is revealed (Algorithm 1, line 16)."""
+        compiled = compiled_loss(loss, ys, labels)
+        if compiled is not None:
+            return kernels.loss_falls(*compiled, blocks)
         losses = losses_on(loss, ys, labels, blocks)
         return losses[:, 0] - losses[:, 1]
 
@@ -243,10 +246,9 @@ def changing(players: Players, order: Sequence[int], observed: Observed, stored:
     ``stored`` has the shape (observations, features). See iSAGE, Algorithm 1, line 3, and
     Algorithm 5, line 4.
     """
-    own = observed.numbers[columns_of(observed.features, players.features)]
-    able = kernels.differing(stored, own, players.starts)
+    columns = columns_of(observed.features, players.features)
     places = np.array(order, np.intp)
-    return places[able[places]] if able.any() else places
+    return kernels.changing(stored, observed.numbers, columns, players.starts, places)
 
 
 def permuted(n: int, rng: random.Random) -> list[int]:

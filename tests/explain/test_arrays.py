@@ -23,7 +23,7 @@ from fluxplain.explain import (
     explain_together,
     kernels,
 )
-from fluxplain.explain.losses import _kind, losses_on
+from fluxplain.explain.losses import compiled_loss, losses_on
 from fluxplain.explain.players import Players
 from fluxplain.explain.ranks import RankCurves
 from fluxplain.explain.sage import permuted
@@ -165,9 +165,11 @@ def test_a_compiled_loss_is_the_function(
         (y, Table(LABELS, np.array(rows))),
         (target, Table((None,), np.array(rows)[:, :1])),
     ):
-        if _kind(loss, table.labels) is not None:
-            [given] = losses_on(loss, [label], table.labels, table.numbers[None]).tolist()
+        compiled, blocks = compiled_loss(loss, [label], table.labels), table.numbers[None]
+        if compiled is not None:
+            [given] = kernels.losses(*compiled, blocks).tolist()
             assert given == [loss(label, output) for output in table.outputs()]
+            assert [given] == losses_on(loss, [label], table.labels, blocks).tolist()
 
 
 @PROPERTY

@@ -35,7 +35,7 @@ def a_grid(points: list[float], n: int, kind: GridKind) -> list[Any]:
     encoding = Encoding()
     for point in points:
         storage.store(encoding.observe({"a": point}))
-    return as_grid(storage.points(encoding)["a"].axis)
+    return as_grid(storage.points(encoding).axes[0])
 
 
 @PROPERTY
