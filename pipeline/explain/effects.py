@@ -1,7 +1,6 @@
 """The smoothed effects of several features and pairs of features."""
 
 from collections.abc import Mapping, Sequence
-from itertools import groupby
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -91,12 +90,17 @@ class Effects(Estimates):
         if name not in self._places:
             return [self._take(name, curve.axes, curve.outputs) for curve in curves]
         increments: list[float] = []
-        for labels, group in groupby(curves, lambda curve: curve.outputs.labels):
-            together = list(group)
-            places = np.full(len(together), self._places[name], np.intp)
+        begin = 0
+        while begin < len(curves):
+            labels, end = curves[begin].outputs.labels, begin + 1
+            while end < len(curves) and curves[end].outputs.labels == labels:
+                end += 1
+            together = curves[begin:end]
+            places = np.array([self._places[name]] * len(together))
             points = np.array([curve.axes for curve in together])
             numbers = np.concatenate([curve.outputs.numbers for curve in together])
             increments += self.ranks.move(places, points, Table(labels, numbers)).tolist()
+            begin = end
         return increments
 
     def _take(self, name: str, axes: Axis | tuple[Axis, Axis], outputs: Table) -> float:

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby
+from itertools import chain, groupby
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -83,6 +83,8 @@ class FeatureState:
         self._classes: frozenset[Label] = frozenset()
         self._shape: tuple[int, ...] | None = None
         self._is_number: bool | None = None
+        # labels, points, outputs and room of the last one that fitted
+        self._fitting: tuple[Labels, int, int, int] | None = None
 
     def _add_estimates(self) -> None:
         """Add estimates for methods that have none yet."""
@@ -141,19 +143,49 @@ class FeatureState:
     ) -> dict[int, Curve]:
         """Return ICE curves by index in the run; add an error for one that does not fit."""
         points, blocks = run.points[method], run.outputs.get(method, [])
-        found: dict[int, Curve] = {}
-        for i in range(first, len(blocks)):
-            grid, rows = points[i], blocks[i]
-            if not rows or not grid or i in errors:
-                continue
+        places = range(first, len(blocks))
+        indices = [i for i in places if blocks[i] and points[i] and i not in errors]
+        try:
+            return self._alike_curves(run, method, indices, room)
+        except (ValueError, TypeError):
+            found: dict[int, Curve] = {}
+        for i in indices:
+            grid = cast(list[Value], points[i])
             try:
-                curve = self._curve(run.seqs[i], grid, rows, run.classes)
+                curve = self._curve(run.seqs[i], grid, blocks[i] or [], run.classes)
                 self._check_fits(curve, grid, room)
             except (ValueError, TypeError) as error:
                 errors[i] = error
             else:
                 found[i] = curve
         return found
+
+    def _alike_curves(
+        self, run: Evaluation, method: Method, indices: list[int], room: int
+    ) -> dict[int, Curve]:
+        """Return the ICE curves of a numeric feature, if all have as many points and outputs.
+
+        Raises ``ValueError`` or ``TypeError`` if they are not alike, or one does not fit.
+        """
+        if self._categorical != (False,):
+            raise ValueError("categories differ from one observation to the next")
+        if not indices:
+            return {}
+        points = [run.points[method][i] or [] for i in indices]
+        labels, blocks = _blocks([run.outputs[method][i] or [] for i in indices], run.classes)
+        axis = _axis([*chain.from_iterable(points)], categorical=False)
+        grids = np.asarray(axis).reshape(len(points), len(points[0]))
+        if any(len(each) != grids.shape[1] for each in points):
+            raise ValueError("they differ in their number of points")
+        if not kernels.are_moderate(blocks.reshape(-1, max(blocks.shape[2], 1)), MAX_NUMBER):
+            raise ValueError("an output is not finite or too large to square")
+        curves = {
+            i: Curve(run.seqs[i], grid, Table(labels, numbers))
+            for i, grid, numbers in zip(indices, grids, blocks, strict=True)
+        }
+        # what fits one fits all: they have as many points, and the same labels
+        self._check_fits(curves[indices[0]], points[0], room)
+        return curves
 
     def _curve(
         self, seq: int, points: list[Value], rows: list[Row], classes: list[Label] | None
@@ -173,6 +205,9 @@ class FeatureState:
         if not kernels.are_moderate(numbers, MAX_NUMBER):
             large = next(number for number in numbers.T.flat if not is_moderate(number))
             raise ValueError(f"an output is not finite or too large to square: {large}")
+        alike = labels, len(points), len(numbers), room
+        if self._categorical == (False,) and alike == self._fitting:
+            return
         axes = curve.axes if isinstance(curve.axes, tuple) else (curve.axes,)
         kinds = list(zip(axes, self._categorical, strict=True))
         shape = tuple(len(axis) for axis, categorical in kinds if not categorical)
@@ -191,7 +226,7 @@ class FeatureState:
                 "message"
             )
         self._classes, self._shape = known, shape
-        self._is_number = labels == (None,)
+        self._is_number, self._fitting = labels == (None,), alike
 
     def queue(self, reading: "Reading", run: Evaluation, i: int) -> list[Method]:
         """Queue an observation's increments and curve; return the methods that have one."""
