@@ -10,7 +10,7 @@ import orjson
 
 from fluxplain.config import Config
 from fluxplain.kafka.producer import MAX_MESSAGE_BYTES
-from fluxplain.schemas import RECORDS, BadRecordError, Evaluation, Explanation, Record
+from fluxplain.schemas import RECORDS, BadRecordError, DeadLetter, Evaluation, Explanation, Record
 from fluxplain.stages import DriftStage, ExplainerStage, Message, ModelStage, Stage
 from tests.kit.support import (
     agrawal_with_drift,
@@ -119,6 +119,14 @@ def assert_publishable(records: Sequence[Record], source_key: bytes | None = Non
     assert_readable(records, source_key)
     for record in records:
         validators()[type(record)].validate(orjson.loads(record.encode()))
+
+
+def assert_refused(records: Sequence[Record], reason: str) -> None:
+    """There is nothing but a dead letter, with this in its reason."""
+    [letter] = records
+    assert isinstance(letter, DeadLetter)
+    assert reason in letter.reason
+    assert_publishable(records)
 
 
 def assert_readable(records: Sequence[Record], source_key: bytes | None = None) -> None:

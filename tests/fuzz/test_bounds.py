@@ -15,7 +15,7 @@ from fluxplain.schemas.dead_letter import MAX_KEY_BYTES
 from fluxplain.schemas.numbers import MAX_NUMBER
 from fluxplain.stages import Message, Stage, process
 from fluxplain.stages.limits import MAX_PARTITIONS, MAX_RUN
-from tests.fuzz.pools import MAKERS, STREAM, Pool, assert_publishable, pool
+from tests.fuzz.pools import MAKERS, STREAM, Pool, assert_publishable, assert_refused, pool
 from tests.kit.support import (
     linear_config,
     linear_records,
@@ -43,13 +43,6 @@ def sent(
     """Return what a stage publishes for a message, behind good ones."""
     value = fields if isinstance(fields, bytes) else orjson.dumps(fields)
     return published(pool(topic, kind).stage(), Message(topic, 0, 999, key, value))
-
-
-def assert_refused(records: Sequence[Record], reason: str) -> None:
-    [letter] = records
-    assert isinstance(letter, DeadLetter)
-    assert reason in letter.reason
-    assert_publishable(records)
 
 
 def size(stage: Stage) -> int:

@@ -12,7 +12,6 @@ import orjson
 import pytest
 
 from fluxplain.config import Config
-from fluxplain.monitor.dashboard import server
 from fluxplain.monitor.dashboard.server import HEADERS, PAGE, Server
 from fluxplain.monitor.dashboard.views import SHOWN_POINTS
 from fluxplain.results.store import Store
@@ -264,7 +263,7 @@ def test_news_is_all_that_came_since_and_nothing_else(config: Config) -> None:
 def test_no_more_pages_than_can_be_served(
     config: Config, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(server, "MAX_LISTENERS", 1)
+    monkeypatch.setattr(f"{Server.__module__}.MAX_LISTENERS", 1)
 
     async def ask(session: aiohttp.ClientSession, address: str) -> int:
         async with session.get(f"{address}/api/events") as first:
@@ -277,7 +276,7 @@ def test_no_more_pages_than_can_be_served(
 
 @pytest.fixture(autouse=True)
 def _fast(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server, "UPDATE_S", 0.02)
+    monkeypatch.setattr(f"{Server.__module__}.UPDATE_S", 0.02)
 
 
 TESTS = Path(__file__).parent / "vendor"
