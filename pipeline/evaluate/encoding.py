@@ -146,8 +146,7 @@ class Encoding:
             numbers = np.array([self.number(feature, value) for feature, value in x.items()])
         else:
             numbers = np.fromiter(x.values(), np.float64, len(x))
-        # the sum of squares costs a tenth of comparing each number
-        if int in layout[1] and not numbers @ numbers < EXACT**2 and self._has_large(x):
+        if int in layout[1] and not _are_exact(numbers) and self._has_large(x):
             return self.observe(x)
         return Observed(x, features, numbers, self)
 
@@ -205,6 +204,15 @@ class Encoding:
             if type(value) is int and abs(value) >= EXACT and feature not in self._codes:
                 self._categorize(feature)
         return len(self._codes) > known
+
+
+def _are_exact(numbers: Floats) -> bool:
+    """Return whether all numbers are smaller than the limit of exact integers.
+
+    Their sum of squares says so at a tenth of the cost; if it is too large, perhaps none is.
+    """
+    with np.errstate(over="ignore"):
+        return bool(numbers @ numbers < EXACT**2)
 
 
 def _type(value: Value) -> type:

@@ -67,7 +67,8 @@ class Effects(Estimates):
         """
         names, labels, blocks, points = answers
         if not self.surfaces and isinstance(blocks, np.ndarray) and tuple(names) == self._names:
-            outputs = Table(labels, blocks.reshape(blocks.shape[0] * blocks.shape[1], len(labels)))
+            size = blocks.shape[0] * blocks.shape[1]
+            outputs = Table(labels, np.ascontiguousarray(blocks).reshape(size, len(labels)))
             moved = self.ranks.move(self._all, np.asarray(points), outputs)
             return dict(zip(names, moved.tolist(), strict=True))
         increments: dict[str, float] = {}

@@ -169,7 +169,8 @@ def loss_growths(  # noqa: PLR0917  compiled functions take arrays
     kind: int, labels: Places, ys: Floats, two: float, predictions: Floats, blocks: Floats
 ) -> Floats:
     """Return the growths of a loss; ``predictions`` has the shape (blocks or 1, classes)."""
-    itself = predictions.reshape((predictions.shape[0], 1, predictions.shape[1]))
+    itself = np.empty((predictions.shape[0], 1, predictions.shape[1]))
+    itself[:, 0] = predictions
     before = losses(kind, labels, ys, two, itself)
     return growths(before[:, 0], losses(kind, labels, ys, two, blocks))
 

@@ -91,7 +91,8 @@ def compiled_loss(loss: Loss, ys: Sequence[Target], labels: Labels) -> CompiledL
     if kind is None:
         return None
     if kind >= kernels.ABSOLUTE_ERROR:
-        return CompiledLoss(kind, np.full(len(ys), -1), np.array(ys, np.float64))
+        # None would become NaN as an array
+        return CompiledLoss(kind, np.full(len(ys), -1), np.array([float(y) for y in ys]))
     columns = {label: place for place, label in enumerate(labels)}
     places = np.array([columns.get(_label(y), -1) for y in ys])
     return CompiledLoss(kind, places, np.zeros(len(ys)))

@@ -142,6 +142,8 @@ def ask_model(
     asked = [each.rows for each in questions if each is not None]
     rows = np.concatenate([observed.numbers[None, :], *asked])
     table = evaluator(Inputs(observed, rows))
+    # models may return any layout; compiled functions take this one
+    table = table._replace(numbers=np.ascontiguousarray(table.numbers))
     if len(table.numbers) != len(rows):
         raise ValueError(f"the evaluator gave {len(table.numbers)} outputs on {len(rows)} inputs")
     tables, begin = [], 1

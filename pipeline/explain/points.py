@@ -114,11 +114,13 @@ class PointStorage:
         names = tuple(feature for feature in self.features if feature in axes)
         ordered = [axes[feature] for feature in names]
         codes = [
-            encoding.number(f, each)
-            for f, axis in zip(names, ordered, strict=True)
-            for each in axis
+            axis
+            if isinstance(axis, np.ndarray)
+            else np.array([encoding.number(feature, each) for each in axis])
+            for feature, axis in zip(names, ordered, strict=True)
         ]
-        return Points(names, ordered, [*map(len, ordered)], np.array(codes))
+        together = np.concatenate(codes) if codes else np.zeros(0)
+        return Points(names, ordered, [*map(len, ordered)], together)
 
     def _numeric_points(self) -> Points:
         """Return the points of the numeric features with a store."""

@@ -217,6 +217,8 @@ class SAGE(Replacement):
         blocks: Floats,
     ) -> Floats:
         """Return Δ_t: the fall of the loss when the player is revealed (Algorithm 1, line 16)."""
+        if blocks.shape[1] < 2:
+            raise ValueError("it needs the outputs before and after the feature is revealed")
         compiled = compiled_loss(loss, ys, labels)
         if compiled is not None:
             return kernels.loss_falls(*compiled, blocks)

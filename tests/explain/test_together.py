@@ -1,22 +1,27 @@
 """Explaining together gives what explaining one by one gives."""
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy as np
 import pytest
 from river import forest, linear_model, preprocessing
 
+from fluxplain.evaluate import Table
+from fluxplain.evaluate.encoding import Inputs
 from fluxplain.explain import IncrementalPDP, IncrementalPFI, IncrementalSAGE, explain_together
 from tests.kit.support import Scripted, agrawal
 
 FEATURES = ["salary", "age", "loan"]
 
 
-def explainers(model: Any, **options: Any) -> list[Any]:
+def explainers(model: Any, evaluator: Any = "auto", **options: Any) -> list[Any]:
+    options["evaluator"] = evaluator
     return [
         IncrementalPFI(model, FEATURES, seed=1, reservoir_size=20, **options),
         IncrementalSAGE(model, FEATURES, seed=2, reservoir_size=30, **options),
-        IncrementalPDP(model, FEATURES, seed=3, storage_size=25),
+        IncrementalPDP(model, FEATURES, seed=3, storage_size=25, evaluator=evaluator),
     ]
 
 
@@ -66,3 +71,37 @@ def test_explainers_of_different_models_are_refused() -> None:
         explain_together(
             [explainers(one)[2], explainers(other)[2]], dict.fromkeys(FEATURES, 1.0), 1.0
         )
+
+
+class Strided:
+    """An evaluator whose outputs are no contiguous array, as those of some models."""
+
+    def __init__(self, *, is_strided: bool) -> None:
+        self.is_strided = is_strided
+
+    def __call__(self, inputs: Inputs) -> Table:
+        p = 1.0 / (1.0 + np.abs(inputs.rows).sum(axis=1))
+        numbers = np.stack([p, 1.0 - p], axis=1)
+        return Table((False, True), np.asfortranarray(numbers) if self.is_strided else numbers)
+
+
+def test_the_layout_of_the_outputs_does_not_matter() -> None:
+    strided = explainers(None, evaluator=Strided(is_strided=True))
+    plain = explainers(None, evaluator=Strided(is_strided=False))
+    for i in range(150):
+        x = {name: float(i * (k + 2) % 7) for k, name in enumerate(FEATURES)}
+        assert explain_together(strided, x, y=i % 2 > 0) == explain_together(plain, x, y=i % 2 > 0)
+
+
+def test_a_missing_label_is_refused_and_changes_nothing() -> None:
+    pfi, sage, _ = explainers(Scripted(lambda x: x["age"]), loss="squared_error")
+    for i in range(150):
+        x = {name: float(i * (k + 2) % 7) for k, name in enumerate(FEATURES)}
+        if i == 120:
+            before = pfi.values, sage.values
+            for each in (pfi, sage):
+                with pytest.raises(TypeError):
+                    explain_together([each], x)
+            assert (pfi.values, sage.values) == before
+        explain_together([pfi, sage], x, 1.0)
+    assert all(map(math.isfinite, [*pfi.values.values(), *sage.values.values()]))

@@ -196,6 +196,7 @@ def with_answers(run_: Evaluation, **columns: Any) -> Evaluation:
         ({"ipdp": [0.0]}, "1 outputs do not fit a curve of 3 points"),
         ({"ipfi": [[0.5, 0.5]]}, "are not all alike"),
         ({"isage": [[0.5], 1.0]}, "are not all alike"),
+        ({"isage": [0.5]}, "the outputs before and after"),
         ({"ipdp": [[0.5], 0.0, 0.0]}, "are not all alike"),
     ],
 )
