@@ -207,9 +207,9 @@ class Encoding:
 
 
 def _are_exact(numbers: Floats) -> bool:
-    """Return whether all numbers are smaller than the limit of exact integers.
+    """Return whether all numbers are surely below the limit of exact integers.
 
-    Their sum of squares says so at a tenth of the cost; if it is too large, perhaps none is.
+    It compares their sum of squares only, a tenth of the cost: False says that one may be above.
     """
     with np.errstate(over="ignore"):
         return bool(numbers @ numbers < EXACT**2)

@@ -1,6 +1,7 @@
 """The smoothed effects of several features and pairs of features."""
 
 from collections.abc import Mapping, Sequence
+from itertools import groupby
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -68,7 +69,7 @@ class Effects(Estimates):
         names, labels, blocks, points = answers
         if not self.surfaces and isinstance(blocks, np.ndarray) and tuple(names) == self._names:
             size = blocks.shape[0] * blocks.shape[1]
-            outputs = Table(labels, np.ascontiguousarray(blocks).reshape(size, len(labels)))
+            outputs = Table(labels, blocks.reshape(size, len(labels)))
             moved = self.ranks.move(self._all, np.asarray(points), outputs)
             return dict(zip(names, moved.tolist(), strict=True))
         increments: dict[str, float] = {}
@@ -91,17 +92,12 @@ class Effects(Estimates):
         if name not in self._places:
             return [self._take(name, curve.axes, curve.outputs) for curve in curves]
         increments: list[float] = []
-        begin = 0
-        while begin < len(curves):
-            labels, end = curves[begin].outputs.labels, begin + 1
-            while end < len(curves) and curves[end].outputs.labels == labels:
-                end += 1
-            together = curves[begin:end]
-            places = np.array([self._places[name]] * len(together))
+        for labels, group in groupby(curves, lambda curve: curve.outputs.labels):
+            together = list(group)
+            places = np.full(len(together), self._places[name], np.intp)
             points = np.array([curve.axes for curve in together])
             numbers = np.concatenate([curve.outputs.numbers for curve in together])
             increments += self.ranks.move(places, points, Table(labels, numbers)).tolist()
-            begin = end
         return increments
 
     def _take(self, name: str, axes: Axis | tuple[Axis, Axis], outputs: Table) -> float:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import chain, groupby
 from typing import Any, NamedTuple, cast
@@ -83,8 +84,6 @@ class FeatureState:
         self._classes: frozenset[Label] = frozenset()
         self._shape: tuple[int, ...] | None = None
         self._is_number: bool | None = None
-        # labels, points, outputs and room of the last one that fitted
-        self._fitting: tuple[Labels, int, int, int] | None = None
 
     def _add_estimates(self) -> None:
         """Add estimates for methods that have none yet."""
@@ -145,10 +144,10 @@ class FeatureState:
         points, blocks = run.points[method], run.outputs.get(method, [])
         places = range(first, len(blocks))
         indices = [i for i in places if blocks[i] and points[i] and i not in errors]
-        try:
-            return self._alike_curves(run, method, indices, room)
-        except (ValueError, TypeError):
-            found: dict[int, Curve] = {}
+        if self._categorical == (False,):
+            with suppress(ValueError, TypeError):  # one by one, to tell which does not fit
+                return self._alike_curves(run, method, indices, room)
+        found: dict[int, Curve] = {}
         for i in indices:
             grid = cast(list[Value], points[i])
             try:
@@ -167,8 +166,6 @@ class FeatureState:
 
         Raises ``ValueError`` or ``TypeError`` if they are not alike, or one does not fit.
         """
-        if self._categorical != (False,):
-            raise ValueError("categories differ from one observation to the next")
         if not indices:
             return {}
         points = [run.points[method][i] or [] for i in indices]
@@ -205,9 +202,6 @@ class FeatureState:
         if not kernels.are_moderate(numbers, MAX_NUMBER):
             large = next(number for number in numbers.T.flat if not is_moderate(number))
             raise ValueError(f"an output is not finite or too large to square: {large}")
-        alike = labels, len(points), len(numbers), room
-        if self._categorical == (False,) and alike == self._fitting:
-            return
         axes = curve.axes if isinstance(curve.axes, tuple) else (curve.axes,)
         kinds = list(zip(axes, self._categorical, strict=True))
         shape = tuple(len(axis) for axis, categorical in kinds if not categorical)
@@ -226,7 +220,7 @@ class FeatureState:
                 "message"
             )
         self._classes, self._shape = known, shape
-        self._is_number, self._fitting = labels == (None,), alike
+        self._is_number = labels == (None,)
 
     def queue(self, reading: "Reading", run: Evaluation, i: int) -> list[Method]:
         """Queue an observation's increments and curve; return the methods that have one."""
