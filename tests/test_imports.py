@@ -58,11 +58,12 @@ ARROWS = {
     "pipeline/loading": "",
     "pipeline/http": "",
     "pipeline/evaluate": "loading",
+    "pipeline/forest": "loading evaluate",
     "pipeline/explain": "loading evaluate",
     "pipeline/baselines": "evaluate explain",
     "pipeline/drift": "errors loading schemas",
     "pipeline/models": "errors loading evaluate schemas __version__",
-    "pipeline/config": "errors loading evaluate explain drift models schemas",
+    "pipeline/config": "errors loading evaluate forest explain drift models schemas",
     "pipeline/sources": "errors config schemas",
     "pipeline/stages": "errors loading evaluate explain drift models config schemas",
     "pipeline/kafka": "errors explain models stages config http schemas __version__",
@@ -70,8 +71,8 @@ ARROWS = {
     "pipeline/monitor": "loading results config http schemas",
     "pipeline/alerts": "config kafka schemas __version__",
     "agents": "stages kafka config schemas",
-    "pipeline/cli": "errors evaluate models stages kafka results monitor alerts sources config "
-    "schemas agents local __version__",
+    "pipeline/cli": "errors evaluate forest models stages kafka results monitor alerts sources "
+    "config schemas agents local __version__",
 }
 """Folder → all of ours that its modules may import, from the foundations to the roof."""
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
-from fluxplain import evaluate, stages
+from fluxplain import evaluate, forest, stages
 from fluxplain.cli import common as cli
 from fluxplain.config import Config, ConfigError
 from fluxplain.kafka.checkpoints.checkpoint import CheckpointStore, Slot
@@ -60,6 +60,7 @@ def export(
             f"the shards are at the offsets {', '.join(f'{each:,}' for each, _ in shards)}: stop "
             "the workers, or wait until they have processed all messages"
         )
+    model = forest.as_river(model)
     out.write_bytes(pickle.dumps(model))
     cli.say(f"{out}: the {type(model).__name__} of {place}, before offset {offset:,}")
     if explanations is None:

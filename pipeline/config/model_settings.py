@@ -1,5 +1,6 @@
 """The table ``[model]``."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Self
 
@@ -38,6 +39,9 @@ class ModelSettings(Section):
     ensembles of them, `"linear"` for linear models; `"batch"` makes one call for all inputs,
     `"generic"` one call for each. `"auto"` takes the first of these that fits; `fluxplain check`
     shows which."""
+    compiled: bool = True
+    """Whether River's `ARFClassifier` and `HoeffdingTreeClassifier` run as arrays: with the same
+    numbers, many times faster."""
     shards: Annotated[int, Field(ge=1, le=100)] = 1
     """Replicas of the model. Each learns from every record and evaluates its share of the features.
     At most the number of features, groups and pairs."""
@@ -57,11 +61,22 @@ class ModelSettings(Section):
         return f"model.factory = {self.factory!r}" if self.factory else f"model.file = {self.file}"
 
     def make(self, **known: Any) -> Any:
-        """Return a new model.
+        """Return a new model, as arrays if they are compiled.
 
         The factory gets those of the ``known`` arguments that it has parameters for; ``params``
         override them.
         """
+        return self.own(self._made(known))
+
+    def own(self, model: Any) -> Any:
+        """Return a model as this pipeline runs it: as arrays, if it is compiled."""
+        if not self.compiled:
+            return model
+        from fluxplain.forest import as_arrays  # noqa: PLC0415  loads River
+
+        return as_arrays(model)
+
+    def _made(self, known: Mapping[str, Any]) -> Any:
         if self.file is not None:
             data = content(self.file, self.origin)
             try:

@@ -10,6 +10,7 @@ from fluxplain.evaluate.evaluator import Evaluator, Kind
 from fluxplain.evaluate.generic import GenericEvaluator, final_step
 from fluxplain.evaluate.hoeffding import TreeClassifierEvaluator, TreeRegressorEvaluator
 from fluxplain.evaluate.linear import LinearEvaluator, is_linear, is_standard
+from fluxplain.evaluate.rows import AnswersRows, RowsEvaluator
 from fluxplain.evaluate.scaled import FEATURE_WISE, ScaledEvaluator
 
 _evaluators: "WeakValueDictionary[tuple[int, str], Evaluator]" = WeakValueDictionary()
@@ -81,7 +82,9 @@ def _faster(model: object) -> Choice | None:
         evaluator = BatchEvaluator(final)
     else:
         kind, reason = "hoeffding", "all trees at once, where a replaced feature matters"
-        if TreeClassifierEvaluator.covers(final):
+        if isinstance(final, AnswersRows):
+            evaluator, reason = RowsEvaluator(final), "the model's own arrays, all inputs at once"
+        elif TreeClassifierEvaluator.covers(final):
             evaluator = TreeClassifierEvaluator(final)
         elif TreeRegressorEvaluator.covers(final):
             evaluator = TreeRegressorEvaluator(final)

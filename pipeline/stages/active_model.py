@@ -140,7 +140,8 @@ class ActiveModel:
         try:
             if found.error is not None:
                 raise found.error
-            model = taking_over(found.model, label=self._label, learns=self._settings.learn)
+            own = self._settings.own(found.model)
+            model = taking_over(own, label=self._label, learns=self._settings.learn)
             self.evaluate = evaluator_for(model, self._settings.evaluator)
         except MemoryError:
             raise

@@ -15,6 +15,7 @@ from river.datasets import synth
 
 from fluxplain.evaluate import GenericEvaluator, Value, choose
 from fluxplain.evaluate.hoeffding import category_lists
+from fluxplain.forest import as_arrays
 from tests.kit.outputs import assert_same, question
 from tests.kit.support import Row, outputs_of
 
@@ -51,12 +52,19 @@ CLASSIFIERS: dict[str, Factory] = {
     "adaboost": lambda: ensemble.AdaBoostClassifier(HT(**Grace), n_models=3, seed=1),
     "adwin-boosting": lambda: ensemble.ADWINBoostingClassifier(HT(**Grace), n_models=3, seed=1),
     "bole": lambda: ensemble.BOLEClassifier(HT(**Grace), n_models=3, seed=1),
+    "compiled-tree": lambda: as_arrays(HT(**Grace)),
+    "compiled-tree-bayes": lambda: as_arrays(HT(**Grace, leaf_prediction="nb", nb_threshold=20)),
+    "compiled-tree-binary": lambda: as_arrays(
+        HT(**Grace, binary_split=True, nominal_attributes=["elevel"])
+    ),
+    "compiled-forest": lambda: as_arrays(forest.ARFClassifier(n_models=4, grace_period=30, seed=1)),
     "patches": lambda: ensemble.SRPClassifier(HT(**Grace), n_models=3, seed=1),
 }
 """They take numbers and categories."""
 
 NUMERIC_CLASSIFIERS: dict[str, Factory] = {
     "scaled-forest": lambda: Scaler() | forest.ARFClassifier(n_models=3, seed=1),
+    "compiled-scaled": lambda: as_arrays(Scaler() | forest.ARFClassifier(n_models=3, seed=1)),
     "scaled-twice": lambda: preprocessing.MinMaxScaler() | Scaler() | HT(**Grace),
     "logistic": lambda: Scaler() | linear_model.LogisticRegression(l2=0.01),
     "logistic-raw": linear_model.LogisticRegression,
@@ -203,7 +211,10 @@ def test_what_is_asked_before_each_record_is_learned(
 
 
 @pytest.mark.parametrize("value", ["text", None])
-@pytest.mark.parametrize("name", ["tree", "forest", "logistic", "linear", "linear-leaves"])
+@pytest.mark.parametrize(
+    "name",
+    ["tree", "compiled-tree", "forest", "compiled-forest", "logistic", "linear", "linear-leaves"],
+)
 def test_what_is_no_number_fails_as_the_model_fails(name: str, value: Any) -> None:
     model = ALL[name]()
     for x, y in stream(1000):

@@ -7,10 +7,12 @@ from river import forest
 
 from fluxplain import IncrementalPDP, IncrementalPFI, IncrementalSAGE
 from fluxplain.explain import explain_together
+from fluxplain.forest.conversion import compile_loops
 
 
 def main() -> None:
     """Explain a classifier, of numbers and a category, and a regressor, of numbers."""
+    compile_loops()
     rng = random.Random(1)
     for model, loss, shops in (
         (forest.ARFClassifier(n_models=2, seed=1), "cross_entropy", "uvw"),

@@ -1,0 +1,59 @@
+"""The evaluator of models that answer about encoded inputs themselves."""
+
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+
+from fluxplain.evaluate.encoding import NUMBERS, Floats, Inputs
+from fluxplain.evaluate.evaluator import Observation
+from fluxplain.evaluate.generic import GenericEvaluator, plain_label
+from fluxplain.evaluate.table import Table
+
+
+@runtime_checkable
+class AnswersRows(Protocol):
+    """The interface of such models; those of :mod:`fluxplain.forest` have it."""
+
+    def answer_rows(self, x: Observation, rows: Floats) -> tuple[list[Any], Floats] | None:
+        """Return the classes, and their probabilities on changed inputs of one observation.
+
+        ``rows`` have the features in the order of ``x``, shape (inputs, features), with the codes
+        of :meth:`code`. Returns None where the model must be asked input by input.
+        """
+        ...
+
+    def code(self, feature: str, value: Any) -> float:
+        """Return the number of a value: -1 for a category that was never learned, NaN for none."""
+        ...
+
+
+class RowsEvaluator:
+    """Evaluates a model on all inputs at once, without a copy of it."""
+
+    def __init__(self, model: AnswersRows) -> None:
+        self.model = model
+        self._one_by_one = GenericEvaluator(model)
+
+    def __call__(self, inputs: Inputs) -> Table:
+        """Return the outputs; see :class:`Evaluator`."""
+        observed, encoded = inputs
+        rows = encoded if observed.encoding.mark is NUMBERS else self._translated(inputs)
+        answers = None if rows is None else self.model.answer_rows(observed.x, rows)
+        if answers is None:  # River raises, or has its own answer
+            return self._one_by_one(inputs)
+        labels, numbers = answers
+        return Table(tuple(map(plain_label, labels)), numbers)
+
+    def _translated(self, inputs: Inputs) -> Floats | None:
+        """Return rows with the model's codes of categories; None if a number is none."""
+        observed, rows = inputs
+        translated = rows.copy()
+        for column, feature in enumerate(observed.features):
+            if observed.encoding.is_categorical(feature):
+                codes, where = np.unique(rows[:, column], return_inverse=True)
+                decode = observed.encoding.decoder(feature)
+                own = np.array([self.model.code(feature, decode(code)) for code in codes.tolist()])
+                if np.isnan(own).any():
+                    return None
+                translated[:, column] = own[where]
+        return translated

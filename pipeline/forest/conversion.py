@@ -1,0 +1,106 @@
+"""Converts models between River's objects and arrays, also at the end of a pipeline."""
+
+import logging
+from collections.abc import Callable
+from copy import copy
+from functools import cache
+from threading import Timer
+from typing import Any
+
+import numpy as np
+from river import compose, forest, tree
+
+from fluxplain.forest.compiled_model import CompiledModel
+from fluxplain.forest.names import UnsupportedError
+
+log = logging.getLogger("fluxplain.forest")
+
+NOTICE_S = 3.0
+"""Seconds of compiling after which it is announced."""
+
+
+def as_arrays(model: Any) -> Any:
+    """Return a model with arrays instead of River's objects, if there are arrays for its class.
+
+    The model itself stays as it is. If its values do not fit into arrays, it is returned, and a
+    warning says why.
+
+    Examples
+    --------
+    >>> from river import forest, preprocessing
+    >>> model = as_arrays(preprocessing.StandardScaler() | forest.ARFClassifier(seed=1))
+    >>> type(model["ARFClassifier"]).__module__
+    'fluxplain.forest.arf_classifier'
+    """
+    return _with_last(model, _converted)
+
+
+def as_river(model: Any) -> Any:
+    """Return a model with River's own objects; the inverse of :func:`as_arrays`.
+
+    Examples
+    --------
+    >>> from river import forest
+    >>> type(as_river(as_arrays(forest.ARFClassifier(seed=1)))).__module__
+    'river.forest.adaptive_random_forest'
+    """
+    return _with_last(model, lambda each: each.to_river() if _is_ours(each) else each)
+
+
+def _is_ours(model: object) -> bool:
+    return isinstance(model, CompiledModel)
+
+
+def _converted(model: Any) -> Any:
+    from fluxplain.forest.arf_classifier import ARFClassifier  # noqa: PLC0415  loads the compiler
+    from fluxplain.forest.tree_classifier import HoeffdingTreeClassifier  # noqa: PLC0415  as above
+
+    kinds: dict[type, Any] = {
+        forest.ARFClassifier: ARFClassifier,
+        tree.HoeffdingTreeClassifier: HoeffdingTreeClassifier,
+    }
+    kind = kinds.get(type(model))
+    if kind is None:
+        return model
+    compile_loops()
+    try:
+        return kind.from_river(model)
+    except UnsupportedError as error:
+        log.warning("%s stays River's, many times slower: %s", type(model).__name__, error)
+        return model
+
+
+def _with_last(model: Any, convert: Callable[[Any], Any]) -> Any:
+    """Return a model whose last step, or which itself, is converted."""
+    if type(model) is not compose.Pipeline or not model.steps:
+        return convert(model)
+    name = next(reversed(model.steps))
+    changed = convert(model.steps[name])
+    if changed is model.steps[name]:
+        return model
+    found = copy(model)
+    found.steps = model.steps.copy()
+    found.steps[name] = changed
+    return found
+
+
+@cache
+def compile_loops() -> None:
+    """Compile what forests and trees call, before an observation has to wait for it.
+
+    Numba keeps the result, so it takes long only once on a machine.
+    """
+    from fluxplain.forest.arf_classifier import ARFClassifier  # noqa: PLC0415  as above
+    from fluxplain.forest.tree_classifier import HoeffdingTreeClassifier  # noqa: PLC0415  as above
+
+    notice = Timer(
+        NOTICE_S, log.warning, ["compiling the trees' loops: about half a minute, once a machine"]
+    )
+    notice.daemon = True
+    notice.start()
+    for model in (ARFClassifier(n_models=1, seed=1), HoeffdingTreeClassifier()):
+        for a in range(2):
+            model.learn_one({"a": a}, a)
+            model.predict_proba_one({"a": a})
+            model.answer_rows({"a": a}, np.zeros((1, 1)))
+    notice.cancel()

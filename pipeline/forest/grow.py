@@ -1,0 +1,236 @@
+"""Attempts to split a leaf, as River decides them."""
+
+import math
+
+import numpy as np
+
+from fluxplain.evaluate.compiled import compiled
+from fluxplain.evaluate.encoding import Floats
+from fluxplain.forest.bayes import total_of
+from fluxplain.forest.criteria import INFO_GAIN, entropy, merit_range
+from fluxplain.forest.observe import count_class
+from fluxplain.forest.places import (
+    add_edge,
+    forget_observed,
+    free_leaf,
+    new_leaf,
+    remove_observer,
+)
+from fluxplain.forest.search import divide_all, divide_at, divide_by, ranked_values, search
+from fluxplain.forest.state import CATEGORIES, LEAF, MAJORITY, NUMERIC, Integers, Kinds, State
+
+
+@compiled
+def is_pure(state: State, node: int) -> bool:
+    """Return whether at most one class of a node has a weight."""
+    nodes, found = state.nodes, 0
+    for k in range(nodes.n_classes[node]):
+        if nodes.weight[node, nodes.order[node, k]] != 0.0:
+            found += 1
+    return found < 2
+
+
+@compiled
+def is_dominated(state: State, node: int, most_share: float) -> bool:
+    """Return whether the majority of a node is so large that it is not split."""
+    nodes, highest = state.nodes, -np.inf
+    for k in range(nodes.n_classes[node]):
+        highest = max(highest, nodes.weight[node, nodes.order[node, k]])
+    return highest != 0.0 and highest / total_of(nodes, node) > most_share
+
+
+@compiled
+def entropy_of(state: State, node: int) -> float:
+    """Return the entropy of a node's statistics."""
+    nodes = state.nodes
+    weights = np.empty(nodes.n_classes[node])
+    for k in range(nodes.n_classes[node]):
+        weights[k] = nodes.weight[node, nodes.order[node, k]]
+    return entropy(weights, nodes.n_classes[node])
+
+
+@compiled
+def last_two(merits: Floats) -> tuple[int, int]:
+    """Return the places of the highest and the second highest merit, the last of equal ones.
+
+    The second is -1 if there is one only.
+    """
+    best = second = -1
+    for i in range(len(merits)):
+        if best < 0 or merits[i] >= merits[best]:
+            best, second = i, best
+        elif second < 0 or merits[i] >= merits[second]:
+            second = i
+    return best, second
+
+
+@compiled
+def deactivate(state: State, tree: int, node: int) -> None:
+    """Let a leaf observe no longer."""
+    leaf = state.nodes.leaf[node]
+    forget_observed(state, leaf)
+    state.leaves.is_active[leaf] = False
+    state.trees.inactive[tree] += 1
+    state.trees.active[tree] -= 1
+
+
+@compiled
+def activate_all(state: State, tree: int, node: int, max_depth: float) -> None:
+    """Let all leaves below a node observe again."""
+    nodes, edges = state.nodes, state.edges
+    if nodes.kind[node] == LEAF:
+        leaf = nodes.leaf[node]
+        if not state.leaves.is_active[leaf] and nodes.depth[node] < max_depth:
+            state.leaves.is_active[leaf] = True
+            state.trees.active[tree] += 1
+            state.trees.inactive[tree] -= 1
+    elif nodes.kind[node] == CATEGORIES:
+        edge = nodes.below[node, 0]
+        while edge >= 0:
+            activate_all(state, tree, edges.node[edge], max_depth)
+            edge = edges.following[edge]
+    else:
+        activate_all(state, tree, nodes.below[node, 0], max_depth)
+        activate_all(state, tree, nodes.below[node, 1], max_depth)
+
+
+@compiled
+def fits(state: State, tree: int) -> bool:
+    """Return whether River would let all leaves of a tree observe, by its estimates of sizes."""
+    trees, most = state.trees, state.settings.max_bytes
+    active, inactive, factor = trees.sizes[tree]
+    leaves = trees.active[tree] + trees.inactive[tree]
+    for n in range(1, leaves + 1):
+        if (n * active + (leaves - n) * inactive) * factor > most:
+            return False
+    return True
+
+
+@compiled
+def enforce_size(state: State, tree: int) -> None:
+    """Do what River does about a tree's size; where leaves must go, only say so.
+
+    References
+    ----------
+    Kirkby (2007), Improving Hoeffding Trees.
+    """
+    trees = state.trees
+    active, inactive, factor = trees.sizes[tree]
+    size = factor * (active + trees.inactive[tree] * inactive)
+    is_near = trees.inactive[tree] > 0 or size > state.settings.max_bytes
+    if is_near and state.settings.stop_mem_management:
+        trees.grows[tree] = False
+    elif not fits(state, tree):
+        trees.is_large[tree] = True
+    elif trees.inactive[tree] > 0:
+        activate_all(state, tree, trees.root[tree], state.settings.max_depth)
+
+
+@compiled
+def start_leaf(state: State, depth: int, count: int, order: Integers, weights: Floats) -> int:
+    """Return a new leaf with the statistics of one side of a split."""
+    node = new_leaf(state, depth)
+    for k in range(count):
+        count_class(state, node, order[k], weights[k])
+    state.leaves.tried[state.nodes.leaf[node]] = total_of(state.nodes, node)
+    return node
+
+
+@compiled
+def split_in_two(state: State, node: int, place: int, kind: int, test: float) -> int:
+    """Turn a leaf into a branch with two ways; return how many leaves are below."""
+    nodes, leaf, classes = state.nodes, state.nodes.leaf[node], state.observers.order.shape[2]
+    counts, order = np.zeros(2, np.int64), np.empty((2, classes), np.int64)
+    weights = np.empty((2, classes))
+    if kind == NUMERIC:
+        divide_at(state, leaf, place, test, state.settings.half, counts, order, weights)
+    else:
+        divide_by(state, leaf, place, int(test), counts, order, weights)
+    for side in range(2):
+        below = start_leaf(state, nodes.depth[node] + 1, counts[side], order[side], weights[side])
+        nodes.below[node, side] = below
+    return 2
+
+
+@compiled
+def split_in_all(state: State, node: int, place: int) -> int:
+    """Turn a leaf into a branch with one way a category; return how many leaves are below."""
+    nodes, leaf, classes = state.nodes, state.nodes.leaf[node], state.observers.order.shape[2]
+    feature = state.leaves.observed[leaf, place]
+    values = ranked_values(state, leaf, place, state.settings.category_ranks[feature])
+    counts, order = np.zeros(len(values), np.int64), np.empty((len(values), classes), np.int64)
+    weights = np.empty((len(values), classes))
+    divide_all(state, leaf, place, values, state.settings.ranks, counts, order, weights)
+    for side in range(len(values)):
+        below = start_leaf(state, nodes.depth[node] + 1, counts[side], order[side], weights[side])
+        add_edge(state, node, values[side], below)
+    return len(values)
+
+
+@compiled
+def split(state: State, tree: int, node: int, place: int, kind: int, test: float) -> None:
+    """Turn a leaf into a branch."""
+    nodes, leaf = state.nodes, state.nodes.leaf[node]
+    feature = state.leaves.observed[leaf, place]
+    if kind == CATEGORIES:
+        ways = split_in_all(state, node, place)
+    else:
+        ways = split_in_two(state, node, place, kind, test)
+    free_leaf(state, node)
+    nodes.kind[node], nodes.feature[node], nodes.test[node] = kind, feature, test
+    state.trees.active[tree] += ways - 1
+
+
+@compiled
+def attempt(state: State, tree: int, node: int) -> bool:
+    """Try to split a leaf; return False where River would raise, or its order is not defined."""
+    if is_pure(state, node):
+        return True
+    leaves, leaf = state.leaves, state.nodes.leaf[node]
+    if is_dominated(state, node, state.settings.max_share_to_split):
+        deactivate(state, tree, node)
+        enforce_size(state, tree)
+        return True
+    first = 1 if state.settings.merit_preprune else 0
+    merits = np.empty(first + leaves.n_observed[leaf])
+    kinds, tests = np.empty(len(merits), np.int8), np.empty(len(merits))
+    before = entropy_of(state, node) if state.settings.criterion == INFO_GAIN else 0.0
+    if first:
+        merits[0], kinds[0], tests[0] = -np.inf, LEAF, 0.0
+    for place in range(leaves.n_observed[leaf]):
+        i = first + place
+        merits[i], kinds[i], tests[i] = search(state, leaf, place, before)
+        if math.isnan(merits[i]):
+            return False
+    best, second = last_two(merits)
+    if best < 0:
+        return True
+    if second >= 0:
+        bound = hoeffding_bound(state, tree, node)
+        is_clear = merits[best] - merits[second] > bound or bound < state.trees.tau[tree]
+        if not is_clear:
+            if state.settings.remove_poor_attrs and state.settings.prediction == MAJORITY:
+                switch_off(state, leaf, kinds[first:], merits[best] - merits[first:], bound)
+            return True
+    if kinds[best] == LEAF:
+        deactivate(state, tree, node)
+    else:
+        split(state, tree, node, best - first, kinds[best], tests[best])
+    enforce_size(state, tree)
+    return True
+
+
+@compiled
+def switch_off(state: State, leaf: int, kinds: Kinds, behind: Floats, bound: float) -> None:
+    """Switch off the observers whose merits are further behind the best than the bound."""
+    for place in range(len(kinds) - 1, -1, -1):
+        if kinds[place] != LEAF and behind[place] > bound:
+            remove_observer(state, leaf, place)
+
+
+@compiled
+def hoeffding_bound(state: State, tree: int, node: int) -> float:
+    """Return the bound on the error of a difference between merits."""
+    span = merit_range(state.settings.criterion, state.nodes.n_classes[node])
+    log = math.log(1.0 / state.trees.delta[tree])
+    return math.sqrt((span * span * log) / (2.0 * total_of(state.nodes, node)))

@@ -1,0 +1,151 @@
+"""Numbers for the features, categories and classes of a model, in the order in which they came."""
+
+import math
+from collections.abc import Mapping
+from numbers import Number
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from fluxplain.evaluate.encoding import EXACT, Floats
+from fluxplain.forest.state import Integers
+
+MOST_LAYOUTS = 100
+"""Largest number of remembered combinations of features."""
+
+_NUMBERS = frozenset({float, int, bool})
+
+
+class UnsupportedError(ValueError):
+    """Values that arrays cannot hold as River's objects do."""
+
+
+class Layout(NamedTuple):
+    """The features of an observation: in its order, sorted, and the place of each feature in it."""
+
+    features: Integers
+    ranked: Integers
+    columns: Integers
+    is_numeric: bool
+
+
+class Names:
+    """Numbers features, categories and classes.
+
+    A feature is categorical if it was named so, or if its first value is not a number.
+    """
+
+    def __init__(self, nominal: Any, *, needs_names: bool) -> None:
+        self._named = nominal
+        self._needs_names = needs_names
+        self.features: dict[Any, int] = {}
+        self.categories: list[dict[Any, int] | None] = []
+        self.classes: dict[Any, int] = {}
+        self.n_known = 0  # of all three together
+        self._layouts: dict[tuple[Any, ...], Layout] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_layouts": {}}
+
+    def layout(self, x: Mapping[Any, Any]) -> Layout:
+        """Return the places of an observation's features; learn new ones."""
+        names = tuple(x)
+        found = self._layouts.get(names)
+        return self._new_layout(names, x) if found is None else found
+
+    def _new_layout(self, names: tuple[Any, ...], x: Mapping[Any, Any]) -> Layout:
+        for name in names:
+            is_named = self._named is not None and name in self._named
+            self.learn_feature(name, is_nominal=is_named or not isinstance(x[name], Number))
+        features = np.array([self.features[name] for name in names], dtype=np.int64)
+        ranked = np.array([self.features[name] for name in sorted(names)], dtype=np.int64)
+        columns = np.full(len(self.features), -1, dtype=np.int64)
+        columns[features] = np.arange(len(names))
+        if len(self._layouts) >= MOST_LAYOUTS:
+            self._layouts = {}
+        is_numeric = all(self.categories[feature] is None for feature in features.tolist())
+        found = self._layouts[names] = Layout(features, ranked, columns, is_numeric)
+        return found
+
+    def row(self, x: Mapping[Any, Any], layout: Layout, *, learns: bool) -> Floats:
+        """Return an observation as numbers; a new category is learned, or else -1."""
+        types = set(map(type, x.values()))
+        if layout.is_numeric and types <= _NUMBERS:
+            row = np.fromiter(x.values(), np.float64, len(x))
+            if int not in types or (np.abs(row) < EXACT).all():
+                return row
+        pairs = zip(layout.features.tolist(), x.values(), strict=True)
+        numbers = (self._number(feature, value, learns=learns) for feature, value in pairs)
+        return np.fromiter(numbers, np.float64, len(x))
+
+    def _number(self, feature: int, value: Any, *, learns: bool) -> float:
+        categories = self.categories[feature]
+        if categories is not None:
+            if value is None or value != value:  # noqa: PLR0124  NaN
+                raise UnsupportedError("a category is missing")
+            return float(self._learned(categories, value) if learns else categories.get(value, -1))
+        if not isinstance(value, float | int | np.number) or isinstance(value, np.complexfloating):
+            raise UnsupportedError(f"a number is {value!r}")
+        number = float(value)
+        if not isinstance(value, float) and abs(number) >= EXACT:
+            raise UnsupportedError(f"no float holds {value}")
+        return number
+
+    def code(self, feature: int, value: Any) -> int:
+        """Return the number of a category; learn it if it is new."""
+        return self._learned(self._categories(feature), value)
+
+    def known_code(self, name: Any, value: Any) -> float:
+        """Return the number of a feature's value: -1 for an unknown category, NaN for no number."""
+        try:
+            return self._number(self.features[name], value, learns=False)
+        except KeyError:
+            return -1.0
+        except UnsupportedError:
+            return math.nan
+
+    def value(self, feature: int, code: int) -> Any:
+        """Return the category of a number."""
+        return [*self._categories(feature)][code]
+
+    def _categories(self, feature: int) -> dict[Any, int]:
+        categories = self.categories[feature]
+        if categories is None:  # River's objects disagree about the feature
+            raise UnsupportedError("a feature is both categorical and numeric")
+        return categories
+
+    def learn_feature(self, name: Any, *, is_nominal: bool) -> None:
+        """Learn a feature."""
+        if name not in self.features:
+            if self._needs_names and not name:
+                raise UnsupportedError("River switches no feature off whose name is empty or 0")
+            self._layouts = {}  # theirs have no place for it
+            self.categories.append({} if is_nominal else None)
+            self.features[name] = len(self.features)
+            self.n_known += 1
+
+    def label(self, y: Any) -> int:
+        """Return the number of a class; learn it if it is new."""
+        return self._learned(self.classes, y)
+
+    def _learned(self, codes: dict[Any, int], each: Any) -> int:
+        code = codes.get(each)
+        if code is None:
+            code = codes[each] = len(codes)
+            self.n_known += 1
+        return code
+
+
+def ranks_of(codes: Mapping[Any, int], size: int) -> Integers:
+    """Return of each code its place when what it stands for is sorted.
+
+    Raises ``UnsupportedError`` if it cannot be sorted, which River tries where it matters.
+    """
+    try:
+        ordered = sorted(codes)
+    except TypeError as error:
+        raise UnsupportedError(str(error)) from error
+    ranks = np.zeros(size, dtype=np.int64)
+    for rank, each in enumerate(ordered):
+        ranks[codes[each]] = rank
+    return ranks

@@ -1,0 +1,139 @@
+"""Turns the arrays of a classification tree into River's objects."""
+
+from collections.abc import Iterator
+from copy import copy
+from typing import Any
+
+from river.proba import Gaussian
+from river.tree.nodes.branch import NominalBinaryBranch, NominalMultiwayBranch, NumericBinaryBranch
+from river.tree.splitter import GaussianSplitter
+from river.tree.splitter.nominal_splitter_classif import NominalSplitterClassif
+
+from fluxplain.forest.grove import Grove
+from fluxplain.forest.state import (
+    CATEGORIES,
+    LEAF,
+    LEAST,
+    MEAN,
+    MEAN_N,
+    MOST,
+    NUMERIC,
+    OFF,
+    SQUARES,
+)
+
+
+class TreeWriter:
+    """Builds River's objects from the arrays; ``river`` is the tree that they belong to."""
+
+    def __init__(self, grove: Grove, river: Any) -> None:
+        self._grove, self._state, self._river = grove, grove.state, river
+        self._features = [*grove.names.features]
+        self._classes = [*grove.names.classes]
+
+    def write(self, tree: int) -> None:
+        """Fill in River's tree with one of the arrays."""
+        trees, river = self._state.trees, self._river
+        river.grace_period = _whole(trees.grace_period[tree])
+        river.delta, river.tau = float(trees.delta[tree]), float(trees.tau[tree])
+        river.classes = {self._classes[c] for c in trees.classes[tree].nonzero()[0]}
+        river._train_weight_seen_by_model = float(trees.weight[tree])
+        river._n_active_leaves = int(trees.active[tree])
+        river._n_inactive_leaves = int(trees.inactive[tree])
+        river._growth_allowed = bool(trees.grows[tree])
+        active, inactive, factor = trees.sizes[tree].tolist()
+        river._active_leaf_size_estimate = active
+        river._inactive_leaf_size_estimate = inactive
+        river._size_estimate_overhead_fraction = factor
+        if trees.root[tree] >= 0:
+            river._root = self._node(int(trees.root[tree]))
+
+    def _node(self, node: int) -> Any:
+        kind = self._state.nodes.kind[node]
+        if kind == LEAF:
+            return self._leaf(node)
+        nodes = self._state.nodes
+        depth, stats = int(nodes.depth[node]), self._stats(node)
+        name, test = self._features[nodes.feature[node]], nodes.test[node]
+        if kind == CATEGORIES:
+            ways = [*self._edges(node)]
+            values = [self._value(nodes.feature[node], category) for category, _ in ways]
+            below = [self._node(way) for _, way in ways]
+            return NominalMultiwayBranch(stats, name, values, depth, *below)
+        below = [self._node(int(way)) for way in nodes.below[node]]
+        if kind == NUMERIC:
+            return NumericBinaryBranch(stats, name, float(test), depth, *below)
+        value = self._value(nodes.feature[node], int(test))
+        return NominalBinaryBranch(stats, name, value, depth, *below)
+
+    def _edges(self, node: int) -> Iterator[tuple[int, int]]:
+        edges, edge = self._state.edges, int(self._state.nodes.below[node, 0])
+        while edge >= 0:
+            yield int(edges.category[edge]), int(edges.node[edge])
+            edge = int(edges.following[edge])
+
+    def _value(self, feature: int, category: int) -> Any:
+        return self._grove.names.value(int(feature), category)
+
+    def _stats(self, node: int) -> dict[Any, float]:
+        nodes = self._state.nodes
+        order = nodes.order[node, : nodes.n_classes[node]].tolist()
+        return {self._classes[c]: float(nodes.weight[node, c]) for c in order}
+
+    def _leaf(self, node: int) -> Any:
+        leaf = self._river._new_leaf(self._stats(node))
+        place, leaves = int(self._state.nodes.leaf[node]), self._state.leaves
+        leaf.depth = int(self._state.nodes.depth[node])
+        leaf.last_split_attempt_at = float(leaves.tried[place])
+        if hasattr(leaf, "_mc_correct_weight"):
+            leaf._mc_correct_weight, leaf._nb_correct_weight = leaves.correct[place].tolist()
+        if hasattr(leaf, "feature_indices"):
+            chosen = leaves.chosen[place, : leaves.n_chosen[place]].tolist()
+            leaf.feature_indices = [self._features[feature] for feature in chosen]
+        off = (leaves.place[place] == OFF).nonzero()[0].tolist()
+        leaf._disabled_attrs = {self._features[feature] for feature in off}
+        observed = leaves.observed[place, : leaves.n_observed[place]].tolist()
+        leaf.splitters = {
+            self._features[feature]: self._observer(place, i, feature)
+            for i, feature in enumerate(observed)
+        }
+        if not leaves.is_active[place]:
+            leaf.deactivate()
+        return leaf
+
+    def _observer(self, leaf: int, place: int, feature: int) -> Any:
+        observers = self._state.observers
+        order = observers.order[leaf, place, : observers.n_classes[leaf, place]].tolist()
+        if not self._state.settings.nominal[feature]:
+            return self._numbers(leaf, place, order)
+        found = NominalSplitterClassif()
+        for c in order:
+            first = int(observers.first[leaf, place, c])
+            found._att_dist_per_class[self._classes[c]] = {
+                self._value(feature, category): weight for category, weight in self._entries(first)
+            }
+        found._att_values = copy(self._grove.sets[leaf, feature])
+        found._total_weight_observed = sum(
+            weight for each in found._att_dist_per_class.values() for weight in each.values()
+        )
+        return found
+
+    def _numbers(self, leaf: int, place: int, order: list[int]) -> GaussianSplitter:
+        found = self._river.splitter.clone()
+        for c in order:
+            seen, label = self._state.observers.gaussian[leaf, place, c].tolist(), self._classes[c]
+            found._min_per_class[label], found._max_per_class[label] = seen[LEAST], seen[MOST]
+            normal = found._att_dist_per_class[label] = Gaussian()
+            normal._var.mean.n, normal._var.mean._mean = seen[MEAN_N], seen[MEAN]
+            normal._var._S = seen[SQUARES]
+        return found
+
+    def _entries(self, first: int) -> Iterator[tuple[int, float]]:
+        entries, entry = self._state.entries, first
+        while entry >= 0:
+            yield int(entries.category[entry]), float(entries.weight[entry])
+            entry = int(entries.following[entry])
+
+
+def _whole(number: float) -> float:
+    return int(number) if number == int(number) else float(number)

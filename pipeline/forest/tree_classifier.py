@@ -1,0 +1,132 @@
+"""River's Hoeffding tree for classification, as arrays."""
+
+from collections.abc import Mapping
+from copy import deepcopy
+from random import Random
+from typing import Any, Self
+
+import numpy as np
+from river import tree
+
+from fluxplain.evaluate.encoding import Floats
+from fluxplain.forest import learn
+from fluxplain.forest.ask import answer_tree, changed_columns
+from fluxplain.forest.compiled_model import CompiledModel, check, check_python
+from fluxplain.forest.from_objects import TreeReader, learn_names
+from fluxplain.forest.grove import Encoded, Grove
+from fluxplain.forest.mersenne import state_of
+from fluxplain.forest.names import UnsupportedError
+from fluxplain.forest.to_objects import TreeWriter
+
+_OURS = frozenset({"_made", "river", "reason"})
+
+
+class _Learned:
+    """An attribute that says what River's tree has learned; the arrays know it."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, model: Any, owner: type) -> Any:
+        return self if model is None else getattr(model._as_river(), self._name)
+
+    def __set__(self, model: Any, value: Any) -> None:
+        """Ignore what River sets in a new tree."""
+
+
+class HoeffdingTreeClassifier(CompiledModel, tree.HoeffdingTreeClassifier):
+    """River's ``HoeffdingTreeClassifier`` as arrays; see :class:`CompiledModel`."""
+
+    _root = _Learned()
+    classes = _Learned()
+    _n_active_leaves = _Learned()
+    _n_inactive_leaves = _Learned()
+    _train_weight_seen_by_model = _Learned()
+    _growth_allowed = _Learned()
+    _active_leaf_size_estimate = _Learned()
+    _inactive_leaf_size_estimate = _Learned()
+    _size_estimate_overhead_fraction = _Learned()
+
+    @classmethod
+    def from_river(cls, model: tree.HoeffdingTreeClassifier) -> Self:
+        """Return a River model as arrays; raise ``UnsupportedError`` if they cannot hold it."""
+        found = cls.__new__(cls)
+        is_learned = {name for name, each in vars(cls).items() if isinstance(each, _Learned)}
+        of = {name: each for name, each in vars(model).items() if name not in is_learned}
+        found.__dict__.update(deepcopy(of))
+        found._start()
+        learn_names(found._grove, [model])
+        TreeReader(found._grove).read(0, model)
+        return found
+
+    def to_river(self) -> tree.HoeffdingTreeClassifier:
+        """Return the model as River's own objects."""
+        return deepcopy(self._as_river())
+
+    def learn_one(self, x: Mapping[Any, Any], y: Any, *, w: float = 1.0) -> None:
+        """Learn an observation as River's tree does."""
+        encoded = self._encoded(x, y)
+        if encoded is None:
+            self.river.learn_one(x, y, w=w)
+            return
+        row, layout, c = encoded
+        due = np.full(1, -1)
+        status, due[0] = learn.learn_tree(
+            *(self._grove.pointer, 0, row, layout.columns, layout.features, layout.ranked),
+            *(c, float(w), self._grove.words),
+        )
+        looks = self._grove.split(due)
+        check(status)
+        if looks:
+            self._look_at_sizes()
+
+    def predict_proba_one(self, x: Mapping[Any, Any]) -> dict[Any, float]:
+        """Return the probability of each class, as River's tree does."""
+        encoded = self._encoded(x)
+        if encoded is None:
+            return self.river.predict_proba_one(x)  # type: ignore[no-any-return]
+        row, layout, _ = encoded
+        shares, _ = self._grove.scratch()
+        check(learn.predict_tree(self._grove.pointer, 0, row, layout.columns, shares))
+        return self._grove.answer(0, shares)
+
+    def answer_rows(self, x: Mapping[Any, Any], rows: Floats) -> tuple[list[Any], Floats] | None:
+        """Return the classes and their probabilities; see :class:`AnswersRows`."""
+        encoded = self._encoded(x)
+        if encoded is None:
+            return None
+        shares = np.zeros((len(rows), self._grove.size.classes))
+        changed = np.empty(len(rows), np.int64)
+        changed_columns(rows, encoded.row, changed)
+        columns = encoded.layout.columns
+        status = answer_tree(self._grove.pointer, 0, rows, encoded.row, columns, changed, shares)
+        if status != learn.DONE:
+            return None
+        classes = self._grove.classes_of(0)
+        return [self._grove.labels[c] for c in classes], shares[:, classes]
+
+    def _encoded(self, x: Mapping[Any, Any], y: Any = None) -> Encoded | None:
+        if self._made is None and self.river is None:
+            try:
+                self._start()
+            except UnsupportedError as error:
+                self._give_up(str(error))
+        return super()._encoded(x, y)
+
+    def _start(self) -> None:
+        check_python()
+        parameters = {name: getattr(self, name) for name in self._get_params()}
+        self._made = Grove(parameters, n_trees=1, words=state_of(Random(0)))
+        self._grove.put_tree(0, parameters)
+
+    def _river_tree(self, tree: int) -> Any:  # noqa: ARG002  it has one
+        return self._as_river()
+
+    def _as_river(self) -> tree.HoeffdingTreeClassifier:
+        if self.river is not None:
+            return self.river
+        river = tree.HoeffdingTreeClassifier()
+        river.__dict__.update({n: each for n, each in vars(self).items() if n not in _OURS})
+        if self._made is not None:
+            TreeWriter(self._grove, river).write(0)
+        return river

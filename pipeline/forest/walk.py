@@ -1,0 +1,88 @@
+"""The way of an input through a tree, as River's branches take it."""
+
+import numpy as np
+
+from fluxplain.evaluate.compiled import compiled
+from fluxplain.evaluate.encoding import Floats
+from fluxplain.forest.state import CATEGORIES, LEAF, NUMERIC, Integers, State
+
+
+@compiled
+def way(state: State, node: int, x: Floats, columns: Integers) -> int:
+    """Return the node that a branch leads to; -1 if it has none for the input.
+
+    ``columns`` has of each feature its place in ``x``; -1 if it is missing.
+    """
+    nodes, edges = state.nodes, state.edges
+    column = columns[nodes.feature[node]]
+    if column < 0:
+        return -1
+    if nodes.kind[node] == NUMERIC:
+        return int(nodes.below[node, 0 if x[column] <= nodes.test[node] else 1])
+    if nodes.kind[node] != CATEGORIES:
+        return int(nodes.below[node, 0 if x[column] == nodes.test[node] else 1])
+    edge = nodes.below[node, 0]
+    while edge >= 0 and edges.category[edge] != x[column]:
+        edge = edges.following[edge]
+    return int(edges.node[edge]) if edge >= 0 else -1
+
+
+@compiled
+def weight_below(state: State, node: int) -> float:
+    """Return the weight in all leaves below a node, added as River adds it."""
+    nodes, edges = state.nodes, state.edges
+    total, kind = 0.0, nodes.kind[node]
+    if kind == LEAF:
+        for k in range(nodes.n_classes[node]):
+            total += nodes.weight[node, nodes.order[node, k]]
+    elif kind == CATEGORIES:
+        edge = nodes.below[node, 0]
+        while edge >= 0:
+            total += weight_below(state, edges.node[edge])
+            edge = edges.following[edge]
+    else:
+        total += weight_below(state, nodes.below[node, 0])
+        total += weight_below(state, nodes.below[node, 1])
+    return total
+
+
+@compiled
+def common_way(state: State, node: int) -> int:
+    """Return the node below a branch with the most weight, the first of several."""
+    nodes, edges = state.nodes, state.edges
+    if nodes.kind[node] != CATEGORIES:
+        left, right = nodes.below[node, 0], nodes.below[node, 1]
+        is_right = weight_below(state, left) < weight_below(state, right)
+        return int(right if is_right else left)
+    best, most, edge = -1, -np.inf, nodes.below[node, 0]
+    while edge >= 0:
+        weight = weight_below(state, edges.node[edge])
+        if best < 0 or weight > most:
+            best, most = edges.node[edge], weight
+        edge = edges.following[edge]
+    return int(best)
+
+
+@compiled
+def leaf_of(state: State, root: int, x: Floats, columns: Integers) -> int:
+    """Return the leaf that predicts for an input."""
+    node = root
+    while state.nodes.kind[node] != LEAF:
+        following = way(state, node, x, columns)
+        node = following if following >= 0 else common_way(state, node)
+    return node
+
+
+@compiled
+def stop_of(state: State, root: int, x: Floats, columns: Integers) -> tuple[int, int]:
+    """Return where an input that is learned stops, a leaf or a branch without a way, and above it.
+
+    The node above is -1 for the root.
+    """
+    node, above = root, -1
+    while state.nodes.kind[node] != LEAF:
+        following = way(state, node, x, columns)
+        if following < 0:
+            break
+        node, above = following, node
+    return node, above

@@ -1,0 +1,1 @@
+"""The forests as arrays: they are River's, number by number."""

@@ -1,0 +1,51 @@
+"""The arrays are River's models: the same predictions, trees, drifts and random numbers."""
+
+import pytest
+
+from tests.forest.models import CASES, KINDS, LIMITED, learn_both, pair, summary
+from tests.forest.streams import STREAMS
+
+RECORDS = 1500
+
+QUICK = "late_classes"
+"""The stream on which the quick suite tries every parameter."""
+
+
+@pytest.mark.parametrize(
+    ("kind", "parameters", "stream"),
+    [
+        pytest.param(
+            *case, stream, marks=() if "defaults" in case or stream == QUICK else pytest.mark.slow
+        )
+        for case in CASES
+        for stream in STREAMS
+    ],
+)
+def test_it_gives_rivers_numbers(kind: str, parameters: str, stream: str) -> None:
+    given = KINDS[kind][3][parameters]
+    river, ours = learn_both(*pair(kind, given), STREAMS[stream](RECORDS))
+    # River does not switch off a feature whose name is 0
+    has_zero = stream in {"digits", "sea"}
+    assert (ours.river is not None) == (parameters == "poor features off" and has_zero)
+    assert summary(ours) == summary(river)
+    assert summary(ours.to_river()) == summary(river)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("stream", ["numbers", "categories"])
+@pytest.mark.parametrize("stops", [False, True])
+def test_a_tree_that_outgrows_its_memory_goes_on_as_rivers(
+    kind: str, stream: str, *, stops: bool
+) -> None:
+    given = {**LIMITED, "stop_mem_management": stops}
+    river, ours = learn_both(*pair(kind, given), STREAMS[stream](RECORDS))
+    assert stops or ours.reason == "a tree has reached max_size"
+    assert summary(ours.to_river()) == summary(river)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_number_that_no_float_holds_goes_on_with_rivers_objects(kind: str) -> None:
+    stream = STREAMS["numbers"](300)
+    river, ours = learn_both(*pair(kind, {}), [*stream, ({**stream[0][0], "salary": 2**60}, 1)])
+    assert ours.reason == f"no float holds {2**60}"
+    assert summary(ours) == summary(river)
