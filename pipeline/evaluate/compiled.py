@@ -20,6 +20,14 @@ def compiled(function: F) -> F:
     return cast(F, numba.njit(cache=True, error_model="numpy")(function)) if numba else function
 
 
+def borrowing(function: F) -> F:
+    """Return the function, compiled when it is first called, if it makes no arrays.
+
+    It counts no references to those that it is given, which can take longer than the computing.
+    """
+    return cast(F, numba.njit(cache=True, error_model="numpy", _nrt=False)(function))
+
+
 def inlined(function: F) -> F:
     """Return the function, compiled into its callers: passing arrays to it would take long."""
     if not numba:

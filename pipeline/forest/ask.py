@@ -1,19 +1,61 @@
 """What a model's trees answer about many inputs of one observation."""
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
-from fluxplain.evaluate.compiled import compiled
+from fluxplain.evaluate.compiled import borrowing, compiled
 from fluxplain.evaluate.encoding import Floats
-from fluxplain.forest.bayes import category_share, freshen, has_votes, log_density, normalize
-from fluxplain.forest.learn import DONE, OVERFLOW, class_order, divide, is_bayes, predict_leaf
-from fluxplain.forest.places import copy_into, fill
-from fluxplain.forest.state import LEAF, MEAN, NUMERIC, Flags, Integers, Kinds, Nodes, State
+from fluxplain.forest.bayes import (
+    category_term,
+    freshen,
+    is_bayes,
+    log_density,
+    majority,
+    normalize,
+    total,
+)
+from fluxplain.forest.learn import DONE, OVERFLOW, class_order, divide
+from fluxplain.forest.state import (
+    LEAF,
+    MEAN,
+    NUMERIC,
+    Flags,
+    Integers,
+    Kinds,
+    State,
+)
 from fluxplain.forest.walk import common_way, leaf_of, way
 
 BITS = 62
 """Number of bits that mark columns. Further columns share bits, which only costs time."""
+
+
+class Leafs(NamedTuple):
+    """What the predictions of leaves need of the arrays: see :mod:`fluxplain.forest.state`."""
+
+    leaf: Integers
+    n_classes: Integers
+    order: Integers
+    weight: Floats
+    prior: Floats
+    is_active: Flags
+    correct: Floats
+    observed: Integers
+    n_observed: Integers
+    known: Flags
+    gaussian: Floats
+    logs: Floats
+    first: Integers
+    category: Integers
+    entry_weight: Floats
+    following: Integers
+    nominal: Flags
+
+
+LONGEST = 64
+"""Most nodes of the observation's own way that are kept; rows walk the rest."""
 
 NOTHING = math.inf
 """Instead of a term where a feature adds nothing to a vote, not even 0."""
@@ -31,111 +73,223 @@ def changed_columns(rows: Floats, x: Floats, changed: Integers) -> None:
 
 
 @compiled
-def own_path(state: State, root: int, x: Floats, columns: Integers) -> tuple[int, int]:
-    """Return the leaf of the observation itself, and marks of the columns that its path tests."""
-    nodes, node, tested = state.nodes, root, 0
-    while nodes.kind[node] != LEAF:
+def own_path(
+    state: State, root: int, x: Floats, columns: Integers, path: Integers, tested: Integers
+) -> int:
+    """Fill in the nodes on the observation's own way, and marks of the column that each tests.
+
+    Returns how many they are; the last one is the leaf. Longer ways end in the middle.
+    """
+    nodes, node, n = state.nodes, root, 0
+    while n < len(path):
+        path[n], tested[n] = node, 0
+        n += 1
+        if nodes.kind[node] == LEAF:
+            break
         column = columns[nodes.feature[node]]
         if column >= 0:
-            tested |= 1 << column % BITS
+            tested[n - 1] = 1 << column % BITS
         following = way(state, node, x, columns)
         node = following if following >= 0 else common_way(state, node)
-    return node, tested
+    return n
+
+
+@borrowing
+def reach_all(
+    kind: Kinds,
+    feature: Integers,
+    test: Floats,
+    below: Integers,
+    rows: Floats,
+    columns: Integers,
+    changed: Integers,
+    path: Integers,
+    tested: Integers,
+    n: int,
+    reached: Integers,
+) -> None:
+    """Fill in each row's leaf, or the first node on its way that is no simple test of it.
+
+    ``changed`` marks the columns in which a row differs from the observation, whose own ``path`` of
+    ``n`` nodes needs no second look.
+    """
+    for row in range(len(rows)):
+        step = 0
+        while step < n - 1 and not tested[step] & changed[row]:
+            step += 1
+        node = path[step]
+        while kind[node] == NUMERIC:
+            column = columns[feature[node]]
+            if column < 0:
+                break
+            node = below[node, 0 if rows[row, column] <= test[node] else 1]
+        reached[row] = node
 
 
 @compiled
-def observed_columns(state: State, leaf: int, columns: Integers) -> int:
+def leaves_of(
+    state: State, root: int, rows: Floats, x: Floats, columns: Integers, changed: Integers
+) -> Integers:
+    """Return the leaf of each row, with the logarithms that it needs; see :func:`freshen`."""
+    path, tested = np.empty((2, LONGEST), np.int64)
+    reached, nodes, is_fresh = np.empty(len(rows), np.int64), state.nodes, state.leaves.is_fresh
+    kind, leaf = nodes.kind, nodes.leaf
+    n = own_path(state, root, x, columns, path, tested)
+    reach_all(
+        *(kind, nodes.feature, nodes.test, nodes.below, rows, columns, changed, path, tested, n),
+        reached,
+    )
+    for row in range(len(rows)):
+        if kind[reached[row]] != LEAF:
+            reached[row] = leaf_of(state, reached[row], rows[row], columns)
+        if not is_fresh[leaf[reached[row]]]:
+            freshen(state, reached[row])
+    return reached
+
+
+@borrowing
+def seen_columns(of: Leafs, leaf: int, columns: Integers) -> int:
     """Return marks of the columns that a leaf observes."""
     marks = 0
-    for place in range(state.leaves.n_observed[leaf]):
-        column = columns[state.leaves.observed[leaf, place]]
+    for place in range(of.n_observed[leaf]):
+        column = columns[of.observed[leaf, place]]
         if column >= 0:
             marks |= 1 << column % BITS
     return marks
 
 
-@compiled
-def reach(
-    kind: Kinds,
-    feature: Integers,
-    test: Floats,
-    below: Integers,
-    root: int,
-    x: Floats,
-    columns: Integers,
-) -> int:
-    """Return the leaf of an input, or the first node on its way that is no simple test of it."""
-    node = root
-    while kind[node] == NUMERIC:
-        column = columns[feature[node]]
-        if column < 0:
-            break
-        node = below[node, 0 if x[column] <= test[node] else 1]
-    return node
-
-
-@compiled
-def number_term(knows: bool, gaussian: Floats, terms: Floats, value: float, two: float) -> float:
-    """Return what a number adds to the vote for a class; NaN where River would raise."""
-    if not knows:
-        return NOTHING
-    density = log_density(gaussian[MEAN], terms, value, two)
-    return density if density > -np.inf or math.isnan(density) else NOTHING
-
-
-@compiled
-def category_term(state: State, leaf: int, place: int, c: int, value: float) -> float:
-    """Return what a category adds to the vote for a class."""
-    share = category_share(state.entries, state.observers.first[leaf, place, c], value)
-    return math.log(share) if share > 0.0 else 0.0
-
-
-@compiled
+@borrowing
 def fill_terms(
-    state: State, leaf: int, x: Floats, columns: Integers, changed: int, terms: Floats
+    of: Leafs,
+    leaf: int,
+    rows: Floats,
+    row: int,
+    columns: Integers,
+    changed: int,
+    two: float,
+    own: Floats,
+    terms: Floats,
 ) -> None:
-    """Fill in what the changed columns add to the votes, shape (observers, classes)."""
-    observed, observers, nominal = state.leaves.observed, state.observers, state.settings.nominal
-    known, gaussian, logs = observers.known, observers.gaussian, observers.terms
-    two = state.settings.two
-    for place in range(state.leaves.n_observed[leaf]):
-        feature = observed[leaf, place]
+    """Fill in what a row's values add to the votes, shape (observers, classes).
+
+    Where a column is not changed, that is what the observation's ``own`` values add. Terms are NaN
+    where River would raise.
+    """
+    for place in range(of.n_observed[leaf]):
+        feature = of.observed[leaf, place]
         column = columns[feature]
-        if column < 0 or not changed & (1 << column % BITS):
-            continue
+        is_own = column < 0 or not changed & (1 << column % BITS)
         for c in range(terms.shape[1]):
-            if nominal[feature]:
-                terms[place, c] = category_term(state, leaf, place, c, x[column])
-            else:
-                terms[place, c] = number_term(
-                    known[leaf, place, c],
-                    gaussian[leaf, place, c],
-                    logs[leaf, place, c],
-                    x[column],
-                    two,
+            if is_own:
+                terms[place, c] = own[place, c]
+            elif of.nominal[feature]:
+                first = of.first[leaf, place, c]
+                terms[place, c] = category_term(
+                    of.category, of.entry_weight, of.following, first, rows[row, column]
                 )
+            elif of.known[leaf, place, c]:
+                mean, value = of.gaussian[leaf, place, c, MEAN], rows[row, column]
+                double, half_log = of.logs[leaf, place, c, 0], of.logs[leaf, place, c, 1]
+                density = log_density(mean, double, half_log, value, two)
+                terms[place, c] = NOTHING if density == -np.inf else density
+            else:
+                terms[place, c] = NOTHING
 
 
-@compiled
-def vote_again(nodes: Nodes, node: int, n_observed: int, terms: Floats, shares: Floats) -> int:
-    """Fill in the shares by naive Bayes, from the terms; see :func:`bayes`."""
-    highest, order, weight, prior = -np.inf, nodes.order, nodes.weight, nodes.prior
-    for k in range(nodes.n_classes[node]):
-        c = order[node, k]
-        shares[c] = 0.0
-        if weight[node, c] > 0.0:
-            vote = prior[node, c]
-            if vote == -np.inf:
-                return OVERFLOW
-            for place in range(n_observed):
-                if math.isnan(terms[place, c]):
-                    return OVERFLOW
+@borrowing
+def vote_again(of: Leafs, node: int, terms: Floats, shares: Floats) -> int:
+    """Fill in the shares by naive Bayes, from the terms of a leaf; see :func:`bayes`."""
+    highest, n_terms = -np.inf, of.n_observed[of.leaf[node]]
+    for k in range(of.n_classes[node]):
+        c, vote = of.order[node, k], 0.0
+        if of.weight[node, c] > 0.0:
+            vote = of.prior[node, c]
+            for place in range(n_terms):
                 if terms[place, c] != NOTHING:
                     vote += terms[place, c]
-            shares[c] = vote
-        highest = max(highest, shares[c])
-    normalize(nodes, node, highest, shares)
+            if math.isnan(vote) or of.prior[node, c] == -np.inf:
+                return OVERFLOW
+        shares[c] = vote
+        highest = max(highest, vote)
+    normalize(of.n_classes[node], of.order[node], highest, shares)
     return DONE
+
+
+@borrowing
+def answer_leaf(
+    of: Leafs,
+    node: int,
+    by_bayes: bool,
+    first: int,
+    rows: Floats,
+    x: Floats,
+    columns: Integers,
+    changed: Integers,
+    reached: Integers,
+    two: float,
+    own: Floats,
+    terms: Floats,
+    given: Floats,
+) -> int:
+    """Fill in the predictions on the rows that reach a leaf, from the first on.
+
+    What the observation's own values add to the votes is computed once. Rows that are done reach
+    -1.
+    """
+    leaf, status, answered, seen = of.leaf[node], DONE, -1, 0
+    if by_bayes:
+        seen = seen_columns(of, leaf, columns)
+        for place in range(of.n_observed[leaf]):
+            for c in range(given.shape[1]):
+                own[place, c] = NOTHING
+        fill_terms(of, leaf, x, 0, columns, -1, two, own, own)
+    for row in range(first, len(rows)):
+        if reached[row] != node:
+            continue
+        reached[row] = -1
+        is_own = not changed[row] & seen
+        if is_own and answered >= 0:
+            for c in range(given.shape[1]):
+                given[row, c] = given[answered, c]
+            continue
+        answered = row if is_own else answered
+        if by_bayes:
+            fill_terms(of, leaf, rows, row, columns, changed[row], two, own, terms)
+            status = max(status, vote_again(of, node, terms, given[row]))
+        else:
+            majority(of.n_classes[node], of.order[node], of.weight[node], given[row])
+    return status
+
+
+@borrowing
+def answer_leaves(
+    of: Leafs,
+    prediction: int,
+    threshold: float,
+    two: float,
+    rows: Floats,
+    x: Floats,
+    columns: Integers,
+    changed: Integers,
+    reached: Integers,
+    own: Floats,
+    terms: Floats,
+    given: Floats,
+) -> int:
+    """Fill in the predictions of the leaves that the rows reach."""
+    status = DONE
+    for first in range(len(rows)):
+        node = reached[first]
+        if node >= 0:
+            leaf, weight = of.leaf[node], total(of.n_classes[node], of.order[node], of.weight[node])
+            active, right = of.is_active[leaf], of.correct[leaf]
+            by_bayes = weight != 0.0 and is_bayes(prediction, threshold, active, right, weight)
+            part = answer_leaf(
+                *(of, node, by_bayes, first, rows, x, columns, changed, reached, two),
+                *(own, terms, given),
+            )
+            status = max(status, part)
+    return status
 
 
 @compiled
@@ -150,67 +304,28 @@ def answer_tree(
 ) -> int:
     """Fill in a tree's predictions on the rows, shape (rows, classes); return DONE or OVERFLOW.
 
-    What is known of the observation's own leaf is kept, and of the last other one.
+    Loops take the arrays that they need: taking one from the state counts its references, which
+    costs as much as a term of a vote.
     """
-    nodes, root, status = state.nodes, state.trees.root[tree], DONE
-    kind, feature, test, below = nodes.kind, nodes.feature, nodes.test, nodes.below
-    for row in range(rows.shape[0]):
-        fill(given[row], 0.0)
+    root, settings = state.trees.root[tree], state.settings
+    given[:] = 0.0
     if root < 0:
         return DONE
-    own, tested = own_path(state, root, x, columns)
-    of = np.array([own, -1])
-    by_bayes, seen, has_own = np.zeros(2, np.bool_), np.zeros(2, np.int64), np.zeros(2, np.bool_)
-    known = np.empty((2, state.leaves.observed.shape[1], given.shape[1]))
-    terms, shares = np.empty(known.shape[1:]), np.zeros((2, given.shape[1]))
-    prepare(state, own, x, columns, 0, by_bayes, seen, known)
-    for row in range(rows.shape[0]):
-        node = own
-        if changed[row] & tested:
-            node = reach(kind, feature, test, below, root, rows[row], columns)
-            if kind[node] != LEAF:
-                node = leaf_of(state, node, rows[row], columns)
-        slot = 0 if node == own else 1
-        if of[slot] != node:
-            of[slot], has_own[slot] = node, False
-            prepare(state, node, x, columns, slot, by_bayes, seen, known)
-        if by_bayes[slot] and changed[row] & seen[slot]:
-            leaf = nodes.leaf[node]
-            n = state.leaves.n_observed[leaf]
-            for place in range(n):
-                for c in range(given.shape[1]):
-                    terms[place, c] = known[slot, place, c]
-            fill_terms(state, leaf, rows[row], columns, changed[row], terms)
-            status = max(status, vote_again(nodes, node, n, terms, given[row]))
-            continue
-        if not has_own[slot]:
-            has_own[slot] = True
-            fill(shares[slot], 0.0)
-            status = max(status, predict_leaf(state, node, rows[row], columns, False, shares[slot]))
-        copy_into(given[row], shares[slot])
-    return status
-
-
-@compiled
-def prepare(
-    state: State,
-    node: int,
-    x: Floats,
-    columns: Integers,
-    slot: int,
-    by_bayes: Flags,
-    seen: Integers,
-    known: Floats,
-) -> None:
-    """Fill in whether a leaf predicts by naive Bayes, the columns that it sees, and its terms."""
-    leaf = state.nodes.leaf[node]
-    by_bayes[slot] = is_bayes(state, node) and has_votes(state.nodes, node)
-    seen[slot] = observed_columns(state, leaf, columns)
-    if by_bayes[slot]:
-        freshen(state, node)
-        for place in range(state.leaves.n_observed[leaf]):
-            fill(known[slot, place], NOTHING)
-        fill_terms(state, leaf, x, columns, -1, known[slot])
+    nodes, leaves, observers, entries = state.nodes, state.leaves, state.observers, state.entries
+    reached = leaves_of(state, root, rows, x, columns, changed)
+    of = Leafs(
+        *(nodes.leaf, nodes.n_classes, nodes.order, nodes.weight, nodes.prior),
+        *(leaves.is_active, leaves.correct, leaves.observed, leaves.n_observed),
+        *(observers.known, observers.gaussian, observers.terms, observers.first),
+        *(entries.category, entries.weight, entries.following, settings.nominal),
+    )
+    own, terms = np.empty((2, leaves.observed.shape[1], given.shape[1]))
+    prediction, threshold, alone = settings.prediction, settings.nb_threshold, x.reshape(1, len(x))
+    return answer_leaves(
+        *(of, prediction, threshold, settings.two, rows, alone, columns, changed, reached, own),
+        terms,
+        given,
+    )
 
 
 @compiled

@@ -4,13 +4,14 @@ import math
 
 import numpy as np
 
-from fluxplain.evaluate.compiled import compiled
+from fluxplain.evaluate.compiled import borrowing, compiled
 from fluxplain.evaluate.encoding import Floats
 from fluxplain.forest.state import (
+    BAYES,
+    MAJORITY,
     MEAN,
     MEAN_N,
     SQUARES,
-    Entries,
     Integers,
     Nodes,
     Observers,
@@ -20,13 +21,19 @@ from fluxplain.forest.state import (
 HALF_LOG_TAU = 0.5 * math.log(math.tau)
 
 
+@borrowing
+def total(n_classes: int, order: Integers, weight: Floats) -> float:
+    """Return the weight of ``n_classes`` classes, added in their order."""
+    found = 0.0
+    for k in range(n_classes):
+        found += weight[order[k]]
+    return found
+
+
 @compiled
 def total_of(nodes: Nodes, node: int) -> float:
-    """Return a node's weight, added in the order of its classes."""
-    total = 0.0
-    for k in range(nodes.n_classes[node]):
-        total += nodes.weight[node, nodes.order[node, k]]
-    return total
+    """Return a node's weight."""
+    return total(nodes.n_classes[node], nodes.order[node], nodes.weight[node])
 
 
 @compiled
@@ -40,14 +47,13 @@ def first_best(nodes: Nodes, node: int, shares: Floats) -> int:
     return best
 
 
-@compiled
-def majority(nodes: Nodes, node: int, shares: Floats) -> None:
-    """Fill in the shares of the classes that the node knows, shape (classes,)."""
-    total = total_of(nodes, node)
-    scale = 1.0 if total == 0.0 or math.isnan(total) else 1.0 / total
-    for k in range(nodes.n_classes[node]):
-        c = nodes.order[node, k]
-        shares[c] = nodes.weight[node, c] * scale
+@borrowing
+def majority(n_classes: int, order: Integers, weight: Floats, shares: Floats) -> None:
+    """Fill in the shares of the classes that a node knows, shape (classes,)."""
+    found = total(n_classes, order, weight)
+    scale = 1.0 if found == 0.0 or math.isnan(found) else 1.0 / found
+    for k in range(n_classes):
+        shares[order[k]] = weight[order[k]] * scale
 
 
 @compiled
@@ -71,20 +77,21 @@ def freshen(state: State, node: int) -> None:
             terms[1] = 0.5 * math.log(variance) if variance > 0.0 else 0.0
 
 
-@compiled
-def log_density(mean: float, terms: Floats, value: float, two: float) -> float:
+@borrowing
+def log_density(mean: float, double: float, half_log: float, value: float, two: float) -> float:
     """Return the logarithm of a normal density; NaN where Python's power overflows.
 
-    -inf if there is none, also for NaN, which River leaves out as well. ``two`` is 2.0: as a
-    constant, the compiler would square differently from Python.
+    -inf if there is none, also for NaN, which River leaves out as well. ``double`` is -2 variance,
+    0 without one, ``half_log`` half the variance's logarithm. ``two`` is 2.0: as a constant, the
+    compiler would square differently from Python.
     """
     distance = value - mean
-    if terms[0] == 0.0 or math.isnan(distance):
+    if double == 0.0 or math.isnan(distance):
         return -math.inf
     squared = math.pow(distance, two)
     if math.isinf(squared) and math.isfinite(distance):
         return math.nan
-    return float(squared / terms[0] - HALF_LOG_TAU - terms[1])
+    return float(squared / double - HALF_LOG_TAU - half_log)
 
 
 @compiled
@@ -96,18 +103,24 @@ def know_class(observers: Observers, leaf: int, place: int, c: int) -> None:
         observers.n_classes[leaf, place] += 1
 
 
-@compiled
-def category_share(entries: Entries, first: int, value: float) -> float:
-    """Return a category's share of the weights in a list; 0 if it is not there."""
-    found, total, entry = -1, 0.0, first
+@borrowing
+def category_term(
+    category: Integers, weight: Floats, following: Integers, first: int, value: float
+) -> float:
+    """Return the logarithm of a category's share of the weights in a list; 0 without any.
+
+    The arrays are those of the entries, ``first`` is that of the list.
+    """
+    found, together, entry = -1, 0.0, first
     while entry >= 0:
-        if entries.category[entry] == value:
+        if category[entry] == value:
             found = entry
-        total += entries.weight[entry]
-        entry = entries.following[entry]
-    if found < 0 or total == 0.0:
+        together += weight[entry]
+        entry = following[entry]
+    if found < 0 or together == 0.0:
         return 0.0
-    return float(entries.weight[found] / total)
+    share = weight[found] / together
+    return math.log(share) if share > 0.0 else 0.0
 
 
 @compiled
@@ -125,12 +138,15 @@ def vote_of(state: State, node: int, c: int, x: Floats, columns: Integers, learn
         if state.settings.nominal[feature]:
             if learns:
                 know_class(observers, leaf, place, c)
-            share = category_share(entries, observers.first[leaf, place, c], x[column])
-            vote += math.log(share) if share > 0.0 else 0.0
+            first = observers.first[leaf, place, c]
+            vote += category_term(
+                entries.category, entries.weight, entries.following, first, x[column]
+            )
         elif observers.known[leaf, place, c]:
             density = log_density(
                 observers.gaussian[leaf, place, c, MEAN],
-                observers.terms[leaf, place, c],
+                observers.terms[leaf, place, c, 0],
+                observers.terms[leaf, place, c, 1],
                 x[column],
                 state.settings.two,
             )
@@ -141,23 +157,31 @@ def vote_of(state: State, node: int, c: int, x: Floats, columns: Integers, learn
     return float(vote)
 
 
-@compiled
-def has_votes(nodes: Nodes, node: int) -> bool:
-    """Return whether naive Bayes has anything to say."""
-    return nodes.n_classes[node] > 0 and total_of(nodes, node) != 0.0
-
-
-@compiled
-def normalize(nodes: Nodes, node: int, highest: float, shares: Floats) -> None:
+@borrowing
+def normalize(n_classes: int, order: Integers, highest: float, shares: Floats) -> None:
     """Turn the logarithms of votes, of which one is the highest, into shares that sum to 1."""
     together = 0.0
-    for k in range(nodes.n_classes[node]):
-        below = shares[nodes.order[node, k]] - highest
+    for k in range(n_classes):
+        below = shares[order[k]] - highest
         together += 1.0 if below == 0.0 else math.exp(below)
     together = highest + math.log(together)
-    for k in range(nodes.n_classes[node]):
-        c = nodes.order[node, k]
-        shares[c] = math.exp(shares[c] - together)
+    for k in range(n_classes):
+        shares[order[k]] = math.exp(shares[order[k]] - together)
+
+
+@borrowing
+def is_bayes(
+    prediction: int, threshold: float, is_active: bool, correct: Floats, weight: float
+) -> bool:
+    """Return whether a leaf predicts by naive Bayes, not by its majority.
+
+    ``correct`` are the weights that each has predicted rightly, ``weight`` is the leaf's.
+    """
+    if prediction == MAJORITY or not is_active:
+        return False
+    if prediction == BAYES:
+        return weight >= threshold
+    return bool(correct[1] >= correct[0])
 
 
 @compiled
@@ -169,7 +193,7 @@ def bayes(
     If ``learns``, observers of categories come to know the class, as River's do when asked.
     """
     nodes = state.nodes
-    if not has_votes(nodes, node):
+    if nodes.n_classes[node] == 0 or total_of(nodes, node) == 0.0:
         return 0
     freshen(state, node)
     highest = -np.inf
@@ -181,5 +205,5 @@ def bayes(
             if math.isnan(shares[c]):
                 return 2
         highest = max(highest, shares[c])
-    normalize(nodes, node, highest, shares)
+    normalize(nodes.n_classes[node], nodes.order[node], highest, shares)
     return 1

@@ -4,12 +4,12 @@ import numpy as np
 
 from fluxplain.evaluate.compiled import compiled
 from fluxplain.evaluate.encoding import Floats
-from fluxplain.forest.bayes import bayes, first_best, majority, total_of
+from fluxplain.forest.bayes import bayes, first_best, is_bayes, majority, total_of
 from fluxplain.forest.grow import attempt, deactivate
 from fluxplain.forest.mersenne import Words, poisson
 from fluxplain.forest.observe import choose_features, count_class, see_feature
 from fluxplain.forest.places import add_edge, fill, new_leaf
-from fluxplain.forest.state import ADAPTIVE, BAYES, CATEGORIES, LEAF, MAJORITY, Integers, State
+from fluxplain.forest.state import ADAPTIVE, CATEGORIES, LEAF, Integers, State
 from fluxplain.forest.walk import common_way, leaf_of, stop_of
 
 DONE, OVERFLOW = range(2)
@@ -20,25 +20,17 @@ NOT_ASKED = -2
 
 
 @compiled
-def is_bayes(state: State, node: int) -> bool:
-    """Return whether a leaf predicts by naive Bayes, not by its majority."""
-    leaf, prediction = state.nodes.leaf[node], state.settings.prediction
-    if prediction == MAJORITY or not state.leaves.is_active[leaf]:
-        return False
-    if prediction == BAYES:
-        return bool(total_of(state.nodes, node) >= state.settings.nb_threshold)
-    return bool(state.leaves.correct[leaf, 1] >= state.leaves.correct[leaf, 0])
-
-
-@compiled
 def predict_leaf(
     state: State, node: int, x: Floats, columns: Integers, learns: bool, shares: Floats
 ) -> int:
     """Fill in a leaf's prediction, shape (classes,); return DONE or OVERFLOW; see :func:`bayes`."""
-    if is_bayes(state, node):
+    nodes, leaves, settings = state.nodes, state.leaves, state.settings
+    leaf, weight = nodes.leaf[node], total_of(nodes, node)
+    active, right = leaves.is_active[leaf], leaves.correct[leaf]
+    if is_bayes(settings.prediction, settings.nb_threshold, active, right, weight):
         found = bayes(state, node, x, columns, learns, shares)
         return OVERFLOW if found == 2 else DONE
-    majority(state.nodes, node, shares)
+    majority(nodes.n_classes[node], nodes.order[node], nodes.weight[node], shares)
     return DONE
 
 
@@ -76,7 +68,7 @@ def judge(state: State, node: int, x: Floats, columns: Integers, c: int, w: floa
     """Count which of a leaf's predictions are right; return DONE or OVERFLOW."""
     nodes, correct = state.nodes, state.leaves.correct[state.nodes.leaf[node]]
     shares = np.zeros(nodes.weight.shape[1])
-    majority(nodes, node, shares)
+    majority(nodes.n_classes[node], nodes.order[node], nodes.weight[node], shares)
     if nodes.n_classes[node] == 0 or first_best(nodes, node, shares) == c:
         correct[0] += w
     found = bayes(state, node, x, columns, True, shares)

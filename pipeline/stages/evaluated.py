@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, ClassVar, cast
 import numpy as np
 
 from fluxplain.evaluate import Label, Table, Value
-from fluxplain.evaluate.encoding import Floats
 from fluxplain.evaluate.table import Labels, aligned
 from fluxplain.schemas import Evaluation, Record
 from fluxplain.schemas.evaluation import Row
@@ -72,7 +71,7 @@ def evaluations(run: Sequence[Evaluated]) -> Iterator[Evaluation]:
     There is one for each feature, or several where its classes, the model or the incarnation
     change, or where evaluations between are missing.
     """
-    items = [_Lists.of(each) for each in run]
+    items = [_Lists(each) for each in run]
     for name in dict.fromkeys(name for each in run for name in each.classes):
         having = [each for each in items if name in each.evaluated.classes]
         ends = [i for i, (a, b) in enumerate(pairwise(having), 1) if not b.continues(a, name)]
@@ -80,25 +79,14 @@ def evaluations(run: Sequence[Evaluated]) -> Iterator[Evaluation]:
             yield _evaluation(name, having[begin:end])
 
 
-@dataclass(frozen=True, slots=True)
 class _Lists:
     """The arrays of an observation as lists: by method, rows and points of each feature."""
 
-    evaluated: Evaluated
-    prediction: list[Row]
-    rows: Mapping[Method, Mapping[str, list[Row]]]
-    points: Mapping[Method, Mapping[str, list[Value]]]
-
-    @classmethod
-    def of(cls, evaluated: Evaluated) -> "_Lists":
-        rows, points = {}, {}
-        for method, answers in evaluated.answers.items():
-            rows[method] = _by_name(answers)
-            if answers.points is not None:
-                axes = map(as_list, answers.points)
-                points[method] = dict(zip(answers.names, axes, strict=True))
-        own = evaluated.prediction
-        return cls(evaluated, _as_rows(own.labels, own.numbers), rows, points)
+    def __init__(self, evaluated: Evaluated) -> None:
+        self.evaluated = evaluated
+        # features mostly have the same labels: one conversion for all, small ones take long
+        self._rows: dict[tuple[Method | None, Labels], Mapping[str, list[Row]]] = {}
+        self._points: dict[Method, Mapping[str, list[Value]]] = {}
 
     def continues(self, before: "_Lists", name: str) -> bool:
         """Return whether a feature's evaluation may be appended to another one."""
@@ -112,22 +100,30 @@ class _Lists:
 
     def own_rows(self, name: str) -> list[Row]:
         """Return the output on the observation itself, one column per label of the feature."""
-        own = self.evaluated
-        return _on(own.classes[name], own.prediction.labels, self.prediction)
+        labels, own = self.evaluated.classes[name], self.evaluated.prediction
+        if (None, labels) not in self._rows:
+            self._rows[None, labels] = {"": _as_rows(own, labels)}
+        return self._rows[None, labels][""]
 
     def rows_of(self, name: str, method: Method) -> list[Row] | None:
         """Return a feature's outputs of a method, one column per label; None if there are none."""
-        own = self.evaluated
-        rows = None if name in own.failed else self.rows.get(method, {}).get(name)
-        if rows is None:
+        own, labels = self.evaluated, self.evaluated.classes[name]
+        if name in own.failed or method not in own.answers:
             return None
-        return _on(own.classes[name], own.answers[method].labels, rows)
+        if (method, labels) not in self._rows:
+            self._rows[method, labels] = _by_name(own.answers[method], labels)
+        return self._rows[method, labels].get(name)
 
     def points_of(self, name: str, method: Method) -> list[Value] | None:
         """Return a feature's evaluation points of a method; None if there are none."""
-        if name in self.evaluated.failed:
+        own = self.evaluated
+        if name in own.failed or method not in own.answers:
             return None
-        return self.points.get(method, {}).get(name)
+        if method not in self._points:
+            answers = own.answers[method]
+            axes = map(as_list, answers.points or ())
+            self._points[method] = dict(zip(answers.names, axes, strict=answers.points is not None))
+        return self._points[method].get(name)
 
 
 def _evaluation(name: str, items: Sequence[_Lists]) -> Evaluation:
@@ -154,9 +150,8 @@ def _evaluation(name: str, items: Sequence[_Lists]) -> Evaluation:
     )
 
 
-def _by_name(answers: "Answers") -> dict[str, list[Row]]:
-    # one conversion for all features: many small ones take long
-    rows = _as_rows(answers.labels, np.concatenate(answers.blocks))
+def _by_name(answers: "Answers", labels: Labels) -> dict[str, list[Row]]:
+    rows = _as_rows(Table(answers.labels, np.concatenate(answers.blocks)), labels)
     by_name, begin = {}, 0
     for name, block in zip(answers.names, answers.blocks, strict=True):
         by_name[name] = rows[begin : begin + len(block)]
@@ -164,17 +159,11 @@ def _by_name(answers: "Answers") -> dict[str, list[Row]]:
     return by_name
 
 
-def _as_rows(labels: Labels, numbers: Floats) -> list[Row]:
+def _as_rows(table: Table, labels: Labels) -> list[Row]:
+    """Return rows with exactly these labels as columns."""
+    numbers = aligned(table, labels)
     rows: list[Row] = (numbers[:, 0] if labels == (None,) else numbers).tolist()
     return rows
-
-
-def _on(labels: Labels, given: Labels, rows: list[Row]) -> list[Row]:
-    """Return rows with exactly these labels as columns."""
-    if given == labels:
-        return rows
-    numbers = np.array(rows).reshape(len(rows), len(given))
-    return _as_rows(labels, aligned(Table(given, numbers), labels))
 
 
 def as_list(points: "Axis | tuple[Axis, Axis]") -> list[Value]:

@@ -98,13 +98,14 @@ class Evaluations:
         Adds to ``failed`` the features whose outputs are of different kinds, or too large for a
         message.
         """
-        is_plain = all(each.labels == own for each in answers.values()) and _is_small(own, answers)
+        given = {own, *[each.labels for each in answers.values()]}
+        small = {known for known in set(self._classes.values()) if _is_plain(known, given, answers)}
         classes: dict[str, Labels] = {}
         places: dict[str, list[Place]] = {}
         for name in self._due(answers):
             known = self._classes[name]
-            if is_plain and own in {known, (None,)}:
-                classes[name] = own
+            if known in small:
+                classes[name] = known or own
                 continue
             places = places or _places(answers)
             try:
@@ -126,15 +127,24 @@ class Evaluations:
         return due
 
 
-def _is_small(own: Labels, answers: Mapping[Method, Answers]) -> bool:
+def _is_plain(known: Labels, given: Collection[Labels], answers: Mapping[Method, Answers]) -> bool:
+    """Return whether answers with the given labels have no new ones, and none is too large."""
+    if known:
+        fits = all(each == known or set(each) <= set(known) for each in given)
+    else:
+        fits = set(given) == {(None,)}
+    return fits and _is_small(known or (None,), answers)
+
+
+def _is_small(labels: Labels, answers: Mapping[Method, Answers]) -> bool:
     """Return whether no feature's answers can be too large for a message."""
-    numbers, points = len(own), 0
+    numbers, points = len(labels), 0
     for each in answers.values():
         most = max(map(len, each.blocks), default=0)
-        numbers += most * len(own)
+        numbers += most * len(labels)
         points += 0 if each.points is None else most
     size = NUMBER_BYTES * numbers + (NUMBER_BYTES + TEXT_BYTES) * points
-    return size + text_bytes(label for label in own if label is not None) <= MAX_RECORD_BYTES
+    return size + text_bytes(label for label in labels if label is not None) <= MAX_RECORD_BYTES
 
 
 def _places(answers: Mapping[Method, Answers]) -> dict[str, list[Place]]:

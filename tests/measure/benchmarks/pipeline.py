@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 import orjson
 
 from fluxplain.config import Config
+from fluxplain.forest import as_river
 from fluxplain.stages import Message, ModelStage, process
 from tests.kit.waiting import FailedError
 from tests.measure.benchmarks import library
@@ -71,7 +72,7 @@ async def _bare_consumer(config: Config, methods: list[str]) -> float:
     """Return the records a second of one consumer that predicts, explains and learns."""
     from aiokafka import AIOKafkaConsumer  # noqa: PLC0415  of Faust
 
-    model = config.make_model()
+    model = as_river(config.make_model())
     sides = library.ixai(model, FEATURES)
     if "ipdp" in methods:
         sides["pdp"] = library.ours(model, FEATURES, evaluator="generic")["pdp"]
