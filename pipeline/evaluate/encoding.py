@@ -1,5 +1,6 @@
 """Encodes observations and perturbed inputs as rows of numbers."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -209,10 +210,9 @@ class Encoding:
 def _are_exact(numbers: Floats) -> bool:
     """Return whether all numbers are surely below the limit of exact integers.
 
-    It compares their sum of squares only, a tenth of the cost: False says that one may be above.
+    It compares the root of their sum of squares only: False says that one may be above.
     """
-    with np.errstate(over="ignore"):
-        return bool(numbers @ numbers < EXACT**2)
+    return math.hypot(*numbers.tolist()) < EXACT
 
 
 def _type(value: Value) -> type:

@@ -5,7 +5,6 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from fluxplain.evaluate.encoding import NUMBERS, Floats, Inputs
-from fluxplain.evaluate.evaluator import Observation
 from fluxplain.evaluate.generic import GenericEvaluator, plain_label
 from fluxplain.evaluate.table import Table
 
@@ -14,11 +13,14 @@ from fluxplain.evaluate.table import Table
 class AnswersRows(Protocol):
     """The interface of such models; those of :mod:`fluxplain.forest` have it."""
 
-    def answer_rows(self, x: Observation, rows: Floats) -> tuple[list[Any], Floats] | None:
+    def answer_rows(
+        self, features: tuple[str, ...], own: Floats, rows: Floats
+    ) -> tuple[list[Any], Floats] | None:
         """Return the classes, and their probabilities on changed inputs of one observation.
 
-        ``rows`` have the features in the order of ``x``, shape (inputs, features), with the codes
-        of :meth:`code`. Returns None where the model must be asked input by input.
+        ``own`` are the observation's numbers, shape (features,), ``rows`` those of the inputs,
+        shape (inputs, features), both with the codes of :meth:`code`. Returns None where the model
+        must be asked input by input.
         """
         ...
 
@@ -36,24 +38,29 @@ class RowsEvaluator:
 
     def __call__(self, inputs: Inputs) -> Table:
         """Return the outputs; see :class:`Evaluator`."""
-        observed, encoded = inputs
-        rows = encoded if observed.encoding.mark is NUMBERS else self._translated(inputs)
-        answers = None if rows is None else self.model.answer_rows(observed.x, rows)
+        observed, rows = inputs
+        own: Floats | None = observed.numbers
+        if observed.encoding.mark is not NUMBERS:
+            own, rows = self._translated(inputs)
+        answers = None if own is None else self.model.answer_rows(observed.features, own, rows)
         if answers is None:  # River raises, or has its own answer
             return self._one_by_one(inputs)
         labels, numbers = answers
         return Table(tuple(map(plain_label, labels)), numbers)
 
-    def _translated(self, inputs: Inputs) -> Floats | None:
-        """Return rows with the model's codes of categories; None if a number is none."""
+    def _translated(self, inputs: Inputs) -> tuple[Floats | None, Floats]:
+        """Return the observation's numbers and the rows with the model's codes.
+
+        Instead of the former None, if a number is none.
+        """
         observed, rows = inputs
-        translated = rows.copy()
+        translated = np.vstack([observed.numbers, rows])
         for column, feature in enumerate(observed.features):
             if observed.encoding.is_categorical(feature):
-                codes, where = np.unique(rows[:, column], return_inverse=True)
+                codes, where = np.unique(translated[:, column], return_inverse=True)
                 decode = observed.encoding.decoder(feature)
-                own = np.array([self.model.code(feature, decode(code)) for code in codes.tolist()])
-                if np.isnan(own).any():
-                    return None
-                translated[:, column] = own[where]
-        return translated
+                given = np.array([self.model.code(feature, decode(c)) for c in codes.tolist()])
+                if np.isnan(given).any():
+                    return None, rows
+                translated[:, column] = given[where]
+        return translated[0], translated[1:]

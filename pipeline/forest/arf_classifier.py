@@ -42,7 +42,7 @@ _TREE = (
 )
 """Parameters of a tree of the forest."""
 
-_OURS = frozenset({"_made", "_mains", "_behind", "_spare", "river", "reason", "_own_rng"})
+_OURS = frozenset({"_made", "_mains", "_behind", "_spare", "_votes", "river", "reason", "_own_rng"})
 
 
 class ARFClassifier(CompiledModel, forest.ARFClassifier):
@@ -50,6 +50,8 @@ class ARFClassifier(CompiledModel, forest.ARFClassifier):
 
     ``data`` are copies of the trees; see :class:`CompiledModel`.
     """
+
+    _votes: Floats | None = None  # the weights of the trees' votes, until they learn
 
     @classmethod
     def from_river(cls, model: forest.ARFClassifier) -> Self:
@@ -96,34 +98,36 @@ class ARFClassifier(CompiledModel, forest.ARFClassifier):
         labels, numbers = self._grove.labels, votes.tolist()
         return {labels[c]: numbers[c] for c in order[:n].tolist()}
 
-    def answer_rows(self, x: Mapping[Any, Any], rows: Floats) -> tuple[list[Any], Floats] | None:
+    def answer_rows(
+        self, features: tuple[Any, ...], own: Floats, rows: Floats
+    ) -> tuple[list[Any], Floats] | None:
         """Return the classes and their probabilities; see :class:`AnswersRows`."""
-        encoded = None if self._is_new else self._encoded(x)
-        if encoded is None:
+        layout = self._layout(features)
+        if layout is None:
             return None
-        row, layout = encoded.row, encoded.layout
         classes = self._grove.size.classes
         votes, order = np.zeros((len(rows), classes)), np.zeros(classes, np.int64)
         n, status = answer_forest(
-            *(self._grove.pointer, self._mains, self._weights(), rows, row, layout.columns),
+            *(self._grove.pointer, self._mains, self._weights(), rows, own, layout.columns),
             *(votes, order),
         )
-        chosen = order[:n].tolist()
         if status != learn.DONE:
             return None
-        return [self._grove.labels[c] for c in chosen], votes[:, chosen]
+        chosen = order[:n].tolist()
+        numbers = votes if chosen == [*range(classes)] else votes[:, chosen]
+        return [self._grove.labels[c] for c in chosen], numbers
 
-    def _weights(self) -> Any:
-        weights = np.ones(self.n_models)
-        if not self.disable_weighted_vote:
-            for i, metric in enumerate(self._metrics):
+    def _weights(self) -> Floats:
+        if self._votes is None:
+            self._votes = np.ones(self.n_models)
+            for i, metric in enumerate(() if self.disable_weighted_vote else self._metrics):
                 value = metric.get()
                 if value > 0.0:
-                    weights[i] = value
-        return weights
+                    self._votes[i] = value
+        return self._votes
 
     def _learn(self, encoded: Encoded, y: Any) -> None:
-        grove, n = self._grove, self.n_models
+        grove, n, self._votes = self._grove, self.n_models, None
         row, layout, c = encoded
         shares = np.empty((n, grove.size.classes))
         best, drawn, due = grove.plans(n)

@@ -7,7 +7,7 @@ from typing import Any
 
 from fluxplain.forest import learn
 from fluxplain.forest.grove import Encoded, Grove
-from fluxplain.forest.names import UnsupportedError
+from fluxplain.forest.names import Layout, UnsupportedError
 
 log = logging.getLogger("fluxplain.forest")
 
@@ -53,6 +53,10 @@ class CompiledModel:
         except UnsupportedError as error:
             self._give_up(str(error))
             return None
+
+    def _layout(self, features: tuple[Any, ...]) -> Layout | None:
+        """Return the places of features; None if the arrays do not know them yet."""
+        return None if self._made is None else self._made.names.known_layout(features)
 
     def _give_up(self, reason: str) -> None:
         """Go on with River's objects."""

@@ -102,5 +102,5 @@ def compile_loops() -> None:
         for a in range(2):
             model.learn_one({"a": a}, a)
             model.predict_proba_one({"a": a})
-            model.answer_rows({"a": a}, np.zeros((1, 1)))
+            model.answer_rows(("a",), np.zeros(1), np.zeros((1, 1)))
     notice.cancel()

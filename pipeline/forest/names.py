@@ -47,6 +47,13 @@ class Names:
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_layouts": {}}
 
+    def known_layout(self, features: tuple[Any, ...]) -> Layout | None:
+        """Return the places of features; None if one of them is not known."""
+        found = self._layouts.get(features)
+        if found is None and self.features.keys() >= set(features):
+            found = self._new_layout(features, {})
+        return found
+
     def layout(self, x: Mapping[Any, Any]) -> Layout:
         """Return the places of an observation's features; learn new ones."""
         names = tuple(x)
@@ -55,8 +62,9 @@ class Names:
 
     def _new_layout(self, names: tuple[Any, ...], x: Mapping[Any, Any]) -> Layout:
         for name in names:
-            is_named = self._named is not None and name in self._named
-            self.learn_feature(name, is_nominal=is_named or not isinstance(x[name], Number))
+            if name not in self.features:
+                is_named = self._named is not None and name in self._named
+                self.learn_feature(name, is_nominal=is_named or not isinstance(x[name], Number))
         features = np.array([self.features[name] for name in names], dtype=np.int64)
         ranked = np.array([self.features[name] for name in sorted(names)], dtype=np.int64)
         columns = np.full(len(self.features), -1, dtype=np.int64)
@@ -116,9 +124,9 @@ class Names:
 
     def learn_feature(self, name: Any, *, is_nominal: bool) -> None:
         """Learn a feature."""
+        if self._needs_names and not name:
+            raise UnsupportedError("River switches no feature off whose name is empty or 0")
         if name not in self.features:
-            if self._needs_names and not name:
-                raise UnsupportedError("River switches no feature off whose name is empty or 0")
             self._layouts = {}  # theirs have no place for it
             self.categories.append({} if is_nominal else None)
             self.features[name] = len(self.features)

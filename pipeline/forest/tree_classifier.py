@@ -90,16 +90,17 @@ class HoeffdingTreeClassifier(CompiledModel, tree.HoeffdingTreeClassifier):
         check(learn.predict_tree(self._grove.pointer, 0, row, layout.columns, shares))
         return self._grove.answer(0, shares)
 
-    def answer_rows(self, x: Mapping[Any, Any], rows: Floats) -> tuple[list[Any], Floats] | None:
+    def answer_rows(
+        self, features: tuple[Any, ...], own: Floats, rows: Floats
+    ) -> tuple[list[Any], Floats] | None:
         """Return the classes and their probabilities; see :class:`AnswersRows`."""
-        encoded = self._encoded(x)
-        if encoded is None:
+        layout = self._layout(features)
+        if layout is None:
             return None
         shares = np.zeros((len(rows), self._grove.size.classes))
         changed = np.empty(len(rows), np.int64)
-        changed_columns(rows, encoded.row, changed)
-        columns = encoded.layout.columns
-        status = answer_tree(self._grove.pointer, 0, rows, encoded.row, columns, changed, shares)
+        changed_columns(rows, own, changed)
+        status = answer_tree(self._grove.pointer, 0, rows, own, layout.columns, changed, shares)
         if status != learn.DONE:
             return None
         classes = self._grove.classes_of(0)
