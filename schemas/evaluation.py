@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Annotated, Any, ClassVar, Self, cast, get_args
 
+import orjson
 from pydantic import Field
 
 from fluxplain.schemas.methods import Method
@@ -89,6 +90,10 @@ class Evaluation(Record):
     def message_key(self) -> str:
         """Return the feature."""
         return self.feature
+
+    def encode(self) -> bytes:
+        """Return the run as JSON; arrays become lists."""
+        return orjson.dumps(self, option=orjson.OPT_SERIALIZE_NUMPY)
 
     @classmethod
     def of(cls, fields: dict[str, Any]) -> Self:

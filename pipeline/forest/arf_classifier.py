@@ -15,9 +15,9 @@ from fluxplain.forest import learn
 from fluxplain.forest.ask import answer_forest
 from fluxplain.forest.compiled_model import CompiledModel, check, check_python
 from fluxplain.forest.from_objects import TreeReader, learn_names
-from fluxplain.forest.grove import Encoded, Grove
+from fluxplain.forest.grove import Grove
 from fluxplain.forest.mersenne import put_state, state_of
-from fluxplain.forest.names import UnsupportedError
+from fluxplain.forest.names import Layout, UnsupportedError
 from fluxplain.forest.to_objects import TreeWriter
 
 _TREE = (
@@ -75,11 +75,11 @@ class ARFClassifier(CompiledModel, forest.ARFClassifier):
         """Learn an observation as River's forest does."""
         if self._is_new:
             self._init_ensemble(sorted(x))
-        encoded = self._encoded(x, y)
-        if encoded is None:
+        given = self._learnable(x, y)
+        if given is None:
             self.river.learn_one(x, y)
         else:
-            self._learn(encoded, y)
+            self._learn(*given, y)
 
     def predict_proba_one(self, x: Mapping[Any, Any], **_: Any) -> dict[Any, float]:
         """Return the probability of each class, as River's forest does."""
@@ -89,7 +89,7 @@ class ARFClassifier(CompiledModel, forest.ARFClassifier):
         encoded = self._encoded(x)
         if encoded is None:
             return self.river.predict_proba_one(x)  # type: ignore[no-any-return]
-        row, layout = encoded.row, encoded.layout
+        row, layout = encoded
         votes, order = self._grove.scratch()
         n, status = learn.vote_forest(
             self._grove.pointer, self._mains, self._weights(), row, layout.columns, votes, order
@@ -126,12 +126,11 @@ class ARFClassifier(CompiledModel, forest.ARFClassifier):
                     self._votes[i] = value
         return self._votes
 
-    def _learn(self, encoded: Encoded, y: Any) -> None:
+    def _learn(self, row: Floats, layout: Layout, c: int, y: Any) -> None:
         grove, n, self._votes = self._grove, self.n_models, None
-        row, layout, c = encoded
         shares = np.empty((n, grove.size.classes))
         best, drawn, due = grove.plans(n)
-        done, status = learn.learn_forest(
+        done, status, is_due = learn.learn_forest(
             grove.pointer,
             self._mains,
             self._behind,
@@ -147,7 +146,7 @@ class ARFClassifier(CompiledModel, forest.ARFClassifier):
             drawn,
             due,
         )
-        looks = grove.split(due)
+        looks = grove.settle(due if is_due else None)
         times = drawn.tolist()
         for i, predicted in enumerate(best[: done + 1].tolist()):
             if predicted == learn.NOT_ASKED:

@@ -5,8 +5,9 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
+from fluxplain.evaluate.encoding import Floats
 from fluxplain.forest import learn
-from fluxplain.forest.grove import Encoded, Grove
+from fluxplain.forest.grove import Grove
 from fluxplain.forest.names import Layout, UnsupportedError
 
 log = logging.getLogger("fluxplain.forest")
@@ -44,12 +45,23 @@ class CompiledModel:
         """Return the tree of a place in the arrays as River's object, which the model may own."""
         raise NotImplementedError
 
-    def _encoded(self, x: Mapping[Any, Any], y: Any = None) -> Encoded | None:
+    def _encoded(self, x: Mapping[Any, Any]) -> tuple[Floats, Layout] | None:
         """Return an observation as numbers; None if River's objects must take it."""
         if self.river is not None:
             return None
         try:
-            return self._grove.encode(x, y)
+            return self._grove.encode(x)
+        except UnsupportedError as error:
+            self._give_up(str(error))
+            return None
+
+    def _learnable(self, x: Mapping[Any, Any], y: Any) -> tuple[Floats, Layout, int] | None:
+        """Return an observation as numbers, and its class; None if River's objects must learn."""
+        if self.river is not None:
+            return None
+        try:
+            row, layout = self._grove.encode(x, learns=True)
+            return row, layout, self._grove.label(y)
         except UnsupportedError as error:
             self._give_up(str(error))
             return None
@@ -66,7 +78,7 @@ class CompiledModel:
 
     def _look_at_sizes(self) -> None:
         """Estimate sizes that are due; go on with River's objects if one is too large."""
-        trees = self._grove.state.trees
+        trees, self._grove.state.news.n[1] = self._grove.state.trees, 0
         for tree in trees.to_measure.nonzero()[0].tolist():
             trees.to_measure[tree] = False
             copy = self._river_tree(tree)

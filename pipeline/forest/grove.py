@@ -23,12 +23,16 @@ DEFAULT_SPLITS: int = GaussianSplitter().n_splits
 _CRITERIA = {"info_gain": INFO_GAIN, "gini": GINI, "hellinger": HELLINGER}
 
 
-class Encoded(NamedTuple):
-    """An observation as numbers, the places of its features, and its class, -1 without one."""
+_NOT_KEPT = frozenset({"pointer", "_sorted", "_last", "_room_for"})
+"""Attributes that are made again."""
 
+
+class _Last(NamedTuple):
+    """The last observation that was encoded."""
+
+    layout: Layout | None
+    values: tuple[Any, ...]
     row: Floats
-    layout: Layout
-    label: int
 
 
 class Grove:
@@ -46,6 +50,12 @@ class Grove:
         self._labels: list[Any] = []
         self._known = 0
         self._needs = (0, 0, 0, 0)
+        self._start_caches()
+
+    def _start_caches(self) -> None:
+        self._sorted: dict[bytes, list[int]] = {}
+        self._last = _Last(None, (), np.empty(0))
+        self._room_for = 0
 
     def _settings(self) -> Settings:
         given, classes = self.parameters, self.names.classes
@@ -85,21 +95,43 @@ class Grove:
         return nominal
 
     def __getstate__(self) -> dict[str, Any]:
-        kept = {name: value for name, value in self.__dict__.items() if name != "pointer"}
+        kept = {name: value for name, value in vars(self).items() if name not in _NOT_KEPT}
         return {**kept, "state": without_caches(self.state)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
+        self._start_caches()
         self._put(with_caches(self.state))
 
-    def encode(self, x: Mapping[Any, Any], y: Any = None) -> Encoded:
-        """Return an observation as numbers, the places of its features, and its class."""
-        names = self.names
+    def encode(self, x: Mapping[Any, Any], *, learns: bool = False) -> tuple[Floats, Layout]:
+        """Return an observation as numbers, and the places of its features."""
+        names, values = self.names, tuple(x.values())
         layout = names.layout(x)
-        row = names.row(x, layout, learns=y is not None)
-        c = -1 if y is None else names.label(y)
-        self.make_room()
-        return Encoded(row, layout, c)
+        if layout is self._last.layout and values == self._last.values:
+            return self._last.row, layout  # a model is asked about what it learns then
+        row = names.row(values, layout, learns=learns)
+        if layout.is_numeric:
+            self._last = _Last(layout, values, row)
+        if names.n_known != self._known:
+            self.make_room()
+        return row, layout
+
+    def label(self, y: Any) -> int:
+        """Return the number of a class, with room for what one observation can add."""
+        c = self.names.label(y)
+        if self.names.n_known != self._known:
+            self.make_room()
+        self._room_for -= 1
+        if self._room_for < 0:
+            self._reserve()
+        return c
+
+    def _reserve(self) -> None:
+        """Make room for an observation, and count for how many there is room."""
+        for which, need in enumerate(self._needs):
+            self.reserve(which, need)
+        pairs = zip(self.state.free.n.tolist(), self._needs, strict=True)
+        self._room_for = min([free // need for free, need in pairs if need]) - 1
 
     @property
     def labels(self) -> list[Any]:
@@ -108,12 +140,16 @@ class Grove:
 
     def answer(self, tree: int, shares: Floats) -> dict[Any, float]:
         """Return a tree's prediction as River returns it."""
-        return {self._labels[c]: float(shares[c]) for c in self.classes_of(tree)}
+        labels, given = self._labels, shares.tolist()
+        return {labels[c]: given[c] for c in self.classes_of(tree)}
 
     def classes_of(self, tree: int) -> list[int]:
         """Return the classes that a tree has learned, sorted by their labels."""
-        known = self.state.trees.classes[tree].nonzero()[0].tolist()
-        return sorted(known, key=self.state.settings.ranks.__getitem__)
+        learned = self.state.trees.classes[tree].tobytes()
+        if learned not in self._sorted:
+            known = self.state.trees.classes[tree].nonzero()[0].tolist()
+            self._sorted[learned] = sorted(known, key=self.state.settings.ranks.__getitem__)
+        return self._sorted[learned]
 
     def scratch(self) -> tuple[Floats, Integers]:
         """Return room for votes and the order of classes."""
@@ -128,37 +164,41 @@ class Grove:
             np.full(self.size.trees, -1),
         )
 
-    def split(self, due: Integers) -> bool:
-        """Try to split what is due in each tree; return whether to look at their sizes."""
-        if self.state.news.n[0]:
-            self.take_news()
-        is_done, looks = learn.split_due(self.pointer, due)
-        if not is_done:
-            raise ZeroDivisionError("float division by zero")
+    def settle(self, due: Integers | None) -> bool:
+        """Take new categories, and try the splits that are due, if any.
+
+        Returns whether River would look at the size of a tree.
+        """
+        news, looks = self.state.news.n.tolist()
+        if news:
+            self._take_news()
+        if due is not None:
+            if not learn.split_due(self.pointer, due):
+                raise ZeroDivisionError("float division by zero")
+            looks = self.state.news.n[1]
         return bool(looks)
 
     def make_room(self) -> None:
-        """Enlarge the arrays for new names, and for what one observation can add."""
-        names, size = self.names, self.size
-        if names.n_known != self._known:
-            self._known = names.n_known
-            known = len(names.features), len(names.classes)
-            wanted = size._replace(
-                news=_enlarged(size.news, size.trees * self._most_observed(known[0])),
-                features=_enlarged(size.features, known[0]),
-                classes=_enlarged(size.classes, known[1]),
-                observed=_enlarged(size.observed, self._most_observed(known[0])),
-            )
-            self._resize(wanted)
-            self._put(self.state._replace(settings=self._settings()))
-            self._labels = [*names.classes]
-            nominal = [each is not None for each in names.categories]
-            ways = max(2, *(len(each) for each in names.categories if each is not None), 2) + 1
-            observers = self.size.trees * self.size.observed if any(nominal) else 0
-            trees = self.size.trees
-            self._needs = trees * ways, trees * ways, trees * ways, 2 * observers
-        for which, need in enumerate(self._needs):
-            self.reserve(which, need)
+        """Enlarge the arrays for new names."""
+        names, size, trees = self.names, self.size, self.size.trees
+        self._known = names.n_known
+        known = len(names.features), len(names.classes)
+        observed = self._most_observed(known[0])
+        wanted = size._replace(
+            news=_enlarged(size.news, trees * observed),
+            features=_enlarged(size.features, known[0]),
+            classes=_enlarged(size.classes, known[1]),
+            observed=_enlarged(size.observed, observed),
+        )
+        self._resize(wanted)
+        self._put(self.state._replace(settings=self._settings()))
+        self._labels, self._sorted = [*names.classes], {}
+        counts = [len(each) for each in names.categories if each is not None]
+        ways = max(2, *counts, 2) + 1
+        observers = trees * self.size.observed if counts else 0
+        # what one observation can add
+        self._needs = trees * ways, trees * ways, trees * ways, 2 * observers
+        self._room_for = 0
 
     def reserve(self, which: int, need: int) -> None:
         """Enlarge the arrays if less than ``need`` nodes, leaves, edges or entries are free."""
@@ -167,7 +207,7 @@ class Grove:
             had = getattr(self.size, name)
             self._resize(self.size._replace(**{name: 2 * had + need}))
 
-    def take_news(self) -> None:
+    def _take_news(self) -> None:
         """Keep each leaf's categories in the order in which River would try to split by them.
 
         River keeps them in a set, so that is the order of the set.

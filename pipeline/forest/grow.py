@@ -122,6 +122,7 @@ def enforce_size(state: State, tree: int) -> None:
         trees.grows[tree] = False
     elif not fits(state, tree):
         trees.is_large[tree] = True
+        state.news.n[1] += 1
     elif trees.inactive[tree] > 0:
         activate_all(state, tree, trees.root[tree], state.settings.max_depth)
 

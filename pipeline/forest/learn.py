@@ -148,7 +148,9 @@ def learn_tree(
     trees, nodes = state.trees, state.nodes
     trees.classes[tree, c] = True
     trees.weight[tree] += w
-    trees.to_measure[tree] = trees.weight[tree] % state.settings.period == 0.0
+    if trees.weight[tree] % state.settings.period == 0.0:
+        trees.to_measure[tree] = True
+        state.news.n[1] += 1
     if trees.root[tree] < 0:
         trees.root[tree] = new_leaf(state, 0)
         trees.active[tree] = 1
@@ -171,19 +173,14 @@ def learn_tree(
 
 
 @compiled
-def split_due(state: State, due: Integers) -> tuple[bool, bool]:
-    """Try to split a leaf of each tree, where it is due.
-
-    Returns whether River would not raise, and whether it would look at the size of a tree.
-    """
-    trees, looks = state.trees, False
+def split_due(state: State, due: Integers) -> bool:
+    """Try to split a leaf of each tree, where it is due; return False where River would raise."""
     for tree in range(len(due)):
         node = due[tree]
         due[tree] = -1
         if node >= 0 and not attempt(state, tree, node):
-            return False, looks
-        looks = looks or trees.to_measure[tree] or trees.is_large[tree]
-    return True, looks
+            return False
+    return True
 
 
 @compiled
@@ -202,16 +199,17 @@ def learn_forest(
     best: Integers,
     drawn: Integers,
     due: Integers,
-) -> tuple[int, int]:
+) -> tuple[int, int, bool]:
     """Let each tree predict and learn an observation as often as its draw says.
 
     Fills in ``shares``, shape (trees, classes), ``best`` and ``drawn``, shape (trees,). Returns how
-    many trees are done, and DONE or OVERFLOW.
+    many trees are done, DONE or OVERFLOW, and whether a split is due.
     """
+    is_due = False
     for i in range(len(mains)):
         tree, best[i] = mains[i], NOT_ASKED
         if predict_tree(state, tree, x, columns, shares[i]) != DONE:
-            return i, OVERFLOW
+            return i, OVERFLOW, is_due
         best[i] = best_class(state, tree, shares[i])
         drawn[i] = poisson(words, limit)
         if drawn[i] == 0:
@@ -223,8 +221,9 @@ def learn_forest(
                 state, slot, x, columns, given, ranked, c, float(drawn[i]), words
             )
             if learned != DONE:
-                return i, OVERFLOW
-    return len(mains), DONE
+                return i, OVERFLOW, is_due
+            is_due = is_due or due[slot] >= 0
+    return len(mains), DONE, is_due
 
 
 @compiled

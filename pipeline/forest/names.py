@@ -75,16 +75,15 @@ class Names:
         found = self._layouts[names] = Layout(features, ranked, columns, is_numeric)
         return found
 
-    def row(self, x: Mapping[Any, Any], layout: Layout, *, learns: bool) -> Floats:
+    def row(self, values: tuple[Any, ...], layout: Layout, *, learns: bool) -> Floats:
         """Return an observation as numbers; a new category is learned, or else -1."""
-        types = set(map(type, x.values()))
-        if layout.is_numeric and types <= _NUMBERS:
-            row = np.fromiter(x.values(), np.float64, len(x))
-            if int not in types or (np.abs(row) < EXACT).all():
+        if layout.is_numeric and _NUMBERS.issuperset(map(type, values)):
+            row = np.array(values, np.float64)
+            if math.hypot(*values) < EXACT:
                 return row
-        pairs = zip(layout.features.tolist(), x.values(), strict=True)
+        pairs = zip(layout.features.tolist(), values, strict=True)
         numbers = (self._number(feature, value, learns=learns) for feature, value in pairs)
-        return np.fromiter(numbers, np.float64, len(x))
+        return np.fromiter(numbers, np.float64, len(values))
 
     def _number(self, feature: int, value: Any, *, learns: bool) -> float:
         categories = self.categories[feature]

@@ -93,7 +93,7 @@ _SHAPES: dict[type, dict[str, tuple[Any, float, tuple[str, ...]]]] = {
         "following": (np.int64, -1, ("entries",)),
     },
     News: {
-        "n": (np.int64, 0, ("one",)),
+        "n": (np.int64, 0, ("two",)),
         "seen": (np.int64, 0, ("news", "four")),
     },
     Free: {
@@ -105,7 +105,7 @@ _SHAPES: dict[type, dict[str, tuple[Any, float, tuple[str, ...]]]] = {
     },
 }
 
-_FIXED = {"one": 1, "two": 2, "three": 3, "four": 4, "five": 5}
+_FIXED = {"two": 2, "three": 3, "four": 4, "five": 5}
 
 PLACES = ("nodes", "leaves", "edges", "entries")
 

@@ -128,7 +128,8 @@ class Entries(NamedTuple):
 
 
 class News(NamedTuple):
-    """Categories that a leaf sees for the first time; ``n`` is their number, shape (1,).
+    """Categories that a leaf sees for the first time; ``n`` is their number, and how many trees'
+    sizes River would look at.
 
     ``seen`` has of each the leaf, the feature, the category, and whether it is the leaf's first.
     """

@@ -13,9 +13,9 @@ from fluxplain.forest import learn
 from fluxplain.forest.ask import answer_tree, changed_columns
 from fluxplain.forest.compiled_model import CompiledModel, check, check_python
 from fluxplain.forest.from_objects import TreeReader, learn_names
-from fluxplain.forest.grove import Encoded, Grove
+from fluxplain.forest.grove import Grove
 from fluxplain.forest.mersenne import state_of
-from fluxplain.forest.names import UnsupportedError
+from fluxplain.forest.names import Layout, UnsupportedError
 from fluxplain.forest.to_objects import TreeWriter
 
 _OURS = frozenset({"_made", "river", "reason"})
@@ -65,17 +65,16 @@ class HoeffdingTreeClassifier(CompiledModel, tree.HoeffdingTreeClassifier):
 
     def learn_one(self, x: Mapping[Any, Any], y: Any, *, w: float = 1.0) -> None:
         """Learn an observation as River's tree does."""
-        encoded = self._encoded(x, y)
-        if encoded is None:
+        given = self._learnable(x, y)
+        if given is None:
             self.river.learn_one(x, y, w=w)
             return
-        row, layout, c = encoded
-        due = np.full(1, -1)
-        status, due[0] = learn.learn_tree(
-            *(self._grove.pointer, 0, row, layout.columns, layout.features, layout.ranked),
-            *(c, float(w), self._grove.words),
+        (row, layout, c), grove = given, self._grove
+        status, node = learn.learn_tree(
+            *(grove.pointer, 0, row, layout.columns, layout.features, layout.ranked),
+            *(c, float(w), grove.words),
         )
-        looks = self._grove.split(due)
+        looks = grove.settle(np.array([node]) if node >= 0 else None)
         check(status)
         if looks:
             self._look_at_sizes()
@@ -85,8 +84,8 @@ class HoeffdingTreeClassifier(CompiledModel, tree.HoeffdingTreeClassifier):
         encoded = self._encoded(x)
         if encoded is None:
             return self.river.predict_proba_one(x)  # type: ignore[no-any-return]
-        row, layout, _ = encoded
-        shares, _ = self._grove.scratch()
+        row, layout = encoded
+        shares = np.zeros(self._grove.size.classes)
         check(learn.predict_tree(self._grove.pointer, 0, row, layout.columns, shares))
         return self._grove.answer(0, shares)
 
@@ -106,13 +105,20 @@ class HoeffdingTreeClassifier(CompiledModel, tree.HoeffdingTreeClassifier):
         classes = self._grove.classes_of(0)
         return [self._grove.labels[c] for c in classes], shares[:, classes]
 
-    def _encoded(self, x: Mapping[Any, Any], y: Any = None) -> Encoded | None:
+    def _encoded(self, x: Mapping[Any, Any]) -> tuple[Floats, Layout] | None:
+        self._start_if_new()
+        return super()._encoded(x)
+
+    def _learnable(self, x: Mapping[Any, Any], y: Any) -> tuple[Floats, Layout, int] | None:
+        self._start_if_new()
+        return super()._learnable(x, y)
+
+    def _start_if_new(self) -> None:
         if self._made is None and self.river is None:
             try:
                 self._start()
             except UnsupportedError as error:
                 self._give_up(str(error))
-        return super()._encoded(x, y)
 
     def _start(self) -> None:
         check_python()

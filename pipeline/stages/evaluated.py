@@ -3,11 +3,12 @@
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 
 from fluxplain.evaluate import Label, Table, Value
+from fluxplain.evaluate.encoding import Floats
 from fluxplain.evaluate.table import Labels, aligned
 from fluxplain.schemas import Evaluation, Record
 from fluxplain.schemas.evaluation import Row
@@ -69,14 +70,82 @@ def evaluations(run: Sequence[Evaluated]) -> Iterator[Evaluation]:
     """Yield the evaluations of consecutive observations of a stream.
 
     There is one for each feature, or several where its classes, the model or the incarnation
-    change, or where evaluations between are missing.
+    change, or where evaluations between are missing. The answers of several observations are
+    arrays, if they have the same form: they are written many times faster than lists.
     """
-    items = [_Lists(each) for each in run]
+    items, stacks = [_Lists(each) for each in run], _Stacks(run)
     for name in dict.fromkeys(name for each in run for name in each.classes):
         having = [each for each in items if name in each.evaluated.classes]
         ends = [i for i, (a, b) in enumerate(pairwise(having), 1) if not b.continues(a, name)]
+        whole = stacks if len(having) == len(run) and not ends else None
         for begin, end in pairwise([0, *ends, len(having)]):
-            yield _evaluation(name, having[begin:end])
+            yield _evaluation(name, having[begin:end], whole)
+
+
+class _Stacks:
+    """The answers about a run of observations as arrays of all features."""
+
+    def __init__(self, run: Sequence[Evaluated]) -> None:
+        self._run = run
+        self._answers: dict[Method, Sequence[Answers] | None] = {}
+        self._outputs: dict[tuple[Method, Labels], Floats] = {}
+
+    def _alike(self, method: Method) -> "Sequence[Answers] | None":
+        """Return the answers of a method, if all have the same form."""
+        if method not in self._answers:
+            found = [each.answers.get(method) for each in self._run if not each.failed]
+            several = [each for each in found if each is not None]
+            is_whole = len(several) == len(self._run) > 1
+            forms = {_form(each) for each in several}
+            is_alike = is_whole and len(forms) == 1 and None not in forms
+            self._answers[method] = several if is_alike else None
+        return self._answers[method]
+
+    def outputs(self, name: str, method: Method, labels: Labels) -> Floats | None:
+        """Return a feature's outputs, shape (observations, outputs, labels); None if unlike."""
+        answers = self._alike(method)
+        if answers is None or name not in answers[0].names:
+            return None
+        if (method, labels) not in self._outputs:
+            stack = np.stack([np.asarray(each.blocks) for each in answers])
+            flat = stack.reshape(-1, stack.shape[-1])
+            numbers = aligned(Table(answers[0].labels, flat), labels)
+            self._outputs[method, labels] = numbers.reshape(*stack.shape[:-1], len(labels))
+        place = [*answers[0].names].index(name)
+        return _written(self._outputs[method, labels][:, place], labels)
+
+    def points(self, name: str, method: Method) -> Floats | None:
+        """Return a feature's evaluation points, shape (observations, points); None if unlike."""
+        answers = self._alike(method)
+        if answers is None or name not in answers[0].names:
+            return None
+        place = [*answers[0].names].index(name)
+        axes = [each.points[place] for each in answers if each.points is not None]
+        return np.array(axes, np.float64)
+
+    def predictions(self, labels: Labels) -> Floats | None:
+        """Return the outputs on the observations themselves, shape (observations, labels)."""
+        own = [each.prediction for each in self._run]
+        if len(own) < 2 or {each.labels for each in own} != {own[0].labels}:
+            return None
+        together = Table(own[0].labels, np.concatenate([each.numbers for each in own]))
+        return _written(aligned(together, labels), labels)
+
+
+def _form(answers: "Answers") -> tuple[object, ...] | None:
+    """Return what answers must have in common to be stacked; None for those that never are."""
+    blocks, points = answers.blocks, answers.points
+    if not isinstance(blocks, np.ndarray):
+        return None
+    if points is not None and not all(isinstance(each, np.ndarray) for each in points):
+        return None
+    sizes = None if points is None else (*map(len, points),)
+    return tuple(answers.names), answers.labels, blocks.shape, sizes
+
+
+def _written(numbers: Floats, labels: Labels) -> Floats:
+    """Return outputs as they are written: in one piece, and as plain numbers without labels."""
+    return np.ascontiguousarray(numbers[..., 0] if labels == (None,) else numbers)
 
 
 class _Lists:
@@ -126,11 +195,24 @@ class _Lists:
         return self._points[method].get(name)
 
 
-def _evaluation(name: str, items: Sequence[_Lists]) -> Evaluation:
+def _evaluation(name: str, items: Sequence[_Lists], stacks: _Stacks | None) -> Evaluation:
     run = [each.evaluated for each in items]
     first = run[0]
     labels, methods = first.classes[name], first.methods[name]
     curves = [method for method in methods if METHODS[method].is_curve]
+    prediction: Any = None if stacks is None else stacks.predictions(labels)
+    outputs: dict[Method, Any] = {}
+    points: dict[Method, Any] = {}
+    for method in methods:
+        found = None if stacks is None else stacks.outputs(name, method, labels)
+        rows = [each.rows_of(name, method) for each in items] if found is None else found
+        outputs[method] = rows
+    for method in curves:
+        axes = None if stacks is None else stacks.points(name, method)
+        each_axis = [each.points_of(name, method) for each in items] if axes is None else axes
+        points[method] = each_axis
+    if prediction is None:
+        prediction = [row for each in items for row in each.own_rows(name)]
     return Evaluation(
         stream=first.stream,
         feature=name,
@@ -140,11 +222,11 @@ def _evaluation(name: str, items: Sequence[_Lists]) -> Evaluation:
         y=[each.y for each in run],
         loss=[each.loss for each in run],
         classes=None if labels == (None,) else cast(list[Label], list(labels)),
-        prediction=[row for each in items for row in each.own_rows(name)],
+        prediction=prediction,
         coverage=[each.coverage[name] for each in run],
         skipped=[each.skipped for each in run],
-        outputs={method: [each.rows_of(name, method) for each in items] for method in methods},
-        points={method: [each.points_of(name, method) for each in items] for method in curves},
+        outputs=outputs,
+        points=points,
         model_version=first.model_version,
         incarnation=first.incarnation,
     )

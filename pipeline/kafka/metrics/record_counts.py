@@ -94,9 +94,10 @@ class PublishedCollector(Collector):
         for method, blocks in run.outputs.items():
             if METHODS[method].averages:
                 draws = self._own_draws.get(run.stream, self._draws)
-                self._inputs[method] += draws[method] * sum(map(bool, blocks))
+                asked = [block for block in blocks if block is not None and len(block)]
+                self._inputs[method] += draws[method] * len(asked)
             else:
-                self._inputs[method] += sum([len(block) for block in blocks if block])
+                self._inputs[method] += sum([len(block) for block in blocks if block is not None])
 
     def _see_explanation(self, record: Explanation) -> None:
         if self._see_seq(record.stream, record.seq) and record.feature in self._features:

@@ -28,6 +28,7 @@ from tests.measure.benchmarks import (
 from tests.measure.benchmarks.timing import Measure, Run
 
 PARTS: dict[str, Measure] = {
+    "forests": library.forests_as_arrays,
     "pfi": library.pfi_and_training,
     "full": library.full_sets,
     "stage": stage.explaining_in_the_stage,

@@ -1,6 +1,7 @@
-"""The explainers of the library, beside iXAI 0.1.3 and beside the model's own learning.
+"""The explainers of the library, beside iXAI 0.1.3 and beside the learning of River's model.
 
-Both sides explain the same records of the same model, taking turns record by record.
+Both sides explain the same records of the same model, taking turns record by record. iXAI explains
+River's objects; ours explain the model as arrays, if there are arrays for it.
 """
 
 import csv
@@ -15,17 +16,23 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from river import forest, linear_model, preprocessing
+from river import forest, linear_model, preprocessing, tree
 from river.datasets import synth
 
 from fluxplain.evaluate import Encoding, GenericEvaluator, Inputs, evaluator_for
 from fluxplain.explain import IncrementalPDP, IncrementalPFI, IncrementalSAGE, explain_together
+from fluxplain.forest import as_arrays
 from tests.kit.command import Clock
 from tests.measure.benchmarks.timing import Figure, Run, Stopwatch, faster, share
 
 ELEC2 = Path("../shared/data/elec2.csv.gz")
 
 LEARNING = ("predict", "learn")
+
+OWN = ("own predict", "own learn")
+"""Predicting and learning of the model as arrays."""
+
+SMALL = "at most 0.05"
 
 WARM_UP = 200
 """Records before the measured ones in which the explainers' storages fill."""
@@ -45,9 +52,10 @@ Side = Callable[[dict[str, Any], Any], object]
 
 @dataclass
 class Case:
-    """A model, and the records that it learns while it is explained.
+    """A model of River, and the records that it learns while it is explained.
 
-    ``difference`` is the largest between the fast and the generic evaluator, over the stream.
+    ``own`` is the model as arrays, or the model itself; ``difference`` the largest between its
+    evaluator and the model, asked input by input, over the stream.
     """
 
     model: Any
@@ -55,31 +63,42 @@ class Case:
     trained: int
     measured: int
     difference: float = 0.0
+    own: Any = None
+
+    def __post_init__(self) -> None:
+        self.own = as_arrays(self.model)
 
     def run(self, sides: Mapping[str, Side], clock: Clock) -> Stopwatch:
         """Explain each record on every side, then let the model learn it."""
         records = self.trained + self.measured
         watch, order = Stopwatch(), list(sides)
-        fast, generic = evaluator_for(self.model), GenericEvaluator(self.model)
+        fast, generic = evaluator_for(self.own), GenericEvaluator(self.model)
         past: list[dict[str, Any]] = []
         encoding = Encoding()
         for i, (x, y) in enumerate(itertools.islice(self.records, records)):
             clock.progress(functools.partial("{:,} of {:,} records".format, i, records))
             past = [*past[-99:], x]
-            if i < self.trained - WARM_UP:
-                self.model.learn_one(x, y)
-                continue
             timer = watch if i >= self.trained else Stopwatch()
+            if i < self.trained - WARM_UP:
+                self._learn(timer, x, y)
+                continue
             timer.time("predict", self.model.predict_proba_one, x)
+            if self.own is not self.model:
+                timer.time("own predict", self.own.predict_proba_one, x)
             for side in order:
                 timer.time(side, sides[side], x, y)
             if i % 20 == 0:
                 asked = _questions(x, past, random.Random(i))
                 inputs = Inputs.replacing(encoding.observe(x), asked)
                 self._compare(fast(inputs).outputs(), generic(inputs).outputs())
-            timer.time("learn", self.model.learn_one, x, y)
+            self._learn(timer, x, y)
             order.append(order.pop(0))  # each side comes first now and then
         return watch
+
+    def _learn(self, timer: Stopwatch, x: dict[str, Any], y: Any) -> None:
+        timer.time("learn", self.model.learn_one, x, y)
+        if self.own is not self.model:
+            timer.time("own learn", self.own.learn_one, x, y)
 
     def _compare(self, ours: Sequence[Any], right: Sequence[Any]) -> None:
         for output, other in zip(ours, right, strict=True):
@@ -145,12 +164,27 @@ def pfi_and_training(run: Run) -> Iterator[Figure]:
     model = forest.ARFClassifier(n_models=10, seed=1)
     case = Case(model, agrawal(), trained=5000, measured=1000)
     features = list(next(agrawal())[0])
-    sides = {"pfi": ours(model, features)["pfi"], "ixai-pfi": ixai(model, features)["ixai-pfi"]}
-    watch = case.run(sides, run.clock)
+    mine = {"pfi": ours(case.own, features)["pfi"]}
+    watch = case.run({**mine, "ixai-pfi": ixai(model, features)["ixai-pfi"]}, run.clock)
     name = "iPFI, ARF-10, agrawal (d = 9)"
-    yield faster(f"{name}: faster than iXAI", watch, ("pfi",), ("ixai-pfi",), "at least 3")
-    yield share(f"{name}: share of predict + learn", watch, ("pfi",), LEARNING, "at most 0.5")
+    yield faster(f"{name}: faster than iXAI", watch, ("pfi",), ("ixai-pfi",), "at least 20")
+    yield share(f"{name}: share of River's predict + learn", watch, ("pfi",), LEARNING, SMALL)
     yield difference(name, case)
+
+
+def forests_as_arrays(run: Run) -> Iterator[Figure]:
+    """Measure predicting and learning of forests and a tree, beside River's objects."""
+    for name, model, records, trained, measured, bar in (
+        ("ARF-10, agrawal", forest.ARFClassifier(n_models=10, seed=1), agrawal, 4000, 2000, 6),
+        ("tree, agrawal", tree.HoeffdingTreeClassifier(), agrawal, 4000, 4000, 4),
+        ("ARF-50, RBF 72", forest.ARFClassifier(n_models=50, seed=1), _rbf_72, 800, 400, 6),
+    ):
+        run.clock.say(name)
+        case = Case(model, records(), trained=trained, measured=measured)
+        watch = case.run({}, run.clock)
+        title = f"{name}: predict + learn, faster than River"
+        yield faster(title, watch, OWN, LEARNING, f"at least {bar}")
+        yield difference(name, case)
 
 
 def full_set(
@@ -158,22 +192,22 @@ def full_set(
 ) -> Iterator[Figure]:
     """Measure iPFI, iSAGE and iPDP together."""
     features = list(next(records())[0])
+    case = Case(model, records(), trained=5000, measured=1000)
     generic = ours(model, features, evaluator="generic")
-    together = explainers(model, features)
+    together = explainers(case.own, features)
     sides = {
         "together": lambda x, y: explain_together(together, x, y),
-        **ours(model, features),
+        **ours(case.own, features),
         **ixai(model, features),
         "generic-pdp": generic["pdp"],
     }
-    case = Case(model, records(), trained=5000, measured=1000)
     watch = case.run(sides, run.clock)
     mine, alone = ("together",), ("pfi", "sage", "pdp")
     other = ("ixai-pfi", "ixai-sage", "generic-pdp")
     yield faster(f"{name}: faster than iXAI and generic iPDP", watch, mine, other, bar)
     for side, against in zip(alone, other, strict=True):
         yield faster(f"{name}, {side}: faster than {against}", watch, (side,), (against,))
-    yield share(f"{name}: share of predict + learn", watch, mine, LEARNING)
+    yield share(f"{name}: share of River's predict + learn", watch, mine, LEARNING)
     yield difference(name, case)
 
 
@@ -184,10 +218,10 @@ def by_features(run: Run) -> Iterator[Figure]:
         model = forest.ARFClassifier(n_models=25, seed=1)
         features = list(next(records())[0])
         d = len(features)
-        sides = {"pfi": ours(model, features)["pfi"]}
+        case = Case(model, records(), trained=2000, measured=400)
+        sides = {"pfi": ours(case.own, features)["pfi"]}
         if d == max(TALK):
             sides["ixai-pfi"] = ixai(model, features)["ixai-pfi"]
-        case = Case(model, records(), trained=2000, measured=400)
         watch = case.run(sides, run.clock)
         talk = f"; the talk's: {TALK[d]}" if d in TALK else ""
         yield share(f"iPFI ÷ training, ARF-25, {name} (d = {d}{talk})", watch, ("pfi",), ("learn",))
@@ -234,6 +268,10 @@ def _streams(clock: Clock) -> dict[str, Callable[[], Iterator[Record]]]:
 
 def _rbf(d: int) -> Iterator[Record]:
     return iter(synth.RandomRBF(seed_model=1, seed_sample=2, n_features=d, n_centroids=50))
+
+
+def _rbf_72() -> Iterator[Record]:
+    return _rbf(72)
 
 
 def _elec2() -> Iterator[Record]:

@@ -9,6 +9,7 @@ from river import forest
 
 from fluxplain.config import Config
 from fluxplain.explain import explain_together
+from fluxplain.forest import as_arrays
 from fluxplain.stages import Message, ModelStage, Stage, process
 from tests.measure.benchmarks.library import Record, agrawal, explainers
 from tests.measure.benchmarks.timing import Figure, Run, Stopwatch, quartiles
@@ -54,7 +55,7 @@ def _figure(name: str, records: Callable[[], Iterator[Record]]) -> Figure:
     x, _ = next(records())
     explaining = _stage(settings(x))
     plain = _stage(settings(x, every=FEW))
-    model = forest.ARFClassifier(n_models=10, seed=1)
+    model = as_arrays(forest.ARFClassifier(n_models=10, seed=1))
     together = explainers(model, list(x))
     watch = Stopwatch()
     for i, (x, y) in enumerate(itertools.islice(records(), TRAINED + MEASURED)):
