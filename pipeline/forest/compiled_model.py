@@ -66,6 +66,14 @@ class CompiledModel:
             self._give_up(str(error))
             return None
 
+    def mutate(self, new_attrs: dict[str, Any]) -> None:
+        """Change parameters as River does; its objects go on with them."""
+        if self._made is not None and self.river is None:
+            self._give_up("its parameters were changed")
+        super().mutate(new_attrs)  # type: ignore[misc]
+        if self.river is not None:
+            self.river.mutate(new_attrs)
+
     def _layout(self, features: tuple[Any, ...]) -> Layout | None:
         """Return the places of features; None if the arrays do not know them yet."""
         return None if self._made is None else self._made.names.known_layout(features)

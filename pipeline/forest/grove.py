@@ -248,7 +248,7 @@ class Grove:
         trees.active[tree] = trees.inactive[tree] = 0
         trees.grace_period[tree] = parameters["grace_period"]
         trees.delta[tree], trees.tau[tree] = parameters["delta"], parameters["tau"]
-        trees.features[tree] = parameters.get("max_features", 0)
+        trees.features[tree] = parameters.get("max_features", -1)
         trees.sizes[tree] = 0.0, 0.0, 1.0
         trees.to_measure[tree] = trees.is_large[tree] = False
 

@@ -105,7 +105,7 @@ def learn_leaf(
     leaves.is_fresh[leaf] = False
     if not is_active:
         return DONE
-    if most == 0:
+    if most < 0:
         for k in range(len(given)):
             see_feature(state, leaf, given[k], x, columns, c, w)
         return DONE

@@ -28,7 +28,7 @@ class Trees(NamedTuple):
     """Of each tree: its root (-1 of one that has learned nothing), and what it counts.
 
     ``classes`` are those that it has learned, shape (trees, classes). The others are parameters of
-    River that may change between two trees; ``features`` is how many a leaf looks at, 0 for all.
+    River that may change between two trees; ``features`` is how many a leaf looks at, -1 for all.
     ``sizes`` are River's estimates of bytes an active and an inactive leaf take, and the factor
     from all leaves to the tree. ``to_measure`` says that they are due to be made, ``is_large`` that
     River would switch leaves off because of them.

@@ -65,6 +65,9 @@ class HoeffdingTreeClassifier(CompiledModel, tree.HoeffdingTreeClassifier):
 
     def learn_one(self, x: Mapping[Any, Any], y: Any, *, w: float = 1.0) -> None:
         """Learn an observation as River's tree does."""
+        if w < 0.0 and self.river is None:  # River raises now and then
+            self._start_if_new()
+            self._give_up("a weight is negative")
         given = self._learnable(x, y)
         if given is None:
             self.river.learn_one(x, y, w=w)

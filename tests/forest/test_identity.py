@@ -49,3 +49,36 @@ def test_a_number_that_no_float_holds_goes_on_with_rivers_objects(kind: str) -> 
     river, ours = learn_both(*pair(kind, {}), [*stream, ({**stream[0][0], "salary": 2**60}, 1)])
     assert ours.reason == f"no float holds {2**60}"
     assert summary(ours) == summary(river)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_empty_observations_may_come_first(kind: str) -> None:
+    stream = [({}, "p"), ({}, "q"), *STREAMS["late_classes"](600)]
+    river, ours = learn_both(*pair(kind, {}), stream)
+    assert ours.river is None
+    assert summary(ours) == summary(river)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_changed_parameters_go_on_with_rivers_objects(kind: str) -> None:
+    stream = STREAMS["categories"](800)
+    both = learn_both(*pair(kind, {}), stream[:300])
+    for model in both:
+        model.mutate({"grace_period": 20, "tau": 0.4})
+    for x, y in stream[300:]:
+        river, ours = (model.predict_proba_one(x) for model in both)
+        assert ours == river
+        for model in both:
+            model.learn_one(x, y)
+    assert both[1].reason == "its parameters were changed"
+
+
+def test_a_negative_weight_goes_on_with_rivers_objects() -> None:
+    river, ours = pair("HoeffdingTreeClassifier", {})
+    for x, y in STREAMS["numbers"](100):
+        river.learn_one(x, y)
+        ours.learn_one(x, y)
+    river.learn_one(x, y, w=-1.0)
+    ours.learn_one(x, y, w=-1.0)
+    assert ours.reason == "a weight is negative"
+    assert summary(ours) == summary(river)
