@@ -92,7 +92,7 @@ class Case:
                 inputs = Inputs.replacing(encoding.observe(x), asked)
                 self._compare(fast(inputs).outputs(), generic(inputs).outputs())
             self._learn(timer, x, y)
-            order.append(order.pop(0))  # each side comes first now and then
+            order = [*order[1:], *order[:1]]  # each side comes first now and then
         return watch
 
     def _learn(self, timer: Stopwatch, x: dict[str, Any], y: Any) -> None:
